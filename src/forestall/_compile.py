@@ -1,0 +1,89 @@
+"""Compile flags and the cache of compiled kernels: the one place that configures Numba.
+
+Numba notices a change of the file that a kernel stands in, not of its callees in other files. So the
+cache lives in a folder whose name is a hash of every kernel source; inside the package where that is
+writable, else in the user's cache folder. `FORESTALL_KERNEL_CACHE` names another place.
+With `NUMBA_DISABLE_JIT=1` the same functions run as plain Python.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+PACKAGE = Path(__file__).parent
+F = TypeVar("F", bound=Callable[..., Any])
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+
+
+def _source_hash() -> str:
+    digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())
+    for path in sorted((*PACKAGE.rglob("*_kernels.py"), *PACKAGE.rglob("*state.py"))):
+        digest.update(path.read_bytes())
+    digest.update(Path(__file__).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Return the folder of the compiled kernels, or None where nothing is writable."""
+    name = f"kernels-{_source_hash()}"
+    chosen = os.environ.get("FORESTALL_KERNEL_CACHE")
+    user = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "forestall"
+    places = [Path(chosen)] if chosen else [PACKAGE / "__pycache__", user]
+    return next((place / name for place in places if _writable(place / name)), None)
+
+
+FLAGS: Final = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+"""No fast-math: the same bytes everywhere. No reference counts: kernels never allocate, which halves
+both their code and the time to compile it."""
+
+
+def kernel(function: F) -> F:
+    """Compile a function for other kernels to call; Python cannot call it."""
+    compiled: F = numba.jit(
+        **FLAGS, cache=_CACHED, no_cpython_wrapper=not INTERPRETED, no_cfunc_wrapper=not INTERPRETED
+    )(function)
+    return compiled
+
+
+def entry(function: F) -> F:
+    """Compile a kernel that Python calls too."""
+    compiled: F = numba.jit(**FLAGS, cache=_CACHED, no_cfunc_wrapper=not INTERPRETED)(function)
+    return compiled
+
+
+def plain(function: F) -> F:
+    """Return the uncompiled function behind a kernel, for the rare call that need not be fast."""
+    behind: F = getattr(function, "py_func", function)
+    return behind
+
+
+def records(count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return `count` zeroed records whose fields read as attributes, compiled or not."""
+    plain = np.zeros(count, dtype=dtype)
+    return plain.view(np.recarray) if INTERPRETED else plain
+
+
+_CACHED = not INTERPRETED and cache_folder() is not None
+if _CACHED:
+    numba.config.CACHE_DIR = str(cache_folder())

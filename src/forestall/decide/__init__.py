@@ -1,0 +1,1 @@
+"""The rules that schedulers are made of: timeline, queue, placement, negotiation, checkpoints."""

@@ -1,0 +1,45 @@
+"""When to checkpoint, and how long a job that may checkpoint is given."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from forestall._compile import kernel
+
+CHECKPOINT_NONE: Final = np.int64(0)
+CHECKPOINT_RISK: Final = np.int64(1)
+CHECKPOINT_ALL: Final = np.int64(2)
+
+PERFORM: Final = np.int64(0)
+SKIP_RISK: Final = np.int64(1)
+SKIP_DEADLINE: Final = np.int64(2)
+
+
+@kernel
+def requests(work, interval):
+    """Return K(w) = ceil(w / I) - 1, the checkpoint requests of `work` seconds of progress."""
+    return (work + interval - 1) // interval - 1
+
+
+@kernel
+def reservation_length(work, interval, overhead, policy):
+    """Return E = w + K(w) C, or w where checkpointing is switched off."""
+    if policy == CHECKPOINT_NONE:
+        return work
+    return work + requests(work, interval) * overhead
+
+
+@kernel
+def answer_request(probability, intervals, interval, overhead, left, time, deadline):
+    """Return PERFORM, SKIP_RISK or SKIP_DEADLINE (Oliner et al., DSN 2005, Equation 1).
+
+    Perform iff p_f d I >= C; skip it even then where it would make a job late that is otherwise in time.
+    `deadline` is -1 where nothing was promised.
+    """
+    if probability * intervals * interval < overhead:
+        return SKIP_RISK
+    if time + overhead + left > deadline >= time + left:
+        return SKIP_DEADLINE
+    return PERFORM

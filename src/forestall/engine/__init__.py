@@ -1,0 +1,1 @@
+"""Schedulers as state machines: `handle(events, now)` takes what happened and returns what to do."""

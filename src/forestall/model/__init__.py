@@ -1,0 +1,1 @@
+"""The nouns: jobs, failures, node sets, quotes, events, decisions, units and errors."""

@@ -1,0 +1,58 @@
+"""What was left out, changed or found odd on the way in: counted and named, never silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+Action = Literal["left out", "changed", "kept"]
+NAMED = 10
+"""How many examples a remark names in text; `skipped.csv` names all of them."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One kind of oddity: how many, what was done about it, and which.
+
+    `kind` is a short slug (``no_run_time``), `text` the same in words, `names` every job id, line or
+    node concerned, as text.
+    """
+
+    kind: str
+    text: str
+    action: Action
+    names: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.names[:NAMED])
+        more = f", and {self.count - NAMED} more" if self.count > NAMED else ""
+        return f"{self.count} {self.text} ({self.action}): {shown}{more}"
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """The remarks on one trace, in the order in which they were made."""
+
+    remarks: tuple[Remark, ...] = field(default=())
+
+    def plus(self, kind: str, text: str, action: Action, names: Iterable[object]) -> Cleaning:
+        """Return this with one remark more; nothing is added where `names` is empty."""
+        named = tuple(str(name) for name in names)
+        if not named:
+            return self
+        return Cleaning((*self.remarks, Remark(kind, text, action, named)))
+
+    def __add__(self, other: Cleaning) -> Cleaning:
+        return Cleaning(self.remarks + other.remarks)
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of each kind, as `summary.json` has it."""
+        counted: dict[str, int] = {}
+        for remark in self.remarks:
+            counted[remark.kind] = counted.get(remark.kind, 0) + remark.count
+        return counted

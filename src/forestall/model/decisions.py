@@ -1,0 +1,111 @@
+"""What should be done: kinds of decisions, each with a reason that can be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from forestall.model.nodes import NodeSet
+
+
+class DecisionKind(IntEnum):
+    """What the engine asks its driver to do."""
+
+    RESERVE = 0
+    START = 1
+    CHECKPOINT = 2
+    SKIP = 3
+    REQUEUE = 4
+    REJECT = 5
+
+
+class Reason(IntEnum):
+    """Why. The text's placeholders are fields of the decision."""
+
+    FREE_NOW = 0
+    WAITS_FOR_NODES = 1
+    WAITS_FOR_SAFETY = 2
+    BEST_OFFER = 3
+    NODE_DOWN_AT_START = 4
+    NODE_FAILED = 5
+    RESERVED_START = 6
+    HEAD_OF_QUEUE = 7
+    ENDS_BEFORE_SHADOW = 8
+    FITS_EXTRA_NODES = 9
+    MOVED_EARLIER = 10
+    REBUILT_AFTER_FAILURE = 11
+    RISK_WORTH_IT = 12
+    RISK_TOO_LOW = 13
+    DEADLINE_FIRST = 14
+    ALWAYS = 15
+    TOO_LARGE = 16
+
+
+_TEXT = {
+    Reason.FREE_NOW: "enough nodes are free at once",
+    Reason.WAITS_FOR_NODES: "first time at which {size} nodes are free for {length} s",
+    Reason.WAITS_FOR_SAFETY: "{count} earlier offers refused for their risk; first free at {at}",
+    Reason.BEST_OFFER: "no start reaches the wanted probability; this one comes closest",
+    Reason.NODE_DOWN_AT_START: "node {node} is down at the reserved start",
+    Reason.NODE_FAILED: "node {node} failed; {count} node-seconds are lost",
+    Reason.RESERVED_START: "the reserved start has come",
+    Reason.HEAD_OF_QUEUE: "first in the queue, and its nodes are free",
+    Reason.ENDS_BEFORE_SHADOW: "backfilled: ends before the head of the queue can start at {at}",
+    Reason.FITS_EXTRA_NODES: "backfilled: fits into the {count} nodes that the head leaves over",
+    Reason.MOVED_EARLIER: "moved earlier from {at}",
+    Reason.REBUILT_AFTER_FAILURE: "placed anew after a failure",
+    Reason.RISK_WORTH_IT: "risk {probability:.3f} times {count} intervals is worth the overhead",
+    Reason.RISK_TOO_LOW: "risk {probability:.3f} times {count} intervals is not worth the overhead",
+    Reason.DEADLINE_FIRST: "the checkpoint would make the job miss its deadline at {deadline}",
+    Reason.ALWAYS: "every request is performed",
+    Reason.TOO_LARGE: "{size} nodes asked for, {count} there",
+}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision with the figures it was made from.
+
+    Attributes
+    ----------
+    time : when it was taken, s
+    kind, reason : what and why
+    job : position of the job
+    node : the node that it is about, or -1
+    start, end : the reservation or the run [start, end), s; -1 where there is none
+    deadline, probability : what is promised (-1 and 0 where nothing is), or the risk that decided
+    count, at : a number and a time that go with the reason
+    left_out, left_out_at : a free node that was not taken, and when it is predicted to fail (-1: none)
+    nodes : the nodes of the reservation or run
+    """
+
+    time: int
+    kind: DecisionKind
+    reason: Reason
+    job: int
+    node: int = -1
+    start: int = -1
+    end: int = -1
+    deadline: int = -1
+    probability: float = 0.0
+    count: int = 0
+    at: int = -1
+    left_out: int = -1
+    left_out_at: int = -1
+    nodes: NodeSet = NodeSet()
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        text = _TEXT[self.reason].format(
+            size=len(self.nodes),
+            length=self.end - self.start,
+            count=self.count,
+            at=self.at,
+            node=self.node,
+            probability=self.probability,
+            deadline=self.deadline,
+        )
+        if self.left_out >= 0:
+            text += f"; node {self.left_out} left out: predicted to fail at {self.left_out_at}"
+        return text

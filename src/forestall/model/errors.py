@@ -1,0 +1,72 @@
+"""Every error that forestall raises on purpose, as one tree.
+
+    ForestallError
+    ├── InputError            something that was given to us cannot be used (exit code 2)
+    │   ├── TraceError        a file: names the file and, where there is one, the line and the field
+    │   └── ParameterError    a parameter: names it, the value and what was allowed
+    └── MissingExtraError     an optional dependency is not installed
+
+Whatever else escapes is a defect of ours, not of the input.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class ForestallError(Exception):
+    """Root of the tree. Its text is one line that a user can act on."""
+
+
+class InputError(ForestallError):
+    """Something given from outside cannot be used."""
+
+
+class TraceError(InputError):
+    """A file that cannot be read as what it was said to be.
+
+    Parameters
+    ----------
+    source : path of the file
+    message : what was wrong and what was expected
+    line : 1-based line number, where one is known
+    field : name of the column or field, where one is known
+    """
+
+    def __init__(
+        self,
+        source: str | Path,
+        message: str,
+        *,
+        line: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        self.source = str(source)
+        self.line = line
+        self.field = field
+        where = self.source if line is None else f"{self.source}:{line}"
+        super().__init__(f"{where}: {message}" if field is None else f"{where}: {field}: {message}")
+
+
+class ParameterError(InputError):
+    """A parameter outside what is allowed.
+
+    Parameters
+    ----------
+    name : the parameter as the user spells it
+    value : what was given
+    allowed : what would have been accepted
+    """
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+        super().__init__(f"{name}: {value!r} is not allowed; expected {allowed}")
+
+
+class MissingExtraError(ForestallError):
+    """An optional dependency is missing; the text says how to install it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an extra: pip install 'forestall[{extra}]'")

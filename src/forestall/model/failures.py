@@ -1,0 +1,113 @@
+"""Failures of nodes: a table of equal-length arrays, sorted by (time, node)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.cleaning import Cleaning
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failures in order of (time, node).
+
+    Attributes
+    ----------
+    time : int64[n], seconds since the trace's epoch
+    node : int64[n], node number from 0
+    downtime : int64[n], seconds until the node is back (-1 where the log does not tell)
+    detectability : float64[n] in (0, 1), nan where none was drawn yet
+    kind : cause as text, or None where the log has none
+    span : seconds that the log covers, by which a repeated log is shifted
+    nodes : number of nodes of the machine (failed or not)
+    names : names of the nodes by number, where the log has names
+    source, cleaning : where it came from; what was left out or changed on reading
+    """
+
+    time: npt.NDArray[np.int64]
+    node: npt.NDArray[np.int64]
+    downtime: npt.NDArray[np.int64]
+    detectability: npt.NDArray[np.float64]
+    kind: tuple[str, ...] | None = None
+    span: int = 0
+    nodes: int = 0
+    names: tuple[str, ...] | None = None
+    source: str = ""
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    def __post_init__(self) -> None:
+        lengths = {len(a) for a in (self.time, self.node, self.downtime, self.detectability)}
+        assert len(lengths) == 1, f"columns of unlike lengths: {lengths}"
+        order = np.diff(self.time)
+        assert bool(np.all((order > 0) | ((order == 0) & (np.diff(self.node) >= 0)))), (
+            "failures are not in order of (time, node)"
+        )
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @classmethod
+    def none(cls) -> Failures:
+        """Return a source without failures."""
+        whole = np.empty(0, dtype=np.int64)
+        return cls(whole, whole, whole, np.empty(0), source="none")
+
+    @classmethod
+    def build(
+        cls,
+        time: npt.ArrayLike,
+        node: npt.ArrayLike,
+        downtime: npt.ArrayLike | None = None,
+        detectability: npt.ArrayLike | None = None,
+    ) -> Failures:
+        """Return the failures of plain columns, sorted; span and nodes as they cover them.
+
+        The span of a log whose window is not known is the half-open one that its seconds fill,
+        last - first + 1.
+        """
+        times = np.asarray(time, dtype=np.int64)
+        numbers = np.asarray(node, dtype=np.int64)
+        order = np.lexsort((numbers, times))
+        downs = np.full(len(times), -1) if downtime is None else np.asarray(downtime)
+        draws = np.full(len(times), np.nan) if detectability is None else np.asarray(detectability)
+        span = int(times.max() - times.min()) + 1 if len(times) else 0
+        return cls(
+            times[order],
+            numbers[order],
+            downs[order].astype(np.int64),
+            draws[order].astype(np.float64),
+            span=span,
+            nodes=int(numbers.max()) + 1 if len(numbers) else 0,
+        )
+
+    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Failures:
+        """Return the failures at these positions (ascending) or where the mask holds."""
+        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
+        return replace(
+            self,
+            time=self.time[where],
+            node=self.node[where],
+            downtime=self.downtime[where],
+            detectability=self.detectability[where],
+            kind=None if self.kind is None else tuple(self.kind[i] for i in where),
+        )
+
+    def table(self) -> pl.DataFrame:
+        """Return a Polars table ``time,node[,downtime][,kind][,detectability]`` of what is known."""
+        import polars as pl
+
+        columns: dict[str, object] = {"time": self.time, "node": self.node}
+        if len(self) and bool(np.any(self.downtime >= 0)):
+            columns["downtime"] = self.downtime
+        if self.kind is not None:
+            columns["kind"] = list(self.kind)
+        if len(self) and not bool(np.any(np.isnan(self.detectability))):
+            columns["detectability"] = self.detectability
+        return pl.DataFrame(columns)

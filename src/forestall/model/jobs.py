@@ -1,0 +1,86 @@
+"""Jobs as they were submitted: a table of equal-length arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.cleaning import Cleaning
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Int = npt.NDArray[np.int64]
+UNKNOWN = -1
+"""Stands for a whole number that the log does not tell."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Jobs in submit order (ties in the order of the log). All arrays int64[n].
+
+    Attributes
+    ----------
+    job : ids as the log gives them
+    submit : submit time, seconds since the trace's epoch
+    size : nodes (UNKNOWN where the log does not tell)
+    runtime : run time without checkpoints, s (UNKNOWN where the log does not tell)
+    estimate : requested time, s (UNKNOWN where none was asked for)
+    user, queue : as text, or None where the log has none
+    source : where they came from
+    cleaning : what was left out or changed on reading
+    nodes : size of the machine in nodes as the log's header says, or None
+    """
+
+    job: Int
+    submit: Int
+    size: Int
+    runtime: Int
+    estimate: Int
+    user: tuple[str, ...] | None = None
+    queue: tuple[str, ...] | None = None
+    source: str = ""
+    cleaning: Cleaning = field(default_factory=Cleaning)
+    nodes: int | None = None
+
+    def __post_init__(self) -> None:
+        lengths = {len(a) for a in (self.job, self.submit, self.size, self.runtime, self.estimate)}
+        assert len(lengths) == 1, f"columns of unlike lengths: {lengths}"
+        assert bool(np.all(np.diff(self.submit) >= 0)), "jobs are not in submit order"
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Jobs:
+        """Return the jobs at these positions (ascending) or where the mask holds."""
+        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
+        return replace(
+            self,
+            job=self.job[where],
+            submit=self.submit[where],
+            size=self.size[where],
+            runtime=self.runtime[where],
+            estimate=self.estimate[where],
+            user=None if self.user is None else tuple(self.user[i] for i in where),
+            queue=None if self.queue is None else tuple(self.queue[i] for i in where),
+        )
+
+    def table(self) -> pl.DataFrame:
+        """Return a Polars table ``job,submit,size,runtime,estimate[,user][,queue]``."""
+        import polars as pl
+
+        columns: dict[str, object] = {
+            "job": self.job,
+            "submit": self.submit,
+            "size": self.size,
+            "runtime": self.runtime,
+            "estimate": self.estimate,
+        }
+        if self.user is not None:
+            columns["user"] = list(self.user)
+        if self.queue is not None:
+            columns["queue"] = list(self.queue)
+        return pl.DataFrame(columns)

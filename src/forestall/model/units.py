@@ -1,0 +1,95 @@
+"""Times and durations as people and Slurm write them, in whole seconds.
+
+Durations: ``36h``, ``15m``, ``90s``, ``4d``, ``2w``, sums such as ``1d12h``, Slurm's ``D-HH:MM:SS``,
+``D-HH:MM``, ``D-HH``, ``HH:MM:SS``, ``MM:SS``, and a bare number, which here is seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+from forestall.model.errors import ParameterError
+
+SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+MAX_SECONDS: Final = 2**36
+"""No time or duration may reach this (2,177 years): event keys pack a time into 36 bits."""
+
+_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+_SLURM = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
+_ALLOWED = "a duration such as 90s, 15m, 36h, 4d, 1-12:00:00 or a number of seconds"
+
+
+def parse_duration(text: str | float, name: str = "duration") -> int:
+    """Return the whole seconds that `text` says.
+
+    Raises ParameterError naming `name` where it cannot be read, is negative or is not finite.
+
+    >>> parse_duration("36h"), parse_duration("1-12:00:00"), parse_duration("15m"), parse_duration(90)
+    (129600, 129600, 900, 90)
+    """
+    if isinstance(text, int | float):
+        return _checked(float(text), text, name)
+    stripped = text.strip().lower()
+    try:
+        return _checked(float(stripped), text, name)
+    except ValueError:
+        pass
+    parts = _UNIT.findall(stripped)
+    if parts and "".join(_UNIT.sub("", stripped).split()) == "":
+        return _checked(sum(float(number) * SECONDS[unit] for number, unit in parts), text, name)
+    return _checked(_slurm_seconds(stripped, text, name), text, name)
+
+
+def _slurm_seconds(stripped: str, text: str, name: str) -> float:
+    match = _SLURM.fullmatch(stripped)
+    if match is None:
+        raise ParameterError(name, text, _ALLOWED)
+    days, first, second, third = match.groups()
+    if days is not None:  # D-HH[:MM[:SS]]
+        hours, minutes, seconds = int(first), int(second or 0), int(third or 0)
+    elif third is not None:  # HH:MM:SS
+        hours, minutes, seconds = int(first), int(second), int(third)
+    else:  # MM:SS
+        hours, minutes, seconds = 0, int(first), int(second or 0)
+    return int(days or 0) * 86_400 + hours * 3600 + minutes * 60 + seconds
+
+
+def _checked(seconds: float, text: object, name: str) -> int:
+    if not 0 <= seconds < MAX_SECONDS:  # also refuses nan
+        raise ParameterError(name, text, _ALLOWED)
+    return round(seconds)
+
+
+def parse_time(text: str, name: str = "time") -> int:
+    """Return seconds since 1970-01-01 00:00 for ``2003-07-18T16:00`` or a bare number of seconds.
+
+    A time without a zone is taken as it stands (as UTC): logs of one machine share one clock.
+    """
+    stripped = text.strip()
+    try:
+        return int(stripped)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(stripped)
+    except ValueError:
+        raise ParameterError(
+            name, text, "a time such as 2003-07-18T16:00, or seconds since the log's epoch"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp())
+
+
+def format_duration(seconds: float) -> str:
+    """Return a short reading of a duration: ``45 s``, ``12 min``, ``3.4 h``, ``12.1 d``."""
+    magnitude = abs(seconds)
+    if magnitude < 120:
+        return f"{seconds:.0f} s"
+    if magnitude < 7200:
+        return f"{seconds / 60:.0f} min"
+    if magnitude < 172_800:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86_400:.1f} d"

@@ -1,0 +1,55 @@
+"""The parameters of a simulation: names, defaults and allowed ranges in one place."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+
+from forestall.model.units import MAX_SECONDS
+
+Policy = Literal["promise", "fcfs", "easy", "conservative"]
+Checkpoint = Literal["risk", "none", "periodic", "daly"]
+Placement = Literal["fault-aware", "first"]
+Seconds = Annotated[int, Field(ge=0, lt=MAX_SECONDS)]
+Positive = Annotated[int, Field(ge=1, lt=MAX_SECONDS)]
+Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+
+MAX_NODES = 2**20
+
+
+class Parameters(BaseModel):
+    """Everything that a run depends on besides jobs, failures and predictor.
+
+    Defaults are those of Table 2 of Oliner et al., DSN 2005. `checkpoint` None means risk-based for the
+    promise policy and none for the classic ones; `downtime` None means what the failure log tells, 120 s
+    where it tells nothing; `mtbf` is a node's, in seconds, for `checkpoint="daly"` (None: from the log).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 128
+    policy: Policy = "promise"
+    accuracy: Share = 0.7
+    risk: Share = 0.9
+    checkpoint: Checkpoint | None = None
+    checkpoint_overhead: Seconds = 720
+    checkpoint_interval: Positive = 3600
+    downtime: Positive | None = None
+    placement: Placement = "fault-aware"
+    estimates: Literal["runtime", "requested"] = "runtime"
+    overrun: Literal["cut", "extend"] = "cut"
+    compression: bool = True
+    requeue: Literal["now", "original"] = "now"
+    min_runtime: Positive = 1
+    repeat_failures: bool = False
+    mtbf: Positive | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _resolve(cls, values: dict[str, object]) -> dict[str, object]:
+        if isinstance(values, dict) and values.get("checkpoint") is None:
+            promise = values.get("policy", "promise") == "promise"
+            values = {**values, "checkpoint": "risk" if promise else "none"}
+        return values

@@ -1,0 +1,184 @@
+"""From a job log and a failure log to the arrays that a run starts from; what is left out is named."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import records
+from forestall.decide.checkpoint_kernels import CHECKPOINT_ALL, CHECKPOINT_NONE, CHECKPOINT_RISK
+from forestall.engine.state import CONSERVATIVE, EASY, FCFS, PROMISE, Rules
+from forestall.model.cleaning import Cleaning
+from forestall.model.errors import InputError, ParameterError
+from forestall.model.failures import Failures
+from forestall.model.jobs import Jobs
+from forestall.model.units import MAX_SECONDS
+from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
+from forestall.predict.trace import TracePredictor
+from forestall.simulate.parameters import Parameters
+from forestall.simulate.world_kernels import MAX_ORDER
+from forestall.traces.streams import draw_detectability
+
+POLICIES = {"promise": PROMISE, "fcfs": FCFS, "easy": EASY, "conservative": CONSERVATIVE}
+CHECKPOINTS = {
+    "none": CHECKPOINT_NONE,
+    "risk": CHECKPOINT_RISK,
+    "periodic": CHECKPOINT_ALL,
+    "daly": CHECKPOINT_ALL,
+}
+DEFAULT_DOWNTIME = 120
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Jobs as they will be simulated. `estimate` is what reservations are computed from, s;
+    `interval` the seconds between checkpoint requests (int64[n]); `cleaning` what was left out."""
+
+    jobs: Jobs
+    estimate: npt.NDArray[np.int64]
+    interval: npt.NDArray[np.int64]
+    cleaning: Cleaning
+
+
+def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
+    """Return the failures of the first N nodes with every downtime and detectability known.
+
+    Downtimes: the parameter where it is given, else the log's own, else 120 s.
+    """
+    drawn = draw_detectability(failures, parameters.seed)
+    inside = drawn.node < parameters.nodes
+    outside = np.unique(drawn.node[~inside])
+    cleaning = drawn.cleaning.plus(
+        "nodes_beyond_machine",
+        f"nodes of the failure log are not among the first {parameters.nodes} "
+        f"({int((~inside).sum())} failures)",
+        "left out",
+        outside.tolist(),
+    )
+    kept = drawn.take(inside)
+    if parameters.downtime is not None:
+        downtime = np.full(len(kept), parameters.downtime, dtype=np.int64)
+    else:
+        downtime = np.where(kept.downtime > 0, kept.downtime, DEFAULT_DOWNTIME)
+    if parameters.repeat_failures and len(kept) and kept.span <= 0:
+        raise ParameterError("repeat_failures", True, "a failure log that spans some time")
+    return replace(kept, downtime=downtime, cleaning=cleaning)
+
+
+def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Workload:
+    """Return the jobs that can be simulated; the others are counted and named by kind.
+
+    Raises InputError where none is left.
+    """
+    cleaning, keep = _sieve(jobs, parameters.nodes)
+    kept = jobs.take(keep)
+    if len(kept) == 0:
+        raise InputError(f"{jobs.source or 'jobs'}: no job can be simulated out of {len(jobs)}")
+    if len(kept) >= MAX_ORDER:
+        raise InputError(f"{jobs.source}: {len(kept)} jobs are too many; at most {MAX_ORDER - 1}")
+    runtime, estimate, cleaning = _durations(kept, parameters, cleaning)
+    interval = _intervals(kept.size, failures, parameters)
+    return Workload(replace(kept, runtime=runtime), estimate, interval, cleaning)
+
+
+def _sieve(jobs: Jobs, nodes: int) -> tuple[Cleaning, npt.NDArray[np.bool_]]:
+    cleaning = jobs.cleaning
+    keep = np.ones(len(jobs), dtype=np.bool_)
+    kinds = (
+        ("no_run_time", "jobs have no run time", jobs.runtime < 0),
+        ("zero_run_time", "jobs ran 0 s", jobs.runtime == 0),
+        ("no_size", "jobs have no size", jobs.size <= 0),
+        ("larger_than_machine", f"jobs want more than {nodes} nodes", jobs.size > nodes),
+    )
+    for kind, text, mask in kinds:
+        fresh = mask & keep
+        cleaning = cleaning.plus(kind, text, "left out", jobs.job[fresh].tolist())
+        keep &= ~mask
+    return cleaning, keep
+
+
+def _durations(
+    jobs: Jobs, parameters: Parameters, cleaning: Cleaning
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Cleaning]:
+    short = jobs.runtime < parameters.min_runtime
+    cleaning = cleaning.plus(
+        "raised_to_min_runtime",
+        f"jobs ran less than {parameters.min_runtime} s and were raised to it",
+        "changed",
+        jobs.job[short].tolist(),
+    )
+    runtime = np.maximum(jobs.runtime, parameters.min_runtime)
+    if parameters.estimates == "runtime":
+        return runtime, runtime, cleaning
+    unknown = jobs.estimate <= 0
+    cleaning = cleaning.plus(
+        "no_requested_time",
+        "jobs have no requested time; their run time stands for it",
+        "changed",
+        jobs.job[unknown].tolist(),
+    )
+    estimate = np.where(unknown, runtime, jobs.estimate)
+    over = runtime > estimate
+    if parameters.overrun == "extend":
+        text = "jobs ran longer than requested; their run time stands for it"
+        cleaning = cleaning.plus("overrun_extended", text, "changed", jobs.job[over].tolist())
+        return runtime, np.maximum(estimate, runtime), cleaning
+    text = "jobs ran longer than requested and are cut at the request"
+    cleaning = cleaning.plus("overrun_cut", text, "changed", jobs.job[over].tolist())
+    return np.minimum(runtime, estimate), estimate, cleaning
+
+
+def node_mtbf(failures: Failures, nodes: int) -> float:
+    """Return a node's mean time between failures over the log, s; inf where there are no failures."""
+    return failures.span * nodes / len(failures) if len(failures) else math.inf
+
+
+def _intervals(
+    size: npt.NDArray[np.int64], failures: Failures, parameters: Parameters
+) -> npt.NDArray[np.int64]:
+    """Return the seconds between checkpoint requests of each job; Daly's first order for "daly"."""
+    if parameters.checkpoint != "daly":
+        return np.full(len(size), parameters.checkpoint_interval, dtype=np.int64)
+    overhead = parameters.checkpoint_overhead
+    mtbf = parameters.mtbf or node_mtbf(failures, parameters.nodes)
+    job_mtbf = mtbf / size
+    with np.errstate(invalid="ignore"):
+        best = np.where(
+            overhead < job_mtbf / 2, np.sqrt(2 * overhead * job_mtbf) - overhead, job_mtbf
+        )
+    return np.clip(np.nan_to_num(best, posinf=MAX_SECONDS / 4), 1, MAX_SECONDS / 4).astype(np.int64)
+
+
+def rules_of(parameters: Parameters, *, placed: bool = True) -> Rules:
+    """Return what the engine needs to know of the parameters."""
+    assert parameters.checkpoint is not None, "Parameters fills in the default of its policy"
+    return Rules(
+        policy=POLICIES[parameters.policy],
+        checkpoint=CHECKPOINTS[parameters.checkpoint],
+        fault_aware=int(parameters.placement == "fault-aware"),
+        compression=int(parameters.compression),
+        requeue_original=int(parameters.requeue == "original"),
+        placed=int(placed),
+        overhead=parameters.checkpoint_overhead,
+        risk=parameters.risk,
+    )
+
+
+def foreseen_by(predictor: TracePredictor | None, failures: Failures, period: int) -> Foreseen:
+    """Return what a trace predictor foresees of the failures, as arrays for compiled code."""
+    if predictor is None or len(failures) == 0:
+        return _foreseen(failures.take(np.zeros(len(failures), dtype=np.bool_)), 0)
+    return _foreseen(failures.take(failures.detectability <= predictor.accuracy), period)
+
+
+def _foreseen(failures: Failures, period: int) -> Foreseen:
+    table: npt.NDArray[Any] = records(len(failures), FORESEEN)
+    table["time"], table["node"] = failures.time, failures.node
+    table["until"] = failures.time + failures.downtime
+    table["probability"] = failures.detectability
+    longest = int(failures.downtime.max()) if len(failures) else 0
+    return Foreseen(table, period, longest)

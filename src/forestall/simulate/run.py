@@ -1,0 +1,185 @@
+"""One run: build the state and the world, let the compiled loop play, and collect what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import plain, records
+from forestall.engine.state import DECISION, Rules, State, grown, most_decisions, new_state
+from forestall.model.failures import Failures
+from forestall.predict.foreseen_kernels import Foreseen
+from forestall.simulate import loop_kernels as loop
+from forestall.simulate import world_kernels as worlds
+from forestall.simulate.parameters import Parameters
+from forestall.simulate.prepare import Workload, rules_of
+
+CHUNK = 200_000
+"""Events between two reports of progress."""
+
+Progress = Callable[[int, int], None]
+"""Called with the number of jobs done and of all jobs."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened, as the compiled loop left it.
+
+    Attributes
+    ----------
+    workload, failures, parameters : what was simulated
+    jobs : TRUTH[n]; promises : float64[n]; deadlines : int64[n], -1 where nothing was promised
+    runs : RUN[m] in order of their start; ranges : int64[k, 2] node ranges of the runs
+    played : PLAYED[f], the failures that happened, with the job that each hit (-1: none)
+    log : events and decisions, empty unless they were asked for
+    events : number of events
+    """
+
+    workload: Workload
+    failures: Failures
+    parameters: Parameters
+    jobs: npt.NDArray[Any]
+    promises: npt.NDArray[np.float64]
+    deadlines: npt.NDArray[np.int64]
+    runs: npt.NDArray[Any]
+    ranges: npt.NDArray[np.int64]
+    played: npt.NDArray[Any]
+    log: loop.Log
+    events: int
+
+
+def new_world(workload: Workload, failures: Failures, parameters: Parameters) -> worlds.World:
+    """Return the world before anything has happened."""
+    jobs, count = workload.jobs, len(workload.jobs)
+    truth = records(count, worlds.TRUTH)
+    truth["submit"], truth["runtime"] = jobs.submit, jobs.runtime
+    truth["interval"] = 0 if parameters.checkpoint == "none" else workload.interval
+    truth["first_start"] = truth["last_start"] = truth["finish"] = truth["run"] = -1
+    strikes = records(len(failures), worlds.STRIKE)
+    strikes["time"], strikes["node"] = failures.time, failures.node
+    strikes["downtime"] = failures.downtime
+    items = count + parameters.nodes + 1
+    origin = int(min(jobs.submit[0], failures.time[0] if len(failures) else jobs.submit[0]))
+    at = np.zeros(16, dtype=np.int64)
+    at[worlds.LEFT] = count
+    period = failures.span if parameters.repeat_failures else 0
+    return worlds.World(
+        truth,
+        strikes,
+        records(len(failures) + 2, worlds.PLAYED),
+        records(count + parameters.nodes + 64, worlds.RUN),
+        np.zeros((count + parameters.nodes + 64, 2), dtype=np.int64),
+        np.zeros(items, dtype=np.int64),
+        np.zeros(items, dtype=np.int64),
+        np.full(items, -1, dtype=np.int64),
+        at,
+        np.array([origin, period], dtype=np.int64),
+    )
+
+
+def new_engine_state(
+    workload: Workload, parameters: Parameters, rules: Rules, foreseen: Foreseen, start: int
+) -> State:
+    """Return an engine state that knows the workload's jobs."""
+    jobs = workload.jobs
+    state = new_state(len(jobs), parameters.nodes, rules, foreseen, start)
+    state.jobs["size"], state.jobs["submit"] = jobs.size, jobs.submit
+    state.jobs["estimate"], state.jobs["interval"] = workload.estimate, workload.interval
+    return state
+
+
+def _doubled(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
+    if used + needed < len(array):
+        return array
+    bigger = np.zeros((2 * len(array) + needed, *array.shape[1:]), dtype=array.dtype)
+    bigger = bigger.view(type(array))
+    bigger[:used] = array[:used]
+    return bigger
+
+
+def grown_world(world: worlds.World, nodes: int) -> worlds.World:
+    """Return the world with more room where room is short."""
+    at = world.at
+    return world._replace(
+        runs=_doubled(world.runs, int(at[worlds.RUNS]), nodes + 1),
+        ranges=_doubled(world.ranges, int(at[worlds.RANGES]), nodes + 2),
+        played=_doubled(world.played, int(at[worlds.STRUCK]), 2),
+    )
+
+
+def play(
+    workload: Workload,
+    failures: Failures,
+    parameters: Parameters,
+    foreseen: Foreseen,
+    *,
+    log_events: bool = False,
+    placed: bool = True,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Simulate with the compiled engine.
+
+    `placed` False leaves node sets out, which only the classic policies without failures allow.
+    """
+    assert placed or (parameters.policy != "promise" and len(failures) == 0)
+    rules = rules_of(parameters, placed=placed)
+    world = new_world(workload, failures, parameters)
+    state = new_engine_state(workload, parameters, rules, foreseen, int(world.clock[0]))
+    log = loop.Log(records(1024 if log_events else 0, loop.EVENT), records(1024, DECISION))
+    run = _loop_of(parameters)
+    while True:
+        status = run(state, world, log, CHUNK)
+        if status == loop.ENDED:
+            break
+        if status == loop.FULL:
+            state = grown(state)
+            world = grown_world(world, parameters.nodes)
+            if log_events:
+                most = int(plain(most_decisions)(state))
+                log = loop.Log(
+                    _doubled(log.events, int(world.at[worlds.LOGGED]), 3),
+                    _doubled(log.decisions, int(world.at[worlds.DECIDED]), most + 1),
+                )
+        elif progress is not None:
+            progress(len(world.jobs) - int(world.at[worlds.LEFT]), len(world.jobs))
+    return collect(workload, failures, parameters, state, world, log)
+
+
+def _loop_of(parameters: Parameters) -> Callable[..., int]:
+    """Return the compiled loop; only the one that is needed is loaded, and compiled the first time."""
+    if parameters.policy == "promise":
+        from forestall.simulate import promise_loop_kernels
+
+        return promise_loop_kernels.run
+    from forestall.simulate import classic_loop_kernels
+
+    return classic_loop_kernels.run
+
+
+def collect(
+    workload: Workload,
+    failures: Failures,
+    parameters: Parameters,
+    state: State,
+    world: worlds.World,
+    log: loop.Log,
+) -> Outcome:
+    """Cut the arrays to what was used."""
+    at = world.at
+    return Outcome(
+        workload,
+        failures,
+        parameters,
+        world.jobs,
+        np.asarray(state.jobs["promise"]).copy(),
+        np.asarray(state.jobs["deadline"]).copy(),
+        world.runs[: at[worlds.RUNS]],
+        world.ranges[: at[worlds.RANGES]],
+        world.played[: at[worlds.STRUCK]],
+        loop.Log(log.events[: at[worlds.LOGGED]], log.decisions[: at[worlds.DECIDED]]),
+        int(at[worlds.EVENTS]),
+    )
