@@ -66,6 +66,25 @@ def kernel(function: F) -> F:
     return compiled
 
 
+def inlined(function: F) -> F:
+    """Compile a kernel into its callers: for what has one caller, or takes the whole state, since a call
+    that passes dozens of arrays costs far more than most kernels do."""
+    compiled: F = numba.jit(
+        **FLAGS,
+        cache=_CACHED,
+        no_cpython_wrapper=not INTERPRETED,
+        no_cfunc_wrapper=not INTERPRETED,
+        forceinline=not INTERPRETED,
+    )(function)
+    return compiled
+
+
+def merged(function: F) -> F:
+    """Compile a kernel as part of its one caller, before types are inferred: it is never compiled alone."""
+    compiled: F = numba.jit(**FLAGS, inline="always")(function)
+    return compiled
+
+
 def entry(function: F) -> F:
     """Compile a kernel that Python calls too."""
     compiled: F = numba.jit(**FLAGS, cache=_CACHED, no_cfunc_wrapper=not INTERPRETED)(function)

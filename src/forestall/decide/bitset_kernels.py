@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from forestall._compile import kernel
+from forestall._compile import inlined, kernel
 
 ONE: Final = np.uint64(1)
 ZERO: Final = np.uint64(0)
@@ -23,7 +23,7 @@ _B32: Final = np.uint64(32)
 _B127: Final = np.uint64(127)
 
 
-@kernel
+@inlined
 def ones(word):
     """Return the number of set bits of a word (adds only: no overflow where run uncompiled)."""
     w = word - ((word >> _B1) & _M1)
@@ -35,7 +35,7 @@ def ones(word):
     return np.int64(w & _B127)
 
 
-@kernel
+@inlined
 def lowest(word):
     """Return the number of the lowest set bit of a word that is not zero."""
     return ones((word & (~word + ONE)) - ONE)
@@ -50,19 +50,19 @@ def count(row):
     return total
 
 
-@kernel
+@inlined
 def has(row, node):
     """Return whether the set holds `node`."""
     return (row[node >> 6] >> np.uint64(node & 63)) & ONE != ZERO
 
 
-@kernel
+@inlined
 def put(row, node):
     """Add `node` to the set."""
     row[node >> 6] |= ONE << np.uint64(node & 63)
 
 
-@kernel
+@inlined
 def drop(row, node):
     """Remove `node` from the set."""
     row[node >> 6] &= ~(ONE << np.uint64(node & 63))

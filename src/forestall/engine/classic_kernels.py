@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forestall._compile import kernel
+from forestall._compile import inlined, kernel, merged
 from forestall.decide import bitset_kernels as bits
 from forestall.decide import machine_kernels as machines
 from forestall.decide import offer_kernels as offers
@@ -49,7 +49,7 @@ _ONE = np.int64(1)
 _NOTHING = np.int64(0)
 
 
-@kernel
+@inlined
 def enqueue(state, j, key):
     """Let job `j` wait; `key` is the time that orders the queue."""
     job = state.jobs[j]
@@ -89,7 +89,7 @@ def start(state, position, now, reason):
         record.left_out, record.left_out_at = offer.left_out, offer.left_out_at
 
 
-@kernel
+@inlined
 def start_heads(state, now):
     """Start jobs from the head of the queue while they fit."""
     queue, machine = state.queue, state.machine
@@ -100,7 +100,7 @@ def start_heads(state, now):
         start(state, head, now, _HEAD_OF_QUEUE)
 
 
-@kernel
+@inlined
 def backfill(state, now):
     """EASY: start later jobs that delay neither the head nor its shadow time."""
     queue, machine = state.queue, state.machine
@@ -142,7 +142,7 @@ def reserve_place(state, position, now, reason):
     say(state, waiting, now, reason, FAR)
 
 
-@kernel
+@inlined
 def say(state, waiting, now, reason, old):
     """Write the reservation of a queue entry to the decisions; `old` is the start that it had."""
     why = _FREE_NOW if reason == _WAITS_FOR_NODES and waiting.start == now else reason
@@ -243,7 +243,7 @@ def move(state, position, at, now):
     state.at[CARRY_CLOSED] = max(state.at[CARRY_CLOSED], old + length)
 
 
-@kernel
+@inlined
 def start_reserved(state, now):
     """Conservative: start every job whose reserved start has come."""
     queue = state.queue
@@ -269,7 +269,7 @@ def wake_at(queue):
     return best
 
 
-@kernel
+@merged
 def conservative_pass(state, now):
     """Reservations anew or earlier, then for the newly arrived, then the starts that are due."""
     queue = state.queue
@@ -287,7 +287,7 @@ def conservative_pass(state, now):
     start_reserved(state, now)
 
 
-@kernel
+@merged
 def schedule(state, now):
     """The pass at the end of a second in which something happened."""
     if state.rules.policy == CONSERVATIVE:
@@ -299,7 +299,7 @@ def schedule(state, now):
     state.at[FINISHES], state.at[FAILURES] = 0, 0
 
 
-@kernel
+@inlined
 def finish(state, j, now):
     """A job is done: its nodes are free, and what is left of its reservation too."""
     job = state.jobs[j]
@@ -313,7 +313,7 @@ def finish(state, j, now):
     runs.finish(state, j)
 
 
-@kernel
+@inlined
 def fail_node(state, node, until, now):
     """Take a node down; a job that ran on it waits again."""
     machine, queue = state.machine, state.queue
@@ -330,7 +330,7 @@ def fail_node(state, node, until, now):
         enqueue(state, victim, job.submit if state.rules.requeue_original else now)
 
 
-@kernel
+@merged
 def take(state, kind, key, until, now):
     """Take one event; what should be done is left in `state.out`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forestall._compile import kernel
+from forestall._compile import inlined, kernel, merged
 from forestall.decide import bitset_kernels as bits
 from forestall.decide import machine_kernels as machines
 from forestall.decide import offer_kernels as offers
@@ -37,7 +37,7 @@ _AGAIN = np.int64(0)
 _NOBODY = np.int64(-1)
 
 
-@kernel
+@inlined
 def reason_of(state, now):
     """Return why a fresh offer starts when it does."""
     offer = state.scratch.offer[0]
@@ -48,7 +48,7 @@ def reason_of(state, now):
     return _FREE_NOW if offer.start == now else _WAITS_FOR_NODES
 
 
-@kernel
+@inlined
 def commit(state, j, fresh, reason, node):
     """Reserve what the offer says for job `j`; a fresh one makes its promise."""
     job, offer = state.jobs[j], state.scratch.offer[0]
@@ -65,7 +65,7 @@ def commit(state, j, fresh, reason, node):
     record.left_out, record.left_out_at = offer.left_out, offer.left_out_at
 
 
-@kernel
+@merged
 def negotiate(state, now, size, length, risk):
     """Find the first offer whose probability is at least `risk`; it is left in the scratch room."""
     offers.find_offer(
@@ -90,14 +90,14 @@ def place(state, j, now, fresh, reason, node):
     commit(state, j, fresh, reason_of(state, now) if fresh else reason, node)
 
 
-@kernel
+@inlined
 def give_up(state, j, now):
     """Take back what a job's reservation still holds."""
     job = state.jobs[j]
     timelines.release(state.timeline, job.row, job.size, job.start, job.end, now)
 
 
-@kernel
+@inlined
 def begin_due(state, j, now):
     """Start a job at its reserved time and return -1; or, where a node of it is down, withdraw the
     reservation and return that node: the job must be placed again."""
@@ -111,7 +111,7 @@ def begin_due(state, j, now):
     return node
 
 
-@kernel
+@inlined
 def fail_node(state, node, until, now):
     """Take a node down; return the job that it killed, which must be placed again, or -1."""
     victim = state.machine.nodes[node].job
@@ -122,7 +122,7 @@ def fail_node(state, node, until, now):
     return victim
 
 
-@kernel
+@inlined
 def settle(state, kind, key, now):
     """Take an event that needs neither a place nor a prediction: a finish or a recovery."""
     if kind == _FINISHED:
@@ -134,7 +134,7 @@ def settle(state, kind, key, now):
         runs.saved(state, key)
 
 
-@kernel
+@merged
 def take(state, kind, key, until, now):
     """Take one event; what should be done is left in `state.out`.
 
@@ -142,18 +142,19 @@ def take(state, kind, key, until, now):
     """
     state.out.count[0] = 0
     timelines.advance(state.timeline, now)
+    homeless, fresh, reason, node = _NOBODY, _AGAIN, _NODE_FAILED, key
     if kind == _SUBMITTED:
-        place(state, key, now, _FRESH, _FREE_NOW, _NOBODY)
+        homeless, fresh, node = key, _FRESH, _NOBODY
     elif kind == _START_DUE:
         node = begin_due(state, key, now)
         if node >= 0:
-            place(state, key, now, _AGAIN, _NODE_DOWN_AT_START, node)
+            homeless, reason = key, _NODE_DOWN_AT_START
     elif kind == _NODE_FAILED_EVENT:
-        victim = fail_node(state, key, until, now)
-        if victim >= 0:
-            place(state, victim, now, _AGAIN, _NODE_FAILED, key)
+        homeless = fail_node(state, key, until, now)
     elif kind == _CHECKPOINT_REQUESTED:
         runs.answer(state, key, runs.risk_of_waiting(state, key, now), now)
     else:
         settle(state, kind, key, now)
+    if homeless >= 0:
+        place(state, homeless, now, fresh, reason, node)
 

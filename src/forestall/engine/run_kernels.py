@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forestall._compile import kernel
+from forestall._compile import inlined
 from forestall.decide import bitset_kernels as bits
 from forestall.decide import checkpoint_kernels as checkpoints
 from forestall.decide import machine_kernels as machines
@@ -25,7 +25,7 @@ _DEADLINE_FIRST = np.int64(Reason.DEADLINE_FIRST)
 _ALWAYS = np.int64(Reason.ALWAYS)
 
 
-@kernel
+@inlined
 def decided(out, kind, reason, job):
     """Append a decision without figures; return the record for its figures."""
     record = out.decisions[out.count[0]]
@@ -37,7 +37,7 @@ def decided(out, kind, reason, job):
     return record
 
 
-@kernel
+@inlined
 def length_of(job, rules):
     """Return the seconds that a reservation for the work left takes."""
     return checkpoints.reservation_length(
@@ -45,7 +45,7 @@ def length_of(job, rules):
     )
 
 
-@kernel
+@inlined
 def begin(state, j, now, reason):
     """Start job `j` on the nodes of its row and say so."""
     job = state.jobs[j]
@@ -59,7 +59,7 @@ def begin(state, j, now, reason):
     record.probability = job.promise
 
 
-@kernel
+@inlined
 def end_run(state, j, status):
     """Take the nodes from a running job; its row of nodes is given back."""
     job = state.jobs[j]
@@ -72,13 +72,13 @@ def end_run(state, j, status):
         state.machine.at[machines.UNASSIGNED] += job.size
 
 
-@kernel
+@inlined
 def finish(state, j):
     """Note that job `j` has done its work."""
     end_run(state, j, DONE)
 
 
-@kernel
+@inlined
 def kill(state, j, node, now):
     """End the run of `j` because `node` failed; work since its last checkpoint is lost."""
     job = state.jobs[j]
@@ -89,7 +89,7 @@ def kill(state, j, node, now):
     end_run(state, j, WAITING)
 
 
-@kernel
+@inlined
 def answer(state, j, probability, now):
     """Answer a checkpoint request, `probability` being the risk until the next one could be done."""
     rules, job = state.rules, state.jobs[j]
@@ -114,7 +114,7 @@ def answer(state, j, probability, now):
         job.requested_at, job.since = now, 0
 
 
-@kernel
+@inlined
 def risk_of_waiting(state, j, now):
     """Return p_f of a running job's nodes over [now, now + C + I + C)."""
     rules, job = state.rules, state.jobs[j]
@@ -124,14 +124,14 @@ def risk_of_waiting(state, j, now):
     return partition_risk(state.foreseen, state.timeline.rows[job.row], now, now, end)
 
 
-@kernel
+@inlined
 def saved(state, j):
     """Note that the checkpoint of job `j` is complete: what it saved is the progress at its request."""
     job = state.jobs[j]
     job.saved, job.mark = job.progress, job.requested_at
 
 
-@kernel
+@inlined
 def down_at_start(state, j):
     """Return the lowest node of `j` that is down, or -1."""
     row = state.timeline.rows[state.jobs[j].row]

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import kernel, plain, records
+from forestall._compile import inlined, plain, records
 from forestall.decide import timeline_kernels as timelines
 from forestall.decide.machine_kernels import IDLE, NODE, UNASSIGNED, Machine
 from forestall.decide.offer_kernels import OFFER, WORK, Scratch
@@ -203,7 +203,7 @@ def new_state(jobs: int, nodes: int, rules: Rules, foreseen: Foreseen, start: in
     return state
 
 
-@kernel
+@inlined
 def needs_edges(state):
     """Return whether the next event might not find room for its edges."""
     timeline, queue, rules = state.timeline, state.queue, state.rules
@@ -215,7 +215,7 @@ def needs_edges(state):
     return len(timeline.edges) < 2 * (queue.at[LIVE] + queue.at[RELEASES]) + timelines.ROOM
 
 
-@kernel
+@inlined
 def needs_rows(state):
     """Return whether the next event might not find rows for its node sets."""
     spare, rules = state.timeline.at[timelines.SPARE], state.rules
@@ -226,13 +226,13 @@ def needs_rows(state):
     return spare < min(state.queue.at[LIVE], state.machine.at[UNASSIGNED]) + timelines.ROOM
 
 
-@kernel
+@inlined
 def needs_entries(state):
     """Return whether the next job might not find room in the queue."""
     return state.queue.at[LAST] + 2 >= len(state.queue.entries)
 
 
-@kernel
+@inlined
 def most_decisions(state):
     """Return how many decisions one event may bring at the most."""
     waiting, policy = state.queue.at[LIVE], state.rules.policy
@@ -243,7 +243,7 @@ def most_decisions(state):
     return min(waiting, len(state.machine.nodes)) + 4
 
 
-@kernel
+@inlined
 def has_room(state):
     """Return whether any one event surely fits into the arrays."""
     if needs_edges(state) or needs_rows(state) or most_decisions(state) > len(state.out.decisions):

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import kernel
+from forestall._compile import merged
 from forestall.engine.state import has_room, most_decisions
 from forestall.simulate import world_kernels as worlds
 
@@ -28,7 +28,7 @@ class Log(NamedTuple):
     decisions: npt.NDArray[Any]
 
 
-@kernel
+@merged
 def carry_out_all(state, world, log):
     """Carry out what the engine has decided on the event that has just happened."""
     at, out = world.at, state.out
@@ -45,7 +45,7 @@ def carry_out_all(state, world, log):
             at[worlds.DECIDED] += 1
 
 
-@kernel
+@merged
 def fits(state, world, log):
     """Return whether the next event surely finds room in all arrays."""
     if not has_room(state) or not worlds.has_room(world, len(state.machine.nodes)):

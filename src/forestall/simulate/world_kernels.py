@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import kernel
+from forestall._compile import inlined, kernel
 from forestall.decide import bitset_kernels as bits
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import EventKind
@@ -107,7 +107,7 @@ class World(NamedTuple):
     clock: npt.NDArray[np.int64]
 
 
-@kernel
+@inlined
 def key_of(world, time, kind, order):
     """Pack (time, kind, order) into one whole number that sorts like the triple."""
     return ((time - world.clock[0]) << (ORDER_BITS + KIND_BITS)) | (kind << ORDER_BITS) | order
@@ -147,7 +147,7 @@ def sift_down(world, place, key, item):
     places[item] = place
 
 
-@kernel
+@inlined
 def plan(world, item, time, kind, order):
     """Set the next event of a job or node, in place of the one it had."""
     key = key_of(world, time, kind, order)
@@ -161,7 +161,7 @@ def plan(world, item, time, kind, order):
         sift_down(world, place, key, item)
 
 
-@kernel
+@inlined
 def cancel(world, item):
     """Remove the next event of a job or node, if it has one."""
     place = world.places[item]
@@ -179,7 +179,7 @@ def cancel(world, item):
         sift_down(world, place, key, moved)
 
 
-@kernel
+@inlined
 def strike_of(world, number):
     """Return (index, seconds to add) of the failure with this running number; index -1: no more."""
     count, period = len(world.strikes), world.clock[1]
@@ -190,7 +190,7 @@ def strike_of(world, number):
     return number % count, (number // count) * period
 
 
-@kernel
+@inlined
 def peek(world):
     """Return the key of the next event, NEVER where nothing will happen any more, and its stream:
     0 heap, 1 failures, 2 submissions."""
@@ -211,13 +211,13 @@ def peek(world):
     return best, stream
 
 
-@kernel
+@inlined
 def time_of(world, key):
     """Return the time that a key holds."""
     return (key >> (ORDER_BITS + KIND_BITS)) + world.clock[0]
 
 
-@kernel
+@inlined
 def step(world, key, stream):
     """Let the next event happen: its kind, key and known recovery are left in the counters."""
     at = world.at
@@ -238,7 +238,7 @@ def step(world, key, stream):
         resume(world, at[KEY], now)
 
 
-@kernel
+@inlined
 def close_second(world):
     """Let the present second end: the next event is the pass in which counting policies schedule."""
     at = world.at
@@ -246,7 +246,7 @@ def close_second(world):
     at[TOUCHED] = 0
 
 
-@kernel
+@inlined
 def strike_now(world, now):
     """Take the next failure from the log and plan the recovery of its node."""
     at = world.at
@@ -262,7 +262,7 @@ def strike_now(world, now):
         plan(world, item, at[UNTIL], _NODE_RECOVERED, strike.node)
 
 
-@kernel
+@inlined
 def plan_progress(world, j):
     """Plan what a running job comes to next: a checkpoint request, or its end."""
     job = world.jobs[j]
@@ -272,7 +272,7 @@ def plan_progress(world, j):
         plan(world, j, job.since + job.runtime - job.base, _FINISHED, j)
 
 
-@kernel
+@inlined
 def finish(world, j, now):
     """The job's work is done."""
     job = world.jobs[j]
@@ -281,7 +281,7 @@ def finish(world, j, now):
     world.runs[job.run].end = now
 
 
-@kernel
+@inlined
 def resume(world, j, now):
     """A checkpoint is complete: its request's progress is saved, and the job goes on."""
     job = world.jobs[j]
@@ -291,7 +291,7 @@ def resume(world, j, now):
     plan_progress(world, j)
 
 
-@kernel
+@inlined
 def begin(world, j, now, row):
     """The job starts on the nodes of `row` from the work that it has saved."""
     job = world.jobs[j]
@@ -334,7 +334,7 @@ def note_ranges(world, row):
     world.at[RANGES] = count
 
 
-@kernel
+@inlined
 def kill(world, j, now, lost):
     """The job's run ends because a node failed."""
     job = world.jobs[j]
@@ -347,7 +347,7 @@ def kill(world, j, now, lost):
     cancel(world, j)
 
 
-@kernel
+@inlined
 def carry_out(world, state, decision, now):
     """Do what a decision says."""
     j, kind = decision.job, decision.kind
@@ -369,13 +369,13 @@ def carry_out(world, state, decision, now):
         kill(world, j, now, decision.count)
 
 
-@kernel
+@inlined
 def width_of(state, j):
     """Return the words of a job's node set, 0 where node sets are not kept."""
     return state.timeline.rows.shape[1] if state.jobs[j].row >= 0 else 0
 
 
-@kernel
+@inlined
 def has_room(world, nodes):
     """Return whether any one event surely fits into the arrays."""
     at = world.at
