@@ -4,6 +4,7 @@ user's own predictor or placement rule takes part in."""
 from __future__ import annotations
 
 from forestall._compile import entry
+from forestall.decide import checkpoint_kernels as checkpoints
 from forestall.decide import offer_kernels as offers
 from forestall.decide import timeline_kernels as timelines
 from forestall.engine import promise_kernels as promise
@@ -14,6 +15,13 @@ from forestall.engine import run_kernels as runs
 def handle(state, kind, key, until, now):
     """Take one event; what should be done is left in `state.out`."""
     promise.take(state, kind, key, until, now)
+
+
+@entry
+def length_for(state, estimate, interval):
+    """Return the seconds that a reservation for `estimate` seconds of work takes."""
+    rules = state.rules
+    return checkpoints.reservation_length(estimate, interval, rules.overhead, rules.checkpoint)
 
 
 @entry

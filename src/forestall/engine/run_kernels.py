@@ -33,7 +33,7 @@ def decided(out, kind, reason, job):
     record.kind, record.reason, record.job = kind, reason, job
     record.node, record.start, record.end, record.deadline = -1, -1, -1, -1
     record.probability, record.count, record.at = 0.0, 0, -1
-    record.left_out, record.left_out_at = -1, -1
+    record.left_out, record.left_out_at, record.ranges = -1, -1, 0
     return record
 
 

@@ -74,8 +74,11 @@ DECISION: Final = np.dtype(
         ("at", "i8"),
         ("left_out", "i8"),
         ("left_out_at", "i8"),
+        ("ranges", "i8"),
     ]
 )
+"""A decision as kernels write it; the fields are those of `model.decisions.Decision`. `ranges` is used
+only in logs: how many ranges of nodes belong to it."""
 
 FINISHES: Final = 0
 FAILURES: Final = 1

@@ -27,6 +27,8 @@ class Failures:
     kind : cause as text, or None where the log has none
     span : seconds that the log covers, by which a repeated log is shifted
     nodes : number of nodes of the machine (failed or not)
+    repairs : whether the downtimes are repair times that a site recorded (hours, often) rather than
+        times after which a scheduler would see the node again; then they are used only where asked for
     names : names of the nodes by number, where the log has names
     source, cleaning : where it came from; what was left out or changed on reading
     """
@@ -38,6 +40,7 @@ class Failures:
     kind: tuple[str, ...] | None = None
     span: int = 0
     nodes: int = 0
+    repairs: bool = False
     names: tuple[str, ...] | None = None
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)

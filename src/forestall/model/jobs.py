@@ -54,6 +54,27 @@ class Jobs:
     def __len__(self) -> int:
         return len(self.job)
 
+    @classmethod
+    def build(
+        cls,
+        submit: npt.ArrayLike,
+        size: npt.ArrayLike,
+        runtime: npt.ArrayLike,
+        estimate: npt.ArrayLike | None = None,
+    ) -> Jobs:
+        """Return the jobs of plain columns, sorted by submit time and numbered from 1."""
+        submits = np.asarray(submit, dtype=np.int64)
+        order = np.argsort(submits, kind="stable")
+        unknown = np.full(len(submits), UNKNOWN)
+        requested = unknown if estimate is None else np.asarray(estimate)
+        return cls(
+            order + 1,
+            submits[order],
+            np.asarray(size, dtype=np.int64)[order],
+            np.asarray(runtime, dtype=np.int64)[order],
+            requested[order].astype(np.int64),
+        )
+
     def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Jobs:
         """Return the jobs at these positions (ascending) or where the mask holds."""
         where = np.flatnonzero(index) if index.dtype == np.bool_ else index

@@ -18,8 +18,8 @@ class Predictor(Protocol):
     """Whatever answers these can be assessed, simulated with and run live.
 
     Windows are half-open, [start, end), in whole seconds. Temporal reliability is one minus the
-    failure probability. A predictor may also offer `predicted_failures`, see `TracePredictor`, which
-    gives negotiation its later candidate starts.
+    failure probability. A predictor may also offer `next_predicted_failure(time) -> int | None`, see
+    `TracePredictor`, which gives negotiation its later candidate starts.
     """
 
     def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:

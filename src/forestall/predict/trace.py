@@ -108,12 +108,13 @@ class TracePredictor:
                     break
         return answer
 
-    def predicted_failures(self, start: int, end: int) -> Floats:
-        """Return the times of all predicted failures in [start, end), ascending."""
+    def next_predicted_failure(self, time: int) -> int | None:
+        """Return the time of the earliest predicted failure at or after `time`, or None."""
         times = self.failures.time
-        if self._period == 0 or len(times) == 0:
-            return times[slice(*np.searchsorted(times, [start, end]))]
-        first = max(0, (start - int(times[0])) // self._period)
-        last = max(first, (end - int(times[0])) // self._period)
-        every = np.concatenate([times + k * self._period for k in range(first, last + 1)])
-        return every[(every >= start) & (every < end)]
+        if len(times) == 0:
+            return None
+        copy = max(0, (time - int(times[0])) // self._period) if self._period else 0
+        place = int(np.searchsorted(times, time - copy * self._period))
+        if place == len(times):
+            return int(times[0]) + (copy + 1) * self._period if self._period else None
+        return int(times[place]) + copy * self._period

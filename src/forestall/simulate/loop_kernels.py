@@ -7,9 +7,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import merged
+from forestall._compile import kernel, merged
 from forestall.engine.state import has_room, most_decisions
+from forestall.model.decisions import DecisionKind
 from forestall.simulate import world_kernels as worlds
+
+_START = np.int64(DecisionKind.START)
 
 ENDED: Final = 0
 PAUSED: Final = 1
@@ -22,10 +25,12 @@ EVENT: Final = np.dtype(
 
 
 class Log(NamedTuple):
-    """EVENT[capacity] and DECISION[capacity]; both empty where nothing is to be logged."""
+    """EVENT[capacity], DECISION[capacity] and int64[capacity, 2] ranges of nodes that belong to them; all
+    empty where nothing is to be logged."""
 
     events: npt.NDArray[Any]
     decisions: npt.NDArray[Any]
+    ranges: npt.NDArray[np.int64]
 
 
 @merged
@@ -41,8 +46,20 @@ def carry_out_all(state, world, log):
         event.until, event.decisions = at[worlds.UNTIL], count
         at[worlds.LOGGED] += 1
         for i in range(count):
-            log.decisions[at[worlds.DECIDED]] = out.decisions[i]
-            at[worlds.DECIDED] += 1
+            note_decision(state, world, log, out.decisions[i])
+
+
+@kernel
+def note_decision(state, world, log, decision):
+    """Append a decision to the log, with the nodes of its reservation or run."""
+    at = world.at
+    log.decisions[at[worlds.DECIDED]] = decision
+    if decision.kind <= _START:
+        before = at[worlds.LOG_RANGES]
+        row = worlds.row_of(state, decision.job)
+        at[worlds.LOG_RANGES] = worlds.note_ranges(log.ranges, before, row)
+        log.decisions[at[worlds.DECIDED]].ranges = at[worlds.LOG_RANGES] - before
+    at[worlds.DECIDED] += 1
 
 
 @merged
@@ -54,4 +71,8 @@ def fits(state, world, log):
         return True
     at = world.at
     most = most_decisions(state)
-    return at[worlds.LOGGED] + 2 < len(log.events) and at[worlds.DECIDED] + most < len(log.decisions)
+    return (
+        at[worlds.LOGGED] + 2 < len(log.events)
+        and at[worlds.DECIDED] + most < len(log.decisions)
+        and at[worlds.LOG_RANGES] + 2 * len(state.machine.nodes) + 2 < len(log.ranges)
+    )

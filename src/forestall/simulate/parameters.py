@@ -22,8 +22,9 @@ class Parameters(BaseModel):
     """Everything that a run depends on besides jobs, failures and predictor.
 
     Defaults are those of Table 2 of Oliner et al., DSN 2005. `checkpoint` None means risk-based for the
-    promise policy and none for the classic ones; `downtime` None means what the failure log tells, 120 s
-    where it tells nothing; `mtbf` is a node's, in seconds, for `checkpoint="daly"` (None: from the log).
+    promise policy and none for the classic ones; `downtime` None means what our own failure logs tell of
+    each failure, and 120 s where they tell nothing or the log tells repair times ("log" uses those too);
+    `mtbf` is a node's, in seconds, for `checkpoint="daly"` (None: from the log).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,7 +36,7 @@ class Parameters(BaseModel):
     checkpoint: Checkpoint | None = None
     checkpoint_overhead: Seconds = 720
     checkpoint_interval: Positive = 3600
-    downtime: Positive | None = None
+    downtime: Positive | Literal["log"] | None = None
     placement: Placement = "fault-aware"
     estimates: Literal["runtime", "requested"] = "runtime"
     overrun: Literal["cut", "extend"] = "cut"

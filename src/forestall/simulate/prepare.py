@@ -47,7 +47,8 @@ class Workload:
 def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
     """Return the failures of the first N nodes with every downtime and detectability known.
 
-    Downtimes: the parameter where it is given, else the log's own, else 120 s.
+    Downtimes: the parameter where it is a number; the log's own where it is "log", or None and the log's
+    are no repair times; 120 s for the rest.
     """
     drawn = draw_detectability(failures, parameters.seed)
     inside = drawn.node < parameters.nodes
@@ -60,10 +61,13 @@ def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
         outside.tolist(),
     )
     kept = drawn.take(inside)
-    if parameters.downtime is not None:
-        downtime = np.full(len(kept), parameters.downtime, dtype=np.int64)
-    else:
+    asked = parameters.downtime
+    if isinstance(asked, int):
+        downtime = np.full(len(kept), asked, dtype=np.int64)
+    elif asked == "log" or not kept.repairs:
         downtime = np.where(kept.downtime > 0, kept.downtime, DEFAULT_DOWNTIME)
+    else:
+        downtime = np.full(len(kept), DEFAULT_DOWNTIME, dtype=np.int64)
     if parameters.repeat_failures and len(kept) and kept.span <= 0:
         raise ParameterError("repeat_failures", True, "a failure log that spans some time")
     return replace(kept, downtime=downtime, cleaning=cleaning)

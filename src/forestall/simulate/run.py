@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import plain, records
-from forestall.engine.state import DECISION, Rules, State, grown, most_decisions, new_state
+from forestall.engine.engine import Engine
+from forestall.engine.state import DECISION, JOB, State, grown, most_decisions, new_state
 from forestall.model.failures import Failures
+from forestall.model.events import EventKind
 from forestall.predict.foreseen_kernels import Foreseen
 from forestall.simulate import loop_kernels as loop
 from forestall.simulate import world_kernels as worlds
@@ -81,15 +83,22 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
     )
 
 
-def new_engine_state(
-    workload: Workload, parameters: Parameters, rules: Rules, foreseen: Foreseen, start: int
-) -> State:
-    """Return an engine state that knows the workload's jobs."""
-    jobs = workload.jobs
-    state = new_state(len(jobs), parameters.nodes, rules, foreseen, start)
-    state.jobs["size"], state.jobs["submit"] = jobs.size, jobs.submit
-    state.jobs["estimate"], state.jobs["interval"] = workload.estimate, workload.interval
-    return state
+def job_records(workload: Workload) -> npt.NDArray[Any]:
+    """Return the workload as an engine knows it before anything has happened, JOB[n]."""
+    table = records(len(workload.jobs), JOB)
+    table["size"], table["submit"] = workload.jobs.size, workload.jobs.submit
+    table["estimate"], table["interval"] = workload.estimate, workload.interval
+    table["row"] = table["deadline"] = -1
+    return table
+
+
+def new_log(capacity: int) -> loop.Log:
+    """Return an empty log; capacity 0 logs nothing."""
+    return loop.Log(
+        records(capacity, loop.EVENT),
+        records(capacity, DECISION),
+        np.zeros((capacity, 2), dtype=np.int64),
+    )
 
 
 def _doubled(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
@@ -111,6 +120,16 @@ def grown_world(world: worlds.World, nodes: int) -> worlds.World:
     )
 
 
+def grown_log(log: loop.Log, state: State, world: worlds.World) -> loop.Log:
+    """Return the log with more room where room is short."""
+    at, most = world.at, int(plain(most_decisions)(state))
+    return loop.Log(
+        _doubled(log.events, int(at[worlds.LOGGED]), 3),
+        _doubled(log.decisions, int(at[worlds.DECIDED]), most + 1),
+        _doubled(log.ranges, int(at[worlds.LOG_RANGES]), 2 * len(state.machine.nodes) + 3),
+    )
+
+
 def play(
     workload: Workload,
     failures: Failures,
@@ -128,8 +147,9 @@ def play(
     assert placed or (parameters.policy != "promise" and len(failures) == 0)
     rules = rules_of(parameters, placed=placed)
     world = new_world(workload, failures, parameters)
-    state = new_engine_state(workload, parameters, rules, foreseen, int(world.clock[0]))
-    log = loop.Log(records(1024 if log_events else 0, loop.EVENT), records(1024, DECISION))
+    state = new_state(len(workload.jobs), parameters.nodes, rules, foreseen, int(world.clock[0]))
+    state = state._replace(jobs=job_records(workload))
+    log = new_log(1024 if log_events else 0)
     run = _loop_of(parameters)
     while True:
         status = run(state, world, log, CHUNK)
@@ -138,15 +158,45 @@ def play(
         if status == loop.FULL:
             state = grown(state)
             world = grown_world(world, parameters.nodes)
-            if log_events:
-                most = int(plain(most_decisions)(state))
-                log = loop.Log(
-                    _doubled(log.events, int(world.at[worlds.LOGGED]), 3),
-                    _doubled(log.decisions, int(world.at[worlds.DECIDED]), most + 1),
-                )
+            log = grown_log(log, state, world) if log_events else log
         elif progress is not None:
             progress(len(world.jobs) - int(world.at[worlds.LEFT]), len(world.jobs))
     return collect(workload, failures, parameters, state, world, log)
+
+
+def play_in_python(
+    workload: Workload,
+    failures: Failures,
+    parameters: Parameters,
+    engine: Engine,
+    *,
+    log_events: bool = False,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Simulate one event at a time with an engine that Python drives: slower, with the same results.
+
+    This is how a predictor or a placement rule of the user's own takes part.
+    """
+    from forestall.simulate import python_loop_kernels as steps
+
+    world = new_world(workload, failures, parameters)
+    log = new_log(1024 if log_events else 0)
+    at = world.at
+    while at[worlds.LEFT] > 0:
+        if not steps.fits(engine.state, world, log):
+            engine.state = grown(engine.state)
+            world = grown_world(world, parameters.nodes)
+            log = grown_log(log, engine.state, world) if log_events else log
+            continue
+        steps.happen(world)
+        kind, key, until, now = (
+            int(at[i]) for i in (worlds.KIND, worlds.KEY, worlds.UNTIL, worlds.NOW)
+        )
+        engine.take(kind, key, until, now)
+        steps.carry_out(engine.state, world, log)
+        if progress is not None and kind == EventKind.FINISHED:
+            progress(len(world.jobs) - int(at[worlds.LEFT]), len(world.jobs))
+    return collect(workload, failures, parameters, engine.state, world, log)
 
 
 def _loop_of(parameters: Parameters) -> Callable[..., int]:
@@ -180,6 +230,10 @@ def collect(
         world.runs[: at[worlds.RUNS]],
         world.ranges[: at[worlds.RANGES]],
         world.played[: at[worlds.STRUCK]],
-        loop.Log(log.events[: at[worlds.LOGGED]], log.decisions[: at[worlds.DECIDED]]),
+        loop.Log(
+            log.events[: at[worlds.LOGGED]],
+            log.decisions[: at[worlds.DECIDED]],
+            log.ranges[: at[worlds.LOG_RANGES]],
+        ),
         int(at[worlds.EVENTS]),
     )

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import inlined, kernel
+from forestall._compile import inlined, kernel, merged
 from forestall.decide import bitset_kernels as bits
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import EventKind
@@ -88,6 +88,7 @@ DECIDED: Final = 10
 KIND: Final = 11
 KEY: Final = 12
 UNTIL: Final = 13
+LOG_RANGES: Final = 14
 
 
 class World(NamedTuple):
@@ -304,15 +305,14 @@ def begin(world, j, now, row):
     run = world.runs[job.run]
     run.job, run.start, run.end, run.lost, run.checkpoints = j, now, -1, 0, 0
     run.first_range = world.at[RANGES]
-    note_ranges(world, row)
+    world.at[RANGES] = note_ranges(world.ranges, run.first_range, row)
     run.ranges = world.at[RANGES] - run.first_range
     plan_progress(world, j)
 
 
 @kernel
-def note_ranges(world, row):
-    """Append the node set of a run as ranges [first, past the last)."""
-    ranges, count = world.ranges, world.at[RANGES]
+def note_ranges(ranges, count, row):
+    """Append a node set as ranges [first, past the last) at `count`; return the new count."""
     opened = -1
     for i in range(len(row)):
         word = row[i]
@@ -331,7 +331,7 @@ def note_ranges(world, row):
     if opened >= 0:
         ranges[count, 0], ranges[count, 1] = opened, 64 * len(row)
         count += 1
-    world.at[RANGES] = count
+    return count
 
 
 @inlined
@@ -347,6 +347,13 @@ def kill(world, j, now, lost):
     cancel(world, j)
 
 
+@merged
+def row_of(state, j):
+    """Return the words of a job's node set; none where node sets are not kept."""
+    row = state.jobs[j].row
+    return state.timeline.rows[max(row, 0), : state.timeline.rows.shape[1] if row >= 0 else 0]
+
+
 @inlined
 def carry_out(world, state, decision, now):
     """Do what a decision says."""
@@ -355,7 +362,7 @@ def carry_out(world, state, decision, now):
         if decision.deadline >= 0:
             plan(world, j, decision.start, _START_DUE, j)
     elif kind == _START:
-        begin(world, j, now, state.timeline.rows[max(state.jobs[j].row, 0), : width_of(state, j)])
+        begin(world, j, now, row_of(state, j))
     elif kind == _CHECKPOINT:
         world.jobs[j].checkpoints += 1
         plan(world, j, decision.end, _CHECKPOINT_FINISHED, j)
@@ -367,12 +374,6 @@ def carry_out(world, state, decision, now):
         plan_progress(world, j)
     elif kind == _REQUEUE:
         kill(world, j, now, decision.count)
-
-
-@inlined
-def width_of(state, j):
-    """Return the words of a job's node set, 0 where node sets are not kept."""
-    return state.timeline.rows.shape[1] if state.jobs[j].row >= 0 else 0
 
 
 @inlined

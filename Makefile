@@ -1,0 +1,54 @@
+# Needs Python 3.11 or later and nothing more: `make PYTHON=python3.12 demo` picks another one.
+PYTHON ?= python3
+# Test workers; each starts its own Numba.
+WORKERS ?= 2
+
+DEMO := .venv
+DEV := .venv-dev
+BIN := $(DEV)/bin
+
+.PHONY: help demo test lint types imports unit coverage clean
+
+help:
+	@echo "make demo      install into $(DEMO) and run the demonstration"
+	@echo "make test      everything that must hold: style, types, imports, tests"
+	@echo "make lint types imports unit   the same, one at a time"
+	@echo "make coverage  the tests with compilation off, and what they reach"
+	@echo "make clean     remove both environments and the caches"
+
+demo: $(DEMO)/.installed
+	$(DEMO)/bin/forestall demo
+
+# No Debian package is needed by any test today.
+test: lint types imports unit
+
+lint: $(DEV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(DEV)/.installed
+	$(BIN)/mypy
+
+imports: $(DEV)/.installed
+	$(BIN)/lint-imports --no-cache
+
+unit: $(DEV)/.installed
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+coverage: $(DEV)/.installed
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/coverage report
+
+# Installed in place: an edit of the sources needs no new installation, only one of pyproject.toml does.
+$(DEMO)/.installed: EXTRAS := plot
+$(DEV)/.installed: EXTRAS := all,dev
+$(DEMO)/.installed $(DEV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is too old: Python 3.11 or later is needed (make PYTHON=... $(MAKECMDGOALS))"; exit 1; }
+	@$(PYTHON) -m venv $(@D) || \
+	  { echo "$(PYTHON) cannot make environments (on Debian: apt install python3-venv)"; exit 1; }
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@touch $@
+
+clean:
+	rm -rf $(DEMO) $(DEV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .coverage

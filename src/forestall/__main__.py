@@ -1,0 +1,6 @@
+"""`python -m forestall` is `forestall`."""
+
+from forestall.cli import main
+
+if __name__ == "__main__":
+    main()

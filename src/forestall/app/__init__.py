@@ -1,0 +1,1 @@
+"""Use cases: settings, wiring, figures and reports."""

@@ -1,0 +1,198 @@
+"""The log of a run, and its replay through an engine that Python drives one event at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+
+import polars as pl
+
+from forestall.engine.engine import Engine
+from forestall.model.decisions import Decision, DecisionKind, Reason
+from forestall.model.errors import TraceError
+from forestall.model.events import Event, EventKind
+from forestall.model.failures import Failures
+from forestall.model.nodes import NodeSet
+from forestall.predict.trace import TracePredictor
+from forestall.simulate.parameters import Parameters
+from forestall.simulate.prepare import foreseen_by, rules_of
+from forestall.traces.atomic import atomic_path
+
+if TYPE_CHECKING:
+    from forestall.simulate.run import Outcome
+
+EVENTS = ("time", "event", "job", "node", "until", "size", "estimate", "interval", "decisions")
+DECISIONS = (
+    "time",
+    "decision",
+    "job",
+    "node",
+    "start",
+    "end",
+    "deadline",
+    "probability",
+    "nodes",
+    "reason",
+    "why",
+)
+
+
+def write_event_log(outcome: Outcome, folder: Path) -> None:
+    """Write `events.csv` (what the engine was told), `decisions.csv` (what it answered) and
+    `foreseen.csv` (the failures that its predictor knew of)."""
+    _write(folder / "events.csv", _event_lines(outcome))
+    _write(folder / "decisions.csv", decision_lines(_decisions(outcome), outcome.workload.jobs.job))
+    failures = outcome.failures
+    known = failures.take(failures.detectability <= outcome.parameters.accuracy)
+    rows = zip(
+        known.time.tolist(),
+        known.node.tolist(),
+        known.downtime.tolist(),
+        known.detectability.tolist(),
+        strict=True,
+    )
+    header = ("time", "node", "downtime", "detectability")
+    _write(folder / "foreseen.csv", _lines(header, rows))
+
+
+def _write(path: Path, lines: Iterator[str]) -> None:
+    with atomic_path(path) as place, place.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(lines)
+
+
+def _lines(header: tuple[str, ...], rows: Any) -> Iterator[str]:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    for row in (header, *rows) if isinstance(rows, list) else _chain(header, rows):
+        writer.writerow(row)
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def _chain(header: tuple[str, ...], rows: Any) -> Iterator[tuple[Any, ...]]:
+    yield header
+    yield from rows
+
+
+def _event_lines(outcome: Outcome) -> Iterator[str]:
+    ids = outcome.workload.jobs.job.tolist()
+    size = outcome.workload.jobs.size.tolist()
+    estimate, interval = outcome.workload.estimate.tolist(), outcome.workload.interval.tolist()
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for event in outcome.log.events:
+            kind, key = EventKind(int(event["kind"])), int(event["key"])
+            job: Any = "" if kind.about_node or kind is EventKind.PASS else ids[key]
+            node: Any = key if kind.about_node else ""
+            until = int(event["until"]) if kind is EventKind.NODE_FAILED else ""
+            new = kind is EventKind.SUBMITTED
+            asked = (size[key], estimate[key], interval[key]) if new else ("", "", "")
+            counted = int(event["decisions"])
+            yield (int(event["time"]), kind.name.lower(), job, node, until, *asked, counted)
+
+    return _lines(EVENTS, rows())
+
+
+def _decisions(outcome: Outcome) -> Iterator[Decision]:
+    log, place, used = outcome.log, 0, 0
+    fields = (
+        "job",
+        "node",
+        "start",
+        "end",
+        "deadline",
+        "count",
+        "at",
+        "left_out",
+        "left_out_at",
+    )
+    for event in log.events:
+        for record in log.decisions[place : place + int(event["decisions"])]:
+            count = int(record["ranges"])
+            ranges = log.ranges[used : used + count].tolist()
+            used += count
+            yield Decision(
+                time=int(event["time"]),
+                kind=DecisionKind(int(record["kind"])),
+                reason=Reason(int(record["reason"])),
+                probability=float(record["probability"]),
+                nodes=NodeSet(tuple((int(a), int(b)) for a, b in ranges)),
+                **{name: int(record[name]) for name in fields},
+            )
+        place += int(event["decisions"])
+
+
+def decision_lines(decisions: Iterator[Decision], ids: Any) -> Iterator[str]:
+    """Return the lines of `decisions.csv`."""
+
+    def blank(value: int) -> int | str:
+        return "" if value < 0 else value
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for d in decisions:
+            yield (
+                d.time,
+                d.kind.name.lower(),
+                int(ids[d.job]),
+                blank(d.node),
+                blank(d.start),
+                blank(d.end),
+                blank(d.deadline),
+                repr(d.probability),
+                str(d.nodes),
+                d.reason.name.lower(),
+                d.why,
+            )
+
+    return _lines(DECISIONS, rows())
+
+
+def replay(folder: Path) -> list[str]:
+    """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv` anew.
+
+    Only the events, the parameters and what the predictor knew go in. Raises TraceError where the folder
+    has no event log.
+    """
+    events = _read(folder / "events.csv")
+    parameters = Parameters(**json.loads((folder / "summary.json").read_text())["parameters"])
+    foreseen = _read(folder / "foreseen.csv")
+    known = Failures.build(
+        foreseen["time"], foreseen["node"], foreseen["downtime"], foreseen["detectability"]
+    )
+    period = 0
+    predictor = TracePredictor(parameters.accuracy)
+    start = min([int(events["time"][0]), *known.time[:1].tolist()])
+    engine = Engine(
+        parameters.nodes, rules_of(parameters), foreseen_by(predictor, known, period), start
+    )
+    ids: list[int] = []
+    place: dict[int, int] = {}
+
+    def decide() -> Iterator[Decision]:
+        for row in events.iter_rows(named=True):
+            kind, now = EventKind[row["event"].upper()], row["time"]
+            if kind is EventKind.SUBMITTED:
+                place[row["job"]] = engine.add_job(row["size"], row["estimate"], row["interval"], now)
+                ids.append(row["job"])
+            key = row["node"] if kind.about_node else place.get(row["job"], 0)
+            until = -1 if row["until"] is None else row["until"]
+            yield from engine.handle([Event(now, kind, key, until)], now)
+
+    return list(decision_lines(decide(), ids))
+
+
+def _read(path: Path) -> pl.DataFrame:
+    if not path.exists():
+        raise TraceError(path, "is missing; simulate with --log-events writes it")
+    try:
+        return pl.read_csv(path, infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        raise TraceError(path, f"cannot be read as CSV: {str(error).splitlines()[0]}") from None
+
+

@@ -1,0 +1,70 @@
+"""The folder of a run: every file is written beside its place and then put there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from forestall.app.report import write_report
+from forestall.model.cleaning import Cleaning
+from forestall.model.errors import TraceError
+from forestall.traces.atomic import atomic_path
+
+if TYPE_CHECKING:
+    from forestall.app.result import Result
+
+
+def save(result: Result, folder: Path, *, report: bool) -> Path:
+    """Write all files of a result; see `Result.save`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TraceError(folder, f"cannot be a folder for results: {error.strerror}") from None
+    write_csv(result.jobs, folder / "jobs.csv")
+    write_csv(result.runs, folder / "runs.csv")
+    write_csv(result.failures, folder / "failures.csv")
+    write_csv(skipped_table(result.cleaning), folder / "skipped.csv")
+    if len(result.outcome.log.events):
+        from forestall.app.event_log import write_event_log
+
+        write_event_log(result.outcome, folder)
+    if report:
+        write_report(
+            folder / "report.html",
+            summary=result.summary,
+            jobs=result.jobs,
+            runs=result.runs,
+            failures=result.failures,
+        )
+    write_json(result.summary, folder / "summary.json")
+    return folder
+
+
+def skipped_table(cleaning: Cleaning) -> pl.DataFrame:
+    """Return ``kind,action,name``: one row for each job, line or node that was left out or changed."""
+    rows = [(r.kind, r.action, name) for r in cleaning.remarks for name in r.names]
+    schema = {"kind": pl.String, "action": pl.String, "name": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _whole(path: Path, write: Callable[[Path], object]) -> None:
+    try:
+        with atomic_path(path) as place:
+            write(place)
+    except OSError as error:
+        raise TraceError(path, f"cannot be written: {error.strerror}") from None
+
+
+def write_csv(table: pl.DataFrame, path: Path) -> None:
+    """Write a table as CSV, whole or not at all."""
+    _whole(path, table.write_csv)
+
+
+def write_json(value: dict[str, Any], path: Path) -> None:
+    """Write a dictionary as JSON, whole or not at all."""
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    _whole(path, lambda place: place.write_text(text, encoding="utf-8"))

@@ -1,0 +1,164 @@
+"""The main job as one function: replay jobs on nodes that fail, and account for the promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from forestall.app.result import Result
+from forestall.engine.engine import Engine
+from forestall.engine.plugin import Placement, Plugin, least_risky, lowest
+from forestall.model.errors import ParameterError
+from forestall.model.failures import Failures
+from forestall.model.jobs import Jobs
+from forestall.predict.trace import TracePredictor
+from forestall.simulate.parameters import Parameters
+from forestall.simulate.prepare import (
+    DEFAULT_DOWNTIME,
+    Workload,
+    foreseen_by,
+    prepare_failures,
+    prepare_jobs,
+    rules_of,
+)
+from forestall.simulate.run import Outcome, Progress, job_records, play, play_in_python
+from forestall.traces.read import read_failures, read_jobs
+from forestall.traces.table import jobs_from_table
+
+if TYPE_CHECKING:
+    from forestall.predict.base import Predictor
+
+
+def parameters_of(values: Mapping[str, Any]) -> Parameters:
+    """Return validated parameters; ParameterError names the first one that cannot be."""
+    try:
+        return Parameters(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"] if isinstance(part, str)) or "parameters"
+        known = name.split(".")[0]
+        if first["type"] == "extra_forbidden":
+            known_names = ", ".join(Parameters.model_fields)
+            raise ParameterError(known, first["input"], f"a known parameter ({known_names})") from None
+        raise ParameterError(known, first["input"], first["msg"].lower()) from None
+
+
+def jobs_of(jobs: Jobs | str | Path | Any) -> Jobs:
+    """Return jobs from a Jobs, a path, or a Polars or pandas table."""
+    if isinstance(jobs, Jobs):
+        return jobs
+    if isinstance(jobs, str | Path):
+        return read_jobs(jobs)
+    return jobs_from_table(jobs)
+
+
+def failures_of(failures: Failures | str | Path | Any | None) -> Failures:
+    """Return failures from a Failures, a path, a table with time and node, or None for no failures."""
+    if failures is None:
+        return Failures.none()
+    if isinstance(failures, Failures):
+        return failures
+    if isinstance(failures, str | Path):
+        return read_failures(failures)
+    columns = list(failures.columns)
+    for name in ("time", "node"):
+        if name not in columns:
+            raise ParameterError("failures", columns, f"a table with a column {name!r}")
+    more = {n: np.asarray(failures[n]) for n in ("downtime", "detectability") if n in columns}
+    return Failures.build(np.asarray(failures["time"]), np.asarray(failures["node"]), **more)
+
+
+def simulate(
+    jobs: Jobs | str | Path | Any,
+    failures: Failures | str | Path | Any | None = None,
+    *,
+    predictor: TracePredictor | Predictor | None = None,
+    placement: str | Placement = "fault-aware",
+    log_events: bool = False,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Result:
+    """Replay jobs on a cluster that fails, negotiate a promise with each, and account for them.
+
+    Parameters
+    ----------
+    jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table
+    failures : a Failures, a path, a table with time and node, or None for no failures
+    predictor : a TracePredictor (its accuracy counts), or any object with the methods of
+        `forestall.predict.base.Predictor`; None means a trace predictor of the parameter `accuracy`
+    placement : "fault-aware", "first", or a function (free, size, risk, start, end) -> nodes
+    log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
+    progress : called now and then with the number of jobs done and of all jobs
+    **parameters : see `forestall.simulate.parameters.Parameters`
+
+    Raises InputError and its kin for what cannot be used.
+
+    Examples
+    --------
+    >>> import forestall as fs
+    >>> jobs = fs.Jobs.build(submit=[0, 10], size=[2, 4], runtime=[600, 60])
+    >>> result = fs.simulate(jobs, nodes=4, risk=0.9)
+    >>> result.jobs["finish"].to_list(), result.qos
+    ([600, 660], 1.0)
+    """
+    if isinstance(predictor, TracePredictor):
+        parameters = {"accuracy": predictor.accuracy, **parameters}
+    own_placement = None if isinstance(placement, str) else placement
+    if own_placement is None:
+        parameters = {"placement": placement, **parameters}
+    settings = parameters_of(parameters)
+    log = prepare_failures(failures_of(failures), settings)
+    workload = prepare_jobs(jobs_of(jobs), log, settings)
+    period = log.span if settings.repeat_failures else 0
+    own_predictor = None if isinstance(predictor, TracePredictor) else predictor
+    if own_placement is None and own_predictor is None:
+        foreseen = foreseen_by(TracePredictor(settings.accuracy), log, period)
+        outcome = play(workload, log, settings, foreseen, log_events=log_events, progress=progress)
+    else:
+        plugin = _plugin(own_predictor, own_placement, settings, log, period)
+        outcome = _play_plugin(workload, log, settings, plugin, log_events, progress)
+    sources = {"jobs": workload.jobs.source, "failures": log.source}
+    return Result(outcome, sources, workload.cleaning + log.cleaning)
+
+
+def _plugin(
+    predictor: Predictor | None,
+    placement: Placement | None,
+    settings: Parameters,
+    log: Failures,
+    period: int,
+) -> Plugin:
+    if predictor is None:
+        oracle = TracePredictor(settings.accuracy)
+        oracle.fit(log)
+        oracle.repeat(period)
+        predictor = oracle
+    if placement is None:
+        placement = least_risky if settings.placement == "fault-aware" else lowest
+    downtime = settings.downtime if isinstance(settings.downtime, int) else DEFAULT_DOWNTIME
+    return Plugin(predictor, placement, downtime)
+
+
+def _play_plugin(
+    workload: Workload,
+    log: Failures,
+    settings: Parameters,
+    plugin: Plugin,
+    log_events: bool,
+    progress: Progress | None,
+) -> Outcome:
+    start = int(min(workload.jobs.submit[0], log.time[0] if len(log) else workload.jobs.submit[0]))
+    engine = Engine(
+        settings.nodes, rules_of(settings), foreseen_by(None, log, 0), start, plugin=plugin
+    )
+    engine.use_jobs(job_records(workload))
+    return play_in_python(
+        workload, log, settings, engine, log_events=log_events, progress=progress
+    )
+
+

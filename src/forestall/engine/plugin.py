@@ -1,0 +1,168 @@
+"""The promise policy with a predictor or placement rule of the user's own, in plain Python.
+
+The search for a start, the reservations and the runs are the same compiled functions as ever; only the
+questions "how risky is each node", "which nodes" and "how risky is this set" are asked in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.decide import offer_kernels as offers
+from forestall.engine import promise_entry_kernels as kernels
+from forestall.engine.state import State
+from forestall.model.decisions import Reason
+from forestall.model.errors import ParameterError
+from forestall.model.events import EventKind
+from forestall.predict.foreseen_kernels import FAR
+
+if TYPE_CHECKING:
+    from forestall.predict.base import Predictor
+
+Int = npt.NDArray[np.int64]
+Placement = Callable[[Int, int, npt.NDArray[np.float64], int, int], npt.ArrayLike]
+"""placement(free, size, risk, start, end) -> `size` of the free nodes; risk is float64[len(free)]."""
+
+
+def least_risky(free: Int, size: int, risk: npt.NDArray[np.float64], start: int, end: int) -> Int:
+    """Return the `size` nodes of lowest risk, lower number first among equals."""
+    return free[np.lexsort((free, risk))[:size]]
+
+
+def lowest(free: Int, size: int, risk: npt.NDArray[np.float64], start: int, end: int) -> Int:
+    """Return the `size` lowest-numbered nodes."""
+    return free[:size]
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A predictor and a placement rule in Python; `downtime` is how long a failed node is expected to
+    stay down, s."""
+
+    predictor: Predictor
+    placement: Placement
+    downtime: int
+
+
+def members(row: npt.NDArray[np.uint64]) -> Int:
+    """Return the node numbers of a bitset row, ascending."""
+    flags = np.unpackbits(row.astype("<u8").view(np.uint8), bitorder="little")
+    return np.flatnonzero(flags).astype(np.int64)
+
+
+def row_of(nodes: Int, words: int) -> npt.NDArray[np.uint64]:
+    """Return the bitset row of these nodes."""
+    flags = np.zeros(64 * words, dtype=np.uint8)
+    flags[nodes] = 1
+    return np.packbits(flags, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def take(state: State, plugin: Plugin, event: tuple[int, int, int, int]) -> None:
+    """Take one event (kind, key, until, now); the decisions are left in the state."""
+    kind, key, until, now = event
+    kernels.open_event(state, now)
+    if kind == EventKind.SUBMITTED:
+        _place(state, plugin, key, now, fresh=True, reason=Reason.FREE_NOW, node=-1)
+    elif kind == EventKind.START_DUE:
+        node = int(kernels.begin_due(state, key, now))
+        if node >= 0:
+            reason = Reason.NODE_DOWN_AT_START
+            _place(state, plugin, key, now, fresh=False, reason=reason, node=node)
+    elif kind == EventKind.NODE_FAILED:
+        plugin.predictor.update(now, key)
+        victim = int(kernels.fail_node(state, key, until, now))
+        if victim >= 0:
+            reason = Reason.NODE_FAILED
+            _place(state, plugin, victim, now, fresh=False, reason=reason, node=key)
+    elif kind == EventKind.CHECKPOINT_REQUESTED:
+        job = state.jobs[key]
+        end = now + 2 * state.rules.overhead + int(job["interval"])
+        nodes = members(state.timeline.rows[job["row"]])
+        risk = plugin.predictor.partition_failure_probability(nodes, now, end)
+        kernels.answer(state, key, float(risk), now)
+    else:
+        kernels.settle(state, kind, key, now)
+
+
+def quote(state: State, plugin: Plugin, now: int, size: int, length: int) -> Reason:
+    """Find the offer that a job would get now; it is left in the scratch room."""
+    search(state, plugin, now, size, length, state.rules.risk)
+    return _reason(state, now)
+
+
+def _reason(state: State, now: int) -> Reason:
+    offer = state.scratch.offer[0]
+    if offer["probability"] < state.rules.risk:
+        return Reason.BEST_OFFER
+    if offer["refused"] > 0:
+        return Reason.WAITS_FOR_SAFETY
+    return Reason.FREE_NOW if offer["start"] == now else Reason.WAITS_FOR_NODES
+
+
+def _place(
+    state: State, plugin: Plugin, j: int, now: int, *, fresh: bool, reason: Reason, node: int
+) -> None:
+    length, size = int(kernels.length_of(state, j)), int(state.jobs[j]["size"])
+    search(state, plugin, now, size, length, state.rules.risk if fresh else 0.0)
+    why = _reason(state, now) if fresh else reason
+    kernels.commit(state, j, int(fresh), int(why), node)
+
+
+def search(
+    state: State, plugin: Plugin, now: int, size: int, length: int, risk: float
+) -> None:
+    """Find the first start whose probability is at least `risk`, or the best one where none is."""
+    refused, first, best, best_start = 0, -1, -1.0, now
+    start = now
+    while start < FAR:
+        skip = int(kernels.free_at(state, start, start + length, size))
+        lower = max(skip, start + 1)
+        if skip == 0:
+            probability = _choose(state, plugin, now, start, start + length, size)
+            first = start if first < 0 else first
+            if probability >= risk:
+                break
+            refused += 1
+            if probability > best:
+                best, best_start = probability, start
+        start = int(kernels.next_candidate(state, lower))
+        if risk > 0:
+            start = min(start, _next_recovery(plugin, now, lower))
+    else:
+        kernels.free_at(state, best_start, best_start + length, size)
+        _choose(state, plugin, now, best_start, best_start + length, size)
+    state.scratch.offer["refused"], state.scratch.offer["first"] = refused, first
+
+
+def _next_recovery(plugin: Plugin, now: int, lower: int) -> int:
+    ask = getattr(plugin.predictor, "next_predicted_failure", None)
+    time = None if ask is None else ask(max(now, lower - plugin.downtime))
+    return int(FAR) if time is None else int(time) + plugin.downtime
+
+
+def _choose(state: State, plugin: Plugin, now: int, start: int, end: int, size: int) -> float:
+    rows, offer = state.scratch.rows, state.scratch.offer
+    free = members(rows[offers.FREE])
+    since = max(now, start - plugin.downtime + 1)
+    risk = np.asarray(plugin.predictor.failure_probability(free, since, end), dtype=np.float64)
+    nodes = _checked(plugin.placement(free, size, risk, start, end), free, size)
+    probability = 1.0 - float(plugin.predictor.partition_failure_probability(nodes, since, end))
+    if not 0.0 <= probability <= 1.0:
+        raise ParameterError("predictor", 1.0 - probability, "a probability from 0 to 1")
+    rows[offers.CHOSEN] = row_of(nodes, rows.shape[1])
+    passed = free[(risk > 0) & ~np.isin(free, nodes) & (free < nodes.max())]
+    offer["start"], offer["end"], offer["probability"] = start, end, probability
+    offer["left_out"], offer["left_out_at"] = passed[0] if len(passed) else -1, -1
+    return probability
+
+
+def _checked(chosen: Any, free: Int, size: int) -> Int:
+    nodes = np.unique(np.asarray(chosen, dtype=np.int64))
+    if len(nodes) != size or not bool(np.isin(nodes, free).all()):
+        raise ParameterError("placement", np.asarray(chosen).tolist(), f"{size} of the free nodes")
+    return nodes

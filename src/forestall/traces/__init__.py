@@ -1,0 +1,59 @@
+"""What happened: readers, writers and generators of job and failure logs.
+
+Names are loaded when they are first used, so that a command that reads no log stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forestall.traces.info import LogInfo, describe
+    from forestall.traces.read import read_failures, read_jobs, slice_jobs
+    from forestall.traces.streams import draw_detectability, stream
+    from forestall.traces.swf import Swf, read_swf, read_swf_file, write_swf
+    from forestall.traces.table import jobs_from_table, read_job_table, write_job_table
+    from forestall.traces.write import write_failures_csv
+
+_PLACES = {
+    "LogInfo": "info",
+    "Swf": "swf",
+    "describe": "info",
+    "draw_detectability": "streams",
+    "jobs_from_table": "table",
+    "read_failures": "read",
+    "read_job_table": "table",
+    "read_jobs": "read",
+    "read_swf": "swf",
+    "read_swf_file": "swf",
+    "slice_jobs": "read",
+    "stream": "streams",
+    "write_failures_csv": "write",
+    "write_job_table": "table",
+    "write_swf": "swf",
+}
+
+__all__ = [
+    "LogInfo",
+    "Swf",
+    "describe",
+    "draw_detectability",
+    "jobs_from_table",
+    "read_failures",
+    "read_job_table",
+    "read_jobs",
+    "read_swf",
+    "read_swf_file",
+    "slice_jobs",
+    "stream",
+    "write_failures_csv",
+    "write_job_table",
+    "write_swf",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)

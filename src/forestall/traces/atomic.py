@@ -1,0 +1,57 @@
+"""Files appear whole or not at all: written beside their place, then renamed into it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from forestall.model.errors import TraceError
+
+
+@contextmanager
+def atomic_path(path: str | Path, *, sync: bool = False) -> Iterator[Path]:
+    """Give a new empty file in the folder of `path`; on a clean exit it is renamed to `path`.
+
+    On an error nothing is left behind and what stood at `path` stays. `sync` also waits until the
+    bytes are on the disk. The temporary name keeps the suffixes of `path`, by which writers choose
+    a format. Raises TraceError where the folder cannot be written to.
+
+    >>> with atomic_path("jobs.csv") as beside:  # doctest: +SKIP
+    ...     beside.write_text("job,submit\\n")
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name[:32]}-", suffix="".join(target.suffixes[-2:])
+        )
+    except OSError as error:
+        raise TraceError(target, f"cannot be written: {error.strerror or error}") from None
+    os.close(handle)
+    beside = Path(name)
+    try:
+        yield beside
+        _open_up(beside)
+        if sync:
+            _flush(beside)
+        try:
+            os.replace(beside, target)
+        except OSError as error:
+            raise TraceError(target, f"cannot be written: {error.strerror or error}") from None
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _open_up(path: Path) -> None:
+    """Give the file the rights of an ordinary new one; mkstemp lets only its owner read."""
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(0o666 & ~mask)
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,105 @@
+"""Failure logs of a line an event, each taken apart by a regular expression."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from forestall.traces.failures.raw import Options, RawFailures, moments, numbered, single_system
+from forestall.traces.findings import Finding, Findings, shown
+from forestall.traces.packed import read_lines
+
+UNKNOWN_PLACE = "unknown"
+"""Name of the node of events that name none."""
+
+
+@dataclass(frozen=True)
+class LineFormat:
+    """How to read one family of such logs.
+
+    Attributes
+    ----------
+    what : the log, in words
+    pattern : matches a whole event line; its groups are `time`, `place`, `kind`, where it has them
+        `label`
+    clock : pattern of `time` for `datetime.strptime`, "" for seconds since 1970
+    skip : lines that are no events (comments, details), by their text
+    is_failure : whether an event is a failure; the place of another only tells that it exists
+    """
+
+    what: str
+    pattern: re.Pattern[str]
+    clock: str
+    skip: Callable[[str], bool]
+    is_failure: Callable[[re.Match[str]], bool]
+
+
+def read_events(path: Path, options: Options, how: LineFormat) -> RawFailures:
+    """Read the failures of a log of lines; lines that do not match are left out and named."""
+    single_system(options, how.what)
+    findings = Findings(path, options.strict)
+    events, lines = _events(path, how, findings)
+    times, good = _seconds([event["time"] for event in events], how.clock)
+    kept = [(e, t) for e, t, g in zip(events, times.tolist(), good.tolist(), strict=True) if g]
+    _note_times(findings, events, lines, good)
+    failed = [(event, time) for event, time in kept if how.is_failure(event)]
+    nameless = [n for e, n in zip(events, lines, strict=True) if not _place(e)]
+    findings.note("no_place", f"events without a place (node {UNKNOWN_PLACE!r})", nameless)
+    if not events and findings.first() is None:
+        findings.cleaning(0, "failures")
+    if events and not failed and findings.first() is None:
+        empty = np.empty(0, dtype=np.int64)
+        return RawFailures(empty, empty, 0)
+    places = [_place(event) or UNKNOWN_PLACE for event, _ in failed]
+    node, names = numbered(places, [_place(event) or UNKNOWN_PLACE for event, _ in kept])
+    return RawFailures(
+        np.fromiter((time for _, time in failed), np.int64, len(failed)),
+        node,
+        len(names),
+        kind=[event["kind"].strip() for event, _ in failed],
+        names=names,
+        cleaning=findings.cleaning(len(failed), "failures"),
+    )
+
+
+def _events(
+    path: Path, how: LineFormat, findings: Findings
+) -> tuple[list[re.Match[str]], list[int]]:
+    events, lines, strange = [], [], []
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip() or how.skip(line):
+            continue
+        match = how.pattern.fullmatch(line)
+        if match is None:
+            message = f"{shown(line)} is no event of {how.what}"
+            strange.append(Finding(number, message))
+        else:
+            events.append(match)
+            lines.append(number)
+    findings.add("malformed", "malformed lines", "left out", strange)
+    return events, lines
+
+
+def _place(event: re.Match[str]) -> str:
+    place = event["place"] or ""
+    return "" if place in {"NULL", "null", "UNKNOWN_LOCATION"} else place
+
+
+def _seconds(texts: Sequence[str], clock: str) -> tuple[np.ndarray, np.ndarray]:
+    if clock:
+        return moments(texts, clock)
+    return np.array([int(text) for text in texts], dtype=np.int64), np.ones(len(texts), dtype=bool)
+
+
+def _note_times(
+    findings: Findings, events: list[re.Match[str]], lines: list[int], good: np.ndarray
+) -> None:
+    found = [
+        Finding(lines[row], f"{shown(events[row]['time'])} is no date and time", "time")
+        for row in np.flatnonzero(~good).tolist()
+    ]
+    findings.add("bad_time", "events with an unusable time", "left out", found)

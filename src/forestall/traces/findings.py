@@ -1,0 +1,73 @@
+"""What a reader finds wrong or odd in a log, line by line, until it becomes a `Cleaning`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from forestall.model.cleaning import Action, Cleaning
+from forestall.model.errors import TraceError
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line with something about it; `field` and `message` are what an error would say."""
+
+    line: int
+    message: str
+    field: str | None = None
+
+
+@dataclass
+class Findings:
+    """Collects findings by kind. With `strict`, the first that changes anything is an error."""
+
+    source: str | Path
+    strict: bool = False
+    _kinds: dict[str, tuple[str, Action, list[Finding]]] = field(default_factory=dict)
+
+    def add(self, kind: str, text: str, action: Action, found: Iterable[Finding]) -> None:
+        """Note findings of one kind; `text` names the kind in words (``rows with ...``)."""
+        self._kinds.setdefault(kind, (text, action, []))[2].extend(found)
+
+    def note(self, kind: str, text: str, lines: Iterable[int]) -> None:
+        """Note lines that are odd but kept as they are."""
+        self.add(kind, text, "kept", (Finding(int(line), text) for line in lines))
+
+    def first(self) -> Finding | None:
+        """Return the finding of the lowest line that left a row out or changed it."""
+        found = [f for _, action, some in self._kinds.values() if action != "kept" for f in some]
+        return min(found, key=lambda f: f.line, default=None)
+
+    def error(self, finding: Finding) -> TraceError:
+        """Return the error that says one finding."""
+        return TraceError(self.source, finding.message, line=finding.line, field=finding.field)
+
+    def cleaning(self, usable: int, what: str) -> Cleaning:
+        """Return all of it; `usable` rows are left, `what` says of what (``jobs``).
+
+        Raises TraceError for the first finding with `strict`, and where nothing usable is left.
+        """
+        first = self.first()
+        if first is not None and (self.strict or usable == 0):
+            raise self.error(first)
+        if usable == 0:
+            raise TraceError(self.source, f"has no {what}: the log is empty")
+        cleaning = Cleaning()
+        for kind, (text, action, found) in self._kinds.items():
+            lines = sorted({f.line for f in found})
+            cleaning = cleaning.plus(kind, text, action, (f"line {line}" for line in lines))
+        return cleaning
+
+
+def shown(value: object, limit: int = 40) -> str:
+    """Return a value as an error names it, on one line and not too long."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def listed(names: Sequence[object], limit: int = 30) -> str:
+    """Return names as a list in a sentence, the rest counted."""
+    some = ", ".join(str(name) for name in names[:limit])
+    return some if len(names) <= limit else f"{some} and {len(names) - limit} more"

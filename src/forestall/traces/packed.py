@@ -1,0 +1,172 @@
+"""Log files as they lie about: plain, gzip, xz or Zstandard, told apart by their first bytes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from forestall.model.errors import MissingExtraError, TraceError
+
+CHUNK = 8 << 20
+"""Bytes of text taken at a time, so that a log never lies in memory as a whole."""
+
+_MAGIC = ((b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
+_PACKED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+
+
+def chunks_of_lines(path: str | Path, size: int = CHUNK) -> Iterator[bytes]:
+    """Yield the text of a file, unpacked, in pieces of whole lines, each ending with a newline.
+
+    Raises TraceError where the file cannot be read, is packed badly or cut off, or is no text;
+    MissingExtraError where unpacking it needs an extra.
+    """
+    rest = b""
+    with _unpacked(path) as file:
+        while block := _read(path, file, size):
+            if b"\0" in block:
+                raise TraceError(path, "is a binary file; expected text")
+            cut = block.rfind(b"\n") + 1
+            if cut:
+                yield rest + block[:cut]
+                rest = block[cut:]
+            else:
+                rest += block
+    if rest:
+        yield rest + b"\n"
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the whole text of a file, unpacked; errors as in `chunks_of_lines`."""
+    return b"".join(chunks_of_lines(path))
+
+
+def read_lines(path: str | Path) -> list[str]:
+    """Return the lines of a file, unpacked, without their ends; errors as in `chunks_of_lines`."""
+    return text_of(read_bytes(path)).splitlines()
+
+
+def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
+    """Return the first bytes of a file, unpacked, as they are (it may be binary)."""
+    with _unpacked(path) as file:
+        return _read(path, file, size)
+
+
+def text_of(raw: bytes) -> str:
+    """Return bytes as text; those that are not UTF-8 survive a round trip through `bytes_of`."""
+    return raw.decode("utf-8", errors="surrogateescape")
+
+
+def bytes_of(text: str) -> bytes:
+    """Return the bytes that `text_of` made the text from."""
+    return text.encode("utf-8", errors="surrogateescape")
+
+
+def pack(path: Path, data: bytes, suffix: str) -> None:
+    """Write `data` to `path`, packed as the `suffix` (.gz, .xz, .zst, else plain) says.
+
+    The same data gives the same bytes: no time or name goes into the file.
+    """
+    if suffix == ".gz":
+        path.write_bytes(gzip.compress(data, mtime=0))
+    elif suffix == ".xz":
+        path.write_bytes(lzma.compress(data, preset=1))  # the default takes ten times as long
+    elif suffix == ".zst":
+        path.write_bytes(_zstandard().ZstdCompressor().compress(data))
+    else:
+        path.write_bytes(data)
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtraError("a log packed with Zstandard (.zst)", "archive") from None
+    return zstandard
+
+
+class _Frames(io.RawIOBase):
+    """The text of Zstandard frames one after the other.
+
+    The package's own stream reader takes a frame without an end for a whole one.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._decompressor = _zstandard().ZstdDecompressor()
+        self._frame: Any = None
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            rest = self._file.read(CHUNK // 16)
+            if not rest:
+                if self._frame is not None:
+                    raise EOFError("the last frame has no end")
+                return 0
+            self._ready = b"".join(self._take(rest))
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def _take(self, packed: bytes) -> Iterator[bytes]:
+        while packed:
+            if self._frame is None:
+                self._frame = self._decompressor.decompressobj()
+            yield self._frame.decompress(packed)
+            packed = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame = None
+
+
+@contextmanager
+def _unpacked(path: str | Path) -> Iterator[BinaryIO]:
+    place = Path(path)
+    if place.is_dir():
+        raise TraceError(path, "is a folder; expected a file")
+    try:
+        plain = place.open("rb")
+    except OSError as error:
+        raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
+    with plain:
+        first = plain.read(8)
+        plain.seek(0)
+        kind = next((kind for magic, kind in _MAGIC if first.startswith(magic)), "")
+        if kind == "gzip":
+            yield gzip.GzipFile(fileobj=plain)  # type: ignore[misc]  # reads as a BinaryIO does
+        elif kind == "xz":
+            with lzma.open(plain) as file:
+                yield file  # type: ignore[misc]  # the same
+        elif kind == "zstd":
+            yield io.BufferedReader(_Frames(plain))
+        else:
+            yield plain
+
+
+def _read(path: str | Path, file: BinaryIO, size: int) -> bytes:
+    try:
+        return file.read(size)
+    except _PACKED as error:
+        what = "is cut off" if isinstance(error, EOFError) else "is damaged"
+        raise TraceError(path, f"{what}: unpacking it failed ({_first_line(error)})") from None
+    except OSError as error:
+        raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
+    except Exception as error:
+        if type(error).__name__ == "ZstdError":  # known by name: the package is optional
+            raise TraceError(
+                path, f"is damaged: unpacking it failed ({_first_line(error)})"
+            ) from None
+        raise
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,163 @@
+"""The front door: job logs and failure logs of any known format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from forestall.model.errors import ParameterError, TraceError
+from forestall.model.failures import Failures
+from forestall.model.jobs import Jobs
+from forestall.traces.delimited import header_names
+from forestall.traces.failures.formats import FORMATS
+from forestall.traces.failures.raw import Format, Head, Options
+from forestall.traces.failures.window import choose
+from forestall.traces.findings import shown
+from forestall.traces.packed import read_head, text_of
+from forestall.traces.swf import read_swf
+from forestall.traces.table import REQUIRED, is_parquet, read_job_table
+
+HEAD_LINES = 50
+
+
+def read_jobs(
+    path: str | Path,
+    *,
+    processors_per_node: int = 1,
+    jobs: str | None = None,
+    strict: bool = False,
+) -> Jobs:
+    """Read a job log: SWF, or a job table as CSV or Parquet, told apart by what is in it.
+
+    Parameters
+    ----------
+    path : the file; text may be packed (.gz, .xz, .zst)
+    processors_per_node : for SWF, whose sizes are processors; tables count nodes
+    jobs : which rows to take, such as ``1:10000``: positions from 1, both ends included, among the
+        usable rows in submit order; either end may be left out
+    strict : whether a row that must be left out or changed is an error
+
+    Raises TraceError where the file cannot be used, ParameterError for a bad parameter.
+    """
+    if job_format(path) == "swf":
+        whole = read_swf(path, processors_per_node=processors_per_node, strict=strict)
+    else:
+        if processors_per_node != 1:
+            allowed = "1: the sizes of a job table are nodes already"
+            raise ParameterError("processors-per-node", processors_per_node, allowed)
+        whole = read_job_table(path, strict=strict)
+    return whole if jobs is None else slice_jobs(whole, jobs)
+
+
+def slice_jobs(jobs: Jobs, text: str) -> Jobs:
+    """Return the jobs at the positions that ``first:last`` says; see `read_jobs`."""
+    first, colon, last = text.partition(":")
+    ends = [end.strip() for end in (first, last)]
+    allowed = "positions as in 1:10000, 5000: or :10000, counted from 1"
+    if not colon or not all(end == "" or (end.isascii() and end.isdigit()) for end in ends):
+        raise ParameterError("jobs", text, allowed)
+    low, high = int(ends[0] or 1), int(ends[1] or len(jobs))
+    if low < 1 or (ends[1] and high < low):
+        raise ParameterError("jobs", text, allowed)
+    if low > len(jobs):
+        raise ParameterError("jobs", text, f"positions up to {len(jobs)}, the number of jobs")
+    return jobs.take(np.arange(low - 1, min(high, len(jobs))))
+
+
+def job_format(path: str | Path) -> str:
+    """Return the format of a job log: "swf" or "table". Raises TraceError where it is neither."""
+    place = Path(path)
+    if place.is_file() and is_parquet(place):
+        return "table"
+    for line in _head(place).lines:
+        if line.lstrip().startswith(";"):
+            return "swf"
+        if not line.strip():
+            continue
+        if "," in line:
+            if line.lstrip()[:1].isdigit():
+                break
+            return "table"
+        words = line.split()
+        return "swf" if words[0].lstrip("+-")[:1].isdigit() else _no_jobs(place, line)
+    return _no_jobs(place, next((line for line in _head(place).lines if line.strip()), ""))
+
+
+def read_failures(
+    path: str | Path,
+    *,
+    system: str | int | None = None,
+    start: str | int | None = None,
+    days: float | None = None,
+    fold_nodes: int = 1,
+    format: str | None = None,
+    strict: bool = False,
+) -> Failures:
+    """Read a failure log of any format in `FORMATS`, told apart by what is in it.
+
+    Parameters
+    ----------
+    path : the file (it may be packed), or the folder of a Failure Trace Archive set
+    system : which system, of a log that holds several
+    start : time 0, as a date such as ``2003-07-18T16:00`` or in the log's own seconds; without it
+        the first failure of a log with dates, the log's own 0 of our CSV
+    days : length of the window [start, start + days)
+    fold_nodes : so many neighbouring nodes count as one: node n becomes n // k
+    format : name of the format, where it shall not be guessed
+    strict : whether a row that must be left out or changed is an error
+
+    Raises TraceError where the file cannot be used or no failure lies in the window, and
+    ParameterError for a bad parameter.
+    """
+    place = _event_file(Path(path))
+    reader = failure_format(place) if format is None else _named(format)
+    raw = reader.read(place, Options(None if system is None else str(system), strict))
+    return choose(raw, path, start=start, days=days, fold_nodes=fold_nodes)
+
+
+def failure_format(path: Path) -> Format:
+    """Return the format of a failure log; TraceError where it is none that is known."""
+    head = _head(path)
+    for known in FORMATS:
+        if known.looks_like(head):
+            return known
+    names = ", ".join(known.name for known in FORMATS)
+    first = next((line for line in head.lines if line.strip()), "")
+    if not first:
+        raise TraceError(path, "is empty; expected a failure log")
+    raise TraceError(path, f"is no failure log that is known ({names}); starts {shown(first)}")
+
+
+def _named(name: str) -> Format:
+    for known in FORMATS:
+        if known.name == name:
+            return known
+    raise ParameterError("format", name, "one of " + ", ".join(known.name for known in FORMATS))
+
+
+def _head(path: Path) -> Head:
+    raw = read_head(path)
+    if b"\0" in raw:
+        raise TraceError(path, "is a binary file; expected text")
+    return Head(path, tuple(text_of(raw).splitlines()[:HEAD_LINES]))
+
+
+def _event_file(path: Path) -> Path:
+    """Return the file of events in the folder of a Failure Trace Archive set."""
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob("event_trace*.tab*"))
+    if len(found) != 1:
+        raise TraceError(path, f"is a folder with {len(found)} files event_trace*.tab; expected 1")
+    return found[0]
+
+
+def _no_jobs(path: Path, line: str) -> str:
+    if not line:
+        raise TraceError(path, "is empty; expected a job log")
+    expected = f"expected SWF, Parquet, or CSV with {','.join(REQUIRED)}"
+    if "," in line:
+        names = ",".join(header_names(line))
+        raise TraceError(path, f"is no job log: starts {shown(names)}; {expected}")
+    raise TraceError(path, f"is no job log: starts {shown(line)}; {expected}")

@@ -1,0 +1,33 @@
+"""What all tests share: deterministic property tests, and the folder of real traces."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Return the folder of the real traces; skips where there is none."""
+    folder = Path(os.environ.get("FORESTALL_DATA", _BESIDE))
+    if not folder.is_dir():
+        pytest.skip(f"no real traces: {folder} is not there (set FORESTALL_DATA)")
+    return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that read real traces, so that `-m data` picks them."""
+    for item in items:
+        if "data" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.data)

@@ -1,0 +1,1 @@
+"""Slow, plain simulators written from the definitions: the judges of the fast ones."""

@@ -1,0 +1,274 @@
+"""The house: import directions, a middle without clocks, chance or files, and sizes of things."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "forestall"
+PURE = ("model", "reliability", "predict", "assess", "decide", "engine")
+MODULES = sorted(PACKAGE.rglob("*.py"))
+BIG_FUNCTION, BIG_MODULE, MANY_PARAMETERS = 60, 500, 10
+VAGUE = {"util", "utils", "helper", "helpers", "common", "misc", "stuff", "tools"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def where(path: Path, node: ast.AST | None = None) -> str:
+    return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+
+
+def pure_modules() -> list[Path]:
+    return [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in PURE]
+
+
+def functions(path: Path) -> Iterator[Function]:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, Function):
+            yield node
+
+
+def test_import_directions() -> None:
+    pytest.importorskip("importlinter")
+    script = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "src"), "PATH": "", "COLUMNS": "200"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_pure_room_is_in_the_contract() -> None:
+    contracts = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    there = [room for room in PURE if (PACKAGE / room / "__init__.py").is_file()]
+    missing = [room for room in there if f'"forestall.{room}",' not in contracts]
+    assert not missing, f"add to the contract 'pure' in pyproject.toml: {missing}"
+
+
+def test_every_kernel_module_is_known_to_the_type_checker() -> None:
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    names = [
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        for path in MODULES
+        if path.stem.endswith("_kernels")
+    ]
+    missing = [name for name in names if f'"{name}",' not in settings]
+    assert not missing, f"add to the overrides of mypy in pyproject.toml: {missing}"
+
+
+# What import-linter cannot see -------------------------------------------------------------------
+
+BANNED_CALLS = {"open", "print", "input", "breakpoint", "eval", "exec"}
+BANNED_ATTRIBUTES = {
+    ("time", "time"),
+    ("time", "monotonic"),
+    ("time", "perf_counter"),
+    ("datetime", "now"),
+    ("datetime", "utcnow"),
+    ("datetime", "today"),
+    ("date", "today"),
+    ("np", "load"),
+    ("np", "save"),
+    ("np", "fromfile"),
+    ("np", "loadtxt"),
+    ("np", "genfromtxt"),
+}
+RANDOM_TYPES = {"Generator", "BitGenerator"}
+ORDER_KEEPING = {"list", "tuple", "enumerate", "iter", "next", "zip", "map", "filter", "reversed"}
+
+
+def is_set(node: ast.AST) -> bool:
+    if isinstance(node, ast.Set | ast.SetComp):
+        return True
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in {"set", "frozenset"}
+    return isinstance(node, ast.BinOp) and (is_set(node.left) or is_set(node.right))
+
+
+def is_np_random(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "random"
+        and isinstance(node.value, ast.Name)
+        and node.value.id in {"np", "numpy"}
+    )
+
+
+def impurity_of_call(node: ast.Call) -> str | None:
+    function = node.func
+    if isinstance(function, ast.Name):
+        if function.id in BANNED_CALLS:
+            return f"{function.id}()"
+        if function.id in ORDER_KEEPING and any(is_set(argument) for argument in node.args):
+            return f"{function.id}() of a set: its order is not fixed"
+    is_join = isinstance(function, ast.Attribute) and function.attr == "join"
+    if is_join and any(is_set(argument) for argument in node.args):
+        return "join of a set: its order is not fixed"
+    return None
+
+
+def impurity(node: ast.AST) -> str | None:
+    """Return what is wrong with one node of the tree, if anything."""
+    if isinstance(node, ast.Call):
+        return impurity_of_call(node)
+    if isinstance(node, ast.Attribute):
+        if is_np_random(node.value) and node.attr not in RANDOM_TYPES:
+            return f"np.random.{node.attr}"
+        if isinstance(node.value, ast.Name) and (node.value.id, node.attr) in BANNED_ATTRIBUTES:
+            return f"{node.value.id}.{node.attr}"
+    if isinstance(node, ast.For | ast.comprehension) and is_set(node.iter):
+        return "iteration over a set: its order is not fixed"
+    return None
+
+
+def impurities(tree: ast.AST) -> list[tuple[ast.AST, str]]:
+    found = ((node, impurity(node)) for node in ast.walk(tree))
+    return [(node, what) for node, what in found if what is not None]
+
+
+def test_the_middle_is_pure() -> None:
+    found = [
+        f"{where(path, node)}: {what}"
+        for path in pure_modules()
+        for node, what in impurities(parsed(path))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "np.random.default_rng(1)",
+        "x = np.random.random()",
+        "numpy.random.seed(0)",
+        "open('f')",
+        "print(1)",
+        "input()",
+        "time.time()",
+        "datetime.now()",
+        "for x in {1, 2}: pass",
+        "[x for x in set(y)]",
+        "[x for x in set(y) | z]",
+        "list({'a', 'b'})",
+        "','.join(set(names))",
+    ],
+)
+def test_impurity_is_seen(text: str) -> None:
+    assert impurities(ast.parse(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(rng: np.random.Generator) -> float: return rng.random()",
+        "for x in sorted({1, 2}): pass",
+        "len(set(y))",
+        "NodeSet.of(set(a) & set(b))",
+        "datetime.fromisoformat(text)",
+    ],
+)
+def test_pure_code_passes(text: str) -> None:
+    assert not impurities(ast.parse(text))
+
+
+# Sizes, names and words --------------------------------------------------------------------------
+
+
+def undocumented(path: Path) -> list[str]:
+    return [] if ast.get_docstring(parsed(path)) else [f"{where(path)}: no docstring"]
+
+
+def long_module(path: Path) -> list[str]:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    return [f"{where(path)}: {lines} lines"] if lines > BIG_MODULE else []
+
+
+def long_functions(path: Path) -> list[str]:
+    found = []
+    for function in functions(path):
+        lines = (function.end_lineno or 0) - function.lineno + 1
+        first = function.body[0]
+        if ast.get_docstring(function) is not None:
+            lines -= (first.end_lineno or 0) - first.lineno + 1
+        if lines > BIG_FUNCTION:
+            found.append(f"{where(path, function)}: {function.name} has {lines} lines")
+    return found
+
+
+def many_parameters(path: Path) -> list[str]:
+    if path.relative_to(PACKAGE).parts[0] == "cli":
+        return []  # a command has as many options as it has
+    found = []
+    for function in functions(path):
+        given = function.args
+        names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+        count = len([name for name in names if name not in {"self", "cls"}])
+        if count > MANY_PARAMETERS:
+            found.append(f"{where(path, function)}: {function.name} has {count} parameters")
+    return found
+
+
+def vague_name(path: Path) -> list[str]:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return [f"{where(path)}: says nothing"] if VAGUE & {p.strip("_") for p in parts} else []
+
+
+@pytest.mark.parametrize(
+    "offences", [undocumented, long_module, long_functions, many_parameters, vague_name]
+)
+def test_every_module(offences: Callable[[Path], list[str]]) -> None:
+    found = [line for path in MODULES for line in offences(path)]
+    assert not found, "\n".join(found)
+
+
+# Nothing of the machine it was written on --------------------------------------------------------
+
+_MACHINE = re.compile(
+    r"(?<![\w.~/-])/(?:work|tmp|root)/\w"
+    r"|(?:extra-|--)index-url|trusted-host|files\.python" + r"hosted|pypi\.org/" + r"simple"
+)
+
+
+def project_files() -> list[Path]:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    listed = subprocess.run(
+        [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout.decode()
+    paths = [ROOT / name for name in listed.split("\0") if name]
+    return [path for path in paths if path.is_file() and path != Path(__file__).resolve()]
+
+
+def test_no_machine_paths_or_registry_hosts() -> None:
+    found = []
+    for path in project_files():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        found += [
+            f"{path.relative_to(ROOT)}:{n}"
+            for n, line in enumerate(lines, 1)
+            if _MACHINE.search(line)
+        ]
+    assert not found, "\n".join(found)
