@@ -14,6 +14,7 @@ from forestall.model.failures import Failures
 from forestall.traces import read_failures, write_failures_csv
 
 HEAD = "time,node,downtime,kind,detectability\n"
+NODES = "node: '{}'; expected a whole number of at least 0 and below 10,000,000"
 LOG = HEAD + "10,0,60,disk,0.5\n86400,3,,,\n90000,7,5,cpu,0.25\n172800,1,6,cpu,1\n"
 
 
@@ -90,6 +91,7 @@ def test_folding(log: Path) -> None:
         ({"days": float("nan")}, "days: nan is not allowed"),
         ({"days": float("inf")}, "days: inf is not allowed"),
         ({"start": "tomorrow"}, "from: 'tomorrow' is not allowed"),
+        ({"start": 10**15}, "from: 1000000000000000 is not allowed"),
         ({"system": 3}, "system: '3' is not allowed; expected none"),
         ({"format": "xls"}, "format: 'xls' is not allowed; expected one of csv, lanl"),
     ],
@@ -127,6 +129,7 @@ def test_unsorted_rows_are_sorted_and_named(tmp_path: Path) -> None:
         ("nan,0,,,", "time: 'nan'; expected a whole number of at least 0"),
         (",0,,,", "time: is empty; expected a whole number of at least 0"),
         ("1,-2,,,", "node: '-2'; expected a whole number of at least 0"),
+        ("1,10000000,,,", NODES.format(10_000_000)),
         ("1,n4,,,", "node: 'n4'; expected a whole number of at least 0"),
         ("1,0,-5,,", "downtime: '-5'; expected a whole number of at least 0"),
         ("1,0,inf,,", "downtime: 'inf'; expected a whole number of at least 0"),

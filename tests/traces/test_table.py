@@ -15,7 +15,7 @@ from forestall.model.jobs import Jobs
 from forestall.traces import jobs_from_table, read_jobs, slice_jobs, write_job_table, write_swf
 
 COLUMNS = ("job", "submit", "size", "runtime", "estimate")
-WHOLE = st.integers(-1, 2**45)
+WHOLE = st.integers(-1, 2**35)
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=6)
 
 
@@ -74,6 +74,7 @@ HEAD = "job,submit,size,runtime\n"
         (HEAD + "1,nan,1,1\n", ":2: submit: 'nan'; expected a whole number of at least 0"),
         (HEAD + "1,inf,1,1\n", ":2: submit: 'inf'; expected a whole number of at least 0"),
         (HEAD + "1,-3,1,1\n", ":2: submit: '-3'; expected a whole number of at least 0"),
+        (HEAD + f"1,{2**36},1,1\n", "of at least 0 and below 68,719,476,736"),
         (HEAD + "1,0,1.5,1\n", ":2: size: '1.5'; expected a whole number"),
         (HEAD + "1,0,1,soon\n", ":2: runtime: 'soon'; expected a whole number"),
         (HEAD + ",0,1,1\n", ":2: job: is empty; expected a whole number"),

@@ -92,12 +92,12 @@ def enter(queue, job, size, length, key):
     at[LIVE] += 1
     if i == at[FIRST] or entries[i - 1].key < key or (entries[i - 1].key == key and entries[i - 1].job < job):
         set_entry(queue, i, job, size, length, key)
-        block = i >> SHIFT
+        block = queue.blocks[i >> SHIFT]
         if i & 63 == 0 or i == at[FIRST]:
-            refresh(queue, block)
+            block.size, block.length, block.start = size, length, FAR
         else:
-            queue.blocks[block].size = min(queue.blocks[block].size, size)
-            queue.blocks[block].length = min(queue.blocks[block].length, length)
+            block.size = min(block.size, size)
+            block.length = min(block.length, length)
         return
     while i > at[FIRST] and (
         entries[i - 1].key > key or (entries[i - 1].key == key and entries[i - 1].job > job)
@@ -117,18 +117,20 @@ def enter(queue, job, size, length, key):
 def leave(queue, i):
     """Take the entry at position `i` out."""
     entries, at = queue.entries, queue.at
-    entries[i].size = FAR
     at[LIVE] -= 1
     if at[LIVE] == 0:
         at[FIRST], at[LAST], at[FRESH] = 0, 0, 0
         return
+    gone, block = entries[i], queue.blocks[i >> SHIFT]
+    least = gone.size == block.size or gone.length == block.length
+    least = least or (gone.start == block.start and gone.start < FAR)
+    gone.size = FAR
     if i == at[FIRST]:
         while entries[at[FIRST]].size == FAR:
             at[FIRST] += 1
         at[FRESH] = max(at[FRESH], at[FIRST])
-    block = i >> SHIFT
-    if at[FIRST] <= i or (at[FIRST] >> SHIFT) == block:
-        refresh(queue, block)
+    if least and at[FIRST] >> SHIFT <= i >> SHIFT:
+        refresh(queue, i >> SHIFT)
 
 
 @kernel

@@ -71,7 +71,7 @@ def pick_nodes(state, job, now):
         state.scratch.offer[0].left_out = -1
 
 
-@kernel
+@inlined
 def start(state, position, now, reason):
     """Start the job at a position of the queue."""
     entry_ = state.queue.entries[position]

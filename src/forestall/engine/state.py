@@ -193,10 +193,10 @@ def new_state(jobs: int, nodes: int, rules: Rules, foreseen: Foreseen, start: in
         rules,
         new_machine(nodes),
         new_timeline(nodes, 64, rows, start, sets),
-        new_queue(nodes, 256),
+        new_queue(nodes, 4096),
         scratch,
         foreseen,
-        Answers(records(64, DECISION), np.zeros(1, dtype=np.int64)),
+        Answers(records(256, DECISION), np.zeros(1, dtype=np.int64)),
         np.zeros(6, dtype=np.int64),
     )
     state.jobs["row"] = -1

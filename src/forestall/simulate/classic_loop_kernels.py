@@ -21,11 +21,11 @@ def plan_wake(state, world):
     """Plan a pass for the next reserved start, which only conservative backfilling has."""
     if state.rules.policy != CONSERVATIVE:
         return
-    item, wake = len(world.places) - 1, engine.wake_at(state.queue)
+    item, wake = len(world.heap.places) - 1, engine.wake_at(state.queue)
     if wake < FAR:
         worlds.plan(world, item, wake, _PASS, _ALARM)
     else:
-        worlds.cancel(world, item)
+        worlds.cancel(world.heap, item)
 
 
 @entry

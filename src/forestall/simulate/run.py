@@ -75,9 +75,12 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
         records(len(failures) + 2, worlds.PLAYED),
         records(count + parameters.nodes + 64, worlds.RUN),
         np.zeros((count + parameters.nodes + 64, 2), dtype=np.int64),
-        np.zeros(items, dtype=np.int64),
-        np.zeros(items, dtype=np.int64),
-        np.full(items, -1, dtype=np.int64),
+        worlds.Heap(
+            np.zeros(items, dtype=np.int64),
+            np.zeros(items, dtype=np.int64),
+            np.full(items, -1, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+        ),
         at,
         np.array([origin, period], dtype=np.int64),
     )

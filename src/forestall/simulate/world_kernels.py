@@ -74,36 +74,44 @@ RUN: Final = np.dtype(
 NEVER: Final = 2**63 - 1
 """A key later than any event's."""
 
-SIZE: Final = 0
-ARRIVED: Final = 1
-STRUCK: Final = 2
-LEFT: Final = 3
-RUNS: Final = 4
-RANGES: Final = 5
-NOW: Final = 6
-TOUCHED: Final = 7
-EVENTS: Final = 8
-LOGGED: Final = 9
-DECIDED: Final = 10
-KIND: Final = 11
-KEY: Final = 12
-UNTIL: Final = 13
-LOG_RANGES: Final = 14
+ARRIVED: Final = 0
+STRUCK: Final = 1
+LEFT: Final = 2
+RUNS: Final = 3
+RANGES: Final = 4
+NOW: Final = 5
+TOUCHED: Final = 6
+EVENTS: Final = 7
+LOGGED: Final = 8
+DECIDED: Final = 9
+KIND: Final = 10
+KEY: Final = 11
+UNTIL: Final = 12
+LOG_RANGES: Final = 13
+
+
+class Heap(NamedTuple):
+    """At most one planned event per item: int64[items] keys and items in heap order, int64[items] the
+    place of each item in it (-1: none), int64[1] how many there are."""
+
+    keys: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
 
 
 class World(NamedTuple):
     """TRUTH[jobs]; STRIKE[failures]; PLAYED[capacity]; RUN[capacity]; int64[capacity, 2] ranges of
-    nodes of the runs; the heap's keys, ids and int64[jobs + nodes + 1] positions; int64[14] counters;
-    int64[2]: origin of the clock, and the period after which the failures repeat (0: never)."""
+    nodes of the runs; planned events, the items being jobs, then nodes, then an alarm; int64[16]
+    counters; int64[2]: origin of the clock, and the period after which the failures repeat (0: never).
+    """
 
     jobs: npt.NDArray[Any]
     strikes: npt.NDArray[Any]
     played: npt.NDArray[Any]
     runs: npt.NDArray[Any]
     ranges: npt.NDArray[np.int64]
-    keys: npt.NDArray[np.int64]
-    ids: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
+    heap: Heap
     at: npt.NDArray[np.int64]
     clock: npt.NDArray[np.int64]
 
@@ -115,9 +123,9 @@ def key_of(world, time, kind, order):
 
 
 @kernel
-def sift_up(world, place, key, item):
+def sift_up(heap, place, key, item):
     """Move an entry from `place` towards the root of the heap to where it belongs."""
-    keys, ids, places = world.keys, world.ids, world.places
+    keys, ids, places = heap.keys, heap.ids, heap.places
     while place > 0:
         parent = (place - 1) >> 1
         if keys[parent] <= key:
@@ -130,9 +138,9 @@ def sift_up(world, place, key, item):
 
 
 @kernel
-def sift_down(world, place, key, item):
+def sift_down(heap, place, key, item):
     """Move an entry from `place` towards the leaves of the heap to where it belongs."""
-    keys, ids, places, size = world.keys, world.ids, world.places, world.at[SIZE]
+    keys, ids, places, size = heap.keys, heap.ids, heap.places, heap.size[0]
     while True:
         child = 2 * place + 1
         if child >= size:
@@ -151,33 +159,33 @@ def sift_down(world, place, key, item):
 @inlined
 def plan(world, item, time, kind, order):
     """Set the next event of a job or node, in place of the one it had."""
-    key = key_of(world, time, kind, order)
-    place = world.places[item]
+    heap, key = world.heap, key_of(world, time, kind, order)
+    place = heap.places[item]
     if place < 0:
-        world.at[SIZE] += 1
-        sift_up(world, world.at[SIZE] - 1, key, item)
-    elif key < world.keys[place]:
-        sift_up(world, place, key, item)
+        heap.size[0] += 1
+        sift_up(heap, heap.size[0] - 1, key, item)
+    elif key < heap.keys[place]:
+        sift_up(heap, place, key, item)
     else:
-        sift_down(world, place, key, item)
+        sift_down(heap, place, key, item)
 
 
-@inlined
-def cancel(world, item):
+@kernel
+def cancel(heap, item):
     """Remove the next event of a job or node, if it has one."""
-    place = world.places[item]
+    place = heap.places[item]
     if place < 0:
         return
-    world.places[item] = -1
-    last = world.at[SIZE] - 1
-    world.at[SIZE] = last
+    heap.places[item] = -1
+    last = heap.size[0] - 1
+    heap.size[0] = last
     if place == last:
         return
-    key, moved = world.keys[last], world.ids[last]
-    if place > 0 and world.keys[(place - 1) >> 1] > key:
-        sift_up(world, place, key, moved)
+    key, moved = heap.keys[last], heap.ids[last]
+    if place > 0 and heap.keys[(place - 1) >> 1] > key:
+        sift_up(heap, place, key, moved)
     else:
-        sift_down(world, place, key, moved)
+        sift_down(heap, place, key, moved)
 
 
 @inlined
@@ -196,8 +204,8 @@ def peek(world):
     """Return the key of the next event, NEVER where nothing will happen any more, and its stream:
     0 heap, 1 failures, 2 submissions."""
     best, stream = NEVER, -1
-    if world.at[SIZE] > 0:
-        best, stream = world.keys[0], 0
+    if world.heap.size[0] > 0:
+        best, stream = world.heap.keys[0], 0
     index, shift = strike_of(world, world.at[STRUCK])
     if index >= 0:
         strike = world.strikes[index]
@@ -228,7 +236,7 @@ def step(world, key, stream):
     at[KEY] = key & (MAX_ORDER - 1)
     at[EVENTS] += 1
     if stream == 0:
-        cancel(world, world.ids[0])
+        cancel(world.heap, world.heap.ids[0])
     elif stream == 1:
         strike_now(world, now)
     else:
@@ -258,8 +266,8 @@ def strike_now(world, now):
     played.time, played.number, played.job, played.lost = now, index, -1, 0
     at[STRUCK] += 1
     item = len(world.jobs) + strike.node
-    place = world.places[item]
-    if place < 0 or time_of(world, world.keys[place]) < at[UNTIL]:
+    place = world.heap.places[item]
+    if place < 0 or time_of(world, world.heap.keys[place]) < at[UNTIL]:
         plan(world, item, at[UNTIL], _NODE_RECOVERED, strike.node)
 
 
@@ -344,7 +352,7 @@ def kill(world, j, now, lost):
     world.runs[job.run].lost = lost
     played = world.played[world.at[STRUCK] - 1]
     played.job, played.lost = j, lost
-    cancel(world, j)
+    cancel(world.heap, j)
 
 
 @merged

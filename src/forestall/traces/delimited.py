@@ -73,10 +73,18 @@ class Sheet:
         """Return a column as text, "" where blank."""
         return self.frame[name].fill_null("").to_list()
 
-    def whole(self, name: str, *, low: int | None = None, blank: int | None = None) -> Int:
+    def whole(
+        self,
+        name: str,
+        *,
+        low: int | None = None,
+        below: int = _LIMIT,
+        blank: int | None = None,
+    ) -> Int:
         """Return a column of whole numbers, int64[n].
 
-        `low` is the least one allowed; `blank` stands for empty fields (None: they are bad).
+        `low` is the least one allowed, all are below `below`; `blank` stands for empty fields
+        (None: they are bad).
         Rows with a bad field are noted and no longer kept; their value is 0.
         """
         import polars as pl
@@ -90,13 +98,15 @@ class Sheet:
         numbers = value.fill_null(0).to_numpy().astype(np.int64)
         if low is not None:
             good &= numbers >= low
-        good &= np.abs(numbers) < _LIMIT
+        good &= (numbers > -_LIMIT) & (numbers < below)
         if blank is not None:
             empty = (column.fill_null("") == "").to_numpy()
             numbers = np.where(empty, blank, numbers)
             good |= empty
         least = "" if low is None else f" of at least {low}"
-        self.refuse(name, ~good, f"a whole number{least}")
+        most = "" if below == _LIMIT else f"{' and' if least else ''} below {below:,}"
+        short = bool(np.all(good | (numbers < below)))  # say no more than is needed
+        self.refuse(name, ~good, f"a whole number{least}{'' if short else most}")
         return np.where(good, numbers, 0)
 
     def real(self, name: str, *, low: float, high: float) -> npt.NDArray[np.float64]:
@@ -141,7 +151,7 @@ def read_sheet(
     are left out, and noted. Raises TraceError where the file cannot be read or lacks a required
     column.
     """
-    text = read_bytes(path).replace(b"\r\n", b"\n")
+    text = read_bytes(path).replace(b"\r\n", b"\n").replace(b"\r", b" ")
     rows = filled_lines(text)
     if len(rows) <= titles:
         raise TraceError(path, f"is empty; expected a header with {','.join(required)}")
@@ -169,13 +179,19 @@ def read_sheet(
 def _fields(line: bytes) -> int:
     if b'"' not in line:
         return line.count(b",") + 1
-    return len(next(csv.reader([text_of(line)])))
+    try:
+        return len(next(csv.reader([text_of(line)])))
+    except csv.Error:  # a field of unbelievable length
+        return 0
 
 
 def header_names(line: str) -> tuple[str, ...]:
     """Return the column names of a header line."""
-    line = line.removeprefix("\ufeff")
-    return tuple(name.strip() for name in next(csv.reader([line])))
+    text = line.removeprefix("\ufeff").replace("\r", " ").replace("\n", " ")
+    try:
+        return tuple(name.strip() for name in next(csv.reader([text])))
+    except csv.Error:
+        return ()
 
 
 def check_columns(

@@ -100,7 +100,7 @@ class _Frames(io.RawIOBase):
         self._file = file
         self._decompressor = _zstandard().ZstdDecompressor()
         self._frame: Any = None
-        self._ready = b""
+        self._ready = memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -112,7 +112,7 @@ class _Frames(io.RawIOBase):
                 if self._frame is not None:
                     raise EOFError("the last frame has no end")
                 return 0
-            self._ready = b"".join(self._take(rest))
+            self._ready = memoryview(b"".join(self._take(rest)))
         count = min(len(buffer), len(self._ready))
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.units import MAX_SECONDS
 from forestall.traces.findings import Finding, Findings, shown
 from forestall.traces.packed import text_of
 from forestall.traces.tokens import filled_lines, single_spaced
@@ -152,6 +153,11 @@ def parse_row(text: bytes, line: int) -> tuple[list[float] | None, Finding | Non
         if whole != value and finding is None:
             finding = Finding(line, f"{text_of(word)} is no whole number", label)
         values.append(whole)
+    for place in (1, 3, 8):
+        if values[place] >= MAX_SECONDS:
+            label = f"field {place + 1} ({COLUMNS[place]})"
+            said = f"{int(values[place])} s are too many; expected fewer than {MAX_SECONDS:,}"
+            return None, Finding(line, said, label)
     if values[1] < 0:
         said = f"{int(values[1])} is negative; expected seconds since the log's start"
         return None, Finding(line, said, "field 2 (submit)")
@@ -184,6 +190,7 @@ def _doubtful(frame: pl.DataFrame) -> pl.Series:
     missing = [pl.col(name).is_null() for name in COLUMNS]
     bounds = [pl.col("submit") < 0, pl.col(_EXTRA).is_not_null()]
     bounds += [pl.col(name).abs() >= _MOST for name in COLUMNS]
+    bounds += [pl.col(name) >= MAX_SECONDS for name in ("submit", "run", "request")]
     return frame.select(pl.any_horizontal(*odd, *missing, *bounds).fill_null(True)).to_series()
 
 

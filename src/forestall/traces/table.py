@@ -14,6 +14,7 @@ import numpy as np
 
 from forestall.model.errors import TraceError
 from forestall.model.jobs import UNKNOWN, Jobs
+from forestall.model.units import MAX_SECONDS
 from forestall.traces.atomic import atomic_path
 from forestall.traces.delimited import Int, Sheet, check_columns, read_sheet
 from forestall.traces.findings import Findings
@@ -89,11 +90,11 @@ def submit_order(submit: Int) -> tuple[Int, Int]:
 
 def _jobs_of(sheet: Sheet, source: str) -> Jobs:
     job = sheet.whole("job")
-    submit = sheet.whole("submit", low=0)
+    submit = sheet.whole("submit", low=0, below=MAX_SECONDS)
     size = sheet.whole("size", blank=UNKNOWN)
-    runtime = sheet.whole("runtime", blank=UNKNOWN)
+    runtime = sheet.whole("runtime", below=MAX_SECONDS, blank=UNKNOWN)
     estimate = (
-        sheet.whole("estimate", blank=UNKNOWN)
+        sheet.whole("estimate", below=MAX_SECONDS, blank=UNKNOWN)
         if sheet.has("estimate")
         else np.full(len(sheet), UNKNOWN)
     )

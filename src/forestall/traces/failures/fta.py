@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.units import MAX_SECONDS
 from forestall.traces.failures.raw import Format, Head, Int, Options, RawFailures
 from forestall.traces.findings import Finding, Findings, listed
 from forestall.traces.packed import read_bytes
@@ -122,6 +123,8 @@ def _events(path: Path, findings: Findings) -> tuple[pl.DataFrame, Int]:
     )
     missing = [pl.col(name).is_null() for name in (*_WHOLE, "event_end_reason")]
     strange = ~pl.col("event_type").is_in([DOWN, UP]) | pl.col("more").is_not_null()
+    for name in ("event_start_time", "event_stop_time"):
+        strange |= ~pl.col(name).is_between(-MAX_SECONDS, MAX_SECONDS)
     bad = frame.select(pl.any_horizontal(*missing, strange).fill_null(True)).to_series()
     numbers = lines[1:]
     message = f"is no event; expected {len(COLUMNS)} fields: {' '.join(COLUMNS)}"

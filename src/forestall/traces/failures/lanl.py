@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from forestall.model.errors import ParameterError
+from forestall.model.units import MAX_SECONDS
 from forestall.traces.delimited import Int, Sheet, read_sheet
-from forestall.traces.failures.raw import Format, Head, Options, RawFailures, moments
+from forestall.traces.failures.raw import MAX_NODES, Format, Head, Options, RawFailures, moments
 from forestall.traces.findings import Finding, listed
 from forestall.traces.packed import read_head, text_of
 
@@ -45,11 +46,11 @@ def read(path: Path, options: Options) -> RawFailures:
     sheet = _system(sheet, options.system, path)
     time, dated = moments(sheet.text(STARTED), _PATTERN)
     sheet.refuse(STARTED, ~dated, "a date as mm/dd/yyyy hh:mm")
-    minutes = sheet.whole("Down Time", low=0, blank=-1)
+    minutes = sheet.whole("Down Time", low=0, below=MAX_SECONDS // 60, blank=-1)
     node = _nodes(sheet)
     _note_oddities(sheet, time, minutes)
     keep = np.flatnonzero(sheet.keep)
-    machine = int(sheet.whole("nodes", blank=0)[keep].max(initial=0))
+    machine = int(sheet.whole("nodes", below=MAX_NODES, blank=0)[keep].max(initial=0))
     beyond = keep[node[keep] >= machine] if machine else keep[:0]
     text = f"records of nodes beyond the {machine} that the system is said to have"
     sheet.findings.note("node_beyond_machine", text, sheet.lines[beyond])
@@ -82,7 +83,7 @@ def _system(sheet: Sheet, system: str | None, path: Path) -> Sheet:
 
 def _nodes(sheet: Sheet) -> Int:
     """Return the node numbers; a record that names no node is put on node 0, and noted."""
-    node = sheet.whole("nodenumz", low=0, blank=-1)
+    node = sheet.whole("nodenumz", low=0, below=MAX_NODES, blank=-1)
     message = "is empty; expected a node number"
     found = (Finding(int(line), message, "nodenumz") for line in sheet.lines[node < 0])
     text = "records without a node (put on node 0)"

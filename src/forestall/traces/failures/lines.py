@@ -13,6 +13,9 @@ from forestall.traces.failures.raw import Options, RawFailures, moments, numbere
 from forestall.traces.findings import Finding, Findings, shown
 from forestall.traces.packed import read_lines
 
+MOST_DIGITS = 10
+"""Digits of seconds since 1970 (to the year 2286)."""
+
 UNKNOWN_PLACE = "unknown"
 """Name of the node of events that name none."""
 
@@ -92,7 +95,9 @@ def _place(event: re.Match[str]) -> str:
 def _seconds(texts: Sequence[str], clock: str) -> tuple[np.ndarray, np.ndarray]:
     if clock:
         return moments(texts, clock)
-    return np.array([int(text) for text in texts], dtype=np.int64), np.ones(len(texts), dtype=bool)
+    good = np.array([len(text) <= MOST_DIGITS for text in texts], dtype=np.bool_)
+    seconds = [int(text) if fine else 0 for text, fine in zip(texts, good, strict=True)]
+    return np.array(seconds, dtype=np.int64), good
 
 
 def _note_times(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall.model.units import MAX_SECONDS
 from forestall.traces.delimited import read_sheet
 from forestall.traces.failures.raw import (
     Format,
@@ -38,7 +39,7 @@ def read(path: Path, options: Options) -> RawFailures:
     single_system(options, "Marconi100's node table")
     sheet = read_sheet(path, REQUIRED, strict=options.strict)
     node = sheet.whole("node", low=0)
-    boot = sheet.whole("boot_max", low=0, blank=NEVER)
+    boot = sheet.whole("boot_max", low=0, below=MAX_SECONDS, blank=NEVER)
     day = sheet.frame["day"].str.to_date("%Y-%m-%d", strict=False).cast(pl.Int32)
     sheet.refuse("day", day.is_null().to_numpy(), "a date such as 2020-05-15")
     keep = np.flatnonzero(sheet.keep)

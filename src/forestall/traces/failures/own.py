@@ -12,9 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
-from forestall.model.units import parse_time
+from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.traces.delimited import Int, Sheet, read_sheet
-from forestall.traces.failures.raw import Format, Head, Options, RawFailures, single_system
+from forestall.traces.failures.raw import (
+    MAX_NODES,
+    Format,
+    Head,
+    Options,
+    RawFailures,
+    single_system,
+)
 
 REQUIRED = ("time", "node")
 OPTIONAL = ("downtime", "kind", "detectability")
@@ -35,9 +42,13 @@ def read(path: Path, options: Options) -> RawFailures:
     single_system(options, "our own CSV")
     sheet = read_sheet(path, REQUIRED, OPTIONAL, strict=options.strict)
     calendar = _has_dates(sheet)
-    time = _dates(sheet) if calendar else sheet.whole("time", low=0)
-    node = sheet.whole("node", low=0)
-    downtime = sheet.whole("downtime", low=0, blank=-1) if sheet.has("downtime") else None
+    time = _dates(sheet) if calendar else sheet.whole("time", low=0, below=MAX_SECONDS)
+    node = sheet.whole("node", low=0, below=MAX_NODES)
+    downtime = (
+        sheet.whole("downtime", low=0, below=MAX_SECONDS, blank=-1)
+        if sheet.has("downtime")
+        else None
+    )
     chance: npt.NDArray[np.float64] | None = None
     if sheet.has("detectability"):
         chance = sheet.real("detectability", low=0, high=1)

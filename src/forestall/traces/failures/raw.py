@@ -16,6 +16,10 @@ from forestall.model.errors import ParameterError
 Int = npt.NDArray[np.int64]
 
 
+MAX_NODES = 10_000_000
+"""Node numbers from here on are taken for mistakes: tables by node would not fit into memory."""
+
+
 @dataclass(frozen=True)
 class Head:
     """The beginning of a file, by which its format is known: its first lines, unpacked."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
-from forestall.model.units import SECONDS, parse_time
+from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
 from forestall.traces.failures.raw import RawFailures
 
 DAY = SECONDS["d"]
@@ -62,14 +62,17 @@ def choose(
 def _length(days: float | None) -> int | None:
     if days is None:
         return None
-    if not 0 < days * DAY < 2**36:  # also refuses nan
+    if not 0 < days * DAY < MAX_SECONDS:  # also refuses nan
         raise ParameterError("days", days, "a finite number above 0")
     return max(1, round(days * DAY))
 
 
 def _zero(raw: RawFailures, start: str | int | None) -> int:
     if start is not None:
-        return parse_time(str(start), "from")
+        zero = parse_time(str(start), "from")
+        if abs(zero) >= MAX_SECONDS // 2:
+            raise ParameterError("from", start, "a time within a thousand years of the log's epoch")
+        return zero
     return int(raw.time.min()) if raw.calendar else 0
 
 

@@ -1,0 +1,111 @@
+"""The application: all commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from forestall.__about__ import __version__
+from forestall.cli import INTERRUPTED, UNUSABLE, complain
+from forestall.cli.options import OPTIONS, examples
+from forestall.model.errors import ForestallError, ParameterError
+
+app = typer.Typer(
+    name="forestall",
+    help="Replay workloads on clusters that fail, promise deadlines with probabilities, and account "
+    "for what became of the promises.",
+    epilog=examples(
+        "forestall demo",
+        "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
+        "forestall traces info jobs.swf",
+    ),
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+USAGE_ERROR = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")
+"""What Typer raises for arguments that it cannot use; where the class lives depends on its version."""
+
+
+class Stopped(Exception):
+    """Ctrl-C on its way through Typer, which would swallow it."""
+
+
+def command(
+    group: typer.Typer, name: str, *lines: str, **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a command with its runnable examples; Ctrl-C passes through Typer."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except KeyboardInterrupt as stop:
+                raise Stopped(str(stop) or "interrupted") from None
+
+        guarded.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+        group.command(name, epilog=examples(*lines), **more)(guarded)
+        return function
+
+    return register
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        done = typer.main.get_command(_whole()).main(
+            args=list(arguments), prog_name="forestall", standalone_mode=False
+        )
+    except Stopped as stop:
+        return complain(str(stop), INTERRUPTED)
+    except USAGE_ERROR as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # Typer has shown the help
+            return UNUSABLE
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "forestall"
+        return complain(f"{error.format_message()} (see {path} --help)")
+    except ParameterError as error:
+        option = OPTIONS.get(error.name.replace("-", "_"))
+        named = str(error) if option is None else str(error).replace(error.name, option, 1)
+        return complain(named)
+    except ForestallError as error:
+        return complain(str(error))
+    except MemoryError:
+        return complain("not enough memory for this; try fewer nodes or a slice of the jobs (--jobs)")
+    return done if isinstance(done, int) else 0
+
+
+def _whole() -> typer.Typer:
+    """Return the application with every command in its place."""
+    from forestall.cli import audit, compare, demo, reproduce, simulate, sweep, traces
+
+    if not app.registered_commands:
+        for module in (demo, simulate, sweep, compare, audit):
+            module.add_to(app)
+        app.add_typer(traces.group(), name="traces")
+        app.add_typer(reproduce.group(), name="reproduce")
+    return app
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"forestall {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,190 @@
+"""The inputs: two job logs of 10,000 jobs, one of them also as it was before cleaning, and a year of
+failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.errors import TraceError
+from forestall.model.failures import Failures
+from forestall.model.jobs import Jobs
+from forestall.traces.read import read_failures, read_jobs
+from forestall.traces.streams import stream
+
+NASA_FILE: Final = "nasa-ipsc-1993/NASA-iPSC-1993-3.1-cln.swf.gz"
+SDSC_FILE: Final = "sdsc-sp2-1998/SDSC-SP2-1998-4-cln.jobs-from-predictsim.swf.gz"
+LANL_FILE: Final = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
+
+NASA, SDSC, REBUILT = "NASA", "SDSC", "NASA rebuilt"
+LOGS: Final = (NASA, SDSC, REBUILT)
+
+JOBS: Final = 10_000
+REBUILT_IDS: Final = (20_001, 30_000)
+"""First and last job number of the rebuilt slice: of all slices of 10,000 numbers it comes near the
+paper's mean size and longest run."""
+PROBE_SIZE, PROBE_SECONDS = 1, 20
+"""What the cleaning of the NASA log removed: one-processor system probes; 119 of them in the first 228
+rows of the raw log ran 20.3 s on average."""
+
+SYSTEM, FROM, DAYS, FOLD, NODES = 19, "2003-07-18T16:00", 365, 8, 128
+FAILURES: Final = 1021
+DAY: Final = 86_400
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Job logs by name, and the failures: seconds since the epoch of each log, set to the same 0."""
+
+    jobs: dict[str, Jobs]
+    failures: Failures
+
+
+def located(data: Path, name: str) -> Path:
+    """Return the file `name` under `data`; TraceError says which file was expected where."""
+    path = data / name
+    if not path.is_file():
+        raise TraceError(path, f"is not there; --data must name the folder that holds {name}")
+    return path
+
+
+def read_inputs(data: Path) -> Inputs:
+    """Read the two job logs and the failures below the folder `data`, and rebuild the raw NASA log.
+
+    Raises TraceError where a file is missing or is not what it should be.
+    """
+    nasa_file, sdsc_file, lanl_file = (located(data, n) for n in (NASA_FILE, SDSC_FILE, LANL_FILE))
+    nasa = _bare(read_jobs(nasa_file))
+    sdsc = _bare(read_jobs(sdsc_file, jobs=f"1:{JOBS}"))
+    failures = read_failures(lanl_file, system=SYSTEM, start=FROM, days=DAYS, fold_nodes=FOLD)
+    if len(failures) != FAILURES:
+        text = f"{len(failures)} failures of system {SYSTEM} in {DAYS} days from {FROM}"
+        raise TraceError(lanl_file, f"{text}; expected {FAILURES}")
+    rebuilt = rebuild(nasa, *REBUILT_IDS)
+    first = nasa.take(np.arange(min(JOBS, len(nasa))))
+    plain = replace(failures, kind=None, names=None)
+    return Inputs({NASA: first, SDSC: sdsc, REBUILT: rebuilt}, plain)
+
+
+def _bare(jobs: Jobs) -> Jobs:
+    """Return the jobs without users and queues, which nothing here asks for."""
+    return replace(jobs, user=None, queue=None)
+
+
+def rebuild(cleaned: Jobs, first: int, last: int) -> Jobs:
+    """Return the jobs numbered `first` to `last` with those put back that cleaning had removed.
+
+    The cleaned log keeps the raw numbering, so its gaps tell where the removed jobs were. Each comes back
+    as a probe of one processor and 20 s, submitted between its neighbours in even steps. The first
+    submission of the slice becomes time 0.
+    """
+    numbers = np.arange(first, last + 1)
+    known = np.argsort(cleaned.job, kind="stable")
+    ids = cleaned.job[known]
+    place = np.minimum(np.searchsorted(ids, numbers), len(ids) - 1)
+    there = ids[place] == numbers
+    row = known[place]
+    between = np.interp(numbers, ids, cleaned.submit[known].astype(np.float64))
+    submit = np.where(there, cleaned.submit[row], np.rint(between).astype(np.int64))
+    order = np.lexsort((numbers, submit))
+    return Jobs(
+        numbers[order],
+        submit[order] - int(submit.min()),
+        np.where(there, cleaned.size[row], PROBE_SIZE)[order],
+        np.where(there, cleaned.runtime[row], PROBE_SECONDS)[order],
+        np.full(len(numbers), -1),
+        source=f"{cleaned.source}, rebuilt",
+    )
+
+
+def rolled(failures: Failures, days: int) -> Failures:
+    """Return the log begun `days` later; what lay before that follows at its end."""
+    time = (failures.time - days * DAY) % failures.span
+    return _arranged(failures, time, failures.node)
+
+
+def scattered(failures: Failures, seed: int) -> Failures:
+    """Return as many failures over the same span, at times and on nodes without any pattern."""
+    count = len(failures)
+    time = stream(seed, "reproduce", "promises", "when").integers(0, failures.span, count)
+    node = stream(seed, "reproduce", "promises", "which").integers(0, NODES, count)
+    return _arranged(failures, time, node)
+
+
+def _arranged(
+    failures: Failures, time: npt.NDArray[np.int64], node: npt.NDArray[np.int64]
+) -> Failures:
+    order = np.lexsort((node, time))
+    return replace(
+        failures,
+        time=time[order],
+        node=node[order],
+        downtime=np.full(len(time), -1),
+        detectability=np.full(len(time), np.nan),
+    )
+
+
+@dataclass(frozen=True)
+class Character:
+    """What the paper's Table 1 tells of a job log, and which jobs these are.
+
+    Sizes in nodes, run times in s, `longest` in hours, `days` from the first submission to the last.
+    """
+
+    log: str
+    jobs: int
+    first_id: int
+    last_id: int
+    mean_size: float
+    mean_runtime: float
+    longest: float
+    days: float
+    paper: tuple[float, float, float]
+
+
+PAPER_TABLE_1: Final = {
+    NASA: (6.3, 381.0, 12.0),
+    REBUILT: (6.3, 381.0, 12.0),
+    SDSC: (9.7, 7722.0, 132.0),
+}
+
+
+def characters(inputs: Inputs) -> list[Character]:
+    """Return Table 1: what each log is like, beside what the paper says of its own."""
+    return list(_characters(inputs))
+
+
+def _characters(inputs: Inputs) -> Iterator[Character]:
+    for name, jobs in inputs.jobs.items():
+        yield Character(
+            name,
+            len(jobs),
+            int(jobs.job[0]),
+            int(jobs.job[-1]),
+            float(jobs.size.mean()),
+            float(jobs.runtime.mean()),
+            float(jobs.runtime.max()) / 3600,
+            float(jobs.submit[-1] - jobs.submit[0]) / DAY,
+            PAPER_TABLE_1[name],
+        )
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """How failures come: the share that follows another within ten minutes, on any node, and the variance
+    of the daily counts over their mean (1 where failures come without any pattern)."""
+
+    close: float
+    dispersion: float
+
+
+def bursts(failures: Failures) -> Bursts:
+    """Return how far the failures come in bursts."""
+    close = float((np.diff(failures.time) <= 600).mean())
+    daily = np.bincount(failures.time // DAY, minlength=failures.span // DAY)
+    return Bursts(close, float(daily.var() / daily.mean()))
