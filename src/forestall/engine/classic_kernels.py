@@ -338,6 +338,7 @@ def take(state, kind, key, until, now):
     """
     state.out.count[0] = 0
     if kind == _SUBMITTED:
+        runs.admit(state, key)
         enqueue(state, key, state.jobs[key].submit)
     elif kind == _FINISHED:
         finish(state, key, now)

@@ -58,7 +58,6 @@ class Engine:
             raise ParameterError("estimate and interval", (estimate, interval), "at least 1 s each")
         if self.jobs == len(self.state.jobs):
             jobs = np.zeros(2 * self.jobs, dtype=self.state.jobs.dtype).view(type(self.state.jobs))
-            jobs["row"] = jobs["deadline"] = -1
             jobs[: self.jobs] = self.state.jobs
             self.state = self.state._replace(jobs=jobs)
         job = self.state.jobs

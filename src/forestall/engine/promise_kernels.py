@@ -144,6 +144,7 @@ def take(state, kind, key, until, now):
     timelines.advance(state.timeline, now)
     homeless, fresh, reason, node = _NOBODY, _AGAIN, _NODE_FAILED, key
     if kind == _SUBMITTED:
+        runs.admit(state, key)
         homeless, fresh, node = key, _FRESH, _NOBODY
     elif kind == _START_DUE:
         node = begin_due(state, key, now)

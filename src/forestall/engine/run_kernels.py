@@ -46,6 +46,13 @@ def length_of(job, rules):
 
 
 @inlined
+def admit(state, j):
+    """Take note of a job that has not been seen before."""
+    job = state.jobs[j]
+    job.row, job.deadline = -1, -1
+
+
+@inlined
 def begin(state, j, now, reason):
     """Start job `j` on the nodes of its row and say so."""
     job = state.jobs[j]

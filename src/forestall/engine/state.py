@@ -199,8 +199,6 @@ def new_state(jobs: int, nodes: int, rules: Rules, foreseen: Foreseen, start: in
         Answers(records(256, DECISION), np.zeros(1, dtype=np.int64)),
         np.zeros(6, dtype=np.int64),
     )
-    state.jobs["row"] = -1
-    state.jobs["deadline"] = -1
     state.at[OPENED] = state.at[CARRY_OPENED] = 2**60
     state.at[CLOSED] = state.at[CARRY_CLOSED] = -1
     return state

@@ -59,8 +59,8 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
     jobs, count = workload.jobs, len(workload.jobs)
     truth = records(count, worlds.TRUTH)
     truth["submit"], truth["runtime"] = jobs.submit, jobs.runtime
-    truth["interval"] = 0 if parameters.checkpoint == "none" else workload.interval
-    truth["first_start"] = truth["last_start"] = truth["finish"] = truth["run"] = -1
+    if parameters.checkpoint != "none":
+        truth["interval"] = workload.interval
     strikes = records(len(failures), worlds.STRIKE)
     strikes["time"], strikes["node"] = failures.time, failures.node
     strikes["downtime"] = failures.downtime
@@ -91,7 +91,6 @@ def job_records(workload: Workload) -> npt.NDArray[Any]:
     table = records(len(workload.jobs), JOB)
     table["size"], table["submit"] = workload.jobs.size, workload.jobs.submit
     table["estimate"], table["interval"] = workload.estimate, workload.interval
-    table["row"] = table["deadline"] = -1
     return table
 
 

@@ -240,6 +240,8 @@ def step(world, key, stream):
     elif stream == 1:
         strike_now(world, now)
     else:
+        job = world.jobs[at[ARRIVED]]
+        job.first_start, job.last_start, job.finish = -1, -1, -1
         at[ARRIVED] += 1
     if at[KIND] == _FINISHED:
         finish(world, at[KEY], now)
