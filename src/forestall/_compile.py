@@ -99,8 +99,19 @@ def plain(function: F) -> F:
 
 def records(count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Return `count` zeroed records whose fields read as attributes, compiled or not."""
-    plain = np.zeros(count, dtype=dtype)
-    return plain.view(np.recarray) if INTERPRETED else plain
+    return np.zeros(count, dtype=_readable(dtype) if INTERPRETED else dtype)
+
+
+@cache
+def _readable(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type with records whose fields are attributes, also those such as `size` and `base`
+    that NumPy's own records hide behind attributes of all scalars."""
+
+    def field(name: str) -> property:
+        return property(lambda self: self[name], lambda self, value: self.__setitem__(name, value))
+
+    hidden = {name: field(name) for name in dtype.names or () if hasattr(np.void, name)}
+    return np.dtype((type("Record", (np.record,), hidden), dtype))
 
 
 _CACHED = not INTERPRETED and cache_folder() is not None

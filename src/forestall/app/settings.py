@@ -6,12 +6,13 @@ Options come by their keys (`checkpoint_overhead`), their values as text or as T
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import parse_duration
 
 if TYPE_CHECKING:
@@ -91,10 +92,127 @@ class Settings:
     report: bool = True
 
 
-@dataclass(frozen=True)
-class Sorted_:
-    """Options by what they are about."""
+def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
+    """Return what these options say; InputError and its kin for what cannot be.
 
-    parameters: dict[str, Any] = field(default_factory=dict)
-    reading: dict[str, Any] = field(default_factory=dict)
-    output: dict[str, Any] = field(default_factory=dict)
+    Parameters
+    ----------
+    log : the job log
+    values : options by key, without those that were not given
+    """
+    from forestall.app.simulate import parameters_of
+    from forestall.simulate.parameters import Parameters
+
+    given = {name: values[name] for name in Parameters.model_fields if name in values}
+    out = values.get("out")
+    settings = Settings(
+        inputs_of(log, values),
+        parameters_of({name: parameter_value(name, value) for name, value in given.items()}),
+        None if out is None else Path(_text("out", out)),
+        _flag("log_events", values.get("log_events", False)),
+        _flag("report", values.get("report", True)),
+    )
+    if settings.log_events and out is None:
+        raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
+    return settings
+
+
+def inputs_of(log: Path, values: Mapping[str, Any]) -> Inputs:
+    """Return which rows of which logs these options say."""
+    failures = values.get("failures")
+    if failures is None:
+        for name in FAILURE_OPTIONS:
+            if name in values:
+                raise ParameterError(name, values[name], "a failure log as well (--failures FILE)")
+    return Inputs(
+        log,
+        None if failures is None else Path(_text("failures", failures)),
+        _optional_text(values, "jobs"),
+        _whole("processors_per_node", values.get("processors_per_node", 1)),
+        _optional_text(values, "failure_format"),
+        _optional_text(values, "system"),
+        _optional_text(values, "from"),
+        None if "days" not in values else _real("days", values["days"]),
+        _whole("fold_nodes", values.get("fold_nodes", 1)),
+        _flag("strict", values.get("strict", False)),
+    )
+
+
+def parameter_value(name: str, value: Any) -> Any:
+    """Return a parameter as `Parameters` takes it: durations in seconds, numbers as numbers."""
+    if isinstance(value, list | dict):
+        raise ParameterError(name, value, "one value (forestall sweep takes several)")
+    if name in FLAGS:
+        return _flag(name, value)
+    if name in DURATIONS:
+        if value == "log" and name == "downtime":
+            return value
+        return parse_duration(value if isinstance(value, int | float) else str(value), name)
+    return _whole(name, value) if name in WHOLE else value
+
+
+def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
+    """Return the options in a TOML file by key; TraceError for a key that is not `known`."""
+    try:
+        with path.open("rb") as file:
+            table = tomllib.load(file)
+    except OSError as error:
+        raise TraceError(path, f"cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TraceError(path, f"is no TOML: {error}") from None
+    options: dict[str, Any] = {}
+    allowed = frozenset(known)
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in allowed:
+            likely = get_close_matches(name, sorted(allowed), 1)
+            hint = f"; did you mean {likely[0]!r}?" if likely else ""
+            raise TraceError(path, f"unknown option {key!r}{hint}")
+        if name in options:
+            raise TraceError(path, f"option {key!r} is there twice, once with - and once with _")
+        options[name] = value
+    return options
+
+
+def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a file and those of the command line, which win."""
+    if config is None:
+        return dict(given)
+    from forestall.simulate.parameters import Parameters
+
+    known = (*Parameters.model_fields, *READING_OPTIONS, *OUTPUT_OPTIONS)
+    return {**read_config(config, known), **given}
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool | list | dict) or str(value) == "":
+        raise ParameterError(name, value, "text")
+    return str(value)
+
+
+def _optional_text(values: Mapping[str, Any], name: str) -> str | None:
+    return _text(name, values[name]) if name in values else None
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ParameterError(name, value, "true or false")
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        if not isinstance(value, bool | float):
+            return int(value)
+    except (TypeError, ValueError):
+        pass
+    raise ParameterError(name, value, "a whole number")
+
+
+def _real(name: str, value: Any) -> float:
+    try:
+        if not isinstance(value, bool):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise ParameterError(name, value, "a number")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -60,6 +62,10 @@ def command(
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    if not sys.stdout.isatty():
+        os.environ.setdefault(
+            "TERMINAL_WIDTH", "100"
+        )  # help in a file or a pager: no narrow columns
     try:
         done = typer.main.get_command(_whole()).main(
             args=list(arguments), prog_name="forestall", standalone_mode=False
@@ -79,7 +85,9 @@ def run(arguments: Sequence[str]) -> int:
     except ForestallError as error:
         return complain(str(error))
     except MemoryError:
-        return complain("not enough memory for this; try fewer nodes or a slice of the jobs (--jobs)")
+        return complain(
+            "not enough memory for this; try fewer nodes or a slice of the jobs (--jobs)"
+        )
     return done if isinstance(done, int) else 0
 
 

@@ -28,7 +28,8 @@ OUTPUT: Final = "Output"
 class Choice:
     """An option: its key in settings and files (`name`), its help, and how its value is shown.
 
-    `choices` are completed by the shell; `flag` is for those that are on or off.
+    `choices` are completed by the shell; `flag` is for those that are on or off, `on` for those of
+    them that are on unless ``--no-...`` is said.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Choice:
     metavar: str = "TEXT"
     choices: tuple[str, ...] = ()
     flag: bool = False
+    on: bool = False
 
     @property
     def spelling(self) -> str:
@@ -47,12 +49,12 @@ class Choice:
         """Return the option as a keyword of a command; `varied` ones take ranges and lists."""
         several = varied and not self.flag and self.panel in {MACHINE, PREDICTION, CHECKPOINTS}
         spellings = [self.spelling]
-        if self.flag:
+        if self.flag and self.on:
             spellings = [f"{self.spelling}/--no-{self.spelling[2:]}"]
         info = typer.Option(
             *spellings,
             help=self.help,
-            metavar=None if self.flag else (f"{self.shown}[,...]" if several else self.shown),
+            metavar=" " if self.flag else (f"{self.shown}[,...]" if several else self.shown),
             rich_help_panel=self.panel,
             show_default=False,
             autocompletion=self._complete if self.choices else None,
@@ -100,10 +102,15 @@ PARAMETERS: Final = (
         MACHINE,
         "Conservative: move waiting jobs forward when one ends early (default on).",
         flag=True,
+        on=True,
     ),
-    Choice("min_runtime", MACHINE, "Shorter run times are raised to this (default 1s).", "DURATION"),
+    Choice(
+        "min_runtime", MACHINE, "Shorter run times are raised to this (default 1s).", "DURATION"
+    ),
     Choice("seed", MACHINE, "Of whatever is drawn by chance (default 1).", "N"),
-    Choice("accuracy", PREDICTION, "Share of failures that are foreseen, 0 to 1 (default 0.7).", "A"),
+    Choice(
+        "accuracy", PREDICTION, "Share of failures that are foreseen, 0 to 1 (default 0.7).", "A"
+    ),
     Choice(
         "risk",
         PREDICTION,
@@ -139,9 +146,7 @@ PARAMETERS: Final = (
         "When a killed job queues again: now, or by its first submit time (default now).",
         choices=("now", "original"),
     ),
-    Choice(
-        "repeat_failures", CHECKPOINTS, "Start the failure log again where it ends.", flag=True
-    ),
+    Choice("repeat_failures", CHECKPOINTS, "Start the failure log again where it ends.", flag=True),
     Choice(
         "mtbf",
         CHECKPOINTS,
@@ -164,7 +169,10 @@ READING: Final = (
 )
 """Options of reading: which rows of which logs."""
 
-OPTIONS: Final = {choice.name: choice.spelling for choice in (*PARAMETERS, *READING)}
+OPTIONS: Final = {
+    "format": "--failure-format",
+    **{choice.name: choice.spelling for choice in (*PARAMETERS, *READING)},
+}
 """Spellings by key, for messages."""
 
 CONFIG: Final = Annotated[

@@ -194,10 +194,10 @@ def left_out(scratch):
 
 
 @kernel
-def free_at(timeline, machine, scratch, start, end, size):
+def free_at(timeline, machine, scratch, near, start, end, size):
     """Find the nodes that are free in [start, end) and up at `start`; 0 where they are enough,
-    otherwise the earliest time at which it is worth to look again."""
-    skip = timelines.free_throughout(timeline, start, end, size, scratch.rows[FREE])
+    otherwise the earliest time at which it is worth to look again. `near` is the segment of `start`."""
+    skip = timelines.free_throughout(timeline, near, end, size, scratch.rows[FREE])
     if skip != 0:
         return skip
     if machine.at[machines.COUNT] == 0:
@@ -208,10 +208,11 @@ def free_at(timeline, machine, scratch, start, end, size):
 
 
 @kernel
-def next_candidate(timeline, machine, lower):
-    """Return the earliest reservation end or known recovery >= `lower`, or FAR."""
+def next_candidate(timeline, machine, near, lower):
+    """Return the earliest reservation end or known recovery >= `lower`, or FAR; the segment `near` does
+    not lie after it."""
     best = FAR
-    end = timelines.next_end(timeline, lower)
+    end = timelines.next_end(timeline, near, lower)
     if end >= 0:
         best = end
     up_at = machines.next_recovery_known(machine, lower)
@@ -230,10 +231,11 @@ def find_offer(timeline, machine, scratch, foreseen, now, size, length, risk, fa
     """
     offer = scratch.offer[0]
     refused, first, best, best_start = 0, -1, -1.0, now
-    give_up = FAR
-    start = now
+    give_up, recovery = FAR, now
+    start, near = now, timelines.segment_of(timeline, now)
     while start < give_up:
-        skip = free_at(timeline, machine, scratch, start, start + length, size)
+        near = timelines.forward(timeline, near, start)
+        skip = free_at(timeline, machine, scratch, near, start, start + length, size)
         lower = max(skip, start + 1)
         if skip == 0:
             choose(scratch, foreseen, now, start, start + length, size, fault_aware)
@@ -247,9 +249,12 @@ def find_offer(timeline, machine, scratch, foreseen, now, size, length, risk, fa
             if foreseen.period > 0 and give_up == FAR:
                 last = timeline.edges[timeline.at[timelines.TAIL] - 1].time
                 give_up = max(last, start) + length + 2 * foreseen.period
-        start = next_candidate(timeline, machine, lower)
+        start = next_candidate(timeline, machine, near, lower)
         if risk > 0:
-            start = min(start, next_recovery(foreseen, now, lower))
-    free_at(timeline, machine, scratch, best_start, best_start + length, size)
+            if recovery < lower:
+                recovery = next_recovery(foreseen, now, lower)
+            start = min(start, recovery)
+    near = timelines.segment_of(timeline, best_start)
+    free_at(timeline, machine, scratch, near, best_start, best_start + length, size)
     choose(scratch, foreseen, now, best_start, best_start + length, size, fault_aware)
     offer.refused, offer.first = refused, first

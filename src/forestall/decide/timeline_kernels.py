@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import kernel
+from forestall._compile import inlined, kernel
 from forestall.decide import bitset_kernels as bits
 
 EDGE: Final = np.dtype([("time", "i8"), ("row", "i8"), ("refs", "i8"), ("ends", "i8"), ("free", "i8")])
@@ -179,22 +179,39 @@ def release(timeline, row, size, start, end, now):
             unsplit(timeline, first)
 
 
+@inlined
+def forward(timeline, near, time):
+    """Return the segment that holds `time`, looking from the segment `near` onwards: searches go
+    forwards, so their steps add up to one walk along the timeline."""
+    edges, last = timeline.edges, timeline.at[TAIL] - 1
+    while near < last and edges[near + 1].time <= time:
+        near += 1
+    return near
+
+
+@inlined
+def next_roomy(edges, i, size):
+    """Return the time of the first edge from `i` on with `size` nodes free; the last one has all."""
+    while edges[i].free < size:
+        i += 1
+    return edges[i].time
+
+
 @kernel
-def free_throughout(timeline, start, end, size, free):
-    """Find the nodes free during all of [start, end) and write them to the row `free`.
+def free_throughout(timeline, first, end, size, free):
+    """Find the nodes free from segment `first` to `end` and write them to the row `free`.
 
     Returns 0 where they are at least `size`; otherwise a time before which no later start can do
     either, since any window from there still holds the segments that stood in the way.
     """
     edges, rows, tail = timeline.edges, timeline.rows, timeline.at[TAIL]
-    first = segment_of(timeline, start)
     if edges[first].free < size:
-        return edges[first + 1].time
+        return next_roomy(edges, first + 1, size)
     bits.copy(free, rows[edges[first].row])
     i = first + 1
     while i < tail and edges[i].time < end:
         if edges[i].free < size:
-            return edges[i + 1].time
+            return next_roomy(edges, i + 1, size)
         if bits.meet(free, rows[edges[i].row]) < size:
             bits.copy(free, rows[edges[i].row])
             back = i - 1
@@ -206,10 +223,11 @@ def free_throughout(timeline, start, end, size, free):
 
 
 @kernel
-def next_end(timeline, lower):
-    """Return the earliest time >= `lower` at which a reservation ends, or -1 where none does."""
+def next_end(timeline, near, lower):
+    """Return the earliest time >= `lower` at which a reservation ends, or -1 where none does; the
+    segment `near` does not lie after it."""
     edges, tail = timeline.edges, timeline.at[TAIL]
-    i = segment_of(timeline, lower)
+    i = near
     while i < tail and (edges[i].time < lower or edges[i].ends == 0):
         i += 1
     return edges[i].time if i < tail else -1

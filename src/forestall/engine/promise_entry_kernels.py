@@ -49,13 +49,15 @@ def length_of(state, j):
 def free_at(state, start, end, size):
     """Find the nodes free in [start, end) and up at `start`: 0 where they are enough (they are left in
     the scratch room), otherwise the earliest time at which it is worth to look again."""
-    return offers.free_at(state.timeline, state.machine, state.scratch, start, end, size)
+    near = timelines.segment_of(state.timeline, start)
+    return offers.free_at(state.timeline, state.machine, state.scratch, near, start, end, size)
 
 
 @entry
 def next_candidate(state, lower):
     """Return the earliest reservation end or known recovery >= `lower`, or FAR."""
-    return offers.next_candidate(state.timeline, state.machine, lower)
+    near = timelines.segment_of(state.timeline, lower)
+    return offers.next_candidate(state.timeline, state.machine, near, lower)
 
 
 @entry

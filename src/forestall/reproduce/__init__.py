@@ -1,1 +1,2 @@
-"""Reproductions of source papers: the inputs of each, its tables and figures, and its claims beside ours."""
+"""Reproductions of source papers: the inputs of each, its tables and figures, and its claims
+beside ours."""

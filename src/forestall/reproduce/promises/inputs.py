@@ -1,5 +1,5 @@
-"""The inputs: two job logs of 10,000 jobs, one of them also as it was before cleaning, and a year of
-failures."""
+"""The inputs: two job logs of 10,000 jobs, one of them also as it was before cleaning, and a year
+of failures."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ REBUILT_IDS: Final = (20_001, 30_000)
 """First and last job number of the rebuilt slice: of all slices of 10,000 numbers it comes near the
 paper's mean size and longest run."""
 PROBE_SIZE, PROBE_SECONDS = 1, 20
-"""What the cleaning of the NASA log removed: one-processor system probes; 119 of them in the first 228
-rows of the raw log ran 20.3 s on average."""
+"""What the cleaning of the NASA log removed: one-processor system probes; 119 of them in the first
+228 rows of the raw log ran 20.3 s on average."""
 
 SYSTEM, FROM, DAYS, FOLD, NODES = 19, "2003-07-18T16:00", 365, 8, 128
 FAILURES: Final = 1021
 DAY: Final = 86_400
+BURST, BURST_STEP = 5, 300
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Job logs by name, and the failures: seconds since the epoch of each log, set to the same 0."""
+    """Job logs by name, and the failures: seconds since the epoch of each log, set to the same
+    0."""
 
     jobs: dict[str, Jobs]
     failures: Failures
@@ -79,9 +81,9 @@ def _bare(jobs: Jobs) -> Jobs:
 def rebuild(cleaned: Jobs, first: int, last: int) -> Jobs:
     """Return the jobs numbered `first` to `last` with those put back that cleaning had removed.
 
-    The cleaned log keeps the raw numbering, so its gaps tell where the removed jobs were. Each comes back
-    as a probe of one processor and 20 s, submitted between its neighbours in even steps. The first
-    submission of the slice becomes time 0.
+    The cleaned log keeps the raw numbering, so its gaps tell where the removed jobs were. Each
+    comes back as a probe of one processor and 20 s, submitted between its neighbours in even
+    steps. The first submission of the slice becomes time 0.
     """
     numbers = np.arange(first, last + 1)
     known = np.argsort(cleaned.job, kind="stable")
@@ -116,6 +118,15 @@ def scattered(failures: Failures, seed: int) -> Failures:
     return _arranged(failures, time, node)
 
 
+def gathered(failures: Failures) -> Failures:
+    """Return as many failures in bursts: of each five in a row the other four follow the first on
+    its node, five minutes apart."""
+    number = np.arange(len(failures))
+    first = number - number % BURST
+    time = failures.time[first] + (number - first) * BURST_STEP
+    return _arranged(failures, np.minimum(time, failures.span - 1), failures.node[first])
+
+
 def _arranged(
     failures: Failures, time: npt.NDArray[np.int64], node: npt.NDArray[np.int64]
 ) -> Failures:
@@ -133,17 +144,20 @@ def _arranged(
 class Character:
     """What the paper's Table 1 tells of a job log, and which jobs these are.
 
-    Sizes in nodes, run times in s, `longest` in hours, `days` from the first submission to the last.
+    Sizes in nodes, run times in s, `longest` in hours, `days` from the first submission to the
+    last, `survival` see there. `jobs` counts all; those that ran 0 s cannot be played (`empty`).
     """
 
     log: str
     jobs: int
+    empty: int
     first_id: int
     last_id: int
     mean_size: float
     mean_runtime: float
     longest: float
     days: float
+    survival: float
     paper: tuple[float, float, float]
 
 
@@ -164,27 +178,41 @@ def _characters(inputs: Inputs) -> Iterator[Character]:
         yield Character(
             name,
             len(jobs),
+            int((jobs.runtime == 0).sum()),
             int(jobs.job[0]),
             int(jobs.job[-1]),
             float(jobs.size.mean()),
             float(jobs.runtime.mean()),
             float(jobs.runtime.max()) / 3600,
             float(jobs.submit[-1] - jobs.submit[0]) / DAY,
+            survival(jobs),
             PAPER_TABLE_1[name],
         )
 
 
 @dataclass(frozen=True)
 class Bursts:
-    """How failures come: the share that follows another within ten minutes, on any node, and the variance
-    of the daily counts over their mean (1 where failures come without any pattern)."""
+    """How failures come: the share that follows another within ten minutes, on any node; the
+    variance of the daily counts over their mean (1 where failures come without any pattern); and
+    the same of the counts of the nodes."""
 
     close: float
-    dispersion: float
+    daily: float
+    nodes: float
 
 
 def bursts(failures: Failures) -> Bursts:
-    """Return how far the failures come in bursts."""
+    """Return how far the failures come in bursts, and how unlike the nodes are."""
     close = float((np.diff(failures.time) <= 600).mean())
     daily = np.bincount(failures.time // DAY, minlength=failures.span // DAY)
-    return Bursts(close, float(daily.var() / daily.mean()))
+    nodes = np.bincount(failures.node, minlength=NODES)
+    return Bursts(close, float(daily.var() / daily.mean()), float(nodes.var() / nodes.mean()))
+
+
+def survival(jobs: Jobs) -> float:
+    """Return the share of the work that would be done by jobs that no failure strikes, if failures
+    came without pattern at the log's rate: sum w exp(-rate w) / sum w with w = e n in
+    node-seconds."""
+    work = (jobs.runtime * jobs.size)[jobs.runtime > 0].astype(np.float64)
+    rate = FAILURES / (DAYS * DAY * NODES)
+    return float((work * np.exp(-rate * work)).sum() / work.sum())

@@ -15,7 +15,7 @@ import polars as pl
 
 from forestall.model.jobs import Jobs
 from forestall.predict.trace import TracePredictor
-from forestall.reproduce.promises.inputs import JOBS, Inputs, rolled, scattered
+from forestall.reproduce.promises.inputs import JOBS, Inputs, gathered, rolled, scattered
 from forestall.simulate.parameters import Checkpoint, Parameters, Placement
 from forestall.simulate.prepare import Workload, foreseen_by, prepare_failures, prepare_jobs
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 DOWNTIME: Final = 120
 CHUNK: Final = 16
 """Cases that a worker takes at a time."""
+WORTH_WORKERS: Final = 500
+"""With fewer cases than this, starting workers takes longer than they save."""
 
 EDGES: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0)
 """Promises are counted in [0, 0.1), ..., [0.98, 1), and those of exactly 1 apart."""
@@ -38,11 +40,13 @@ class Case:
     Attributes
     ----------
     study : what it is part of; `variant` its label there
-    log : name of the job log; `jobs` how many of its first jobs
+    log : name of the job log; `jobs` how many of its first jobs; `from_zero` sets the first
+        submission to 0 where else the log's own 0 counts
     accuracy, risk, checkpoint, placement, repeat : parameters of the simulation
     seed : of the detectabilities
     room : whether reservations have room for checkpoints even where none are taken
-    failures : "log"; "rolled", begun `shift` days later; or "scattered", drawn without pattern by `seed`
+    failures : "log"; "rolled", begun `shift` days later; "scattered", drawn without pattern by
+        `seed`; or "gathered" into bursts of five
     """
 
     study: str
@@ -58,6 +62,7 @@ class Case:
     failures: str = "log"
     shift: int = 0
     jobs: int = JOBS
+    from_zero: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,9 @@ def failures_of(case: Case, failures: Failures) -> Failures:
     """Return the failures that the case is played with."""
     if case.failures == "rolled":
         return rolled(failures, case.shift)
-    return scattered(failures, case.seed) if case.failures == "scattered" else failures
+    if case.failures == "scattered":
+        return scattered(failures, case.seed)
+    return gathered(failures) if case.failures == "gathered" else failures
 
 
 def with_room(workload: Workload, parameters: Parameters) -> Workload:
@@ -96,9 +103,7 @@ def with_room(workload: Workload, parameters: Parameters) -> Workload:
     """
     interval = parameters.checkpoint_interval
     requests = -(-workload.estimate // interval) - 1
-    return replace(
-        workload, estimate=workload.estimate + requests * parameters.checkpoint_overhead
-    )
+    return replace(workload, estimate=workload.estimate + requests * parameters.checkpoint_overhead)
 
 
 def outcome_of(case: Case, inputs: Inputs) -> Outcome:
@@ -109,6 +114,8 @@ def outcome_of(case: Case, inputs: Inputs) -> Outcome:
     failures = prepare_failures(failures_of(case, inputs.failures), settings)
     jobs: Jobs = inputs.jobs[case.log]
     first = jobs if case.jobs >= len(jobs) else jobs.take(np.arange(case.jobs))
+    if case.from_zero:
+        first = replace(first, submit=first.submit - first.submit[0])
     workload = prepare_jobs(first, failures, settings)
     if case.room:
         workload = with_room(workload, settings)
@@ -129,6 +136,7 @@ def play_case(case: Case, inputs: Inputs) -> Played:
     work = (jobs.runtime * jobs.size).astype(np.float64)
     row = {
         **asdict(case),
+        "jobs_played": len(jobs),
         "qos": found["qos"],
         "utilization": found["utilization"],
         "lost_work": found["lost_work"],
@@ -143,18 +151,21 @@ def play_case(case: Case, inputs: Inputs) -> Played:
         "skipped_checkpoints": found["skipped_checkpoints"],
         "failures_played": found["failures_played"],
         "failures_hit": found["failures_hit"],
-        "finished_last": int(jobs.job[np.argmax(truth["finish"])]),
     }
-    tally = promise_tally(outcome.promises, kept, truth["restarts"] > 0)
+    tally = promise_tally(outcome.promises, kept, truth["restarts"] > 0, work)
     named = {k: row[k] for k in ("study", "log", "accuracy", "risk", "seed")}
     return Played(case, row, [named | bin_ for bin_ in tally] if case.study == "grid" else [])
 
 
 def promise_tally(
-    promise: npt.NDArray[np.float64], kept: npt.NDArray[np.bool_], struck: npt.NDArray[np.bool_]
+    promise: npt.NDArray[np.float64],
+    kept: npt.NDArray[np.bool_],
+    struck: npt.NDArray[np.bool_],
+    work: npt.NDArray[np.float64],
 ) -> list[dict[str, Any]]:
-    """Return for each range of promised probability how many promises were made, their sum, how many were
-    kept, and how many of the jobs were struck by a failure (`struck`) and kept even so."""
+    """Return for each range of promised probability how many promises were made, their sum, how
+    many were kept, how many of the jobs were struck by a failure (`struck`) and kept even so, and
+    the node-seconds of all these jobs (`work`) and of those in time."""
     place = np.searchsorted(np.asarray(EDGES), promise, side="right") - 1
     rows = []
     for k, low in enumerate(EDGES):
@@ -169,12 +180,14 @@ def promise_tally(
                     "kept": int(kept[mine].sum()),
                     "struck": int(struck[mine].sum()),
                     "struck_and_kept": int((struck & kept)[mine].sum()),
+                    "work": int(work[mine].sum()),
+                    "work_kept": int((work * kept)[mine].sum()),
                 }
             )
     return rows
 
 
-# Over all cores ------------------------------------------------------------------------------------
+# Over all cores ----------------------------------------------------------------------------------
 
 _inputs: list[Inputs] = []
 """In a worker: what it was given when it began."""
@@ -200,13 +213,15 @@ def play_all(
     workers: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Played]:
-    """Play all cases, in their order, over `workers` processes (0: one for each core).
+    """Play all cases, in their order, over `workers` processes (0: one for each core, if they are
+    many).
 
-    The results do not depend on the number of workers. The first case is played here, so that kernels are
-    compiled once and not by every worker.
+    The results do not depend on the number of workers. The first case is played here, so that
+    kernels are compiled once and not by every worker.
     """
     played = []
-    for result in _playing(cases, inputs, workers or cores()):
+    chosen = workers or (cores() if len(cases) >= WORTH_WORKERS else 1)
+    for result in _playing(cases, inputs, chosen):
         played.append(result)
         if progress is not None:
             progress(len(played), len(cases))
@@ -217,7 +232,7 @@ def _playing(cases: Sequence[Case], inputs: Inputs, workers: int) -> Iterator[Pl
     if cases:
         yield play_case(cases[0], inputs)
     rest = cases[1:]
-    if workers == 1 or len(rest) < 2 * CHUNK:
+    if workers == 1 or not rest:
         yield from (play_case(case, inputs) for case in rest)
         return
     pool = ProcessPoolExecutor(

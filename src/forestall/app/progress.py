@@ -1,0 +1,21 @@
+"""What long work tells those who wait for it, and what is left when they stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Tell = Callable[[str], None]
+"""Called with what is being done now, in words."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with what was kept in words."""
+
+
+def is_compiled(policy: str = "promise") -> bool:
+    """Return whether the kernels of a policy are in the cache: else its first run takes longer."""
+    from forestall._compile import INTERPRETED, cache_folder
+
+    folder = cache_folder()
+    loop = "promise_loop" if policy == "promise" else "classic_loop"
+    return INTERPRETED or (folder is not None and any(folder.rglob(f"*{loop}*.nbc")))

@@ -1,0 +1,88 @@
+"""The folder that a command writes: refused where it holds something else, and never half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from forestall.model.errors import InputError, TraceError
+
+SUMMARY = "summary.json"
+RUN_FILES = (
+    "jobs.csv",
+    "runs.csv",
+    "failures.csv",
+    "skipped.csv",
+    "events.csv",
+    "decisions.csv",
+    "foreseen.csv",
+    "report.html",
+    SUMMARY,
+)
+"""Files of a run, the one that says that all others are there last."""
+
+
+def is_run_folder(folder: Path) -> bool:
+    """Return whether a folder holds a run of ours."""
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(summary, dict) and {"parameters", "versions"} <= summary.keys()
+
+
+def check_folder(
+    folder: Path, *, force: bool, ours: Callable[[Path], bool] = is_run_folder
+) -> None:
+    """Raise InputError where a folder cannot be written to, or holds what is not `ours`."""
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise TraceError(folder, "is a file; expected a folder for results")
+        held = folder.is_dir() and any(folder.iterdir())
+    except OSError as error:
+        raise TraceError(folder, f"cannot be a folder for results: {error.strerror}") from None
+    if held and not force and not ours(folder):
+        raise TraceError(folder, "holds something else; choose another folder, or use --force")
+    above = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise TraceError(folder, f"cannot be a folder for results: {above} cannot be written to")
+
+
+def fill_folder(folder: Path, write: Callable[[Path], object], names: Iterable[str]) -> Path:
+    """Let `write` fill a new folder, then put its files into `folder`: all of them or none.
+
+    A file of `names` that was there before and is not written now goes away. The last of `names` is
+    removed first and put back last, so that where it is, all the others are.
+    """
+    known = tuple(names)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=folder, prefix=".new-"))
+    except OSError as error:
+        raise TraceError(folder, f"cannot be a folder for results: {error.strerror}") from None
+    try:
+        write(fresh)
+        there = {path.name for path in fresh.iterdir()}
+        (folder / known[-1]).unlink(missing_ok=True)
+        for name in known:
+            if name not in there:
+                (folder / name).unlink(missing_ok=True)
+        for name in sorted(there, key=lambda name: (name == known[-1], name)):
+            os.replace(fresh / name, folder / name)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        _remove_if_empty(folder)
+    return folder
+
+
+def _remove_if_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()  # only an empty one can go
+    except OSError:
+        pass

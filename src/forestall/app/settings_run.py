@@ -1,0 +1,99 @@
+"""One run from settings: read, simulate, save, and what a person should be told about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forestall.app.settings import Settings
+from forestall.app.settings_folder import RUN_FILES, check_folder, fill_folder
+from forestall.app.simulate import simulate
+from forestall.model.units import format_duration
+
+if TYPE_CHECKING:
+    from forestall.app.result import Result
+    from forestall.model.failures import Failures
+    from forestall.model.jobs import Jobs
+    from forestall.simulate.parameters import Parameters
+    from forestall.simulate.run import Progress
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished run: its result, hints in words, and where its files are (None: nowhere)."""
+
+    result: Result
+    hints: tuple[str, ...]
+    folder: Path | None
+
+
+def run(settings: Settings, *, force: bool = False, progress: Progress | None = None) -> Done:
+    """Read, simulate and save as the settings say.
+
+    Nothing is written before all is computed. Raises InputError and its kin.
+    """
+    if settings.out is not None:
+        check_folder(settings.out, force=force)
+    jobs, failures = settings.inputs.read_jobs(), settings.inputs.read_failures()
+    parameters = settings.parameters
+    result = simulate(
+        jobs,
+        failures,
+        log_events=settings.log_events,
+        progress=progress,
+        **parameters.model_dump(),
+    )
+    told = {name: str(value) for name, value in settings.inputs.told().items()}
+    result = replace(result, sources={**result.sources, **told})
+    if settings.out is not None:
+        save_whole(result, settings.out, report=settings.report)
+    return Done(result, hints(jobs, failures, result), settings.out)
+
+
+def save_whole(result: Result, folder: Path, *, report: bool = True) -> Path:
+    """Write the files of a run: all or none of them."""
+    return fill_folder(folder, lambda fresh: result.save(fresh, report=report), RUN_FILES)
+
+
+def hints(jobs: Jobs, failures: Failures, result: Result) -> tuple[str, ...]:
+    """Return what looks as if the user meant something else, and which option would say so."""
+    parameters = result.outcome.parameters
+    found = [_machine(jobs, parameters), *_failures(failures, parameters, result)]
+    return tuple(hint for hint in found if hint)
+
+
+def _machine(jobs: Jobs, parameters: Parameters) -> str:
+    if jobs.nodes is None or jobs.nodes == parameters.nodes:
+        return ""
+    return (
+        f"the job log's header says that its machine has {jobs.nodes:,} nodes; use "
+        f"--nodes {jobs.nodes} for that machine"
+    )
+
+
+def _failures(failures: Failures, parameters: Parameters, result: Result) -> list[str]:
+    if len(failures) == 0:
+        return []
+    found = []
+    fold = failures.nodes / parameters.nodes
+    if fold >= 2 and fold == int(fold):
+        found.append(
+            f"the failure log has {failures.nodes:,} nodes, {int(fold)} times those of the machine; "
+            f"--fold-nodes {int(fold)} takes {int(fold)} neighbours as one"
+        )
+    played = len(result.outcome.played)
+    submit = result.outcome.workload.jobs.submit
+    first, last = int(submit[0]), int(result.outcome.jobs["finish"].max())
+    if played == 0:
+        found.append(
+            f"no failure came about: those on the machine's nodes are not between "
+            f"{format_duration(first)} and {format_duration(last)}, when the jobs are"
+        )
+    end = int(failures.time[0]) + failures.span
+    if end < last and not parameters.repeat_failures:
+        found.append(
+            f"the failure log ends after {format_duration(end)} and the jobs after "
+            f"{format_duration(last)}; --repeat-failures starts it again"
+        )
+    return found

@@ -1,0 +1,159 @@
+"""A sweep as a plan: which values each parameter takes, and the points that they make."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+from forestall.__about__ import __version__
+from forestall.app.settings import DURATIONS, FLAGS, Inputs, inputs_of, parameter_value
+from forestall.app.simulate import parameters_of
+from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.simulate.parameters import Parameters
+
+MOST_POINTS: Final = 100_000
+_RANGE = "a value, a range a:b:step such as 0:1:0.1, or a list a,b,c"
+NUMBERS: Final = frozenset({"nodes", "accuracy", "risk", "seed", *DURATIONS})
+"""Parameters that can be given as a range."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Attributes
+    ----------
+    inputs : the logs
+    axes : the values of each parameter with several, in the order of `Parameters`
+    points : all parameters of each point; the last axis changes fastest
+    """
+
+    inputs: Inputs
+    axes: Mapping[str, tuple[Any, ...]]
+    points: tuple[Parameters, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that results depend on: logs, options of reading, points, version."""
+        digest = hashlib.sha256(f"forestall {__version__}\n".encode())
+        digest.update(json.dumps(self.inputs.told(), sort_keys=True).encode())
+        for path in (self.inputs.log, self.inputs.failures):
+            digest.update(b"none" if path is None else _content(path))
+        for point in self.points:
+            digest.update(point.model_dump_json().encode())
+        return digest.hexdigest()
+
+
+def plan_of(log: Path, values: Mapping[str, Any]) -> Plan:
+    """Return the plan that these options say; InputError and its kin for what cannot be.
+
+    `values` holds options by key; parameters may be ranges ``a:b:step`` and lists ``a,b,c``.
+    """
+    given = {name: values[name] for name in Parameters.model_fields if name in values}
+    several = {name: values_of(name, value) for name, value in given.items()}
+    count = prod(len(taken) for taken in several.values())
+    if count > MOST_POINTS:
+        raise InputError(f"{count:,} points are too many for a sweep; at most {MOST_POINTS:,}")
+    points = tuple(
+        parameters_of(dict(zip(several, chosen, strict=True)))
+        for chosen in product(*several.values())
+    )
+    axes = {name: taken for name, taken in several.items() if len(taken) > 1}
+    return Plan(inputs_of(log, values), axes, points)
+
+
+def varied(texts: Iterable[str]) -> dict[str, Any]:
+    """Return options from ``name=values`` texts; on or off is written true or false."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        name = key.strip().lstrip("-").replace("-", "_")
+        if not equals or name not in Parameters.model_fields:
+            known = ", ".join(Parameters.model_fields)
+            raise ParameterError("--vary", text, f"NAME=VALUES with a NAME of {known}")
+        options[name] = value
+    return options
+
+
+def values_of(name: str, value: Any) -> tuple[Any, ...]:
+    """Return the values that a parameter takes, in the order given, each once.
+
+    >>> values_of("accuracy", "0:0.3:0.1"), values_of("checkpoint_interval", "30m,1h:3h:1h")
+    ((0.0, 0.1, 0.2, 0.3), (1800, 3600, 7200, 10800))
+    """
+    if isinstance(value, list):
+        parts = value
+    else:
+        parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else [value]
+    if not parts or "" in parts:
+        raise ParameterError(name, value, _RANGE)
+    found: list[Any] = []
+    for part in parts:
+        found += _range(name, part) if _is_range(name, part) else [_plain(name, part)]
+    return tuple(dict.fromkeys(found))
+
+
+def _is_range(name: str, part: object) -> bool:
+    """Return whether this is a range, not a duration such as 1-12:00:00."""
+    colons = isinstance(part, str) and ":" in part
+    return colons and not (name in DURATIONS and "-" in str(part).split(":")[0])
+
+
+def _plain(name: str, part: Any) -> Any:
+    """Return one value; numbers in the type that they have in tables."""
+    if name in {"accuracy", "risk"}:
+        try:
+            return float(part)
+        except (TypeError, ValueError):
+            raise ParameterError(name, part, "a number from 0 to 1") from None
+    if name in FLAGS and isinstance(part, str) and part.lower() in {"true", "false"}:
+        return part.lower() == "true"
+    return parameter_value(name, part)
+
+
+def _range(name: str, text: str) -> list[Any]:
+    """Return first, first + step, ... up to last, which is in it where a step hits it exactly."""
+    parts = text.split(":")
+    if name not in NUMBERS or len(parts) != 3:
+        raise ParameterError(name, text, _RANGE)
+    if name in DURATIONS:
+        first, last, step = (Decimal(parameter_value(name, part)) for part in parts)
+    else:
+        try:
+            first, last, step = (Decimal(part.strip()) for part in parts)
+        except InvalidOperation:
+            raise ParameterError(name, text, _RANGE) from None
+    if not (first.is_finite() and last.is_finite() and step.is_finite()):
+        raise ParameterError(name, text, "finite numbers")
+    if step <= 0 or last < first:
+        raise ParameterError(name, text, "a range that goes up, with a step above 0")
+    count = int((last - first) / step) + 1
+    if count > MOST_POINTS:
+        raise ParameterError(name, text, f"at most {MOST_POINTS:,} values")
+    steps = [first + k * step for k in range(count)]
+    if name in {"accuracy", "risk"}:
+        return [float(value) for value in steps]
+    if any(value != int(value) for value in steps):
+        raise ParameterError(name, text, "whole numbers")
+    return [int(value) for value in steps]
+
+
+def _content(path: Path) -> bytes:
+    """Return a hash of the bytes of a file, or of the files of a folder."""
+    try:
+        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        digest = hashlib.sha256()
+        for one in files:
+            with one.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    except OSError as error:
+        raise TraceError(path, f"cannot be read: {error.strerror}") from None
+    return digest.digest()

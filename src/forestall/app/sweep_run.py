@@ -1,0 +1,257 @@
+"""Running a sweep over all cores: the same bytes whatever their number, and nothing lost when stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from forestall.app.figure_style import has_matplotlib, save
+from forestall.app.output import write_csv, write_json
+from forestall.app.progress import Interrupted
+from forestall.app.report_many import write_sweep_report
+from forestall.app.result import versions
+from forestall.app.settings_folder import check_folder
+from forestall.app.simulate import simulate
+from forestall.app.sweep import Plan
+from forestall.app.sweep_figures import label_of, sweep_heatmap, sweep_lines
+from forestall.app.sweep_kept import Kept, Measures, is_sweep_folder
+from forestall.model.errors import ForestallError, InputError, ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from forestall.app.settings import Inputs
+    from forestall.model.failures import Failures
+    from forestall.model.jobs import Jobs
+
+Point = tuple[int, dict[str, Any]]
+DRAWN = ("qos", "utilization", "lost_work", "promises_kept", "wait_mean", "bounded_slowdown_mean")
+"""Measures that get figures."""
+MOST_CHUNK = 8
+WORTH_IT = 4.0
+"""Seconds of work below which more processes cost more than they save."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A finished sweep: its table, where its files are, and how many points were there before."""
+
+    plan: Plan
+    table: pl.DataFrame
+    folder: Path
+    resumed: int
+
+
+def run_sweep(
+    plan: Plan,
+    out: Path,
+    *,
+    workers: int | None = None,
+    force: bool = False,
+    report: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> Swept:
+    """Run what is left of a sweep, then write `sweep.csv`, `sweep.json`, figures and `report.html`.
+
+    The first point runs here, before anything is written: what is wrong with logs or parameters
+    shows at once. Raises InputError and its kin, and Interrupted on Ctrl-C, when every finished
+    point is kept.
+    """
+    if workers is not None and workers < 1:
+        raise ParameterError("workers", workers, "at least 1")
+    check_folder(out, force=force, ours=is_sweep_folder)
+    jobs, failures = plan.inputs.read_jobs(), plan.inputs.read_failures()
+    first = measured(jobs, failures, plan.points[0].model_dump())
+    began = time.monotonic()
+    if workers is None and len(plan.points) > 1:
+        measured(jobs, failures, plan.points[0].model_dump())  # compiled by now
+    short = (time.monotonic() - began) * len(plan.points) < WORTH_IT
+    number = workers or (1 if short else cores())
+    total = len(plan.points)
+    with Kept(out, plan.fingerprint, total, force=force) as kept:
+        resumed = len(kept.done)
+        try:
+            kept.add([(0, first)] if 0 not in kept.done else [])
+            left = [(k, p.model_dump()) for k, p in enumerate(plan.points) if k not in kept.done]
+            for finished in _played(plan.inputs, jobs, failures, left, number):
+                kept.add(finished)
+                if progress is not None:
+                    progress(len(kept.done), total)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"interrupted; {len(kept.done)} of {total} points are kept in {out}, and the same "
+                "command goes on from there"
+            ) from None
+        table = table_of(plan, [kept.done[k] for k in range(total)])
+    write_all(plan, table, out, report=report)
+    return Swept(plan, table, out, resumed)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def measured(jobs: Jobs, failures: Failures, parameters: dict[str, Any]) -> Measures:
+    """Return the measures of one point, flat: no lists, parts of dictionaries joined by ``_``."""
+    flat: Measures = {}
+    for name, value in simulate(jobs, failures, **parameters).measures.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}_{part}": inner for part, inner in value.items()}
+        elif name != "calibration":
+            flat[name] = value
+    return flat
+
+
+# ------------------------------------------------------------------------------------- processes
+
+_logs: list[tuple[Jobs, Failures]] = []
+"""The logs of a worker process, read once."""
+
+
+def _played(
+    inputs: Inputs, jobs: Jobs, failures: Failures, points: list[Point], workers: int
+) -> Iterator[list[tuple[int, Measures]]]:
+    """Yield finished points as they come, with their numbers."""
+    if workers == 1 or len(points) < 2:
+        for number, parameters in points:
+            yield [(number, measured(jobs, failures, parameters))]
+        return
+    size = max(1, min(MOST_CHUNK, len(points) // (4 * workers)))
+    chunks = [points[k : k + size] for k in range(0, len(points), size)]
+    # New processes, not forks: threads of Polars and Numba would not come along alive.
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (inputs,))
+    try:
+        waiting: list[Future[list[tuple[int, Measures]] | str]] = [
+            pool.submit(_points, chunk) for chunk in chunks
+        ]
+        for future in as_completed(waiting):
+            finished = future.result()
+            if isinstance(finished, str):
+                raise InputError(finished)
+            yield finished
+    except BrokenProcessPool:
+        raise InputError(
+            "a worker process ended, perhaps for want of memory; finished points are kept: try the "
+            "same command with fewer --workers"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(inputs: Inputs) -> None:
+    """Prepare a worker: Ctrl-C is for the parent, whose end ends this too; read the logs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _logs.append((inputs.read_jobs(), inputs.read_failures()))
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _points(points: Sequence[Point]) -> list[tuple[int, Measures]] | str:
+    """Return measures by number; what is wrong with the input comes as text."""
+    jobs, failures = _logs[0]
+    try:
+        return [(number, measured(jobs, failures, parameters)) for number, parameters in points]
+    except ForestallError as error:
+        return str(error)
+
+
+# ----------------------------------------------------------------------------------------- files
+
+
+def table_of(plan: Plan, measures: Sequence[Measures]) -> pl.DataFrame:
+    """Return a row for each point in order: all parameters, then all measures."""
+    dumped = [point.model_dump() for point in plan.points]
+    columns = {name: _column([one[name] for one in dumped]) for name in dumped[0]}
+    names = dict.fromkeys(name for one in measures for name in one)
+    columns |= {name: _column([one.get(name) for one in measures]) for name in names}
+    return pl.DataFrame([values.alias(name) for name, values in columns.items()])
+
+
+def _column(values: list[Any]) -> pl.Series:
+    """Return values as a column: as text where only some of them are."""
+    if len({type(value) for value in values if value is not None}) > 1 and any(
+        isinstance(value, str) for value in values
+    ):
+        values = [None if value is None else str(value) for value in values]
+    return pl.Series(values, strict=False)
+
+
+def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> None:
+    """Write the table, what it was made from, figures and the page."""
+    write_csv(table, out / "sweep.csv")
+    shown = {}
+    if report:
+        shown = figures(plan, table) if has_matplotlib() else {}
+        folder = out / "figures"
+        if shown:
+            folder.mkdir(exist_ok=True)
+        for name, figure in shown.items():
+            save(figure, folder / f"{name}.png")
+        captions = {label_of(name)[0]: figure for name, figure in shown.items()}
+        write_sweep_report(out / "report.html", table.select(_shown(plan, table)), captions)
+    inputs = plan.inputs
+    about = {
+        "jobs": str(inputs.log),
+        "failures": None if inputs.failures is None else str(inputs.failures),
+        "reading": inputs.told(),
+        "points": len(plan.points),
+        "axes": {name: list(values) for name, values in plan.axes.items()},
+        "parameters": {
+            name: value
+            for name, value in plan.points[0].model_dump().items()
+            if name not in plan.axes
+        },
+        "figures": sorted(f"figures/{name}.png" for name in shown),
+        "fingerprint": plan.fingerprint,
+        "versions": versions(),
+    }
+    write_json(about, out / "sweep.json")
+
+
+def _shown(plan: Plan, table: pl.DataFrame) -> list[str]:
+    """Return the columns for the page: what varies, and the measures that people ask for first."""
+    wanted = [*plan.axes, *DRAWN, "brier", "restarts", "checkpoints"]
+    return [
+        name for name in wanted if name in table.columns and table[name].null_count() < len(table)
+    ]
+
+
+def figures(plan: Plan, table: pl.DataFrame) -> dict[str, Figure]:
+    """Return a figure for each measure by its name: lines over the longest axis, or a heat map.
+
+    Axes beyond the second are averaged over; so are seeds, unless nothing else varies.
+    """
+    numeric = [n for n in plan.axes if table[n].dtype.is_numeric() and n != "seed"]
+    numeric = numeric or [n for n in plan.axes if n == "seed"]
+    if not numeric:
+        return {}
+    numeric.sort(key=lambda name: -len(plan.axes[name]))
+    x, *more = numeric
+    others = [n for n in plan.axes if n not in numeric and n != "seed"]
+    by = next(iter((*others, *more)), None)
+    drawn: dict[str, Figure] = {}
+    for name in _shown(plan, table):
+        if name in DRAWN:
+            drawn[name] = sweep_lines(table, x, name, by)
+            if by in more and len(plan.axes[by]) > 2 and name in DRAWN[:3]:
+                drawn[f"{name}_map"] = sweep_heatmap(table, x, by, name)
+    return drawn

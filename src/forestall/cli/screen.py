@@ -1,0 +1,136 @@
+"""What is printed: tables, paragraphs and a progress bar, at most 100 columns wide."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+WIDTH = 100
+PATIENCE = 1.0
+"""Seconds before a bar appears: short work needs none."""
+
+
+def say(text: str = "", *, indent: int = 0, error: bool = False) -> None:
+    """Print a paragraph: wrapped between words on a terminal, one line elsewhere."""
+    stream = sys.stderr if error else sys.stdout
+    lead = " " * indent
+    if text and stream.isatty():
+        width = min(WIDTH, shutil.get_terminal_size().columns)
+        text = textwrap.fill(
+            text,
+            width,
+            initial_indent=lead,
+            subsequent_indent=lead + "  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    else:
+        text = (lead + text).rstrip()
+    print(text, file=stream)
+
+
+def say_json(value: Any) -> None:
+    """Print valid JSON: no NaN."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def show(
+    rows: Iterable[Sequence[str]],
+    heads: Sequence[str] = (),
+    *,
+    right: Sequence[int] = (),
+    wrap: Sequence[int] = (-1,),
+) -> None:
+    """Print a table without lines; columns in `right` are aligned to the right, those in `wrap` (the
+    last one) have several lines where they must."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    listed = [tuple(row) for row in rows]
+    count = max((len(row) for row in listed), default=len(heads))
+    table = Table(box=None, show_header=bool(heads), padding=(0, 2, 0, 0), header_style="bold")
+    for k in range(count):
+        table.add_column(
+            heads[k] if k < len(heads) else "",
+            justify="right" if k in right else "left",
+            no_wrap=k not in wrap and k - count not in wrap,
+            overflow="fold",
+        )
+    for row in listed:
+        table.add_row(*(Text(cell) for cell in row))
+    width = WIDTH
+    if sys.stdout.isatty():
+        width = min(WIDTH, shutil.get_terminal_size().columns)
+    console = Console(width=width, highlight=False, emoji=False)
+    with console.capture() as printed:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in printed.get().splitlines()))
+
+
+class Bar:
+    """A progress bar with the time left, on standard error: only on a terminal, and not at once."""
+
+    def __init__(self, what: str, *, quiet: bool = False) -> None:
+        self._what = what
+        self._on = not quiet and sys.stderr.isatty()
+        self._began = time.monotonic()
+        self._bar: Progress | None = None
+        self._task: Any = None
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show that `done` of `total` are done."""
+        if not self._on or (self._bar is None and time.monotonic() - self._began < PATIENCE):
+            return
+        if self._bar is None:
+            self._bar = _new_bar()
+            self._bar.start()
+            self._task = self._bar.add_task(self._what, total=total)
+        self._bar.update(self._task, completed=done, total=total)
+
+    def tell(self, text: str) -> None:
+        """Say what is being done, on a terminal."""
+        if self._on:
+            print(text, file=sys.stderr, flush=True)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _new_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("time left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )

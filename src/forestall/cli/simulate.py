@@ -1,0 +1,79 @@
+"""`forestall simulate`: one run of one workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from forestall.cli.application import command
+from forestall.cli.options import (
+    CONFIG,
+    FORCE,
+    JSON,
+    OUTPUT,
+    PARAMETERS,
+    QUIET,
+    READING,
+    Choice,
+    chosen,
+    with_options,
+)
+from forestall.cli.screen import Bar, say, say_json
+
+RESULTS = (
+    Choice("out", OUTPUT, "Folder for all files; without it only the table is printed.", "DIR"),
+    Choice("log_events", OUTPUT, "Write what the engine was told and decided, too.", flag=True),
+    Choice("report", OUTPUT, "Write report.html (default on).", flag=True, on=True),
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    command(
+        app,
+        "simulate",
+        "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
+        "forestall simulate jobs.swf --policy easy --estimates requested --nodes 100",
+        "forestall simulate jobs.csv --failures lanl.csv --system 19 --from 2003-07-18T16:00 "
+        "--days 365 --fold-nodes 8",
+        "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
+    )(simulate)
+
+
+@with_options(PARAMETERS, READING, RESULTS)
+def simulate(
+    log: Annotated[
+        Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
+    ],
+    config: CONFIG = None,
+    force: FORCE = False,
+    quiet: QUIET = False,
+    as_json: JSON = False,
+    **given: Any,
+) -> None:
+    """Replay jobs on a machine that fails, promise deadlines, and account for the promises."""
+    from forestall.app.progress import is_compiled
+    from forestall.app.settings import settings_of, with_config
+
+    settings = settings_of(log, with_config(config, chosen(given)))
+    from forestall.app.settings_run import run
+
+    with Bar("jobs", quiet=quiet) as bar:
+        if not is_compiled(settings.parameters.policy):
+            bar.tell("compiling kernels, the first time only: about 15 s")
+        done = run(settings, force=force, progress=bar)
+    result = done.result
+    if as_json:
+        say_json(result.summary)
+    elif not quiet:
+        from forestall.cli.run_table import print_run
+
+        failures = None if settings.inputs.failures is None else len(result.outcome.failures)
+        print_run(result.summary, result.cleaning, done.hints, failures)
+        if failures is None:
+            say("No failures were given (--failures FILE): nothing failed.")
+        if done.folder is not None:
+            report = f"; open {done.folder / 'report.html'}" if settings.report else ""
+            say(f"Files are in {done.folder}{report}")

@@ -1,0 +1,126 @@
+"""`forestall sweep`: many runs over ranges of parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forestall.cli.application import command
+from forestall.cli.options import (
+    CONFIG,
+    FORCE,
+    JSON,
+    OUTPUT,
+    PARAMETERS,
+    QUIET,
+    READING,
+    Choice,
+    chosen,
+    with_options,
+)
+from forestall.cli.screen import Bar, say, say_json, show
+
+if TYPE_CHECKING:
+    from forestall.app.sweep_run import Swept
+
+REPORT = (Choice("report", OUTPUT, "Draw figures and write report.html.", flag=True, on=True),)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    command(
+        app,
+        "sweep",
+        "forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.1 --risk 0:1:0.1",
+        "forestall sweep jobs.swf --policy fcfs,easy,conservative --nodes 100,128 --out policies",
+        "forestall sweep jobs.swf --failures failures.csv --checkpoint-interval 30m:4h:30m "
+        "--vary compression=true,false",
+    )(sweep)
+
+
+@with_options(PARAMETERS, READING, REPORT, varied=True)
+def sweep(
+    log: Annotated[
+        Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder for table, figures and finished points.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = Path("forestall-sweep"),
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="NAME=VALUES",
+            help="The same for any parameter by its name, also those that are on or off.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            help="Processes (default: one a core); results do not depend on it.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    config: CONFIG = None,
+    force: FORCE = False,
+    quiet: QUIET = False,
+    as_json: JSON = False,
+    **given: Any,
+) -> None:
+    """Run every combination of parameter values: ranges a:b:step and lists a,b,c.
+
+    Interrupted, it goes on where it was when the same command is given again.
+    """
+    from forestall.app.settings import with_config
+    from forestall.app.sweep import plan_of, varied
+
+    options = with_config(config, {**chosen(given), **varied(vary or [])})
+    plan = plan_of(log, options)
+    from forestall.app.progress import is_compiled
+    from forestall.app.sweep_run import run_sweep
+
+    with Bar("points", quiet=quiet) as bar:
+        if not all(is_compiled(policy) for policy in {p.policy for p in plan.points}):
+            bar.tell("compiling kernels, the first time only: about 15 s")
+        done = run_sweep(
+            plan,
+            out,
+            workers=workers,
+            force=force,
+            report=options.get("report", True),
+            progress=bar,
+        )
+    if as_json:
+        say_json(done.table.to_dicts())
+    elif not quiet:
+        _print(done)
+
+
+def _print(done: Swept) -> None:
+    from forestall.app.sweep_words import extremes
+
+    axes = done.plan.axes
+    before = f", {done.resumed:,} of them from before" if done.resumed else ""
+    several = ", ".join(f"{len(values)} values of {name}" for name, values in axes.items())
+    say(f"{len(done.table):,} points{before}" + (f": {several}" if several else ""))
+    rows = extremes(done.table, tuple(axes))
+    if rows:
+        say()
+        show(rows, ("", "least", "at", "most", "at"), right=(1, 3), wrap=(2, 4))
+        say(f"at: {', '.join(axes)}")
+    say()
+    say(f"Table: {done.folder / 'sweep.csv'}")
+    if (done.folder / "report.html").exists():
+        say(f"Figures: {done.folder / 'report.html'}")

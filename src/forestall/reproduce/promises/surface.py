@@ -1,0 +1,59 @@
+"""The runs of the grid as arrays over seed, accuracy and risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The grid of one job log.
+
+    Attributes
+    ----------
+    log : its name
+    tenths_a, tenths_u : accuracies and risks of the grid in exact tenths, ascending
+    qos, utilization : float64[seed, a, U], shares; lost : float64[seed, a, U], node-hours
+    """
+
+    log: str
+    tenths_a: tuple[int, ...]
+    tenths_u: tuple[int, ...]
+    qos: Floats
+    utilization: Floats
+    lost: Floats
+
+    def a(self, tenths: int) -> int:
+        """Return the place of an accuracy, given in tenths."""
+        return self.tenths_a.index(tenths)
+
+    def u(self, tenths: int) -> int:
+        """Return the place of a risk, given in tenths."""
+        return self.tenths_u.index(tenths)
+
+    def measure(self, name: str) -> Floats:
+        """Return one of qos, utilization, lost."""
+        found: Floats = {"qos": self.qos, "utilization": self.utilization, "lost": self.lost}[name]
+        return found
+
+
+def surface(runs: pl.DataFrame, log: str, study: str = "grid") -> Surface:
+    """Return the grid of a log from the table of runs; every seed must have played all of it."""
+    mine = runs.filter((pl.col("study") == study) & (pl.col("log") == log)).with_columns(
+        a=(pl.col("accuracy") * 10).round().cast(pl.Int64),
+        u=(pl.col("risk") * 10).round().cast(pl.Int64),
+    )
+    mine = mine.sort("seed", "a", "u")
+    tenths_a, tenths_u = (tuple(mine[c].unique().sort().to_list()) for c in ("a", "u"))
+    shape = (mine["seed"].n_unique(), len(tenths_a), len(tenths_u))
+    qos, utilization, lost = (
+        mine[c].cast(pl.Float64).to_numpy().reshape(shape)
+        for c in ("qos", "utilization", "lost_work")
+    )
+    return Surface(log, tenths_a, tenths_u, qos, utilization, lost / 3600)
