@@ -20,7 +20,9 @@ from forestall.decide.checkpoint_kernels import (
 
 
 @given(st.integers(1, 500), st.integers(1, 100), st.integers(0, 50))
-def test_requests_are_the_whole_intervals_before_the_end(work: int, interval: int, cost: int) -> None:
+def test_requests_are_the_whole_intervals_before_the_end(
+    work: int, interval: int, cost: int
+) -> None:
     count = sum(1 for progress in range(1, work) if progress % interval == 0)
     assert requests(work, interval) == count
     for policy in (CHECKPOINT_RISK, CHECKPOINT_ALL):

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
-FILES = sorted(p for room in ("decide", "predict", "simulate") for p in (TESTS / room).glob("test_*_kernels.py"))
+FILES = sorted(
+    p
+    for room in ("decide", "predict", "simulate")
+    for p in (TESTS / room).glob("test_*_kernels.py")
+)
 
 
 @pytest.mark.slow

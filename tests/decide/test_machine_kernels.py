@@ -64,7 +64,7 @@ class Nodes(RuleBasedStateMachine):
         assert sorted(m.down[: len(self.up_at)].tolist()) == sorted(self.up_at)
         assert m.at[machines.UNASSIGNED] == len(idle)
         assert not idle or m.at[machines.LOWEST] <= idle[0] // 64
-        assert [j for j in m.nodes["job"].tolist()] == [self.job.get(n, -1) for n in range(self.count)]
+        assert m.nodes["job"].tolist() == [self.job.get(n, -1) for n in range(self.count)]
 
     @rule(time=st.integers(0, 52), held=st.sets(st.integers(0, 129)))
     def knows_recoveries(self, time: int, held: set[int]) -> None:

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from forestall._compile import records
 from forestall.decide import machine_kernels as machines
 from forestall.decide import offer_kernels as offers
 from forestall.decide import timeline_kernels as timelines
 from forestall.decide.offer_kernels import OFFER, WORK, Scratch
 from forestall.engine.plugin import members, row_of
 from forestall.engine.state import new_machine, new_timeline
-from forestall._compile import records
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
 
 
 @dataclass
 class Scene:
-    """A moment: reservations, nodes that are down, and what is foreseen as (time, node, until, p)."""
+    """A moment: reservations, nodes that are down, what is foreseen as (time, node, until, p)."""
 
     now: int
     nodes: int
@@ -40,7 +40,9 @@ class Scene:
             free = set(range(nodes)).difference(*(s for a, b, s in taken if a < end and start < b))
             if free:
                 taken.append((start, end, set(rng.sample(sorted(free), rng.randint(1, len(free))))))
-        down = {rng.randrange(nodes): now + rng.randint(1, 15) for _ in range(rng.choice([0, 0, 2]))}
+        down = {
+            rng.randrange(nodes): now + rng.randint(1, 15) for _ in range(rng.choice([0, 0, 2]))
+        }
         levels = [0.1, 0.3, 0.5, 0.5, 0.8]
         usual = rng.randint(1, 12)
         places = {(rng.randrange(60), rng.randrange(nodes)) for _ in range(rng.choice([0, 3, 25]))}
@@ -54,7 +56,11 @@ class Scene:
     def ahead(self, start: int, end: int) -> list[tuple[int, int, int, float]]:
         """Return the failures from now on that a job in [start, end) would meet."""
         copies = range(12) if self.period else range(1)
-        shifted = [(t + k * self.period, n, u + k * self.period, p) for k in copies for t, n, u, p in self.failures]
+        shifted = [
+            (t + k * self.period, n, u + k * self.period, p)
+            for k in copies
+            for t, n, u, p in self.failures
+        ]
         return [f for f in shifted if self.now <= f[0] < end and f[2] > start]
 
     def free(self, start: int, end: int) -> list[int]:
@@ -83,7 +89,9 @@ class Scene:
         for k, (time, node, until, probability) in enumerate(self.failures):
             table[k] = (time, until, node, probability)
         longest = max((u - t for t, _, u, _ in self.failures), default=0)
-        scratch = Scratch(np.zeros((4, words), dtype=np.uint64), records(self.nodes, WORK), records(1, OFFER))
+        scratch = Scratch(
+            np.zeros((4, words), dtype=np.uint64), records(self.nodes, WORK), records(1, OFFER)
+        )
         return timeline, machine, scratch, Foreseen(table, self.period, longest)
 
 
@@ -98,14 +106,15 @@ def test_choice_among_free_nodes(first: int) -> None:
         if not free:
             continue
         size, aware = rng.randint(1, len(free)), rng.random() < 0.7
-        assert offers.free_at(timeline, machine, scratch, start, end, size) == 0
+        near = timelines.segment_of(timeline, start)
+        assert offers.free_at(timeline, machine, scratch, near, start, end, size) == 0
         assert members(scratch.rows[offers.FREE]).tolist() == free
         offers.choose(scratch, foreseen, scene.now, start, end, size, aware)
         nodes, probability = scene.chosen(start, end, size, aware)
         offer = scratch.offer[0]
         assert members(scratch.rows[offers.CHOSEN]).tolist() == nodes, seed
         assert (offer.start, offer.end, offer.probability) == (start, end, probability), seed
-        # The node named as left out is the lowest one passed over for a higher one, with its failure.
+        # The node named as left out: the lowest one passed over for a higher one, and its failure.
         ahead = scene.ahead(start, end)
         passed = [n for n in free if n not in nodes and n < nodes[-1]] if aware else []
         expected = passed[0] if passed else -1
@@ -126,7 +135,11 @@ def test_offers(first: int) -> None:
         )
         assert before == [a.tobytes() for group in (timeline, machine) for a in group]
         offer = scratch.offer[0]
-        found = (int(offer.start), members(scratch.rows[offers.CHOSEN]).tolist(), float(offer.probability))
+        found = (
+            int(offer.start),
+            members(scratch.rows[offers.CHOSEN]).tolist(),
+            float(offer.probability),
+        )
         start, refused, feasible = expected_start(scene, size, length, risk, aware)
         assert found == (start, *scene.chosen(start, start + length, size, aware)), seed
         assert (offer.refused, offer.first, offer.end) == (refused, feasible, start + length), seed
@@ -135,7 +148,7 @@ def test_offers(first: int) -> None:
 def expected_start(
     scene: Scene, size: int, length: int, risk: float, aware: bool
 ) -> tuple[int, int, int]:
-    """Return the start, how many offers were refused, and the first feasible start, by the rules."""
+    """Return the start, how many offers were refused and the first feasible start, by the rules."""
     now = scene.now
     candidates = {now, *(b for _, b, _ in scene.reservations if b > now)}
     candidates |= {until for until in scene.down.values() if until > now}
@@ -160,7 +173,7 @@ def expected_start(
 
 
 def test_a_single_period_holds_no_long_enough_gap() -> None:
-    # One node fails every 10 s for 1 s; a job of 15 s can never be safe: the best offer is the first.
+    # One node fails every 10 s for 1 s; a job of 15 s is never safe: the best offer is the first.
     scene = Scene(0, 1, [], {}, [(5, 0, 6, 0.8)], 10)
     timeline, machine, scratch, foreseen = scene.arrays()
     offers.find_offer(timeline, machine, scratch, foreseen, 0, 1, 15, 0.9, True)

@@ -81,7 +81,9 @@ class Waiting(RuleBasedStateMachine):
     def holds_the_same(self) -> None:
         entries, at = self.queue.entries, self.queue.at
         live = [i for i in range(at[queues.FIRST], at[queues.LAST]) if entries[i].size < FAR]
-        rows = [[int(entries[i][n]) for n in ("key", "job", "size", "length", "start")] for i in live]
+        rows = [
+            [int(entries[i][n]) for n in ("key", "job", "size", "length", "start")] for i in live
+        ]
         assert rows == self.expected
         assert at[queues.LIVE] == len(rows)
         assert not live or at[queues.FIRST] == live[0]

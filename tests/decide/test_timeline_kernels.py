@@ -100,17 +100,29 @@ class Seconds(RuleBasedStateMachine):
             used = len(times) + len(self.held)
             assert at[timelines.SPARE] + used == len(self.timeline.rows)
 
-    @rule(after=st.integers(0, 60))
-    def next_end(self, after: int) -> None:
+    @rule(after=st.integers(0, 60), data=st.data())
+    def next_end(self, after: int, data: st.DataObject) -> None:
         lower = self.now + 1 + after
         ends = [r.end for r in self.held if r.end >= lower]
-        assert timelines.next_end(self.timeline, lower) == min(ends, default=-1)
+        at = self.timeline.at
+        near = data.draw(st.integers(int(at[timelines.HEAD]), int(self.segment_of(lower))))
+        assert timelines.next_end(self.timeline, near, lower) == min(ends, default=-1)
+        assert timelines.forward(self.timeline, near, lower) == self.segment_of(lower)
+
+    def segment_of(self, time: int) -> int:
+        """Return the last segment that begins at or before `time`, which is not before now."""
+        edges, at = self.timeline.edges, self.timeline.at
+        mine = [i for i in range(at[timelines.HEAD], at[timelines.TAIL]) if edges[i].time <= time]
+        assert timelines.segment_of(self.timeline, time) == mine[-1]
+        return mine[-1]
 
     @precondition(lambda self: self.sets)
     @rule(after=st.integers(0, 60), length=st.integers(1, 40), data=st.data())
     def free_throughout(self, after: int, length: int, data: st.DataObject) -> None:
         start, size = self.now + after, data.draw(st.integers(1, self.nodes))
-        skip = timelines.free_throughout(self.timeline, start, start + length, size, self.free_row)
+        skip = timelines.free_throughout(
+            self.timeline, self.segment_of(start), start + length, size, self.free_row
+        )
         free = self.free_during(start, start + length)
         if len(free) >= size:
             assert skip == 0
@@ -129,7 +141,8 @@ class Seconds(RuleBasedStateMachine):
             own = data.draw(st.sampled_from(waiting))
             size = len(own.nodes)
         counts = [
-            len(self.free(t)) + size * (own.start <= t < own.end) for t in range(self.now, LATEST + 60)
+            len(self.free(t)) + size * (own.start <= t < own.end)
+            for t in range(self.now, LATEST + 60)
         ]
         expected = next(
             (

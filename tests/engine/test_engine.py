@@ -1,4 +1,4 @@
-"""The engine in single steps: the same decisions as the compiled loop, and quotes without a trace."""
+"""The engine in single steps: the same decisions as the compiled loop, quotes without a trace."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def settings_of(seed: int, policy: str) -> dict[str, Any]:
 @settings(max_examples=150)
 @given(cases(), st.sampled_from(POLICIES), st.integers(0, 1000))
 def test_one_event_at_a_time(case: Case, policy: str, seed: int) -> None:
-    check(case, **settings_of(seed, policy))
+    check(case.with_quiet_end(), **settings_of(seed, policy))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -47,12 +47,12 @@ def test_one_event_at_a_time_on_larger_cases(policy: str) -> None:
     # Hundreds of jobs also make the engine's arrays grow, many times over.
     for seed in range(8):
         case = loaded_case(seed, jobs=200) if seed % 3 == 0 else random_case(seed, jobs=60)
-        check(case, **settings_of(seed, policy))
+        check(case.with_quiet_end(), **settings_of(seed, policy))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_arrays_that_begin_tiny_grow(policy: str) -> None:
-    case, chosen = loaded_case(4, jobs=150), settings_of(4, policy)
+    case, chosen = loaded_case(4, jobs=150).with_quiet_end(), settings_of(4, policy)
     outcome, engine = run(case, log_events=True, **chosen), engine_for(case, **chosen)
     state = engine.state
     start = int(state.timeline.edges["time"][0])
@@ -137,7 +137,7 @@ def test_quotes_on_larger_cases() -> None:
         case = loaded_case(seed, jobs=120) if seed % 3 == 0 else random_case(seed, jobs=60)
         asker = Asker(seed, case.nodes, submits=seed % 2 > 0)
         chosen = {**settings_of(seed, "promise"), "repeat_failures": seed % 3 == 1}
-        check(case, asker, **chosen)
+        check(case.with_quiet_end(), asker, **chosen)
         assert asker.asked > 60
 
 
@@ -183,7 +183,7 @@ def test_only_conservative_engines_ask_to_be_woken() -> None:
         assert engine.wake_at() == (9 if policy == "conservative" else None)
 
 
-# ------------------------------------------------------------------------------- promises and reasons
+# ------------------------------------------------------------------------------- reasons
 
 
 @settings(max_examples=100)
@@ -204,13 +204,21 @@ def test_a_promise_never_changes(case: Case, accuracy: float, risk: float) -> No
 def test_all_reasons_are_given_and_can_be_read() -> None:
     seen: set[Reason] = set()
     for seed in range(40):
-        case = loaded_case(seed, jobs=60) if seed % 4 == 0 else random_case(seed)
+        case = loaded_case(seed, jobs=60) if seed % 4 == 0 else random_case(seed, 30, 100)
         for policy in POLICIES:
-            for d in decisions_of(run(case, log_events=True, **settings_of(seed, policy))):
+            for d in decisions_of(
+                run(case.with_quiet_end(), log_events=True, **settings_of(seed, policy))
+            ):
                 seen.add(d.reason)
                 assert d.why
                 assert not set("{}") & set(d.why)
                 assert "-1" not in d.why, d
+    # A node that fails every 10 s is never safe for 15 s of work.
+    never = Case([(3, 1, 15, 15)], [(0, 0, 1, 0.8), (9, 0, 1, 0.9)], 1, 0, 4)
+    chosen = {"accuracy": 1.0, "risk": 1.0, "repeat_failures": True}
+    found = decisions_of(run(never, log_events=True, **chosen))
+    assert found[0].reason is Reason.BEST_OFFER
+    seen.add(Reason.BEST_OFFER)
     # No driver hands over a job that is too large: those are left out and named beforehand.
     assert seen == set(Reason) - {Reason.TOO_LARGE}
 
@@ -228,7 +236,9 @@ def test_a_node_left_out_is_named_with_its_failure() -> None:
 def test_decisions_tell_the_story_of_a_failure() -> None:
     # Node 0 of 1 fails at 5 for 3 s: killed, placed anew at 8 with the same promise.
     case = Case([(0, 1, 10, 10)], [(5, 0, 3, 0.4)], 1, overhead=2, interval=100)
-    told = [(d.time, d.kind.name, d.why) for d in decisions_of(run(case, log_events=True, accuracy=0.0))]
+    told = [
+        (d.time, d.kind.name, d.why) for d in decisions_of(run(case, log_events=True, accuracy=0.0))
+    ]
     assert told == [
         (0, "RESERVE", "enough nodes are free at once"),
         (0, "START", "the reserved start has come"),
@@ -236,3 +246,35 @@ def test_decisions_tell_the_story_of_a_failure() -> None:
         (5, "RESERVE", "node 0 failed; 0 node-seconds are lost"),
         (8, "START", "the reserved start has come"),
     ]
+
+
+# ------------------------------------------------------------------------------- impossible events
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Event(6, EventKind.FINISHED, 0),  # another second
+        Event(5, EventKind.FINISHED, 1),  # waits
+        Event(5, EventKind.START_DUE, 0),  # runs already
+        Event(5, EventKind.CHECKPOINT_REQUESTED, 1),
+        Event(5, EventKind.CHECKPOINT_FINISHED, 2),
+        Event(5, EventKind.SUBMITTED, 0),  # known already
+        Event(5, EventKind.FINISHED, 3),  # no such job
+        Event(5, EventKind.FINISHED, -1),
+        Event(5, EventKind.NODE_FAILED, 2, 9),  # no such node
+        Event(5, EventKind.NODE_FAILED, 0),  # for how long?
+        Event(5, EventKind.NODE_RECOVERED, 0),  # is up
+    ],
+)
+def test_what_cannot_happen_is_refused(event: Event) -> None:
+    engine = engine_for(Case([(0, 2, 10, 10)], [], 2))
+    for _ in range(3):
+        engine.add_job(2, 10, 10, 0)
+    submitted = [Event(0, EventKind.SUBMITTED, 0), Event(0, EventKind.SUBMITTED, 1)]
+    engine.handle([*submitted], 0)
+    engine.handle([Event(0, EventKind.START_DUE, 0)], 0)
+    before = bytes_of(engine)
+    with pytest.raises(ParameterError, match="event"):
+        engine.handle([event], 5)
+    assert bytes_of(engine) == before

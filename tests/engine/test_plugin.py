@@ -1,4 +1,4 @@
-"""A predictor or a placement rule in plain Python: the same results, and clear errors for wrong ones."""
+"""A predictor or a placement rule in plain Python: the same results, clear errors for wrong ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from forestall.model.errors import ParameterError
 from forestall.predict.base import Predictor
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.run import Outcome
-from simulate.cases import SHARES, Case, assert_equal_outcomes, cases, failures_of, jobs_of, random_case
+from simulate.cases import (
+    SHARES,
+    Case,
+    assert_equal_outcomes,
+    cases,
+    failures_of,
+    jobs_of,
+    random_case,
+)
 
 DOWNTIME = 7
 
@@ -55,11 +63,14 @@ def constant(case: Case) -> Case:
     return Case(case.jobs, hits, case.nodes, case.overhead, case.interval, case.seed)
 
 
-def both(case: Case, accuracy: float, python: dict[str, Any], **chosen: Any) -> tuple[Outcome, Outcome]:
+def both(
+    case: Case, accuracy: float, python: dict[str, Any], **chosen: Any
+) -> tuple[Outcome, Outcome]:
     case = constant(case)
     common: dict[str, Any] = {
         "nodes": case.nodes, "checkpoint_overhead": case.overhead, "downtime": DOWNTIME,
-        "checkpoint_interval": case.interval, "estimates": "requested", "log_events": True, **chosen,
+        "checkpoint_interval": case.interval, "estimates": "requested", "log_events": True,
+        **chosen,
     }  # fmt: skip
     jobs, failures = jobs_of(case.jobs), failures_of(case.failures)
     compiled = simulate(jobs, failures, accuracy=accuracy, **common)
@@ -72,7 +83,9 @@ def both(case: Case, accuracy: float, python: dict[str, Any], **chosen: Any) -> 
 @settings(max_examples=60)
 @given(cases(), SHARES, SHARES, st.sampled_from(["risk", "periodic", "none"]))
 def test_a_predictor_in_python(case: Case, accuracy: float, risk: float, checkpoint: str) -> None:
-    compiled, python = both(case, accuracy, {"predictor": Wrapped}, risk=risk, checkpoint=checkpoint)
+    compiled, python = both(
+        case, accuracy, {"predictor": Wrapped}, risk=risk, checkpoint=checkpoint
+    )
     assert_equal_outcomes(compiled, python)
     mine, other = decisions_of(compiled), decisions_of(python)
     assert [(d.kind, d.reason, d.nodes, d.left_out) for d in mine] == [
@@ -84,6 +97,7 @@ def test_a_predictor_in_python(case: Case, accuracy: float, risk: float, checkpo
 @given(cases(), SHARES, SHARES)
 def test_a_placement_in_python(case: Case, accuracy: float, risk: float) -> None:
     for rule, name in ((least_risky, "fault-aware"), (lowest, "first")):
+
         def mine(free: Any, size: int, risks: Any, start: int, end: int, rule: Any = rule) -> Any:
             return rule(free, size, risks, start, end).tolist()
 
@@ -94,7 +108,7 @@ def test_a_placement_in_python(case: Case, accuracy: float, risk: float) -> None
 def test_both_in_python_on_larger_cases() -> None:
     for seed in range(8):
         python = {"predictor": Wrapped, "placement": least_risky}
-        compiled, other = both(random_case(seed), 0.7, python, risk=0.9)
+        compiled, other = both(random_case(seed, jobs=25, horizon=100), 0.7, python, risk=0.9)
         assert_equal_outcomes(compiled, other, seed)
 
 
@@ -212,12 +226,23 @@ def test_an_answer_that_is_no_number(together: Any) -> None:
         play(predictor=Answers(together=together))
 
 
-BAD_PLACES: list[Any] = [[0], [0, 0], [0, 4], [-1, 0], [0, 1, 2], [], [0.5, 1.5], None, ["a", "b"], [[0, 1]]]
+BAD_PLACES: list[Any] = [
+    [0],
+    [0, 0],
+    [0, 4],
+    [-1, 0],
+    [0, 1, 2],
+    [],
+    [0.5, 1.5],
+    None,
+    ["a", "b"],
+    [[0, 1]],
+]
 
 
 @pytest.mark.parametrize("nodes", BAD_PLACES)
 def test_placements_that_are_none(nodes: Any) -> None:
-    with pytest.raises(ParameterError, match="placement: .*2 of the free nodes"):
+    with pytest.raises(ParameterError, match=r"placement: .*2 of the free nodes"):
         play(placement=lambda free, size, risk, start, end: nodes)
 
 

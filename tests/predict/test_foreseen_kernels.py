@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forestall.model.failures import Failures
 from forestall.predict import foreseen_kernels as kernels
 from forestall.predict.foreseen_kernels import FAR, Foreseen
-from forestall.simulate.prepare import foreseen_by
 from forestall.predict.trace import TracePredictor
-from forestall.model.failures import Failures
+from forestall.simulate.prepare import foreseen_by
 
 Row = tuple[int, int, int]
 ROWS = st.lists(
@@ -23,7 +23,9 @@ LATEST = 400
 def foreseen(rows: list[Row], extra: int) -> tuple[Foreseen, list[Row]]:
     """Return the arrays, and (time, node, downtime) of the first few copies of the log."""
     rows = sorted(rows)
-    time, node, down = (np.array(c, dtype=np.int64) for c in zip(*rows, strict=True)) if rows else ([],) * 3
+    time, node, down = (
+        (np.array(c, dtype=np.int64) for c in zip(*rows, strict=True)) if rows else ([],) * 3
+    )
     log = Failures.build(time, node, down, np.full(len(rows), 0.5))
     period = log.span + extra if extra >= 0 else 0
     copies = LATEST // period + 2 if period else 1

@@ -38,6 +38,16 @@ class Case:
     def without_failures(self) -> Case:
         return replace(self, failures=[])
 
+    def with_quiet_end(self) -> Case:
+        """Return this with one more failure, so late that all can end before it: repeated for
+        ever, such a log lets every job finish."""
+        if not self.failures:
+            return self
+        work = sum(e + (e // self.interval + 1) * self.overhead for _, _, e, _ in self.jobs)
+        last = max(t + down for t, _, down, _ in self.failures)
+        late = 2 * (last + work) + max(v for v, *_ in self.jobs)
+        return replace(self, failures=[*self.failures, (late, 0, 1, 0.5)])
+
 
 # ------------------------------------------------------------------------------- making cases
 
@@ -45,7 +55,7 @@ class Case:
 def random_case(
     seed: int, jobs: int | None = None, horizon: int | None = None, nodes: int | None = None
 ) -> Case:
-    """Return a case in which the seed also draws how large, loaded and prone to fail everything is."""
+    """Return a case in which the seed also draws how large, loaded and apt to fail everything is."""
     rng = random.Random(seed)
     nodes = nodes or rng.choice([1, 2, 3, 5, 8, 64, 65, 100, 130, 200])
     count = jobs or rng.randint(1, 60)
@@ -65,7 +75,9 @@ def random_case(
 def random_failures(rng: random.Random, nodes: int, span: int) -> list[FailureRow]:
     usual = rng.choice([1, 10, 120, max(1, span // 10)])
     own_downtimes = rng.random() < 0.3
-    places = {(rng.randint(0, 2 * span), rng.randrange(nodes)) for _ in range(rng.choice([0, 3, 30, 100]))}
+    places = {
+        (rng.randint(0, 2 * span), rng.randrange(nodes)) for _ in range(rng.choice([0, 3, 30, 100]))
+    }
     if rng.random() < 0.2:  # all nodes at once
         places |= {(span // 2, node) for node in range(nodes)}
     steps = rng.random() < 0.5  # detectabilities with ties
@@ -106,7 +118,12 @@ def at_the_same_seconds(seed: int) -> Case:
     rng = random.Random(seed)
     nodes = rng.choice([1, 2, 4, 7])
     rows = [
-        (5 * rng.randrange(6), rng.randint(1, nodes), length := 5 * rng.randint(1, 4), length + 5 * rng.randrange(3))
+        (
+            5 * rng.randrange(6),
+            rng.randint(1, nodes),
+            length := 5 * rng.randint(1, 4),
+            length + 5 * rng.randrange(3),
+        )
         for _ in range(rng.randint(1, 14))
     ]
     rows.sort(key=lambda row: row[0])
@@ -120,13 +137,21 @@ def cases(draw: st.DrawFn, *, fails: bool = True, constant_downtime: bool = Fals
     """Draw a small case that Hypothesis can shrink."""
     nodes = draw(st.sampled_from([1, 2, 3, 4, 65]))
     row = st.tuples(
-        st.integers(0, 60), st.integers(1, nodes), st.integers(1, 40), st.sampled_from([0, 0, 1, 25])
+        st.integers(0, 60),
+        st.integers(1, nodes),
+        st.integers(1, 40),
+        st.sampled_from([0, 0, 1, 25]),
     )
     drawn = draw(st.lists(row, min_size=1, max_size=25))
     rows = sorted(((v, n, e, e + more) for v, n, e, more in drawn), key=lambda r: r[0])
     down = draw(st.sampled_from([1, 5, 30]))
     downtimes = st.just(down) if constant_downtime else st.integers(1, down)
-    hit = st.tuples(st.integers(0, 200), st.integers(0, nodes - 1), downtimes, st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9]))
+    hit = st.tuples(
+        st.integers(0, 200),
+        st.integers(0, nodes - 1),
+        downtimes,
+        st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9]),
+    )
     hits = draw(st.lists(hit, max_size=15, unique_by=lambda h: h[:2])) if fails else []
     overhead, interval = draw(st.sampled_from([0, 1, 6])), draw(st.sampled_from([1, 4, 15]))
     return Case(rows, sorted(hits), nodes, overhead, interval)
@@ -164,7 +189,12 @@ def prepared(case: Case, **settings: Any) -> tuple[Workload, Failures, Parameter
     failures = prepare_failures(failures_of(case.failures), parameters)
     workload = prepare_jobs(jobs_of(case.jobs), failures, parameters)
     period = failures.span if parameters.repeat_failures else 0
-    return workload, failures, parameters, foreseen_by(TracePredictor(parameters.accuracy), failures, period)
+    return (
+        workload,
+        failures,
+        parameters,
+        foreseen_by(TracePredictor(parameters.accuracy), failures, period),
+    )
 
 
 def run(case: Case, *, log_events: bool = False, **settings: Any) -> Outcome:
@@ -227,8 +257,12 @@ def schedule(outcome: Outcome) -> dict[str, list[Any]]:
     """Return everything that a schedule consists of, by the names of `ReferenceRun`."""
     truth = outcome.jobs
     promised = (outcome.deadlines >= 0).tolist()
-    deadline = [d if there else None for d, there in zip(outcome.deadlines.tolist(), promised, strict=True)]
-    promise = [p if there else None for p, there in zip(outcome.promises.tolist(), promised, strict=True)]
+    deadline = [
+        d if there else None for d, there in zip(outcome.deadlines.tolist(), promised, strict=True)
+    ]
+    promise = [
+        p if there else None for p, there in zip(outcome.promises.tolist(), promised, strict=True)
+    ]
     return {
         "start": truth["first_start"].tolist(),
         "last_start": truth["last_start"].tolist(),
@@ -244,7 +278,9 @@ def schedule(outcome: Outcome) -> dict[str, list[Any]]:
     }
 
 
-def assert_same(ours: Outcome, reference: ReferenceRun, *told: object, leave_out: tuple[str, ...] = ()) -> None:
+def assert_same(
+    ours: Outcome, reference: ReferenceRun, *told: object, leave_out: tuple[str, ...] = ()
+) -> None:
     """Compare with a reference, to the second and the node; `told` says how to see it again."""
     for name, mine in schedule(ours).items():
         other = getattr(reference, name)

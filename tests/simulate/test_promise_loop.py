@@ -78,7 +78,10 @@ def test_all_nodes_fail_at_once_again_and_again() -> None:
         nodes = rng.choice([2, 9, 70])
         times = sorted(rng.sample(range(100), 4))
         hits = [(t, node, rng.randint(1, 30), rng.random()) for t in times for node in range(nodes)]
-        jobs = sorted((rng.randrange(90), rng.randint(1, nodes), k := rng.randint(1, 25), k) for _ in range(12))
+        jobs = sorted(
+            (rng.randrange(90), rng.randint(1, nodes), k := rng.randint(1, 25), k)
+            for _ in range(12)
+        )
         compare(Case(jobs, hits, nodes, 2, 6, seed), **settings_of(seed))
 
 
@@ -124,7 +127,9 @@ def real_case(data: Path, log: str, jobs: str, nodes: int = 128) -> Case:
         if fine
     ]
     places = zip(lanl.time.tolist(), lanl.node.tolist(), strict=True)
-    hits = [(t - lanl.time[0].item(), node, 120, rng.random()) for t, node in places if node < nodes]
+    hits = [
+        (t - lanl.time[0].item(), node, 120, rng.random()) for t, node in places if node < nodes
+    ]
     return Case(rows, hits, nodes, 720, 3600)
 
 
@@ -133,7 +138,9 @@ def real_case(data: Path, log: str, jobs: str, nodes: int = 128) -> Case:
 
 @settings(max_examples=150)
 @given(cases(constant_downtime=True), st.sampled_from(["risk", "periodic"]))
-def test_perfect_prediction_and_full_caution_keep_every_promise(case: Case, checkpoint: str) -> None:
+def test_perfect_prediction_and_full_caution_keep_every_promise(
+    case: Case, checkpoint: str
+) -> None:
     found = result(case, accuracy=1.0, risk=1.0, checkpoint=checkpoint)
     assert found.qos == 1.0
     assert found.lost_work == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from forestall.engine.plugin import row_of
 from forestall.simulate import world_kernels as worlds
-from simulate.cases import Case, prepared
 from forestall.simulate.run import new_world
+from simulate.cases import Case, prepared
 
 ITEMS = 12
 
@@ -74,5 +76,5 @@ def test_ranges_of_a_node_set(nodes: set[int], before: int) -> None:
     mine = ranges[before:count].tolist()
     assert {n for low, high in mine for n in range(low, high)} == nodes
     assert all(low < high for low, high in mine)
-    assert all(a[1] < b[0] for a, b in zip(mine, mine[1:], strict=False))
+    assert all(a[1] < b[0] for a, b in pairwise(mine))
     assert bool((ranges[:before] == -9).all() and (ranges[count:] == -9).all())

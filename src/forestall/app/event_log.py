@@ -160,12 +160,12 @@ def replay(folder: Path) -> list[str]:
     has no event log.
     """
     events = _read(folder / "events.csv")
-    parameters = Parameters(**json.loads((folder / "summary.json").read_text())["parameters"])
+    summary = json.loads((folder / "summary.json").read_text())
+    parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
     foreseen = _read(folder / "foreseen.csv")
     known = Failures.build(
         foreseen["time"], foreseen["node"], foreseen["downtime"], foreseen["detectability"]
     )
-    period = 0
     predictor = TracePredictor(parameters.accuracy)
     start = min([int(events["time"][0]), *known.time[:1].tolist()])
     engine = Engine(

@@ -12,8 +12,6 @@ Summary = Mapping[str, Any]
 NOTHING = "\N{EN DASH}"
 """Stands where a run has no such measure."""
 NODE_HOURS = " node-hours"
-HONEST = 0.01
-"""Promised and kept shares that differ by no more than this, and chance, are called honest."""
 
 
 def number(value: object) -> float | None:
@@ -105,14 +103,15 @@ def on_promises(summary: Summary) -> str:
     kept = number(summary.get("promises_kept"))
     if not made or kept is None:
         return "No promises were made under this policy, so there are none to account for."
-    off = kept - promised
-    chance = 2 * sqrt(max(promised * (1 - promised), 0) / made)
-    if abs(off) <= HONEST + chance:
+    broken, expected = made * (1 - kept), made * (1 - promised)
+    # Two standard deviations of independent promises, and one promise more: nothing is waved through.
+    chance = 2 * sqrt(made * max(promised * (1 - promised), 0)) + 1
+    if abs(broken - expected) <= chance:
         verdict = "The promises were honest: what was promised is what came true"
-    elif off > 0:
-        verdict = "The promises were cautious: more came true than was promised"
     else:
-        verdict = "The promises were too bold: less came true than was promised"
+        verdict = (
+            "The promises were cautious" if broken < expected else "The promises were too bold"
+        ) + f": {broken:,.0f} were broken, where they allowed for {expected:,.1f}"
     if made == 1:
         outcome = "kept" if kept == 1 else "broken"
         return f"One promise was made, of {percent(promised)}, and it was {outcome}."

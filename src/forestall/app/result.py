@@ -95,6 +95,7 @@ class Result:
             **self.measures,
             "seed": parameters.seed,
             "parameters": parameters.model_dump(),
+            "repeat_period": self.outcome.failures.span if parameters.repeat_failures else 0,
             "sources": self.sources,
             "skipped": self.cleaning.counts(),
             "versions": versions(),

@@ -108,13 +108,23 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
     settings = Settings(
         inputs_of(log, values),
         parameters_of({name: parameter_value(name, value) for name, value in given.items()}),
-        None if out is None else Path(_text("out", out)),
+        None if out is None else folder_of(values),
         _flag("log_events", values.get("log_events", False)),
-        _flag("report", values.get("report", True)),
+        report_of(values),
     )
     if settings.log_events and out is None:
         raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
     return settings
+
+
+def folder_of(values: Mapping[str, Any], otherwise: str = "") -> Path:
+    """Return the folder for results that these options say."""
+    return Path(_text("out", values.get("out", otherwise)))
+
+
+def report_of(values: Mapping[str, Any]) -> bool:
+    """Return whether these options want a report."""
+    return _flag("report", values.get("report", True))
 
 
 def inputs_of(log: Path, values: Mapping[str, Any]) -> Inputs:

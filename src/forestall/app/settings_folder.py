@@ -1,4 +1,4 @@
-"""The folder that a command writes: refused where it holds something else, and never half-written."""
+"""The folder that a command writes: refused where it holds something else, never half-written."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from forestall.model.errors import InputError, TraceError
@@ -82,7 +83,5 @@ def fill_folder(folder: Path, write: Callable[[Path], object], names: Iterable[s
 
 
 def _remove_if_empty(folder: Path) -> None:
-    try:
+    with suppress(OSError):
         folder.rmdir()  # only an empty one can go
-    except OSError:
-        pass

@@ -79,7 +79,7 @@ def _failures(failures: Failures, parameters: Parameters, result: Result) -> lis
     fold = failures.nodes / parameters.nodes
     if fold >= 2 and fold == int(fold):
         found.append(
-            f"the failure log has {failures.nodes:,} nodes, {int(fold)} times those of the machine; "
+            f"the failure log has {failures.nodes:,} nodes, {int(fold)} times the machine's; "
             f"--fold-nodes {int(fold)} takes {int(fold)} neighbours as one"
         )
     played = len(result.outcome.played)

@@ -44,7 +44,9 @@ def parameters_of(values: Mapping[str, Any]) -> Parameters:
         known = name.split(".")[0]
         if first["type"] == "extra_forbidden":
             known_names = ", ".join(Parameters.model_fields)
-            raise ParameterError(known, first["input"], f"a known parameter ({known_names})") from None
+            raise ParameterError(
+                known, first["input"], f"a known parameter ({known_names})"
+            ) from None
         raise ParameterError(known, first["input"], first["msg"].lower()) from None
 
 
@@ -141,7 +143,7 @@ def _plugin(
     if placement is None:
         placement = least_risky if settings.placement == "fault-aware" else lowest
     downtime = settings.downtime if isinstance(settings.downtime, int) else DEFAULT_DOWNTIME
-    return Plugin(predictor, placement, downtime)
+    return Plugin(predictor, placement, downtime, period)
 
 
 def _play_plugin(
@@ -157,8 +159,4 @@ def _play_plugin(
         settings.nodes, rules_of(settings), foreseen_by(None, log, 0), start, plugin=plugin
     )
     engine.use_jobs(job_records(workload))
-    return play_in_python(
-        workload, log, settings, engine, log_events=log_events, progress=progress
-    )
-
-
+    return play_in_python(workload, log, settings, engine, log_events=log_events, progress=progress)

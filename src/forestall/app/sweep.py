@@ -20,7 +20,7 @@ from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.simulate.parameters import Parameters
 
 MOST_POINTS: Final = 100_000
-_RANGE = "a value, a range a:b:step such as 0:1:0.1, or a list a,b,c"
+_RANGE = "a value, a range from:to:by such as 0:1:0.1, or a list a,b,c"
 NUMBERS: Final = frozenset({"nodes", "accuracy", "risk", "seed", *DURATIONS})
 """Parameters that can be given as a range."""
 
@@ -42,7 +42,7 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of everything that results depend on: logs, options of reading, points, version."""
+        """A hash of all that results depend on: logs, options of reading, points, version."""
         digest = hashlib.sha256(f"forestall {__version__}\n".encode())
         digest.update(json.dumps(self.inputs.told(), sort_keys=True).encode())
         for path in (self.inputs.log, self.inputs.failures):
@@ -55,7 +55,7 @@ class Plan:
 def plan_of(log: Path, values: Mapping[str, Any]) -> Plan:
     """Return the plan that these options say; InputError and its kin for what cannot be.
 
-    `values` holds options by key; parameters may be ranges ``a:b:step`` and lists ``a,b,c``.
+    `values` holds options by key; parameters may be ranges ``from:to:by`` and lists ``a,b,c``.
     """
     given = {name: values[name] for name in Parameters.model_fields if name in values}
     several = {name: values_of(name, value) for name, value in given.items()}

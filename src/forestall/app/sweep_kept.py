@@ -33,16 +33,23 @@ class Kept:
     def __init__(self, folder: Path, fingerprint: str, count: int, *, force: bool = False) -> None:
         self._path = folder / POINTS
         self._fingerprint = fingerprint
+        self.done: dict[int, Measures] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(folder)
-            self.done: dict[int, Measures] = {}
+        except OSError as error:
+            raise TraceError(folder, f"cannot be written: {error.strerror or error}") from None
+        try:
             if self._path.exists() and not force:
                 self.done = read_points(self._path, fingerprint, count)
             self._write()
             self._file = self._path.open("ab")
         except OSError as error:
+            os.close(self._lock)
             raise TraceError(folder, f"cannot be written: {error.strerror or error}") from None
+        except BaseException:
+            os.close(self._lock)
+            raise
 
     def add(self, finished: Iterable[tuple[int, Measures]]) -> None:
         """Keep some points: they are on the disk when this returns."""
@@ -95,8 +102,8 @@ def read_points(path: Path, fingerprint: str, count: int) -> dict[int, Measures]
         first = value_of(file.readline()) or {}
         if first.get("sweep") != fingerprint:
             raise InputError(
-                f"{path.parent}: holds a sweep of other logs, parameters or another version; choose "
-                f"another folder, or --force to do it anew"
+                f"{path.parent}: holds a sweep of other logs, parameters or another version; "
+                f"choose another folder, or --force to do it anew"
             )
         values = [value for value in map(value_of, file) if value is not None]
     return {v["point"]: v["measures"] for v in values if 0 <= v.get("point", -1) < count}

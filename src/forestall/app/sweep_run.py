@@ -1,4 +1,4 @@
-"""Running a sweep over all cores: the same bytes whatever their number, and nothing lost when stopped."""
+"""Running a sweep over all cores: the same bytes however many, and nothing lost when stopped."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
@@ -134,9 +135,10 @@ def _played(
     # New processes, not forks: threads of Polars and Numba would not come along alive.
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (inputs,))
     try:
-        waiting: list[Future[list[tuple[int, Measures]] | str]] = [
-            pool.submit(_points, chunk) for chunk in chunks
-        ]
+        with _deaf():
+            waiting: list[Future[list[tuple[int, Measures]] | str]] = [
+                pool.submit(_points, chunk) for chunk in chunks
+            ]
         for future in as_completed(waiting):
             finished = future.result()
             if isinstance(finished, str):
@@ -149,6 +151,19 @@ def _played(
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment, so that processes started in it ignore it from their birth."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin(inputs: Inputs) -> None:

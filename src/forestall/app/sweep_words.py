@@ -10,7 +10,7 @@ from forestall.app.report_many import MEASURES
 
 
 def extremes(table: pl.DataFrame, axes: tuple[str, ...]) -> list[tuple[str, str, str, str, str]]:
-    """Return (measure, least, at, most, at) with units for the measures that differ between points."""
+    """Return (measure, least, at, most, at) with units, of measures that differ."""
     found = []
     for measure in MEASURES:
         column = measure.key.replace(".", "_")

@@ -11,8 +11,9 @@ UNUSABLE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 done, 1 a check failed, 2 unusable input, 130 stopped.
+    """Run one command and return its exit code.
 
+    It is 0 where all went well, 1 where a check failed, 2 for unusable input, 130 after Ctrl-C.
     Whatever is wrong with the input is one line on standard error.
     """
     try:

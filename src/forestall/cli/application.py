@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from forestall.__about__ import __version__
 from forestall.cli import INTERRUPTED, UNUSABLE, complain
 from forestall.cli.options import OPTIONS, examples
+from forestall.cli.registry import ReaderLeftError, StoppedError
 from forestall.model.errors import ForestallError, ParameterError
 
 app = typer.Typer(
     name="forestall",
-    help="Replay workloads on clusters that fail, promise deadlines with probabilities, and account "
-    "for what became of the promises.",
+    help="Replay workloads on clusters that fail, promise deadlines with probabilities, and "
+    "account for what became of the promises.",
     epilog=examples(
         "forestall demo",
         "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
@@ -32,32 +31,10 @@ app = typer.Typer(
 )
 
 
-USAGE_ERROR = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")
-"""What Typer raises for arguments that it cannot use; where the class lives depends on its version."""
-
-
-class Stopped(Exception):
-    """Ctrl-C on its way through Typer, which would swallow it."""
-
-
-def command(
-    group: typer.Typer, name: str, *lines: str, **more: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a command with its runnable examples; Ctrl-C passes through Typer."""
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def guarded(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return function(*args, **kwargs)
-            except KeyboardInterrupt as stop:
-                raise Stopped(str(stop) or "interrupted") from None
-
-        guarded.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
-        group.command(name, epilog=examples(*lines), **more)(guarded)
-        return function
-
-    return register
+USAGE_ERROR: type[Exception] = next(
+    one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException"
+)
+"""What Typer raises for arguments that it cannot use; where it lives depends on the version."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -67,17 +44,20 @@ def run(arguments: Sequence[str]) -> int:
             "TERMINAL_WIDTH", "100"
         )  # help in a file or a pager: no narrow columns
     try:
-        done = typer.main.get_command(_whole()).main(
+        done = typer.main.get_command(whole()).main(
             args=list(arguments), prog_name="forestall", standalone_mode=False
         )
-    except Stopped as stop:
+    except StoppedError as stop:
         return complain(str(stop), INTERRUPTED)
+    except ReaderLeftError:
+        raise BrokenPipeError from None
     except USAGE_ERROR as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # Typer has shown the help
             return UNUSABLE
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "forestall"
-        return complain(f"{error.format_message()} (see {path} --help)")
+        text = error.format_message()  # type: ignore[attr-defined]
+        return complain(f"{text} (see {path} --help)")
     except ParameterError as error:
         option = OPTIONS.get(error.name.replace("-", "_"))
         named = str(error) if option is None else str(error).replace(error.name, option, 1)
@@ -91,7 +71,7 @@ def run(arguments: Sequence[str]) -> int:
     return done if isinstance(done, int) else 0
 
 
-def _whole() -> typer.Typer:
+def whole() -> typer.Typer:
     """Return the application with every command in its place."""
     from forestall.cli import audit, compare, demo, reproduce, simulate, sweep, traces
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from forestall.cli.application import command
 from forestall.cli.options import JSON
+from forestall.cli.registry import command
 from forestall.cli.screen import say, say_json, show
 
 FOLDER = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestall.cli.application import command
 from forestall.cli.options import JSON, OUTPUT
+from forestall.cli.registry import command
 from forestall.cli.screen import say, say_json, show
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def compare(
     ] = None,
     as_json: JSON = False,
 ) -> None:
-    """Put runs side by side: measures, their difference to the first run, parameters that differ."""
+    """Put runs side by side: measures, differences to the first run, parameters that differ."""
     from forestall.app.compare import compare as comparison_of
 
     found = comparison_of(folders)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestall.cli.application import command
 from forestall.cli.options import FORCE, JSON, OUTPUT, QUIET
+from forestall.cli.registry import command
 from forestall.cli.screen import say, say_json, show
 
 if TYPE_CHECKING:

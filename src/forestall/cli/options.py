@@ -1,7 +1,7 @@
-"""Every option that a run can have, as one table: a new parameter gets its option by one line here.
+"""Every option that a run can have, as one table: a new parameter gets its option by one line.
 
-Values are taken as text and checked in one place, `forestall.app.settings`, whether they come from the
-command line or from a file.
+Values are taken as text and checked in one place, `forestall.app.settings`, whether they come from
+the command line or from a file.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Choice:
             show_default=False,
             autocompletion=self._complete if self.choices else None,
         )
-        annotation = Annotated[bool | None if self.flag else str | None, info]
+        annotation = Annotated[bool | None if self.flag else str | None, info]  # type: ignore[valid-type]
         kind = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(self.identifier, kind, default=None, annotation=annotation)
 
@@ -175,7 +175,7 @@ OPTIONS: Final = {
 }
 """Spellings by key, for messages."""
 
-CONFIG: Final = Annotated[
+CONFIG = Annotated[
     Path | None,
     typer.Option(
         "--config",
@@ -185,16 +185,16 @@ CONFIG: Final = Annotated[
         show_default=False,
     ),
 ]
-FORCE: Final = Annotated[
+FORCE = Annotated[
     bool,
     typer.Option(
         "--force", help="Write into a folder that holds something else.", rich_help_panel=OUTPUT
     ),
 ]
-QUIET: Final = Annotated[
+QUIET = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)
 ]
-JSON: Final = Annotated[
+JSON = Annotated[
     bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)
 ]
 

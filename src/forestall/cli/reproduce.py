@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from forestall.cli.application import command
-from forestall.cli.screen import Bar
+from forestall.cli.options import examples
+from forestall.cli.registry import command
+from forestall.cli.screen import Bar, say
 
 
 def group() -> typer.Typer:
@@ -18,7 +19,7 @@ def group() -> typer.Typer:
         help="Redraw the figures of the papers that forestall builds on, from real logs.",
         no_args_is_help=True,
         rich_markup_mode="rich",
-        epilog="Examples:\n\n  forestall reproduce promises --data DIR",
+        epilog=examples("forestall reproduce promises --data traces"),
     )
     app.callback()(lambda: None)  # a group even while it has one command
     command(app, "promises", "forestall reproduce promises --data traces --out promises")(promises)
@@ -46,7 +47,6 @@ def promises(
     ] = None,
 ) -> None:
     """Oliner et al., DSN 2005: Figures 1 to 12, and its claims beside what is measured here."""
-    from forestall.app.sweep_run import cores
     from forestall.model.errors import ParameterError
     from forestall.reproduce.promises import reproduce
 
@@ -54,4 +54,10 @@ def promises(
     if named is None or not named.is_dir():
         raise ParameterError("--data", str(named or ""), "a folder with the real logs")
     with Bar("runs") as bar:
-        reproduce(named, out, workers=workers or cores(), progress=bar)
+        found = reproduce(named, out, workers=workers or 0, progress=bar)
+    for claim in found.claims:
+        say(f"{claim.claim} ({claim.section})")
+        for log, finding in claim.findings.items():
+            say(f"{log}: {finding.verdict}; {finding.measured}", indent=2)
+    say()
+    say(f"Figures, tables and verdict.md are in {found.folder}")

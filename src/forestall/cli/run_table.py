@@ -17,7 +17,8 @@ def headline(summary: Mapping[str, Any], failures: int | None) -> str:
     parameters = summary["parameters"]
     policy = summary["policy"]
     parts = [
-        f"{words.counted(summary['jobs_count'], 'job')} on {words.counted(parameters['nodes'], 'node')}",
+        words.counted(summary["jobs_count"], "job"),
+        words.counted(parameters["nodes"], "node"),
         "no failures" if failures is None else words.counted(failures, "failure"),
         f"policy {policy}",
     ]

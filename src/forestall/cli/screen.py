@@ -50,8 +50,10 @@ def show(
     right: Sequence[int] = (),
     wrap: Sequence[int] = (-1,),
 ) -> None:
-    """Print a table without lines; columns in `right` are aligned to the right, those in `wrap` (the
-    last one) have several lines where they must."""
+    """Print a table without lines; columns in `right` are aligned to the right.
+
+    Those in `wrap` (the last one) have several lines where they must.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

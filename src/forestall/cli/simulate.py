@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from forestall.cli.application import command
 from forestall.cli.options import (
     CONFIG,
     FORCE,
@@ -20,6 +19,7 @@ from forestall.cli.options import (
     chosen,
     with_options,
 )
+from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json
 
 RESULTS = (

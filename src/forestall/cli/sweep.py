@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestall.cli.application import command
 from forestall.cli.options import (
     CONFIG,
     FORCE,
@@ -20,6 +19,7 @@ from forestall.cli.options import (
     chosen,
     with_options,
 )
+from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show
 
 if TYPE_CHECKING:
@@ -40,50 +40,56 @@ def add_to(app: typer.Typer) -> None:
     )(sweep)
 
 
+OUT = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder for table, figures and finished points (default forestall-sweep).",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+VARY = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vary",
+        metavar="NAME=VALUES",
+        help="The same for any parameter by its name, also those that are on or off.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+WORKERS = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Processes (default: one a core); results do not depend on it.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
+
+
 @with_options(PARAMETERS, READING, REPORT, varied=True)
 def sweep(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
     ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder for table, figures and finished points.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = Path("forestall-sweep"),
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--vary",
-            metavar="NAME=VALUES",
-            help="The same for any parameter by its name, also those that are on or off.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            min=1,
-            help="Processes (default: one a core); results do not depend on it.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
+    out: OUT = None,
+    vary: VARY = None,
+    workers: WORKERS = None,
     config: CONFIG = None,
     force: FORCE = False,
     quiet: QUIET = False,
     as_json: JSON = False,
     **given: Any,
 ) -> None:
-    """Run every combination of parameter values: ranges a:b:step and lists a,b,c.
+    """Run every combination of parameter values: ranges from:to:by and lists a,b,c.
 
     Interrupted, it goes on where it was when the same command is given again.
     """
-    from forestall.app.settings import with_config
+    from forestall.app.settings import folder_of, report_of, with_config
     from forestall.app.sweep import plan_of, varied
 
     options = with_config(config, {**chosen(given), **varied(vary or [])})
@@ -96,10 +102,10 @@ def sweep(
             bar.tell("compiling kernels, the first time only: about 15 s")
         done = run_sweep(
             plan,
-            out,
+            out or folder_of(options, "forestall-sweep"),
             workers=workers,
             force=force,
-            report=options.get("report", True),
+            report=report_of(options),
             progress=bar,
         )
     if as_json:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from forestall.cli.application import command
 from forestall.cli.options import JSON, READING, chosen, examples, with_options
+from forestall.cli.registry import command
 from forestall.cli.screen import say, show
 
 LOG = Annotated[
@@ -137,59 +137,75 @@ def generate_jobs(
     say(write_log(generate(nodes, seed, count=count, days=days, load=load, model=model), out))
 
 
+MTTF = Annotated[
+    float | None,
+    typer.Option(
+        "--mttf-hours",
+        metavar="HOURS",
+        help="Mean time between failures of a node; or:",
+        show_default=False,
+    ),
+]
+RATE = Annotated[
+    float | None,
+    typer.Option(
+        "--rate-per-year",
+        metavar="N",
+        help="failures a year of the whole machine (default: as LANL's system 20).",
+        show_default=False,
+    ),
+]
+SHAPE = Annotated[
+    float, typer.Option("--shape", metavar="K", help="Of the Weibull law; 1 is Poisson.")
+]
+HETEROGENEITY = Annotated[
+    float,
+    typer.Option("--heterogeneity", metavar="V", help="Variance of the nodes' relative rates."),
+]
+REPAIR = Annotated[
+    Literal["lognormal", "weibull", "constant"],
+    typer.Option("--repair", help="Law of down times, of LANL's mean of 5.9 h."),
+]
+BURSTS = Annotated[
+    float,
+    typer.Option("--burst-share", metavar="SHARE", help="Failures that follow another."),
+]
+HIDDEN = Annotated[
+    float,
+    typer.Option("--unpredictable", metavar="SHARE", help="Only perfect predictors foresee these."),
+]
+
+
+def _presets() -> list[str]:
+    from forestall.traces.generate import PRESETS
+
+    return list(PRESETS)
+
+
+PRESET = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Up and down times of a system of the Failure Trace Archive, such as lanl05.",
+        show_default=False,
+        autocompletion=_presets,
+    ),
+]
+
+
 def generate_failures(
     out: OUT,
     nodes: NODES = 128,
     days: Annotated[float, typer.Option("--days", metavar="DAYS", help="Length.")] = 365,
-    mttf_hours: Annotated[
-        float | None,
-        typer.Option(
-            "--mttf-hours",
-            metavar="HOURS",
-            help="Mean time between failures of a node; or:",
-            show_default=False,
-        ),
-    ] = None,
-    rate_per_year: Annotated[
-        float | None,
-        typer.Option(
-            "--rate-per-year",
-            metavar="N",
-            help="failures a year of the whole machine (default: as LANL's system 20).",
-            show_default=False,
-        ),
-    ] = None,
-    shape: Annotated[
-        float, typer.Option("--shape", metavar="K", help="Of the Weibull law; 1 is Poisson.")
-    ] = 0.7,
-    heterogeneity: Annotated[
-        float,
-        typer.Option("--heterogeneity", metavar="V", help="Variance of the nodes' relative rates."),
-    ] = 0.2,
-    repair: Annotated[
-        Literal["lognormal", "weibull", "constant"],
-        typer.Option("--repair", help="Law of down times, of LANL's mean of 5.9 h."),
-    ] = "lognormal",
-    burst_share: Annotated[
-        float,
-        typer.Option("--burst-share", metavar="SHARE", help="Failures that follow another."),
-    ] = 0.05,
-    unpredictable: Annotated[
-        float,
-        typer.Option(
-            "--unpredictable", metavar="SHARE", help="Only perfect predictors foresee these."
-        ),
-    ] = 0.0,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME",
-            help="Up and down times of a system of the Failure Trace Archive, such as lanl05.",
-            show_default=False,
-            autocompletion=lambda: sorted(_presets()),
-        ),
-    ] = None,
+    mttf_hours: MTTF = None,
+    rate_per_year: RATE = None,
+    shape: SHAPE = 0.7,
+    heterogeneity: HETEROGENEITY = 0.2,
+    repair: REPAIR = "lognormal",
+    burst_share: BURSTS = 0.05,
+    unpredictable: HIDDEN = 0.0,
+    preset: PRESET = None,
     seed: SEED = 1,
 ) -> None:
     """Make up failures: Weibull lifetimes, nodes that differ, bursts."""
@@ -213,9 +229,3 @@ def generate_failures(
         unpredictable=unpredictable,
     )
     say(write_log(failures, out))
-
-
-def _presets() -> list[str]:
-    from forestall.traces.generate import PRESETS
-
-    return list(PRESETS)

@@ -8,15 +8,35 @@ from typing import Any
 
 import numpy as np
 
+from forestall.decide.machine_kernels import DOWN
 from forestall.engine import plugin as plugins
 from forestall.engine.room_entry_kernels import room
-from forestall.engine.state import CONSERVATIVE, PROMISE, Rules, State, grown, new_state
+from forestall.engine.state import (
+    CONSERVATIVE,
+    NEW,
+    PROMISE,
+    RUNNING,
+    WAITING,
+    Rules,
+    State,
+    grown,
+    new_state,
+)
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import ParameterError
-from forestall.model.events import Event
+from forestall.model.events import Event, EventKind
 from forestall.model.nodes import NodeSet
 from forestall.model.quotes import Quote
 from forestall.predict.foreseen_kernels import FAR, Foreseen
+
+_BEFORE = {
+    EventKind.FINISHED: (RUNNING, "a job that runs"),
+    EventKind.CHECKPOINT_FINISHED: (RUNNING, "a job that runs"),
+    EventKind.CHECKPOINT_REQUESTED: (RUNNING, "a job that runs"),
+    EventKind.START_DUE: (WAITING, "a job that has a reservation and waits"),
+    EventKind.SUBMITTED: (NEW, "a job that is new"),
+}
+"""What a job's status must be for an event to be possible."""
 
 
 class Engine:
@@ -52,10 +72,7 @@ class Engine:
         Parameters: nodes; expected run time, seconds between checkpoint requests, submit time, s.
         Raises ParameterError where the machine is too small.
         """
-        if not 1 <= size <= len(self.state.machine.nodes):
-            raise ParameterError("size", size, f"1 to {len(self.state.machine.nodes)} nodes")
-        if estimate < 1 or interval < 1:
-            raise ParameterError("estimate and interval", (estimate, interval), "at least 1 s each")
+        self._check(size, estimate, interval)
         if self.jobs == len(self.state.jobs):
             jobs = np.zeros(2 * self.jobs, dtype=self.state.jobs.dtype).view(type(self.state.jobs))
             jobs[: self.jobs] = self.state.jobs
@@ -66,6 +83,12 @@ class Engine:
         self.jobs += 1
         return self.jobs - 1
 
+    def _check(self, size: int, estimate: int, interval: int) -> None:
+        if not 1 <= size <= len(self.state.machine.nodes):
+            raise ParameterError("size", size, f"1 to {len(self.state.machine.nodes)} nodes")
+        if estimate < 1 or interval < 1:
+            raise ParameterError("estimate and interval", (estimate, interval), "at least 1 s each")
+
     def use_jobs(self, jobs: Any) -> None:
         """Take a whole table of jobs, JOB[n], as the simulator does."""
         self.state = self.state._replace(jobs=jobs)
@@ -74,15 +97,37 @@ class Engine:
     def handle(self, events: Iterable[Event], now: int) -> list[Decision]:
         """Take what happened at `now`, in the order of `EventKind`, and return what should be done.
 
-        Counting policies decide at the end of a second: their last event is PASS.
+        Counting policies decide at the end of a second: their last event is PASS. Raises ParameterError
+        for an event that cannot happen: of another second, of an unknown job or node, or one that its
+        state rules out.
         """
         ordered = sorted(events, key=lambda e: (e.kind, e.key))
         decisions: list[Decision] = []
         for event in ordered:
-            assert event.time == now, f"an event of {event.time} handed over at {now}"
+            self._check_event(event, now)
             self.take(int(event.kind), event.key, event.until, now)
             decisions.extend(self.decisions(now))
         return decisions
+
+    def _check_event(self, event: Event, now: int) -> None:
+        state, key = self.state, event.key
+        if event.time != now:
+            raise ParameterError("event", event, f"one of this second, {now}")
+        if event.kind is EventKind.PASS:
+            return
+        count = len(state.machine.nodes) if event.kind.about_node else self.jobs
+        if not 0 <= key < count:
+            raise ParameterError("event", event, f"a number below {count}")
+        if event.kind is EventKind.NODE_RECOVERED:
+            down = int(state.machine.rows[DOWN, key >> 6])
+            fine, allowed = bool(down >> (key & 63) & 1), "a node that is down"
+        elif event.kind is EventKind.NODE_FAILED:
+            fine, allowed = event.until > now, "a recovery that is known and later"
+        else:
+            status, allowed = _BEFORE[event.kind]
+            fine = state.jobs["status"][key] == status
+        if not fine:
+            raise ParameterError("event", event, allowed)
 
     def take(self, kind: int, key: int, until: int, now: int) -> None:
         """Take one event; the decisions are left in the state."""
@@ -126,9 +171,10 @@ class Engine:
         the commitment: nothing that a later decision depends on changes."""
         state = self.state
         if state.rules.policy != PROMISE:
-            raise ParameterError("policy", state.rules.policy, "promise: the others promise nothing")
-        if not 1 <= size <= len(state.machine.nodes):
-            raise ParameterError("size", size, f"1 to {len(state.machine.nodes)} nodes")
+            raise ParameterError(
+                "policy", state.rules.policy, "promise: the others promise nothing"
+            )
+        self._check(size, estimate, interval)
         from forestall.engine import promise_entry_kernels as kernels
 
         length = int(kernels.length_for(state, estimate, interval))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.decide import offer_kernels as offers
+from forestall.decide import timeline_kernels as timelines
 from forestall.engine import promise_entry_kernels as kernels
 from forestall.engine.state import State
 from forestall.model.decisions import Reason
@@ -42,11 +43,12 @@ def lowest(free: Int, size: int, risk: npt.NDArray[np.float64], start: int, end:
 @dataclass(frozen=True)
 class Plugin:
     """A predictor and a placement rule in Python; `downtime` is how long a failed node is expected to
-    stay down, s."""
+    stay down, s; `period` the seconds after which what is predicted repeats for ever (0: it does not)."""
 
     predictor: Predictor
     placement: Placement
     downtime: int
+    period: int = 0
 
 
 def members(row: npt.NDArray[np.uint64]) -> Int:
@@ -82,9 +84,8 @@ def take(state: State, plugin: Plugin, event: tuple[int, int, int, int]) -> None
     elif kind == EventKind.CHECKPOINT_REQUESTED:
         job = state.jobs[key]
         end = now + 2 * state.rules.overhead + int(job["interval"])
-        nodes = members(state.timeline.rows[job["row"]])
-        risk = plugin.predictor.partition_failure_probability(nodes, now, end)
-        kernels.answer(state, key, float(risk), now)
+        risk = _risk_of_all(plugin, members(state.timeline.rows[job["row"]]), now, end)
+        kernels.answer(state, key, risk, now)
     else:
         kernels.settle(state, kind, key, now)
 
@@ -113,13 +114,11 @@ def _place(
     kernels.commit(state, j, int(fresh), int(why), node)
 
 
-def search(
-    state: State, plugin: Plugin, now: int, size: int, length: int, risk: float
-) -> None:
+def search(state: State, plugin: Plugin, now: int, size: int, length: int, risk: float) -> None:
     """Find the first start whose probability is at least `risk`, or the best one where none is."""
     refused, first, best, best_start = 0, -1, -1.0, now
-    start = now
-    while start < FAR:
+    start, give_up = now, int(FAR)
+    while start < give_up:
         skip = int(kernels.free_at(state, start, start + length, size))
         lower = max(skip, start + 1)
         if skip == 0:
@@ -130,6 +129,9 @@ def search(
             refused += 1
             if probability > best:
                 best, best_start = probability, start
+            if plugin.period > 0 and give_up == FAR:
+                last = int(state.timeline.edges["time"][state.timeline.at[timelines.TAIL] - 1])
+                give_up = max(last, start) + length + 2 * plugin.period
         start = int(kernels.next_candidate(state, lower))
         if risk > 0:
             start = min(start, _next_recovery(plugin, now, lower))
@@ -149,11 +151,9 @@ def _choose(state: State, plugin: Plugin, now: int, start: int, end: int, size: 
     rows, offer = state.scratch.rows, state.scratch.offer
     free = members(rows[offers.FREE])
     since = max(now, start - plugin.downtime + 1)
-    risk = np.asarray(plugin.predictor.failure_probability(free, since, end), dtype=np.float64)
+    risk = _risk_of_each(plugin, free, since, end)
     nodes = _checked(plugin.placement(free, size, risk, start, end), free, size)
-    probability = 1.0 - float(plugin.predictor.partition_failure_probability(nodes, since, end))
-    if not 0.0 <= probability <= 1.0:
-        raise ParameterError("predictor", 1.0 - probability, "a probability from 0 to 1")
+    probability = 1.0 - _risk_of_all(plugin, nodes, since, end)
     rows[offers.CHOSEN] = row_of(nodes, rows.shape[1])
     passed = free[(risk > 0) & ~np.isin(free, nodes) & (free < nodes.max())]
     offer["start"], offer["end"], offer["probability"] = start, end, probability
@@ -161,8 +161,33 @@ def _choose(state: State, plugin: Plugin, now: int, start: int, end: int, size: 
     return probability
 
 
+def _risk_of_each(plugin: Plugin, nodes: Int, start: int, end: int) -> npt.NDArray[np.float64]:
+    answer = plugin.predictor.failure_probability(nodes, start, end)
+    risk = _numbers(answer)
+    if risk is None or risk.shape != nodes.shape or not bool(((risk >= 0) & (risk <= 1)).all()):
+        allowed = f"a probability from 0 to 1 for each of {len(nodes)} nodes"
+        raise ParameterError("predictor", answer, allowed)
+    return risk
+
+
+def _risk_of_all(plugin: Plugin, nodes: Int, start: int, end: int) -> float:
+    answer = plugin.predictor.partition_failure_probability(nodes, start, end)
+    risk = _numbers(answer)
+    if risk is None or risk.ndim != 0 or not 0.0 <= float(risk) <= 1.0:
+        raise ParameterError("predictor", answer, "a probability from 0 to 1")
+    return float(risk)
+
+
+def _numbers(answer: Any) -> npt.NDArray[np.float64] | None:
+    try:
+        return np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
 def _checked(chosen: Any, free: Int, size: int) -> Int:
-    nodes = np.unique(np.asarray(chosen, dtype=np.int64))
-    if len(nodes) != size or not bool(np.isin(nodes, free).all()):
-        raise ParameterError("placement", np.asarray(chosen).tolist(), f"{size} of the free nodes")
-    return nodes
+    given = np.asarray(chosen)
+    whole = given.ndim == 1 and np.issubdtype(given.dtype, np.integer)
+    if not whole or len(given) != size or len(np.unique(given[np.isin(given, free)])) != size:
+        raise ParameterError("placement", given.tolist(), f"{size} of the free nodes")
+    return np.unique(given).astype(np.int64)

@@ -50,6 +50,7 @@ def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
     Downtimes: the parameter where it is a number; the log's own where it is "log", or None and the log's
     are no repair times; 120 s for the rest.
     """
+    _check_times("a failure's time", failures.time, 1 - MAX_SECONDS)
     drawn = draw_detectability(failures, parameters.seed)
     inside = drawn.node < parameters.nodes
     outside = np.unique(drawn.node[~inside])
@@ -73,11 +74,19 @@ def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
     return replace(kept, downtime=downtime, cleaning=cleaning)
 
 
+def _check_times(name: str, times: npt.NDArray[np.int64], low: int) -> None:
+    """Raise ParameterError for times that keys of events cannot hold, or -1 stands for in decisions."""
+    bad = times[(times < low) | (times >= MAX_SECONDS)]
+    if len(bad):
+        raise ParameterError(name, int(bad[0]), f"{low} to {MAX_SECONDS - 1} s")
+
+
 def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Workload:
     """Return the jobs that can be simulated; the others are counted and named by kind.
 
     Raises InputError where none is left.
     """
+    _check_times("a submit time", jobs.submit, 0)
     cleaning, keep = _sieve(jobs, parameters.nodes)
     kept = jobs.take(keep)
     if len(kept) == 0:
