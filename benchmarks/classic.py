@@ -1,7 +1,8 @@
 """FCFS, EASY and conservative backfilling on loaded logs.
 
-Yardsticks, timed in the same run: for EASY a straightforward compiled loop (`plain_easy.py`), for all
-three the plain Python references of the tests, on the log's first jobs. `python -m benchmarks.classic`
+Yardsticks, timed in the same run: for EASY a straightforward compiled loop (`plain_easy.py`), for
+all three the plain Python references of the tests, on the log's first jobs. `python -m
+benchmarks.classic`
 """
 
 from __future__ import annotations

@@ -39,4 +39,6 @@ def seconds(*calls: Callable[[], Any], rounds: int = 7) -> list[float]:
 def line(what: str, ours: float, yardstick: str, theirs: float) -> None:
     """Print one comparison; the ratio is the yardstick's time over ours."""
     ratio = theirs / ours
-    print(f"{what:<42}{ours * 1e3:>11.2f} ms  {yardstick:<18}{theirs * 1e3:>11.2f} ms  x{ratio:,.2f}")
+    print(
+        f"{what:<42}{ours * 1e3:>11.2f} ms  {yardstick:<18}{theirs * 1e3:>11.2f} ms  x{ratio:,.2f}"
+    )

@@ -1,7 +1,7 @@
 """How time and memory grow with jobs and with nodes, node sets and failures included.
 
-Each case runs in a process of its own, so that peak memory is its own; the ratio is the time per job
-beside that of the smallest case of the same row. `python -m benchmarks.growth`
+Each case runs in a process of its own, so that peak memory is its own; the ratio is the time per
+job beside that of the smallest case of the same row. `python -m benchmarks.growth`
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 
 
 @numba.njit(cache=True)
-def plain_easy(submit, size, runtime, estimate, nodes):
+def plain_easy(submit, size, runtime, estimate, nodes):  # noqa: PLR0912 one plain loop
     """Return int64[n] starts of EASY backfilling; times in s, jobs in submit order."""
     count = len(submit)
     start = np.full(count, -1, dtype=np.int64)

@@ -53,8 +53,8 @@ class _Simulate(ModuleType):
 
 
 class _Package(ModuleType):
-    """This package. Importing its room `simulate` puts a module where users expect a function: it is
-    made to be both."""
+    """This package. Importing its room `simulate` puts a module where users expect a function: it
+    is made to be both."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "simulate" and isinstance(value, ModuleType):

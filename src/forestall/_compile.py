@@ -1,8 +1,8 @@
 """Compile flags and the cache of compiled kernels: the one place that configures Numba.
 
-Numba notices a change of the file that a kernel stands in, not of its callees in other files. So the
-cache lives in a folder whose name is a hash of every kernel source; inside the package where that is
-writable, else in the user's cache folder. `FORESTALL_KERNEL_CACHE` names another place.
+Numba notices a change of the file that a kernel stands in, not of its callees in other files. So
+the cache lives in a folder whose name is a hash of every kernel source; inside the package where
+that is writable, else in the user's cache folder. `FORESTALL_KERNEL_CACHE` names another place.
 With `NUMBA_DISABLE_JIT=1` the same functions run as plain Python.
 """
 
@@ -54,8 +54,8 @@ def cache_folder() -> Path | None:
 
 
 FLAGS: Final = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-"""No fast-math: the same bytes everywhere. No reference counts: kernels never allocate, which halves
-both their code and the time to compile it."""
+"""No fast-math: the same bytes everywhere. No reference counts: kernels never allocate, which
+halves both their code and the time to compile it."""
 
 
 def kernel(function: F) -> F:
@@ -67,8 +67,8 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a kernel into its callers: for what has one caller, or takes the whole state, since a call
-    that passes dozens of arrays costs far more than most kernels do."""
+    """Compile a kernel into its callers: for what has one caller, or takes the whole state, since a
+    call that passes dozens of arrays costs far more than most kernels do."""
     compiled: F = numba.jit(
         **FLAGS,
         cache=_CACHED,
@@ -80,7 +80,8 @@ def inlined(function: F) -> F:
 
 
 def merged(function: F) -> F:
-    """Compile a kernel as part of its one caller, before types are inferred: it is never compiled alone."""
+    """Compile a kernel as part of its one caller, before types are inferred: it is never compiled
+    alone."""
     compiled: F = numba.jit(**FLAGS, inline="always")(function)
     return compiled
 
@@ -104,8 +105,8 @@ def records(count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 @cache
 def _readable(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type with records whose fields are attributes, also those such as `size` and `base`
-    that NumPy's own records hide behind attributes of all scalars."""
+    """Return the type with records whose fields are attributes, also those such as `size` and
+    `base` that NumPy's own records hide behind attributes of all scalars."""
 
     def field(name: str) -> property:
         return property(lambda self: self[name], lambda self, value: self.__setitem__(name, value))

@@ -1,4 +1,4 @@
-"""A predictor or a placement rule in plain Python: the same results, clear errors for wrong ones."""
+"""A predictor or a placement rule in plain Python: the same results; clear errors for bad ones."""
 
 from __future__ import annotations
 

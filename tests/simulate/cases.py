@@ -55,7 +55,7 @@ class Case:
 def random_case(
     seed: int, jobs: int | None = None, horizon: int | None = None, nodes: int | None = None
 ) -> Case:
-    """Return a case in which the seed also draws how large, loaded and apt to fail everything is."""
+    """Return a case in which the seed also draws how large, loaded and apt to fail all is."""
     rng = random.Random(seed)
     nodes = nodes or rng.choice([1, 2, 3, 5, 8, 64, 65, 100, 130, 200])
     count = jobs or rng.randint(1, 60)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-
 import polars as pl
 
 from forestall.engine.engine import Engine
@@ -154,10 +153,11 @@ def decision_lines(decisions: Iterator[Decision], ids: Any) -> Iterator[str]:
 
 
 def replay(folder: Path) -> list[str]:
-    """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv` anew.
+    """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv`
+    anew.
 
-    Only the events, the parameters and what the predictor knew go in. Raises TraceError where the folder
-    has no event log.
+    Only the events, the parameters and what the predictor knew go in. Raises TraceError where the
+    folder has no event log.
     """
     events = _read(folder / "events.csv")
     summary = json.loads((folder / "summary.json").read_text())
@@ -178,7 +178,9 @@ def replay(folder: Path) -> list[str]:
         for row in events.iter_rows(named=True):
             kind, now = EventKind[row["event"].upper()], row["time"]
             if kind is EventKind.SUBMITTED:
-                place[row["job"]] = engine.add_job(row["size"], row["estimate"], row["interval"], now)
+                place[row["job"]] = engine.add_job(
+                    row["size"], row["estimate"], row["interval"], now
+                )
                 ids.append(row["job"])
             key = row["node"] if kind.about_node else place.get(row["job"], 0)
             until = -1 if row["until"] is None else row["until"]
@@ -194,5 +196,3 @@ def _read(path: Path) -> pl.DataFrame:
         return pl.read_csv(path, infer_schema_length=None)
     except pl.exceptions.PolarsError as error:
         raise TraceError(path, f"cannot be read as CSV: {str(error).splitlines()[0]}") from None
-
-

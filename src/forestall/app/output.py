@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
@@ -15,10 +15,27 @@ from forestall.model.errors import TraceError
 from forestall.traces.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from forestall.app.result import Result
+    from forestall.simulate.run import Outcome
 
 
-def save(result: Result, folder: Path, *, report: bool) -> Path:
+class Tables(Protocol):
+    """What a folder is written from; `app.result.Result` is one."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def cleaning(self) -> Cleaning: ...
+    @property
+    def summary(self) -> dict[str, Any]: ...
+    @property
+    def jobs(self) -> pl.DataFrame: ...
+    @property
+    def runs(self) -> pl.DataFrame: ...
+    @property
+    def failures(self) -> pl.DataFrame: ...
+
+
+def save(result: Tables, folder: Path, *, report: bool) -> Path:
     """Write all files of a result; see `Result.save`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +62,8 @@ def save(result: Result, folder: Path, *, report: bool) -> Path:
 
 
 def skipped_table(cleaning: Cleaning) -> pl.DataFrame:
-    """Return ``kind,action,name``: one row for each job, line or node that was left out or changed."""
+    """Return ``kind,action,name``: one row for each job, line or node that was left out or
+    changed."""
     rows = [(r.kind, r.action, name) for r in cleaning.remarks for name in r.names]
     schema = {"kind": pl.String, "action": pl.String, "name": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")

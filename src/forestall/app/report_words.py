@@ -104,7 +104,8 @@ def on_promises(summary: Summary) -> str:
     if not made or kept is None:
         return "No promises were made under this policy, so there are none to account for."
     broken, expected = made * (1 - kept), made * (1 - promised)
-    # Two standard deviations of independent promises, and one promise more: nothing is waved through.
+    # Two standard deviations of independent promises, and one promise more: nothing is waved
+    # through.
     chance = 2 * sqrt(made * max(promised * (1 - promised), 0)) + 1
     if abs(broken - expected) <= chance:
         verdict = "The promises were honest: what was promised is what came true"

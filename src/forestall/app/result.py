@@ -111,7 +111,9 @@ class Result:
         """Return nodes over time, coloured by job, for a span in s (None: a busy one is chosen)."""
         from forestall.app import gantt_figure
 
-        return gantt_figure.gantt(self.runs, self.failures, self.outcome.parameters.nodes, start, end)
+        return gantt_figure.gantt(
+            self.runs, self.failures, self.outcome.parameters.nodes, start, end
+        )
 
     def plot_utilization(self) -> Figure:
         """Return busy nodes and the queue over time."""
@@ -128,8 +130,9 @@ class Result:
         return figures.lost_work_over_time(self.failures)
 
     def save(self, folder: str | Path, *, report: bool = True) -> Path:
-        """Write `summary.json`, `jobs.csv`, `runs.csv`, `failures.csv`, `skipped.csv`, `report.html` and,
-        where events were logged, `events.csv` and `decisions.csv`; return the folder."""
+        """Write `summary.json`, `jobs.csv`, `runs.csv`, `failures.csv`, `skipped.csv`,
+        `report.html` and, where events were logged, `events.csv` and `decisions.csv`; return the
+        folder."""
         from forestall.app.output import save
 
         return save(self, Path(folder), report=report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,8 @@ def jobs_of(jobs: Jobs | str | Path | Any) -> Jobs:
 
 
 def failures_of(failures: Failures | str | Path | Any | None) -> Failures:
-    """Return failures from a Failures, a path, a table with time and node, or None for no failures."""
+    """Return failures from a Failures, a path, a table with time and node, or None for no
+    failures."""
     if failures is None:
         return Failures.none()
     if isinstance(failures, Failures):

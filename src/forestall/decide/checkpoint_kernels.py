@@ -35,8 +35,8 @@ def reservation_length(work, interval, overhead, policy):
 def answer_request(probability, intervals, interval, overhead, left, time, deadline):
     """Return PERFORM, SKIP_RISK or SKIP_DEADLINE (Oliner et al., DSN 2005, Equation 1).
 
-    Perform iff p_f d I >= C; skip it even then where it would make a job late that is otherwise in time.
-    `deadline` is -1 where nothing was promised.
+    Perform iff p_f d I >= C; skip it even then where it would make a job late that is otherwise in
+    time. `deadline` is -1 where nothing was promised.
     """
     if probability * intervals * interval < overhead:
         return SKIP_RISK

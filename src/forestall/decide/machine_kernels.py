@@ -21,9 +21,9 @@ LOWEST: Final = 2
 
 
 class Machine(NamedTuple):
-    """NODE[nodes]; uint64[2, words] rows: the nodes that are down, and those that are up and unassigned;
-    int64[nodes] list of the down ones; int64[3]: how many are down, how many are up and unassigned,
-    and a word below which none of the latter lies."""
+    """NODE[nodes]; uint64[2, words] rows: the nodes that are down, and those that are up and
+    unassigned; int64[nodes] list of the down ones; int64[3]: how many are down, how many are up and
+    unassigned, and a word below which none of the latter lies."""
 
     nodes: npt.NDArray[Any]
     rows: npt.NDArray[np.uint64]
@@ -108,7 +108,8 @@ def next_recovery_known(machine, lower):
 
 @kernel
 def without_down(machine, free, time):
-    """Remove from `free` the nodes that are down at `time` as far as is known now; return the count."""
+    """Remove from `free` the nodes that are down at `time` as far as is known now; return the
+    count."""
     for i in range(machine.at[COUNT]):
         node = machine.down[i]
         if machine.nodes[node].up_at > time:

@@ -29,13 +29,15 @@ OFFER: Final = np.dtype(
         ("first", "i8"),
     ]
 )
-"""start and end; probability of success; earlier offers that were refused for their risk; a node that
-was free but left out (-1: none) and when it is predicted to fail; the first start that was feasible."""
+"""start and end; probability of success; earlier offers that were refused for their risk; a node
+that was free but left out (-1: none) and when it is predicted to fail; the first start that was
+feasible."""
 
 
 ROOT: Final = np.int64(0)
 WORK: Final = np.dtype([("risk", "f8"), ("node", "i8")])
 """A node's risk, by node; and the places of a heap of nodes."""
+
 
 class Scratch(NamedTuple):
     """Room to work in, without meaning between calls: uint64[4, words], WORK[nodes], OFFER[1]."""
@@ -47,8 +49,9 @@ class Scratch(NamedTuple):
 
 @kernel
 def mark_risky(scratch, foreseen, now, start, end):
-    """Note each free node's first predicted failure that a job in [start, end) would meet: one within
-    the window, or one from `now` on that leaves the node down at `start`. Returns how many nodes.
+    """Note each free node's first predicted failure that a job in [start, end) would meet: one
+    within the window, or one from `now` on that leaves the node down at `start`. Returns how many
+    nodes.
 
     (With one downtime D for all failures that is the window [max(now, start - D + 1), end).)
     """
@@ -75,7 +78,8 @@ def mark_risky(scratch, foreseen, now, start, end):
 
 @kernel
 def partition_risk(foreseen, row, now, start, end):
-    """Return p_f of a set of nodes: the probability of the first predicted failure that it meets."""
+    """Return p_f of a set of nodes: the probability of the first predicted failure that it
+    meets."""
     number = first_from(foreseen, max(now, start - foreseen.longest + 1))
     while True:
         index, shift = shift_of(foreseen, number)
@@ -196,7 +200,8 @@ def left_out(scratch):
 @kernel
 def free_at(timeline, machine, scratch, near, start, end, size):
     """Find the nodes that are free in [start, end) and up at `start`; 0 where they are enough,
-    otherwise the earliest time at which it is worth to look again. `near` is the segment of `start`."""
+    otherwise the earliest time at which it is worth to look again. `near` is the segment of
+    `start`."""
     skip = timelines.free_throughout(timeline, near, end, size, scratch.rows[FREE])
     if skip != 0:
         return skip
@@ -209,8 +214,8 @@ def free_at(timeline, machine, scratch, near, start, end, size):
 
 @kernel
 def next_candidate(timeline, machine, near, lower):
-    """Return the earliest reservation end or known recovery >= `lower`, or FAR; the segment `near` does
-    not lie after it."""
+    """Return the earliest reservation end or known recovery >= `lower`, or FAR; the segment `near`
+    does not lie after it."""
     best = FAR
     end = timelines.next_end(timeline, near, lower)
     if end >= 0:
@@ -226,8 +231,9 @@ def find_offer(timeline, machine, scratch, foreseen, now, size, length, risk, fa
     """Find the first start that is free and whose probability is at least `risk`; the offer and the
     chosen nodes are left in the scratch room.
 
-    `risk` <= 0 takes the first feasible start. Where no start satisfies it (a log repeated for ever can
-    make that so), the best one is taken, the earliest among equals; then the probability is below it.
+    `risk` <= 0 takes the first feasible start. Where no start satisfies it (a log repeated for ever
+    can make that so), the best one is taken, the earliest among equals; then the probability is
+    below it.
     """
     offer = scratch.offer[0]
     refused, first, best, best_start = 0, -1, -1.0, now

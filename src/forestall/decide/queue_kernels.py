@@ -1,7 +1,7 @@
 """The queue of waiting jobs and the expected releases of nodes, for policies that only count.
 
-The queue is an array in order of (key, job) in which removed entries leave gaps. Blocks of 64 entries
-keep the least size, length and start of their own, so that a pass skips what cannot start.
+The queue is an array in order of (key, job) in which removed entries leave gaps. Blocks of 64
+entries keep the least size, length and start of their own, so that a pass skips what cannot start.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import numpy.typing as npt
 from forestall._compile import entry, kernel
 from forestall.predict.foreseen_kernels import FAR
 
-ENTRY: Final = np.dtype([("job", "i8"), ("size", "i8"), ("length", "i8"), ("key", "i8"), ("start", "i8")])
+ENTRY: Final = np.dtype(
+    [("job", "i8"), ("size", "i8"), ("length", "i8"), ("key", "i8"), ("start", "i8")]
+)
 """job; nodes (FAR: a gap); reserved seconds; time that orders the queue; reserved start or FAR."""
 BLOCK: Final = np.dtype([("size", "i8"), ("length", "i8"), ("start", "i8")])
 RELEASE: Final = np.dtype([("time", "i8"), ("size", "i8"), ("job", "i8")])
@@ -29,8 +31,9 @@ FRESH: Final = 4
 
 
 class Queue(NamedTuple):
-    """ENTRY[capacity], BLOCK[capacity / 64], RELEASE[nodes + 1] by (time, job), int64[5]: first and one
-    past the last position, live entries, releases, and the first position that has no reservation."""
+    """ENTRY[capacity], BLOCK[capacity / 64], RELEASE[nodes + 1] by (time, job), int64[5]: first and
+    one past the last position, live entries, releases, and the first position that has no
+    reservation."""
 
     entries: npt.NDArray[Any]
     blocks: npt.NDArray[Any]
@@ -73,7 +76,9 @@ def compact(queue):
         if entries[i].size < FAR:
             if to != i:
                 start = entries[i].start
-                set_entry(queue, to, entries[i].job, entries[i].size, entries[i].length, entries[i].key)
+                set_entry(
+                    queue, to, entries[i].job, entries[i].size, entries[i].length, entries[i].key
+                )
                 entries[to].start = start
             to += 1
     at[FIRST], at[LAST] = 0, to
@@ -90,7 +95,11 @@ def enter(queue, job, size, length, key):
     i = at[LAST]
     at[LAST] += 1
     at[LIVE] += 1
-    if i == at[FIRST] or entries[i - 1].key < key or (entries[i - 1].key == key and entries[i - 1].job < job):
+    if (
+        i == at[FIRST]
+        or entries[i - 1].key < key
+        or (entries[i - 1].key == key and entries[i - 1].job < job)
+    ):
         set_entry(queue, i, job, size, length, key)
         block = queue.blocks[i >> SHIFT]
         if i & 63 == 0 or i == at[FIRST]:
@@ -156,7 +165,9 @@ def forget(queue, time, job):
     low, high = 0, at[RELEASES]
     while low < high:
         middle = (low + high) // 2
-        if releases[middle].time < time or (releases[middle].time == time and releases[middle].job < job):
+        if releases[middle].time < time or (
+            releases[middle].time == time and releases[middle].job < job
+        ):
             low = middle + 1
         else:
             high = middle
@@ -169,7 +180,8 @@ def forget(queue, time, job):
 
 @kernel
 def shadow(queue, free, wanted):
-    """Return (time, extra): when `wanted` nodes will be free by expectation, and how many more then."""
+    """Return (time, extra): when `wanted` nodes will be free by expectation, and how many more
+    then."""
     releases, count = queue.releases, queue.at[RELEASES]
     i = 0
     time = FAR

@@ -1,8 +1,9 @@
-"""The timeline: free nodes as a step function of time, with one edge per start or end of a reservation.
+"""The timeline: free nodes as a step function of time, with one edge per start or end of a
+reservation.
 
-The segment of edge i is [edges[i].time, edges[i + 1].time); the last one has no end. A segment holds
-the number of free nodes and, where node sets matter, the row of its bitset. Edges before the head lie
-in the past. Conservative backfilling only counts: its edges have row -1.
+The segment of edge i is [edges[i].time, edges[i + 1].time); the last one has no end. A segment
+holds the number of free nodes and, where node sets matter, the row of its bitset. Edges before the
+head lie in the past. Conservative backfilling only counts: its edges have row -1.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import numpy.typing as npt
 from forestall._compile import inlined, kernel
 from forestall.decide import bitset_kernels as bits
 
-EDGE: Final = np.dtype([("time", "i8"), ("row", "i8"), ("refs", "i8"), ("ends", "i8"), ("free", "i8")])
-"""time; bitset row; reservations that start or end here; of these the ends; free nodes from here on."""
+EDGE: Final = np.dtype(
+    [("time", "i8"), ("row", "i8"), ("refs", "i8"), ("ends", "i8"), ("free", "i8")]
+)
+"""time; bitset row; reservations that start or end here; of these the ends; free nodes from here
+on."""
 
 HEAD: Final = 0
 TAIL: Final = 1
@@ -26,8 +30,8 @@ ROOM: Final = 8
 
 
 class Timeline(NamedTuple):
-    """EDGE[capacity]; uint64[rows, words]; int64[rows] stack of unused rows; int64[3] head, tail and
-    number of unused rows."""
+    """EDGE[capacity]; uint64[rows, words]; int64[rows] stack of unused rows; int64[3] head, tail
+    and number of unused rows."""
 
     edges: npt.NDArray[Any]
     rows: npt.NDArray[np.uint64]
@@ -191,7 +195,8 @@ def forward(timeline, near, time):
 
 @inlined
 def next_roomy(edges, i, size):
-    """Return the time of the first edge from `i` on with `size` nodes free; the last one has all."""
+    """Return the time of the first edge from `i` on with `size` nodes free; the last one has
+    all."""
     while edges[i].free < size:
         i += 1
     return edges[i].time
@@ -236,7 +241,8 @@ def next_end(timeline, near, lower):
 @kernel
 def earliest_count(timeline, now, size, length, before, own_start, own_end):
     """Return the earliest start in [now, before) with `size` nodes free for `length` seconds, or
-    `before`; only counts matter, and a reservation [own_start, own_end) of this size is seen as free.
+    `before`; only counts matter, and a reservation [own_start, own_end) of this size is seen as
+    free.
     """
     edges, tail = timeline.edges, timeline.at[TAIL]
     start = now

@@ -1,1 +1,2 @@
-"""Schedulers as state machines: `handle(events, now)` takes what happened and returns what to do."""
+"""Schedulers as state machines: `handle(events, now)` takes what happened and returns what to
+do."""

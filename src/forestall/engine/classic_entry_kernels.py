@@ -16,7 +16,7 @@ def handle(state, kind, key, until, now):
 @entry
 def answer(state, j, probability, now):
     """Answer a checkpoint request."""
-    state.out.count[0] = 0
+    state.out.held[0] = 0
     runs.answer(state, j, probability, now)
 
 

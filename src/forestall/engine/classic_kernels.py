@@ -85,7 +85,7 @@ def start(state, position, now, reason):
     runs.begin(state, j, now, reason)
     offer = state.scratch.offer[0]
     if state.rules.placed and offer.left_out >= 0:
-        record = state.out.decisions[state.out.count[0] - 1]
+        record = state.out.decisions[state.out.held[0] - 1]
         record.left_out, record.left_out_at = offer.left_out, offer.left_out_at
 
 
@@ -122,7 +122,7 @@ def backfill(state, now):
             in_time = now + queue.entries[i].length <= time
             if in_time or size <= extra:
                 start(state, i, now, _ENDS_BEFORE_SHADOW if in_time else _FITS_EXTRA_NODES)
-                record = state.out.decisions[state.out.count[0] - 1]
+                record = state.out.decisions[state.out.held[0] - 1]
                 record.at, record.count = time, extra
                 free -= size
                 if not in_time:
@@ -175,7 +175,8 @@ def refresh_all(queue):
     """Compute all blocks anew."""
     if queue.at[queues.LIVE] > 0:
         for block in range(
-            queue.at[queues.FIRST] >> queues.SHIFT, ((queue.at[queues.LAST] - 1) >> queues.SHIFT) + 1
+            queue.at[queues.FIRST] >> queues.SHIFT,
+            ((queue.at[queues.LAST] - 1) >> queues.SHIFT) + 1,
         ):
             queues.refresh(queue, block)
 
@@ -195,9 +196,9 @@ def peak_within(timeline, opened, closed):
 def compress(state, now):
     """Conservative, after finishes: put each waiting job, in queue order, at its earliest place.
 
-    A job can only move to a window that meets a stretch of time in which nodes became free since it was
-    last looked at. [opened, closed) spans all such stretches, so jobs larger than the most nodes free in
-    it are passed over, and where it is empty there is nothing to do.
+    A job can only move to a window that meets a stretch of time in which nodes became free since it
+    was last looked at. [opened, closed) spans all such stretches, so jobs larger than the most
+    nodes free in it are passed over, and where it is empty there is nothing to do.
     """
     queue, timeline = state.queue, state.timeline
     opened = max(now, min(state.at[OPENED], state.at[CARRY_OPENED]))
@@ -221,7 +222,9 @@ def compress(state, now):
         limit = min(old, closed)
         if first >= limit:
             continue
-        at = timelines.earliest_count(timeline, first, waiting.size, length, limit, old, old + length)
+        at = timelines.earliest_count(
+            timeline, first, waiting.size, length, limit, old, old + length
+        )
         if at >= limit:
             continue
         move(state, i - 1, at, now)
@@ -263,7 +266,10 @@ def wake_at(queue):
     best = FAR
     if queue.at[queues.LIVE] == 0:
         return best
-    first, last = queue.at[queues.FIRST] >> queues.SHIFT, (queue.at[queues.LAST] - 1) >> queues.SHIFT
+    first, last = (
+        queue.at[queues.FIRST] >> queues.SHIFT,
+        (queue.at[queues.LAST] - 1) >> queues.SHIFT,
+    )
     for block in range(first, last + 1):
         best = min(best, queue.blocks[block].start)
     return best
@@ -334,9 +340,10 @@ def fail_node(state, node, until, now):
 def take(state, kind, key, until, now):
     """Take one event; what should be done is left in `state.out`.
 
-    Decisions to start and reserve come with the event PASS, once a second in which anything happened.
+    Decisions to start and reserve come with the event PASS, once a second in which anything
+    happened.
     """
-    state.out.count[0] = 0
+    state.out.held[0] = 0
     if kind == _SUBMITTED:
         runs.admit(state, key)
         enqueue(state, key, state.jobs[key].submit)
@@ -353,4 +360,3 @@ def take(state, kind, key, until, now):
         runs.answer(state, key, runs.risk_of_waiting(state, key, now), now)
     elif kind == _CHECKPOINT_FINISHED:
         runs.saved(state, key)
-

@@ -1,5 +1,6 @@
-"""The engine as Python drives it: events in, decisions out; a live controller and the replay of a log
-call it one event at a time, and the simulator's compiled loop calls the same functions directly."""
+"""The engine as Python drives it: events in, decisions out; a live controller and the replay of a
+log call it one event at a time, and the simulator's compiled loop calls the same functions
+directly."""
 
 from __future__ import annotations
 
@@ -97,9 +98,9 @@ class Engine:
     def handle(self, events: Iterable[Event], now: int) -> list[Decision]:
         """Take what happened at `now`, in the order of `EventKind`, and return what should be done.
 
-        Counting policies decide at the end of a second: their last event is PASS. Raises ParameterError
-        for an event that cannot happen: of another second, of an unknown job or node, or one that its
-        state rules out.
+        Counting policies decide at the end of a second: their last event is PASS. Raises
+        ParameterError for an event that cannot happen: of another second, of an unknown job or
+        node, or one that its state rules out.
         """
         ordered = sorted(events, key=lambda e: (e.kind, e.key))
         decisions: list[Decision] = []
@@ -141,7 +142,7 @@ class Engine:
     def decisions(self, now: int) -> list[Decision]:
         """Return the decisions on the last event."""
         out = self.state.out
-        return [self._decision(out.decisions[i], now) for i in range(int(out.count[0]))]
+        return [self._decision(out.decisions[i], now) for i in range(int(out.held[0]))]
 
     def _decision(self, record: Any, now: int) -> Decision:
         job, kind = int(record["job"]), DecisionKind(int(record["kind"]))
@@ -167,8 +168,8 @@ class Engine:
         )
 
     def quote(self, size: int, estimate: int, interval: int, now: int) -> Quote:
-        """Return what a job submitted now would be promised. The same search as for a real one, without
-        the commitment: nothing that a later decision depends on changes."""
+        """Return what a job submitted now would be promised. The same search as for a real one,
+        without the commitment: nothing that a later decision depends on changes."""
         state = self.state
         if state.rules.policy != PROMISE:
             raise ParameterError(
@@ -201,7 +202,8 @@ class Engine:
         return Quote(decision.start, decision.end, probability, nodes, (decision.why,))
 
     def wake_at(self) -> int | None:
-        """Return the earliest reserved start that only a PASS at that time would honour, or None."""
+        """Return the earliest reserved start that only a PASS at that time would honour, or
+        None."""
         if self.state.rules.policy != CONSERVATIVE:
             return None
         from forestall.engine.classic_entry_kernels import wake_at

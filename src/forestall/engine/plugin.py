@@ -1,7 +1,8 @@
 """The promise policy with a predictor or placement rule of the user's own, in plain Python.
 
-The search for a start, the reservations and the runs are the same compiled functions as ever; only the
-questions "how risky is each node", "which nodes" and "how risky is this set" are asked in Python.
+The search for a start, the reservations and the runs are the same compiled functions as ever; only
+the questions "how risky is each node", "which nodes" and "how risky is this set" are asked in
+Python.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 Int = npt.NDArray[np.int64]
 Placement = Callable[[Int, int, npt.NDArray[np.float64], int, int], npt.ArrayLike]
-"""placement(free, size, risk, start, end) -> `size` of the free nodes; risk is float64[len(free)]."""
+"""placement(free, size, risk, start, end) -> `size` of the free nodes; risk is
+float64[len(free)]."""
 
 
 def least_risky(free: Int, size: int, risk: npt.NDArray[np.float64], start: int, end: int) -> Int:
@@ -42,8 +44,9 @@ def lowest(free: Int, size: int, risk: npt.NDArray[np.float64], start: int, end:
 
 @dataclass(frozen=True)
 class Plugin:
-    """A predictor and a placement rule in Python; `downtime` is how long a failed node is expected to
-    stay down, s; `period` the seconds after which what is predicted repeats for ever (0: it does not)."""
+    """A predictor and a placement rule in Python; `downtime` is how long a failed node is expected
+    to stay down, s; `period` the seconds after which what is predicted repeats for ever (0: it does
+    not)."""
 
     predictor: Predictor
     placement: Placement

@@ -26,8 +26,8 @@ def length_for(state, estimate, interval):
 
 @entry
 def quote(state, now, size, length):
-    """Find the offer that a job would get now and return its reason; the offer is left in the scratch
-    room and nothing else changes."""
+    """Find the offer that a job would get now and return its reason; the offer is left in the
+    scratch room and nothing else changes."""
     promise.negotiate(state, now, size, length, state.rules.risk)
     return promise.reason_of(state, now)
 
@@ -35,7 +35,7 @@ def quote(state, now, size, length):
 @entry
 def open_event(state, now):
     """Begin to take an event: no decisions yet, and the past let go."""
-    state.out.count[0] = 0
+    state.out.held[0] = 0
     timelines.advance(state.timeline, now)
 
 
@@ -47,8 +47,8 @@ def length_of(state, j):
 
 @entry
 def free_at(state, start, end, size):
-    """Find the nodes free in [start, end) and up at `start`: 0 where they are enough (they are left in
-    the scratch room), otherwise the earliest time at which it is worth to look again."""
+    """Find the nodes free in [start, end) and up at `start`: 0 where they are enough (they are left
+    in the scratch room), otherwise the earliest time at which it is worth to look again."""
     near = timelines.segment_of(state.timeline, start)
     return offers.free_at(state.timeline, state.machine, state.scratch, near, start, end, size)
 

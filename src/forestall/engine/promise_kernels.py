@@ -31,7 +31,8 @@ _START_DUE = np.int64(EventKind.START_DUE)
 _SUBMITTED = np.int64(EventKind.SUBMITTED)
 
 
-# Whether a job is placed for the first time, with a quote to negotiate, or again, as promised before.
+# Whether a job is placed for the first time, with a quote to negotiate, or again, as promised
+# before.
 _FRESH = np.int64(1)
 _AGAIN = np.int64(0)
 _NOBODY = np.int64(-1)
@@ -83,7 +84,8 @@ def negotiate(state, now, size, length, risk):
 
 @kernel
 def place(state, j, now, fresh, reason, node):
-    """Find and reserve a place for job `j`: negotiated where it is fresh, else the first feasible."""
+    """Find and reserve a place for job `j`: negotiated where it is fresh, else the first
+    feasible."""
     job = state.jobs[j]
     length = runs.length_of(job, state.rules)
     negotiate(state, now, job.size, length, state.rules.risk if fresh else 0.0)
@@ -140,7 +142,7 @@ def take(state, kind, key, until, now):
 
     `key` is a job, or a node for events about nodes; `until` is a failed node's known recovery.
     """
-    state.out.count[0] = 0
+    state.out.held[0] = 0
     timelines.advance(state.timeline, now)
     homeless, fresh, reason, node = _NOBODY, _AGAIN, _NODE_FAILED, key
     if kind == _SUBMITTED:
@@ -158,4 +160,3 @@ def take(state, kind, key, until, now):
         settle(state, kind, key, now)
     if homeless >= 0:
         place(state, homeless, now, fresh, reason, node)
-

@@ -13,7 +13,8 @@ from forestall.decide.offer_kernels import partition_risk
 from forestall.engine.state import DONE, RUNNING, WAITING
 from forestall.model.decisions import DecisionKind, Reason
 
-# NumPy's whole numbers, since Numba compiles a function anew for each literal that it is called with.
+# NumPy's whole numbers, since Numba compiles a function anew for each literal that it is called
+# with.
 _START = np.int64(DecisionKind.START)
 _CHECKPOINT = np.int64(DecisionKind.CHECKPOINT)
 _SKIP = np.int64(DecisionKind.SKIP)
@@ -28,8 +29,8 @@ _ALWAYS = np.int64(Reason.ALWAYS)
 @inlined
 def decided(out, kind, reason, job):
     """Append a decision without figures; return the record for its figures."""
-    record = out.decisions[out.count[0]]
-    out.count[0] += 1
+    record = out.decisions[out.held[0]]
+    out.held[0] += 1
     record.kind, record.reason, record.job = kind, reason, job
     record.node, record.start, record.end, record.deadline = -1, -1, -1, -1
     record.probability, record.count, record.at = 0.0, 0, -1
@@ -98,7 +99,8 @@ def kill(state, j, node, now):
 
 @inlined
 def answer(state, j, probability, now):
-    """Answer a checkpoint request, `probability` being the risk until the next one could be done."""
+    """Answer a checkpoint request, `probability` being the risk until the next one could be
+    done."""
     rules, job = state.rules, state.jobs[j]
     job.progress += job.interval
     job.since += 1
@@ -133,7 +135,8 @@ def risk_of_waiting(state, j, now):
 
 @inlined
 def saved(state, j):
-    """Note that the checkpoint of job `j` is complete: what it saved is the progress at its request."""
+    """Note that the checkpoint of job `j` is complete: what it saved is the progress at its
+    request."""
     job = state.jobs[j]
     job.saved, job.mark = job.progress, job.requested_at
 

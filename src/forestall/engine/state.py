@@ -57,8 +57,8 @@ JOB: Final = np.dtype(
 )
 """What the scheduler knows of a job: nodes; expected run time; seconds between checkpoint requests;
 submit time; status; reservation or run [start, end); promise (deadline -1: none); work saved and
-progress at the last request, s; what a failure now would roll back to; the last request; requests since
-the last checkpoint; row of its node set (-1: none)."""
+progress at the last request, s; what a failure now would roll back to; the last request; requests
+since the last checkpoint; row of its node set (-1: none)."""
 
 DECISION: Final = np.dtype(
     [
@@ -77,8 +77,8 @@ DECISION: Final = np.dtype(
         ("ranges", "i8"),
     ]
 )
-"""A decision as kernels write it; the fields are those of `model.decisions.Decision`. `ranges` is used
-only in logs: how many ranges of nodes belong to it."""
+"""A decision as kernels write it; the fields are those of `model.decisions.Decision`. `ranges` is
+used only in logs: how many ranges of nodes belong to it."""
 
 FINISHES: Final = 0
 FAILURES: Final = 1
@@ -110,12 +110,13 @@ class Answers(NamedTuple):
     """DECISION[capacity], and int64[1] how many there are."""
 
     decisions: npt.NDArray[Any]
-    count: npt.NDArray[np.int64]
+    held: npt.NDArray[np.int64]
 
 
 class State(NamedTuple):
-    """JOB[jobs]; the rules; the machine; the timeline (also the pool of bitset rows); the queue; room to
-    work in; predicted failures; the decisions on the last event; int64[6] flags of the present second."""
+    """JOB[jobs]; the rules; the machine; the timeline (also the pool of bitset rows); the queue;
+    room to work in; predicted failures; the decisions on the last event; int64[6] flags of the
+    present second."""
 
     jobs: npt.NDArray[Any]
     rules: Rules

@@ -15,8 +15,8 @@ NAMED = 10
 class Remark:
     """One kind of oddity: how many, what was done about it, and which.
 
-    `kind` is a short slug (``no_run_time``), `text` the same in words, `names` every job id, line or
-    node concerned, as text.
+    `kind` is a short slug (``no_run_time``), `text` the same in words, `names` every job id, line
+    or node concerned, as text.
     """
 
     kind: str

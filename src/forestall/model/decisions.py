@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from forestall.model.nodes import NodeSet
@@ -75,8 +75,8 @@ class Decision:
     start, end : the reservation or the run [start, end), s; -1 where there is none
     deadline, probability : what is promised (-1 and 0 where nothing is), or the risk that decided
     count, at : a number and a time that go with the reason
-    left_out, left_out_at : a free node that was not taken, and when it is predicted to fail (-1: none)
-    nodes : the nodes of the reservation or run
+    left_out, left_out_at : a free node that was not taken, and when it is predicted to fail (-1:
+    none) nodes : the nodes of the reservation or run
     """
 
     time: int
@@ -92,7 +92,7 @@ class Decision:
     at: int = -1
     left_out: int = -1
     left_out_at: int = -1
-    nodes: NodeSet = NodeSet()
+    nodes: NodeSet = field(default_factory=NodeSet)
 
     @property
     def why(self) -> str:

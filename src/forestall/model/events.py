@@ -7,10 +7,11 @@ from enum import IntEnum
 
 
 class EventKind(IntEnum):
-    """The value is the rank among events of the same second (spec of the promise scheduler, "Running").
+    """The value is the rank among events of the same second (spec of the promise scheduler,
+    "Running").
 
-    Ties within a kind go by job order (submit order, then position in the log) or node number. PASS is
-    the end of a second, at which the classic policies schedule once for all that happened in it.
+    Ties within a kind go by job order (submit order, then position in the log) or node number. PASS
+    is the end of a second, at which the classic policies schedule once for all that happened in it.
     """
 
     FINISHED = 0
@@ -30,7 +31,8 @@ class EventKind(IntEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """One event: `key` is a job's position (or a node number), `until` a failed node's known recovery."""
+    """One event: `key` is a job's position (or a node number), `until` a failed node's known
+    recovery."""
 
     time: int
     kind: EventKind

@@ -28,7 +28,8 @@ class Failures:
     span : seconds that the log covers, by which a repeated log is shifted
     nodes : number of nodes of the machine (failed or not)
     repairs : whether the downtimes are repair times that a site recorded (hours, often) rather than
-        times after which a scheduler would see the node again; then they are used only where asked for
+        times after which a scheduler would see the node again; then they are used only where asked
+        for
     names : names of the nodes by number, where the log has names
     source, cleaning : where it came from; what was left out or changed on reading
     """
@@ -103,7 +104,8 @@ class Failures:
         )
 
     def table(self) -> pl.DataFrame:
-        """Return a Polars table ``time,node[,downtime][,kind][,detectability]`` of what is known."""
+        """Return a Polars table ``time,node[,downtime][,kind][,detectability]`` of what is
+        known."""
         import polars as pl
 
         columns: dict[str, object] = {"time": self.time, "node": self.node}

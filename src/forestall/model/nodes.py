@@ -39,7 +39,8 @@ class NodeSet:
 
     @classmethod
     def parse(cls, text: str) -> NodeSet:
-        """Return the set that a hostlist such as ``0-3,7`` names; ParameterError where it is none."""
+        """Return the set that a hostlist such as ``0-3,7`` names; ParameterError where it is
+        none."""
         numbers: list[int] = []
         for part in filter(None, text.strip().split(",")):
             match = _PART.fullmatch(part.strip())

@@ -9,7 +9,8 @@ from forestall.model.nodes import NodeSet
 
 @dataclass(frozen=True)
 class Quote:
-    """An offer: done by `deadline` with `probability`, on `nodes` from `start`; accepted, it is a promise.
+    """An offer: done by `deadline` with `probability`, on `nodes` from `start`; accepted, it is a
+    promise.
 
     Times are whole seconds since the trace's epoch. `reasons` say what shaped it.
     """

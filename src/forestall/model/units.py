@@ -1,6 +1,7 @@
 """Times and durations as people and Slurm write them, in whole seconds.
 
-Durations: ``36h``, ``15m``, ``90s``, ``4d``, ``2w``, sums such as ``1d12h``, Slurm's ``D-HH:MM:SS``,
+Durations: ``36h``, ``15m``, ``90s``, ``4d``, ``2w``, sums such as ``1d12h``, Slurm's
+``D-HH:MM:SS``,
 ``D-HH:MM``, ``D-HH``, ``HH:MM:SS``, ``MM:SS``, and a bare number, which here is seconds.
 """
 
@@ -26,8 +27,8 @@ def parse_duration(text: str | float, name: str = "duration") -> int:
 
     Raises ParameterError naming `name` where it cannot be read, is negative or is not finite.
 
-    >>> parse_duration("36h"), parse_duration("1-12:00:00"), parse_duration("15m"), parse_duration(90)
-    (129600, 129600, 900, 90)
+    >>> parse_duration("36h"), parse_duration("1-12:00:00"), parse_duration("15m"),
+    parse_duration(90) (129600, 129600, 900, 90)
     """
     if isinstance(text, int | float):
         return _checked(float(text), text, name)

@@ -18,8 +18,8 @@ class Predictor(Protocol):
     """Whatever answers these can be assessed, simulated with and run live.
 
     Windows are half-open, [start, end), in whole seconds. Temporal reliability is one minus the
-    failure probability. A predictor may also offer `next_predicted_failure(time) -> int | None`, see
-    `TracePredictor`, which gives negotiation its later candidate starts.
+    failure probability. A predictor may also offer `next_predicted_failure(time) -> int | None`,
+    see `TracePredictor`, which gives negotiation its later candidate starts.
     """
 
     def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
@@ -31,7 +31,8 @@ class Predictor(Protocol):
         ...
 
     def time_to_failure(self, nodes: Nodes) -> Floats:
-        """Return float64[len(nodes)]: seconds until each node's next foreseen failure, inf if none."""
+        """Return float64[len(nodes)]: seconds until each node's next foreseen failure, inf if
+        none."""
         ...
 
     def fit(self, history: Failures) -> None:

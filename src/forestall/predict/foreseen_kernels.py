@@ -17,8 +17,8 @@ FORESEEN: Final = np.dtype([("time", "i8"), ("until", "i8"), ("node", "i8"), ("p
 
 
 class Foreseen(NamedTuple):
-    """Predicted failures, FORESEEN[n] by (time, node); the repeat period in seconds (0: the log is not
-    repeated); the longest outage in seconds."""
+    """Predicted failures, FORESEEN[n] by (time, node); the repeat period in seconds (0: the log is
+    not repeated); the longest outage in seconds."""
 
     failures: npt.NDArray[Any]
     period: int
@@ -27,7 +27,8 @@ class Foreseen(NamedTuple):
 
 @kernel
 def first_from(foreseen, time):
-    """Return the smallest running number whose failure time is >= `time`; it may be past the last."""
+    """Return the smallest running number whose failure time is >= `time`; it may be past the
+    last."""
     failures, period = foreseen.failures, foreseen.period
     count = len(failures)
     if count == 0:
@@ -59,7 +60,8 @@ def shift_of(foreseen, number):
 
 @kernel
 def next_recovery(foreseen, now, lower):
-    """Return the earliest end >= `lower` of a predicted outage that begins at or after `now`, or FAR."""
+    """Return the earliest end >= `lower` of a predicted outage that begins at or after `now`, or
+    FAR."""
     best = FAR
     number = first_from(foreseen, max(now, lower - foreseen.longest))
     while True:

@@ -1,4 +1,5 @@
-"""The trace predictor: knows the failure log, and tells of each failure only what accuracy allows."""
+"""The trace predictor: knows the failure log, and tells of each failure only what accuracy
+allows."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 class TracePredictor:
     """Prediction of a chosen accuracy, made from the log of what will happen.
 
-    Each failure carries a detectability in (0, 1). Asked for a window, the predictor takes the failures
-    of those nodes within it whose detectability is at most `accuracy`, in order of (time, node); the
-    first one's detectability is the answer, 0 where there is none. So no answer exceeds the accuracy,
-    there are no false positives, and the false-negative rate is 1 - accuracy.
+    Each failure carries a detectability in (0, 1). Asked for a window, the predictor takes the
+    failures of those nodes within it whose detectability is at most `accuracy`, in order of (time,
+    node); the first one's detectability is the answer, 0 where there is none. So no answer exceeds
+    the accuracy, there are no false positives, and the false-negative rate is 1 - accuracy.
 
     Source: Oliner et al., "Probabilistic QoS guarantees for supercomputing systems", DSN 2005, 4.3.
 
@@ -48,7 +49,8 @@ class TracePredictor:
         self._period = 0
 
     def fit(self, history: Failures) -> None:
-        """Take the log that will be replayed; failures that accuracy hides are forgotten at once."""
+        """Take the log that will be replayed; failures that accuracy hides are forgotten at
+        once."""
         self.failures = history.take(history.detectability <= self.accuracy)
 
     def repeat(self, period: int) -> None:
@@ -77,7 +79,8 @@ class TracePredictor:
         )
 
     def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
-        """Return float64[len(nodes)]: detectability of each node's first predicted failure, or 0."""
+        """Return float64[len(nodes)]: detectability of each node's first predicted failure, or
+        0."""
         hit, probability = self._within(start, end)
         answer = np.zeros(len(nodes))
         place = {int(n): i for i, n in enumerate(nodes)}
@@ -93,7 +96,8 @@ class TracePredictor:
         return float(probability[mine[0]]) if len(mine) else 0.0
 
     def time_to_failure(self, nodes: Nodes) -> Floats:
-        """Return float64[len(nodes)]: seconds from now to each node's next predicted failure, or inf."""
+        """Return float64[len(nodes)]: seconds from now to each node's next predicted failure, or
+        inf."""
         answer = np.full(len(nodes), np.inf)
         for place, node in enumerate(np.asarray(nodes).tolist()):
             times = self.failures.time[self.failures.node == node]

@@ -1,1 +1,2 @@
-"""A simulated clock and world around the engine: jobs that run, nodes that fail, measures of both."""
+"""A simulated clock and world around the engine: jobs that run, nodes that fail, measures of
+both."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forestall._compile import entry, kernel
+from forestall._compile import entry
 from forestall.engine import classic_kernels as engine
 from forestall.engine.state import CONSERVATIVE
 from forestall.model.events import EventKind
@@ -30,8 +30,8 @@ def plan_wake(state, world):
 
 @entry
 def run(state, world, log, limit):
-    """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), or arrays have to
-    grow (FULL)."""
+    """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), or arrays have
+    to grow (FULL)."""
     at = world.at
     stop = at[worlds.EVENTS] + limit
     while at[worlds.LEFT] > 0:
@@ -40,7 +40,9 @@ def run(state, world, log, limit):
         if at[worlds.EVENTS] >= stop:
             return PAUSED
         key, stream = worlds.peek(world)
-        closing = at[worlds.TOUCHED] > 0 and (stream < 0 or worlds.time_of(world, key) > at[worlds.NOW])
+        closing = at[worlds.TOUCHED] > 0 and (
+            stream < 0 or worlds.time_of(world, key) > at[worlds.NOW]
+        )
         if closing:
             worlds.close_second(world)
         else:

@@ -25,8 +25,8 @@ EVENT: Final = np.dtype(
 
 
 class Log(NamedTuple):
-    """EVENT[capacity], DECISION[capacity] and int64[capacity, 2] ranges of nodes that belong to them; all
-    empty where nothing is to be logged."""
+    """EVENT[capacity], DECISION[capacity] and int64[capacity, 2] ranges of nodes that belong to
+    them; all empty where nothing is to be logged."""
 
     events: npt.NDArray[Any]
     decisions: npt.NDArray[Any]
@@ -37,7 +37,7 @@ class Log(NamedTuple):
 def carry_out_all(state, world, log):
     """Carry out what the engine has decided on the event that has just happened."""
     at, out = world.at, state.out
-    now, count = at[worlds.NOW], out.count[0]
+    now, count = at[worlds.NOW], out.held[0]
     for i in range(count):
         worlds.carry_out(world, state, out.decisions[i], now)
     if len(log.events) > 0:

@@ -29,7 +29,8 @@ def quality_of_service(
 
 
 def calibration(promise: Floats, kept: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Return, for each tenth of promised probability, the promises made, their mean and the share kept.
+    """Return, for each tenth of promised probability, the promises made, their mean and the share
+    kept.
 
     Bins are [low, high), the last one [0.9, 1]. Means and shares are None where a bin is empty.
     """
@@ -60,7 +61,8 @@ def spread(values: npt.NDArray[Any]) -> dict[str, float]:
 
 
 def down_seconds(outcome: Outcome, start: int, end: int) -> int:
-    """Return the node-seconds within [start, end) in which nodes were down, overlaps counted once."""
+    """Return the node-seconds within [start, end) in which nodes were down, overlaps counted
+    once."""
     played, log = outcome.played, outcome.failures
     if len(played) == 0:
         return 0
@@ -77,10 +79,11 @@ def down_seconds(outcome: Outcome, start: int, end: int) -> int:
 
 
 def node_seconds(outcome: Outcome) -> dict[str, int]:
-    """Return where all node-seconds went: useful + lost + checkpoint_overhead + idle + down = total.
+    """Return where all node-seconds went: useful + lost + checkpoint_overhead + idle + down =
+    total.
 
-    The pause of a checkpoint that a later failure rolls back to counts as lost work, by the definition of
-    lost work; all other pauses are checkpoint overhead.
+    The pause of a checkpoint that a later failure rolls back to counts as lost work, by the
+    definition of lost work; all other pauses are checkpoint overhead.
     """
     jobs, truth, runs = outcome.workload.jobs, outcome.jobs, outcome.runs
     start, end = int(jobs.submit.min()), int(truth["finish"].max())

@@ -21,10 +21,11 @@ MAX_NODES = 2**20
 class Parameters(BaseModel):
     """Everything that a run depends on besides jobs, failures and predictor.
 
-    Defaults are those of Table 2 of Oliner et al., DSN 2005. `checkpoint` None means risk-based for the
-    promise policy and none for the classic ones; `downtime` None means what our own failure logs tell of
-    each failure, and 120 s where they tell nothing or the log tells repair times ("log" uses those too);
-    `mtbf` is a node's, in seconds, for `checkpoint="daly"` (None: from the log).
+    Defaults are those of Table 2 of Oliner et al., DSN 2005. `checkpoint` None means risk-based for
+    the promise policy and none for the classic ones; `downtime` None means what our own failure
+    logs tell of each failure, and 120 s where they tell nothing or the log tells repair times
+    ("log" uses those too); `mtbf` is a node's, in seconds, for `checkpoint="daly"` (None: from the
+    log).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,5 @@
-"""From a job log and a failure log to the arrays that a run starts from; what is left out is named."""
+"""From a job log and a failure log to the arrays that a run starts from; what is left out is
+named."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ class Workload:
 def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
     """Return the failures of the first N nodes with every downtime and detectability known.
 
-    Downtimes: the parameter where it is a number; the log's own where it is "log", or None and the log's
-    are no repair times; 120 s for the rest.
+    Downtimes: the parameter where it is a number; the log's own where it is "log", or None and the
+    log's are no repair times; 120 s for the rest.
     """
     _check_times("a failure's time", failures.time, 1 - MAX_SECONDS)
     drawn = draw_detectability(failures, parameters.seed)
@@ -75,7 +76,8 @@ def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
 
 
 def _check_times(name: str, times: npt.NDArray[np.int64], low: int) -> None:
-    """Raise ParameterError for times that keys of events cannot hold, or -1 stands for in decisions."""
+    """Raise ParameterError for times that keys of events cannot hold, or -1 stands for in
+    decisions."""
     bad = times[(times < low) | (times >= MAX_SECONDS)]
     if len(bad):
         raise ParameterError(name, int(bad[0]), f"{low} to {MAX_SECONDS - 1} s")
@@ -146,7 +148,8 @@ def _durations(
 
 
 def node_mtbf(failures: Failures, nodes: int) -> float:
-    """Return a node's mean time between failures over the log, s; inf where there are no failures."""
+    """Return a node's mean time between failures over the log, s; inf where there are no
+    failures."""
     return failures.span * nodes / len(failures) if len(failures) else math.inf
 
 
@@ -163,15 +166,19 @@ def _intervals(
         best = np.where(
             overhead < job_mtbf / 2, np.sqrt(2 * overhead * job_mtbf) - overhead, job_mtbf
         )
-    return np.clip(np.nan_to_num(best, posinf=MAX_SECONDS / 4), 1, MAX_SECONDS / 4).astype(np.int64)
+    far = MAX_SECONDS // 4
+    chosen: npt.NDArray[np.int64] = np.clip(np.nan_to_num(best, posinf=far), 1, far).astype(
+        np.int64
+    )
+    return chosen
 
 
 def rules_of(parameters: Parameters, *, placed: bool = True) -> Rules:
     """Return what the engine needs to know of the parameters."""
     assert parameters.checkpoint is not None, "Parameters fills in the default of its policy"
     return Rules(
-        policy=POLICIES[parameters.policy],
-        checkpoint=CHECKPOINTS[parameters.checkpoint],
+        policy=int(POLICIES[parameters.policy]),
+        checkpoint=int(CHECKPOINTS[parameters.checkpoint]),
         fault_aware=int(parameters.placement == "fault-aware"),
         compression=int(parameters.compression),
         requeue_original=int(parameters.requeue == "original"),

@@ -10,8 +10,8 @@ from forestall.simulate.loop_kernels import ENDED, FULL, PAUSED, carry_out_all, 
 
 @entry
 def run(state, world, log, limit):
-    """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), or arrays have to
-    grow (FULL)."""
+    """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), or arrays have
+    to grow (FULL)."""
     at = world.at
     stop = at[worlds.EVENTS] + limit
     while at[worlds.LEFT] > 0:

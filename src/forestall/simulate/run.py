@@ -12,8 +12,8 @@ import numpy.typing as npt
 from forestall._compile import plain, records
 from forestall.engine.engine import Engine
 from forestall.engine.state import DECISION, JOB, State, grown, most_decisions, new_state
-from forestall.model.failures import Failures
 from forestall.model.events import EventKind
+from forestall.model.failures import Failures
 from forestall.predict.foreseen_kernels import Foreseen
 from forestall.simulate import loop_kernels as loop
 from forestall.simulate import world_kernels as worlds
@@ -175,7 +175,8 @@ def play_in_python(
     log_events: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Simulate one event at a time with an engine that Python drives: slower, with the same results.
+    """Simulate one event at a time with an engine that Python drives: slower, with the same
+    results.
 
     This is how a predictor or a placement rule of the user's own takes part.
     """
@@ -202,7 +203,8 @@ def play_in_python(
 
 
 def _loop_of(parameters: Parameters) -> Callable[..., int]:
-    """Return the compiled loop; only the one that is needed is loaded, and compiled the first time."""
+    """Return the compiled loop; only the one that is needed is loaded, and compiled the first
+    time."""
     if parameters.policy == "promise":
         from forestall.simulate import promise_loop_kernels
 

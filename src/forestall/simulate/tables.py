@@ -56,8 +56,8 @@ def runs_table(outcome: Outcome) -> pl.DataFrame:
 
 
 def jobs_table(outcome: Outcome, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per job, in submit order; deadline, promise and kept are null where nothing was
-    promised. Times in s, `lost` in node-s, `nodes` those of the last run."""
+    """Return one row per job, in submit order; deadline, promise and kept are null where nothing
+    was promised. Times in s, `lost` in node-s, `nodes` those of the last run."""
     jobs, truth = outcome.workload.jobs, outcome.jobs
     promised = pl.Series(outcome.deadlines >= 0)
     kept = (truth["finish"] <= outcome.deadlines).astype(np.int64)
@@ -85,8 +85,8 @@ def jobs_table(outcome: Outcome, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def failures_table(outcome: Outcome) -> pl.DataFrame:
-    """Return ``time,node,downtime,detectability,kind,job,lost`` of each failure that was played; `job` is
-    null where it hit none."""
+    """Return ``time,node,downtime,detectability,kind,job,lost`` of each failure that was played;
+    `job` is null where it hit none."""
     played, log = outcome.played, outcome.failures
     number = played["number"].copy()
     hit = pl.Series(played["job"] >= 0)

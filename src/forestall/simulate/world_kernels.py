@@ -1,7 +1,7 @@
 """The world: jobs that make progress, nodes that fail and recover, and the order of what happens.
 
-Three streams are merged by one whole-number key (time, kind, order): submissions and failures, sorted
-beforehand, and a heap that holds at most one next event per job and per node.
+Three streams are merged by one whole-number key (time, kind, order): submissions and failures,
+sorted beforehand, and a heap that holds at most one next event per job and per node.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ TRUTH: Final = np.dtype(
         ("run", "i8"),
     ]
 )
-"""What really happens to a job: submit; run time; seconds between checkpoint requests (0: none); work
-saved; progress `base` reached at time `since`; progress at the next request; starts; finish; counts;
-lost node-seconds; its current run."""
+"""What really happens to a job: submit; run time; seconds between checkpoint requests (0: none);
+work saved; progress `base` reached at time `since`; progress at the next request; starts; finish;
+counts; lost node-seconds; its current run."""
 
 STRIKE: Final = np.dtype([("time", "i8"), ("node", "i8"), ("downtime", "i8")])
 PLAYED: Final = np.dtype([("time", "i8"), ("number", "i8"), ("job", "i8"), ("lost", "i8")])
@@ -91,8 +91,8 @@ LOG_RANGES: Final = 13
 
 
 class Heap(NamedTuple):
-    """At most one planned event per item: int64[items] keys and items in heap order, int64[items] the
-    place of each item in it (-1: none), int64[1] how many there are."""
+    """At most one planned event per item: int64[items] keys and items in heap order, int64[items]
+    the place of each item in it (-1: none), int64[1] how many there are."""
 
     keys: npt.NDArray[np.int64]
     ids: npt.NDArray[np.int64]
@@ -103,7 +103,8 @@ class Heap(NamedTuple):
 class World(NamedTuple):
     """TRUTH[jobs]; STRIKE[failures]; PLAYED[capacity]; RUN[capacity]; int64[capacity, 2] ranges of
     nodes of the runs; planned events, the items being jobs, then nodes, then an alarm; int64[16]
-    counters; int64[2]: origin of the clock, and the period after which the failures repeat (0: never).
+    counters; int64[2]: origin of the clock, and the period after which the failures repeat (0:
+    never).
     """
 
     jobs: npt.NDArray[Any]
@@ -251,7 +252,8 @@ def step(world, key, stream):
 
 @inlined
 def close_second(world):
-    """Let the present second end: the next event is the pass in which counting policies schedule."""
+    """Let the present second end: the next event is the pass in which counting policies
+    schedule."""
     at = world.at
     at[KIND], at[KEY], at[UNTIL] = _PASS, 0, -1
     at[TOUCHED] = 0
@@ -261,7 +263,7 @@ def close_second(world):
 def strike_now(world, now):
     """Take the next failure from the log and plan the recovery of its node."""
     at = world.at
-    index, shift = strike_of(world, at[STRUCK])
+    index, _ = strike_of(world, at[STRUCK])
     strike = world.strikes[index]
     at[UNTIL] = now + strike.downtime
     played = world.played[at[STRUCK]]
