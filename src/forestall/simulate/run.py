@@ -12,6 +12,7 @@ import numpy.typing as npt
 from forestall._compile import plain, records
 from forestall.engine.engine import Engine
 from forestall.engine.state import DECISION, JOB, State, grown, most_decisions, new_state
+from forestall.model.errors import InputError
 from forestall.model.events import EventKind
 from forestall.model.failures import Failures
 from forestall.predict.foreseen_kernels import Foreseen
@@ -122,6 +123,13 @@ def grown_world(world: worlds.World, nodes: int) -> worlds.World:
     )
 
 
+def check_clock(world: worlds.World) -> None:
+    """Raise InputError where the schedule has run past what event keys can hold."""
+    if world.at[worlds.TOO_LATE]:
+        years = worlds.MAX_TIME / (365.25 * 86_400)
+        raise InputError(f"the schedule runs past {years:,.0f} years; are times in seconds?")
+
+
 def grown_log(log: loop.Log, state: State, world: worlds.World) -> loop.Log:
     """Return the log with more room where room is short."""
     at, most = world.at, int(plain(most_decisions)(state))
@@ -158,6 +166,7 @@ def play(
         if status == loop.ENDED:
             break
         if status == loop.FULL:
+            check_clock(world)
             state = grown(state)
             world = grown_world(world, parameters.nodes)
             log = grown_log(log, state, world) if log_events else log
@@ -187,6 +196,7 @@ def play_in_python(
     at = world.at
     while at[worlds.LEFT] > 0:
         if not steps.fits(engine.state, world, log):
+            check_clock(world)
             engine.state = grown(engine.state)
             world = grown_world(world, parameters.nodes)
             log = grown_log(log, engine.state, world) if log_events else log

@@ -33,6 +33,8 @@ _REQUEUE = np.int64(DecisionKind.REQUEUE)
 ORDER_BITS: Final = 24
 KIND_BITS: Final = 3
 MAX_ORDER: Final = 2**ORDER_BITS
+MAX_TIME: Final = 2**36
+"""Seconds after the clock's origin that a key can hold."""
 
 TRUTH: Final = np.dtype(
     [
@@ -88,6 +90,7 @@ KIND: Final = 10
 KEY: Final = 11
 UNTIL: Final = 12
 LOG_RANGES: Final = 13
+TOO_LATE: Final = 14
 
 
 class Heap(NamedTuple):
@@ -160,6 +163,8 @@ def sift_down(heap, place, key, item):
 @inlined
 def plan(world, item, time, kind, order):
     """Set the next event of a job or node, in place of the one it had."""
+    if time - world.clock[0] >= MAX_TIME:
+        world.at[TOO_LATE] = 1
     heap, key = world.heap, key_of(world, time, kind, order)
     place = heap.places[item]
     if place < 0:
@@ -393,7 +398,8 @@ def has_room(world, nodes):
     """Return whether any one event surely fits into the arrays."""
     at = world.at
     return (
-        at[RUNS] + nodes < len(world.runs)
+        at[TOO_LATE] == 0
+        and at[RUNS] + nodes < len(world.runs)
         and at[RANGES] + nodes + 1 < len(world.ranges)
         and at[STRUCK] + 1 < len(world.played)
     )

@@ -18,10 +18,10 @@ from forestall.reproduce.figure_style import new_figure
 from forestall.reproduce.promises import report
 from forestall.reproduce.promises.claims import Claim, evaluate
 from forestall.reproduce.promises.figures import write_figures
-from forestall.reproduce.promises.inputs import Inputs, read_inputs
+from forestall.reproduce.promises.inputs import SDSC, Inputs, read_inputs
 from forestall.reproduce.promises.runs import play_all, promises_table, runs_table
-from forestall.reproduce.promises.study import BURSTS, PAPER_LOGS, Plan, cases
-from forestall.reproduce.promises.surface import surface
+from forestall.reproduce.promises.study import BURSTS, EARLY, PAPER_LOGS, Plan, cases
+from forestall.reproduce.promises.surface import gains_elsewhere, surface
 from forestall.traces.atomic import atomic_path
 
 __all__ = ["Reproduction", "reproduce"]
@@ -101,7 +101,8 @@ def written(
     """Evaluate the runs of a whole plan, write everything into the folder, and return it."""
     surfaces = {log: surface(runs, log) for log in inputs.jobs}
     bursts = {log: surface(runs, log, BURSTS) for log in PAPER_LOGS}
-    claims, burst_claims = evaluate(surfaces), evaluate(bursts)
+    claims = evaluate(surfaces, gains_elsewhere(runs, SDSC, EARLY))
+    burst_claims = evaluate(bursts)
     figures = write_figures(folder, surfaces, bursts, runs, promises)
     claimed = report.claims_section(claims, burst_claims)
     sections = {

@@ -15,8 +15,9 @@ CALIBRATED: Final = ((0.7, 0.9), (0.7, 0.0))
 class Bin:
     """Promises in [low, high), or of exactly 1 where both are 1, over all draws of detectabilities.
 
-    `promised` is their mean, `kept` the share kept, `kept_work` the same by work; `struck` the share of the jobs that a failure
-    struck, `saved` the share of the struck that were in time even so (None where none was).
+    `promised` is their mean, `kept` the share kept, `kept_work` the same by work; `struck` the
+    share of the jobs that a failure struck, `saved` the share of the struck that were in time even
+    so (None where none was).
     """
 
     log: str

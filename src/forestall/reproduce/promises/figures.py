@@ -112,12 +112,13 @@ def figure_by_risk(surfaces: Sequence[Surface], number: int, measure: str, tenth
 
 def figure_overview(surfaces: Sequence[Surface], title: str) -> Figure:
     """Draw QoS, utilization and lost work over a, a row for each log."""
-    figure = new_figure(9.0, 2.7 * len(surfaces) + 0.3)
+    figure = new_figure(8.0, 2.2 * len(surfaces) + 0.3)
     grid = figure.subplots(len(surfaces), 3, squeeze=False)
     for row, s in zip(grid, surfaces, strict=True):
         for axes, measure in zip(row, MEASURES, strict=True):
             _over_accuracy(axes, s, measure)
-            dress(axes, s.log, "Prediction accuracy a", MEASURES[measure])
+            label = "Lost (1,000 node-hours)" if measure == "lost" else MEASURES[measure]
+            dress(axes, s.log, "Prediction accuracy a", label)
     grid[0][0].legend(frameon=False, fontsize=8)
     figure.suptitle(title, fontsize=10.5, color=INK, x=0.01, ha="left", fontweight="bold")
     return figure
@@ -135,15 +136,25 @@ def figure_ablation(runs: pl.DataFrame) -> Figure:
                 _dots(axes, mine.filter(pl.col("accuracy") == accuracy), column, scale, place)
             dress(axes, log, label)
             axes.set_yticks(range(len(VARIANTS)), VARIANTS)
-            if column == "lost_work":
-                axes.set_xscale("symlog", linthresh=1)
-                axes.set_xlim(left=0)
+            _settle_ablation(axes, column)
         row[0].set_ylim(len(VARIANTS) - 0.5, -0.5)
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8.5)
     title = "Which part does what (negotiation: U = 0.9, else 0)"
     figure.suptitle(title, fontsize=10.5, color=INK, x=0.01, ha="left", fontweight="bold")
     return figure
+
+
+def _settle_ablation(axes: Axes, column: str) -> None:
+    low, high = axes.get_xlim()
+    if column == "lost_work":
+        axes.set_xscale("symlog", linthresh=1)
+        axes.set_xlim(0, high)
+        ticks = [t for t in (0, 0.5, 1, 2, 5, 10, 20, 50) if t <= high]
+        axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
+        axes.minorticks_off()
+    elif high - low < 0.01:
+        axes.set_xlim((low + high) / 2 - 0.05, (low + high) / 2 + 0.05)
 
 
 def _dots(axes: Axes, rows: pl.DataFrame, column: str, scale: float, place: int) -> None:
@@ -173,8 +184,8 @@ def figure_calibration(promises: pl.DataFrame) -> Figure:
             bins = calibration(promises, log, accuracy, risk)
             x, y = [b.promised for b in bins], [b.kept for b in bins]
             axes.plot(
-                x, y, color=LINES[place], marker=MARKERS[place], markersize=5,
-                linestyle=DASHES[place], linewidth=1.2, label=log, clip_on=False,
+                x, y, color=LINES[place], marker=MARKERS[place], markersize=5.5, linestyle="none",
+                label=log, clip_on=False,
             )  # fmt: skip
         axes.set_ylim(0, 1.02)
         dress(

@@ -177,7 +177,8 @@ def calibration_section(promises: pl.DataFrame) -> str:
     rows = [
         (
             b.log, f"{b.accuracy:g}", f"{b.risk:g}", b.name, f"{b.promises:,}", f"{b.promised:.4f}",
-            f"{b.kept:.4f}", f"{b.kept_work:.4f}", f"{b.struck:.4f}", "" if b.saved is None else f"{b.saved:.3f}",
+            f"{b.kept:.4f}", f"{b.kept_work:.4f}", f"{b.struck:.4f}",
+            "" if b.saved is None else f"{b.saved:.3f}",
         )
         for accuracy, risk in CALIBRATED
         for log in PAPER_LOGS

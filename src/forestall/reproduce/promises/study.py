@@ -48,6 +48,8 @@ SHORT_SDSC: Final = 8_000
 SHIFTS: Final = tuple(range(30, 360, 30))
 POINTS: Final = ((0.0, 0.0), (1.0, 0.9))
 """Without prediction, and with perfect prediction and careful users: (a, U)."""
+EARLY: Final = (0.1, 0.9)
+"""The lowest accuracy above 0, for which a single log tells little: (a, U)."""
 
 
 @dataclass(frozen=True)
@@ -143,4 +145,9 @@ def controls(plan: Plan) -> Iterator[Case]:
                 yield replace(case, study="scattered", failures="scattered")
             for shift in SHIFTS:
                 case = Case("rolled", log, accuracy, risk, plan.seeds[0])
+                yield replace(case, failures="rolled", shift=shift)
+    for log in (log for log in plan.logs if log == SDSC):
+        for shift in SHIFTS:
+            for seed in plan.seeds[:FEW]:
+                case = Case("rolled", log, *EARLY, seed)
                 yield replace(case, failures="rolled", shift=shift)

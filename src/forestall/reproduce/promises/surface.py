@@ -11,6 +11,20 @@ import polars as pl
 Floats = npt.NDArray[np.float64]
 
 
+def gains_elsewhere(runs: pl.DataFrame, log: str, point: tuple[float, float]) -> Floats | None:
+    """Return how much QoS at (a, U) is better than without prediction, float64[start, seed], with
+    the year of failures begun at each of several times; None where that was not played."""
+    mine = runs.filter((pl.col("study") == "rolled") & (pl.col("log") == log))
+    base = mine.filter(pl.col("accuracy") == 0).select("shift", base="qos")
+    some = mine.filter((pl.col("accuracy") == point[0]) & (pl.col("risk") == point[1]))
+    if len(some) == 0 or len(base) == 0:
+        return None
+    both = some.join(base, on="shift").sort("shift", "seed")
+    gains = (both["qos"] - both["base"]).to_numpy()
+    found: Floats = gains.reshape(both["shift"].n_unique(), -1)
+    return found
+
+
 @dataclass(frozen=True)
 class Surface:
     """The grid of one job log.
