@@ -199,3 +199,17 @@ def test_a_failure_log_repeats_as_if_it_were_written_out() -> None:
         told = [(h.time, h.node, h.downtime, h.job) for h in schedule(repeated)["failures"]]
         assert [t for t, *_ in told] == expected.played["time"].tolist()
         assert [j for *_, j in told] == [h.job for h in schedule(expected)["failures"]]
+
+
+def test_a_job_that_repeated_failures_end_again_and_again_is_an_error() -> None:
+    """It never fits between them, and without prediction nothing is ever saved."""
+    failures = fs.Failures.build([100, 200, 300, 5000], [0, 1, 2, 3], detectability=[0.5] * 4)
+    jobs = fs.Jobs.build([0, 0], [4, 1], [6000, 100])
+    with pytest.raises(InputError, match="job 1 can never finish"):
+        fs.simulate(jobs, failures, nodes=4, accuracy=0, repeat_failures=True)
+
+
+def test_a_schedule_past_what_event_keys_hold_is_an_error() -> None:
+    jobs = fs.Jobs.build([0, 0, 0], [4, 4, 4], [2**35] * 3)
+    with pytest.raises(InputError, match="past 2,178 years"):
+        fs.simulate(jobs, nodes=4)

@@ -82,8 +82,8 @@ def test_what_is_left_out_is_named(tmp_path: Path, capsys: Capsys) -> None:
     lines = [f"{j} {t} -1 {r} {n} -1 -1 {n} -1 -1 1 1 1 -1 1 -1 -1 -1" for j, t, r, n in rows]
     jobs.write_text("\n".join(["; MaxProcs: 100", *lines]) + "\n")
     out = call(capsys, "simulate", jobs).out
-    assert "left out: 1 jobs ran 0 s (2)" in out
-    assert "left out: 1 jobs want more than 128 nodes (3)" in out
+    assert "left out: 1 job that ran 0 s (2)" in out
+    assert "left out: 1 job larger than the 128 nodes (3)" in out
     assert "--nodes 100" in out
 
 

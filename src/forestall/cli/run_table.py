@@ -95,8 +95,7 @@ def print_run(
 def print_notes(cleaning: Cleaning, hints: Iterable[str] = ()) -> None:
     """Print what was left out or changed, with a few examples, and hints."""
     lines = [
-        f"{remark.action}: {remark.count:,} {remark.text} ({_some(remark.names)})"
-        for remark in cleaning.remarks
+        f"{remark.action}: {remark.counted} ({_some(remark.names)})" for remark in cleaning.remarks
     ]
     hinted = [f"hint: {hint}" for hint in hints]
     if lines or hinted:

@@ -31,7 +31,13 @@ class Remark:
     def __str__(self) -> str:
         shown = ", ".join(self.names[:NAMED])
         more = f", and {self.count - NAMED} more" if self.count > NAMED else ""
-        return f"{self.count} {self.text} ({self.action}): {shown}{more}"
+        return f"{self.counted} ({self.action}): {shown}{more}"
+
+    @property
+    def counted(self) -> str:
+        """The count and what was counted: ``1 job that ran 0 s``, ``2 jobs that ran 0 s``."""
+        noun, _, rest = self.text.partition(" ")
+        return f"{self.count:,} {noun.removesuffix('s') if self.count == 1 else noun} {rest}"
 
 
 @dataclass(frozen=True)

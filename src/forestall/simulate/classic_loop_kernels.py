@@ -10,7 +10,7 @@ from forestall.engine.state import CONSERVATIVE
 from forestall.model.events import EventKind
 from forestall.predict.foreseen_kernels import FAR
 from forestall.simulate import world_kernels as worlds
-from forestall.simulate.loop_kernels import ENDED, FULL, PAUSED, carry_out_all, fits
+from forestall.simulate.loop_kernels import ENDED, FULL, PAUSED, STALLED, carry_out_all, fits
 
 _PASS = np.int64(EventKind.PASS)
 _ALARM = np.int64(0)
@@ -30,8 +30,8 @@ def plan_wake(state, world):
 
 @entry
 def run(state, world, log, limit):
-    """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), or arrays have
-    to grow (FULL)."""
+    """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), arrays have to
+    grow (FULL), or nothing will happen any more though jobs are left, a defect (STALLED)."""
     at = world.at
     stop = at[worlds.EVENTS] + limit
     while at[worlds.LEFT] > 0:
@@ -45,6 +45,8 @@ def run(state, world, log, limit):
         )
         if closing:
             worlds.close_second(world)
+        elif stream < 0:
+            return STALLED
         else:
             worlds.step(world, key, stream)
             at[worlds.TOUCHED] = 1

@@ -57,7 +57,7 @@ def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
     outside = np.unique(drawn.node[~inside])
     cleaning = drawn.cleaning.plus(
         "nodes_beyond_machine",
-        f"nodes of the failure log are not among the first {parameters.nodes} "
+        f"nodes of the failure log beyond the first {parameters.nodes} "
         f"({int((~inside).sum())} failures)",
         "left out",
         outside.tolist(),
@@ -104,10 +104,10 @@ def _sieve(jobs: Jobs, nodes: int) -> tuple[Cleaning, npt.NDArray[np.bool_]]:
     cleaning = jobs.cleaning
     keep = np.ones(len(jobs), dtype=np.bool_)
     kinds = (
-        ("no_run_time", "jobs have no run time", jobs.runtime < 0),
-        ("zero_run_time", "jobs ran 0 s", jobs.runtime == 0),
-        ("no_size", "jobs have no size", jobs.size <= 0),
-        ("larger_than_machine", f"jobs want more than {nodes} nodes", jobs.size > nodes),
+        ("no_run_time", "jobs without run time", jobs.runtime < 0),
+        ("zero_run_time", "jobs that ran 0 s", jobs.runtime == 0),
+        ("no_size", "jobs without size", jobs.size <= 0),
+        ("larger_than_machine", f"jobs larger than the {nodes} nodes", jobs.size > nodes),
     )
     for kind, text, mask in kinds:
         fresh = mask & keep
@@ -122,7 +122,7 @@ def _durations(
     short = jobs.runtime < parameters.min_runtime
     cleaning = cleaning.plus(
         "raised_to_min_runtime",
-        f"jobs ran less than {parameters.min_runtime} s and were raised to it",
+        f"jobs shorter than {parameters.min_runtime} s, raised to it",
         "changed",
         jobs.job[short].tolist(),
     )
@@ -132,17 +132,17 @@ def _durations(
     unknown = jobs.estimate <= 0
     cleaning = cleaning.plus(
         "no_requested_time",
-        "jobs have no requested time; their run time stands for it",
+        "jobs without requested time; the run time stands for it",
         "changed",
         jobs.job[unknown].tolist(),
     )
     estimate = np.where(unknown, runtime, jobs.estimate)
     over = runtime > estimate
     if parameters.overrun == "extend":
-        text = "jobs ran longer than requested; their run time stands for it"
+        text = "jobs longer than requested; the run time stands for it"
         cleaning = cleaning.plus("overrun_extended", text, "changed", jobs.job[over].tolist())
         return runtime, np.maximum(estimate, runtime), cleaning
-    text = "jobs ran longer than requested and are cut at the request"
+    text = "jobs longer than requested, cut at the request"
     cleaning = cleaning.plus("overrun_cut", text, "changed", jobs.job[over].tolist())
     return np.minimum(runtime, estimate), estimate, cleaning
 

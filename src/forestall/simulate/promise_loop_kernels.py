@@ -5,13 +5,13 @@ from __future__ import annotations
 from forestall._compile import entry
 from forestall.engine import promise_kernels as engine
 from forestall.simulate import world_kernels as worlds
-from forestall.simulate.loop_kernels import ENDED, FULL, PAUSED, carry_out_all, fits
+from forestall.simulate.loop_kernels import ENDED, FULL, PAUSED, STALLED, carry_out_all, fits
 
 
 @entry
 def run(state, world, log, limit):
-    """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), or arrays have
-    to grow (FULL)."""
+    """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), arrays have to
+    grow (FULL), or nothing will happen any more though jobs are left, a defect (STALLED)."""
     at = world.at
     stop = at[worlds.EVENTS] + limit
     while at[worlds.LEFT] > 0:
@@ -20,6 +20,8 @@ def run(state, world, log, limit):
         if at[worlds.EVENTS] >= stop:
             return PAUSED
         key, stream = worlds.peek(world)
+        if stream < 0:
+            return STALLED
         worlds.step(world, key, stream)
         engine.take(state, at[worlds.KIND], at[worlds.KEY], at[worlds.UNTIL], at[worlds.NOW])
         carry_out_all(state, world, log)

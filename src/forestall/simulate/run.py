@@ -83,7 +83,7 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
             np.zeros(1, dtype=np.int64),
         ),
         at,
-        np.array([origin, period], dtype=np.int64),
+        np.array([origin, period, 3 * len(failures) + 100 if period else 0], dtype=np.int64),
     )
 
 
@@ -123,8 +123,15 @@ def grown_world(world: worlds.World, nodes: int) -> worlds.World:
     )
 
 
-def check_clock(world: worlds.World) -> None:
-    """Raise InputError where the schedule has run past what event keys can hold."""
+def check_clock(world: worlds.World, workload: Workload) -> None:
+    """Raise InputError where a job can never finish, or the schedule has run past what event keys
+    can hold."""
+    stuck = int(world.at[worlds.TOO_LATE]) - 2
+    if stuck >= 0:
+        raise InputError(
+            f"job {workload.jobs.job[stuck]} can never finish: the repeated failures end it again "
+            "and again, and nothing else makes progress; checkpoint more often, or do not repeat"
+        )
     if world.at[worlds.TOO_LATE]:
         years = worlds.MAX_TIME / (365.25 * 86_400)
         raise InputError(f"the schedule runs past {years:,.0f} years; are times in seconds?")
@@ -163,10 +170,11 @@ def play(
     run = _loop_of(parameters)
     while True:
         status = run(state, world, log, CHUNK)
+        assert status != loop.STALLED, "jobs are left, yet nothing will happen any more"
         if status == loop.ENDED:
             break
         if status == loop.FULL:
-            check_clock(world)
+            check_clock(world, workload)
             state = grown(state)
             world = grown_world(world, parameters.nodes)
             log = grown_log(log, state, world) if log_events else log
@@ -196,7 +204,7 @@ def play_in_python(
     at = world.at
     while at[worlds.LEFT] > 0:
         if not steps.fits(engine.state, world, log):
-            check_clock(world)
+            check_clock(world, workload)
             engine.state = grown(engine.state)
             world = grown_world(world, parameters.nodes)
             log = grown_log(log, engine.state, world) if log_events else log

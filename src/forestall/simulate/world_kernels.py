@@ -91,6 +91,7 @@ KEY: Final = 11
 UNTIL: Final = 12
 LOG_RANGES: Final = 13
 TOO_LATE: Final = 14
+KILLS: Final = 15
 
 
 class Heap(NamedTuple):
@@ -106,8 +107,9 @@ class Heap(NamedTuple):
 class World(NamedTuple):
     """TRUTH[jobs]; STRIKE[failures]; PLAYED[capacity]; RUN[capacity]; int64[capacity, 2] ranges of
     nodes of the runs; planned events, the items being jobs, then nodes, then an alarm; int64[16]
-    counters; int64[2]: origin of the clock, and the period after which the failures repeat (0:
-    never).
+    counters; int64[3]: origin of the clock; the period after which the failures repeat (0: never);
+    how many kills in a row, with no job finishing or saving work, show that one never will (0: no
+    number does).
     """
 
     jobs: npt.NDArray[Any]
@@ -295,6 +297,7 @@ def finish(world, j, now):
     """The job's work is done."""
     job = world.jobs[j]
     job.finish = now
+    world.at[KILLS] = 0
     world.at[LEFT] -= 1
     world.runs[job.run].end = now
 
@@ -304,6 +307,7 @@ def resume(world, j, now):
     """A checkpoint is complete: its request's progress is saved, and the job goes on."""
     job = world.jobs[j]
     job.saved, job.base, job.since = job.request, job.request, now
+    world.at[KILLS] = 0
     job.request += job.interval
     world.runs[job.run].checkpoints += 1
     plan_progress(world, j)
@@ -361,6 +365,9 @@ def kill(world, j, now, lost):
     world.runs[job.run].lost = lost
     played = world.played[world.at[STRUCK] - 1]
     played.job, played.lost = j, lost
+    world.at[KILLS] += 1
+    if 0 < world.clock[2] < world.at[KILLS]:
+        world.at[TOO_LATE] = 2 + j
     cancel(world.heap, j)
 
 

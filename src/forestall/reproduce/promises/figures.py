@@ -112,14 +112,14 @@ def figure_by_risk(surfaces: Sequence[Surface], number: int, measure: str, tenth
 
 def figure_overview(surfaces: Sequence[Surface], title: str) -> Figure:
     """Draw QoS, utilization and lost work over a, a row for each log."""
-    figure = new_figure(8.0, 2.2 * len(surfaces) + 0.3)
+    figure = new_figure(7.4, 1.95 * len(surfaces) + 0.3)
     grid = figure.subplots(len(surfaces), 3, squeeze=False)
     for row, s in zip(grid, surfaces, strict=True):
         for axes, measure in zip(row, MEASURES, strict=True):
             _over_accuracy(axes, s, measure)
             label = "Lost (1,000 node-hours)" if measure == "lost" else MEASURES[measure]
             dress(axes, s.log, "Prediction accuracy a", label)
-    grid[0][0].legend(frameon=False, fontsize=8)
+    grid[0][2].legend(frameon=False, fontsize=7.5)
     figure.suptitle(title, fontsize=10.5, color=INK, x=0.01, ha="left", fontweight="bold")
     return figure
 
@@ -149,7 +149,7 @@ def _settle_ablation(axes: Axes, column: str) -> None:
     low, high = axes.get_xlim()
     if column == "lost_work":
         axes.set_xscale("symlog", linthresh=1)
-        axes.set_xlim(0, high)
+        axes.set_xlim(0, 1.15 * high)
         ticks = [t for t in (0, 0.5, 1, 2, 5, 10, 20, 50) if t <= high]
         axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
         axes.minorticks_off()

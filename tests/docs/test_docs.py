@@ -1,0 +1,392 @@
+"""The documentation is true: examples run, tables are complete, links lead somewhere.
+
+In README.md and docs/, blocks of `console` (commands begin with "$ ") and `python` run in order,
+a page at a time, in a folder that holds nothing but `jobs.swf` and `failures.csv`. Those below
+``<!-- real logs -->`` run where the real logs are, others below ``<!-- not run: WHY -->`` never.
+Output that is shown must come out: numbers may differ, the words that begin a line may not.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+
+import forestall
+from cli.calls import call
+from forestall.app.result import Result
+from forestall.app.settings import DURATIONS, settings_of, with_config
+from forestall.cli import main
+from forestall.cli.application import whole
+from forestall.simulate.parameters import Parameters
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
+REFERENCE = ROOT / "docs" / "reference"
+IDS = [str(page.relative_to(ROOT)) for page in PAGES]
+
+REAL_LOGS = {
+    "NASA-iPSC-1993-3.1-cln.swf.gz": "nasa-ipsc-1993",
+    "LA-UR-05-7318-failure-data-1996-2005.csv.gz": "lanl-failures-1996-2005",
+}
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, its text, and the comment above it."""
+
+    language: str
+    text: str
+    mark: str
+
+
+def blocks(page: Path) -> list[Block]:
+    found = re.finditer(
+        r"(?:^<!-- (?P<mark>.*?) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",
+        page.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    return [Block(one["language"], one["text"], one["mark"] or "") for one in found]
+
+
+def chosen(page: Path, mark: str) -> list[Block]:
+    return [b for b in blocks(page) if b.language in {"console", "python"} and b.mark == mark]
+
+
+# ------------------------------------------------------------------------------------ examples
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The logs that the tutorial makes, and that other pages begin with."""
+    folder = tmp_path_factory.mktemp("logs")
+    for block in blocks(ROOT / "docs" / "tutorial.md"):
+        for line in block.text.splitlines():
+            if line.startswith("$ forestall traces generate"):
+                words = shlex.split(line)[2:]
+                out = next(k for k, word in enumerate(words) if "." in word)
+                words[out] = str(folder / words[out])
+                assert main(words) == 0
+    assert {path.name for path in folder.iterdir()} == {"jobs.swf", "failures.csv"}
+    return folder
+
+
+def run_page(page: Path, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"__name__": "example"}
+    for block in chosen(page, mark):
+        if block.language == "python":
+            exec(compile(block.text, str(page), "exec"), names)
+            continue
+        for command, shown in commands_of(block.text):
+            words = shlex.split(command)
+            assert words[0] == "forestall", command
+            done = call(capsys, *words[1:])
+            assert done.code == 0, f"{command}\n{done.err}"
+            check_shown(command, shown, done.out)
+
+
+def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command of a block with the lines of output that are shown below it."""
+    parts = re.split(r"^\$ ", text, flags=re.MULTILINE)
+    assert parts[0].strip() == "", "a console block begins with a command"
+    for part in parts[1:]:
+        command, *shown = part.splitlines()
+        yield command, [line for line in shown if line.strip()]
+
+
+def beginning(line: str) -> str:
+    """The words that begin a line, up to its first figure or column."""
+    return re.split(r"\s{2,}|\.\.\.", re.sub(r"[\d,.]*\d", "0", line.strip()))[0].strip()
+
+
+def check_shown(command: str, shown: list[str], out: str) -> None:
+    left = [beginning(line) for line in out.splitlines() if line.strip()]
+    for line in shown:
+        if line.strip() == "...":
+            continue
+        wanted = beginning(line)
+        place = next((k for k, one in enumerate(left) if one.startswith(wanted)), None)
+        assert place is not None, f"{command}: no line begins with {wanted!r} in\n{out}"
+        left = left[place + 1 :]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if chosen(p, "")], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_examples_run(
+    page: Path,
+    logs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for log in logs.iterdir():
+        (tmp_path / log.name).write_bytes(log.read_bytes())
+    run_page(page, "", capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [p for p in PAGES if chosen(p, "real logs")], ids=lambda p: p.stem)
+def test_examples_on_real_logs_run(
+    page: Path,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, folder in REAL_LOGS.items():
+        if not (data / folder / name).is_file():
+            pytest.skip(f"{name} is not among the real traces")
+        (tmp_path / name).symlink_to((data / folder / name).resolve())
+    run_page(page, "real logs", capsys)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_blocks_are_marked_as_they_should_be(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.count("\n```") % 2 == 0
+    for block in blocks(page):
+        assert block.language in {"console", "python", "sh", "toml"}
+        assert block.mark in {"", "real logs"} or block.mark.startswith("not run: ")
+        if block.language == "python":
+            compile(block.text, str(page), "exec")
+        if block.language == "console":
+            assert list(commands_of(block.text))
+
+
+def test_toml_examples_are_settings(tmp_path: Path) -> None:
+    shown = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
+    assert shown
+    for text in shown:
+        (tmp_path / "run.toml").write_text(text, encoding="utf-8")
+        options = with_config(tmp_path / "run.toml", {})
+        assert settings_of(Path("jobs.swf"), options)
+
+
+# ------------------------------------------------------------------------------------- tables
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(commands(typer.main.get_command(whole())))
+
+
+def sections(page: Path) -> dict[str, str]:
+    """Each heading's text with what stands below it, up to the next heading of any level."""
+    parts = re.split(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def with_shared(section: str, page: Path) -> str:
+    """A section and the shared ones on its page that it takes all or most of."""
+    every = {slug(heading): text for heading, text in sections(page).items()}
+    links = re.findall(r"\]\(#([\w-]+)\)", section)
+    return section + "".join(every[link] for link in links)
+
+
+def rows(text: str) -> set[str]:
+    """What stands in backticks in the first cells of tables, without placeholders."""
+    cells = re.findall(r"^\| (.*?) \|", text, flags=re.MULTILINE)
+    return {word.split()[0] for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_and_option_is_documented(path: tuple[str, ...]) -> None:
+    page = REFERENCE / "cli.md"
+    section = sections(page).get("forestall " + " ".join(path))
+    assert section is not None, f"cli.md has no heading 'forestall {' '.join(path)}'"
+    documented = rows(with_shared(section, page))
+    there = {
+        option
+        for parameter in COMMANDS[path].params
+        if parameter.param_type_name == "option" and "--help" not in parameter.opts
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    assert there <= documented, f"not in cli.md: {sorted(there - documented)}"
+    stale = rows(section) - there
+    assert not stale, f"in cli.md, but not there: {sorted(stale)}"
+
+
+def test_every_parameter_is_documented() -> None:
+    documented = rows((REFERENCE / "parameters.md").read_text(encoding="utf-8"))
+    assert documented == set(Parameters.model_fields)
+
+
+def test_documented_defaults_are_the_true_ones() -> None:
+    text = (REFERENCE / "parameters.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text, flags=re.MULTILINE))
+    defaults = Parameters().model_dump()
+    assert set(table) == set(defaults)
+    for name, told in table.items():
+        value = defaults[name]
+        plain = "none" if value is None else str(value).lower()
+        if name in DURATIONS and value is not None:
+            plain += " s"
+        assert re.match(rf"{re.escape(plain)}\b", told.replace("`", "")), f"{name}: {told}"
+
+
+def small_run(**more: Any) -> Result:
+    jobs = forestall.Jobs.build(submit=[0, 10], size=[2, 4], runtime=[600, 60])
+    failures = forestall.Failures.build([300], [0], [60])
+    result: Result = forestall.simulate(jobs, failures, nodes=4, accuracy=0.0, **more)
+    return result
+
+
+@pytest.mark.parametrize("policy", ["promise", "easy"])
+def test_every_measure_is_documented(policy: str) -> None:
+    measures = (REFERENCE / "measures.md").read_text(encoding="utf-8")
+    files = sections(REFERENCE / "files.md")["summary.json"]
+    result = small_run(policy=policy)
+    assert set(result.measures) <= rows(measures)
+    assert set(result.summary) - set(result.measures) == rows(files)
+    for value in result.measures.values():
+        inner = value[0] if isinstance(value, list) else value
+        for key in inner if isinstance(inner, dict) else ():
+            assert f"`{key}`" in measures, key
+    for key in result.summary["versions"]:
+        assert f"`{key}`" in files
+
+
+def test_no_measure_is_documented_that_is_not_there() -> None:
+    measures = (REFERENCE / "measures.md").read_text(encoding="utf-8")
+    assert rows(measures) == set(small_run().measures)
+
+
+def test_every_file_and_column_is_documented(tmp_path: Path) -> None:
+    small_run(log_events=True).save(tmp_path)
+    named = sections(REFERENCE / "files.md")
+    for path in tmp_path.iterdir():
+        assert path.name in named, f"files.md has no heading {path.name!r}"
+        if path.suffix == ".csv":
+            header = path.read_text(encoding="utf-8").splitlines()[0].split(",")
+            section = named[path.name]
+            absent = [c for c in header if not re.search(rf"`([\w,]*,)?{c}(,[\w,]*)?`", section)]
+            assert not absent, f"{path.name}: {absent}"
+            stale = rows(section) - {*header}
+            assert not stale, f"{path.name}: {stale}"
+    assert json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))["policy"]
+
+
+def test_every_public_name_is_documented() -> None:
+    text = (REFERENCE / "python-api.md").read_text(encoding="utf-8")
+    absent = [name for name in forestall.__all__ if f"`fs.{name}" not in text]
+    assert not absent
+
+
+def test_every_attribute_of_a_result_is_documented() -> None:
+    text = sections(REFERENCE / "python-api.md")["Result"]
+    public = {name for name in vars(Result) if not name.startswith("_")}
+    public |= {field.name for field in fields(Result)}
+    absent = [name for name in public if f"`.{name}" not in text]
+    assert not absent
+
+
+def test_every_error_is_documented() -> None:
+    text = (REFERENCE / "python-api.md").read_text(encoding="utf-8")
+    tree = [forestall.errors.ForestallError]
+    for error in tree:
+        tree += error.__subclasses__()
+        assert f"`{error.__name__}`" in text
+
+
+def test_every_failure_format_and_preset_is_documented() -> None:
+    from forestall.traces.failures.formats import FORMATS
+    from forestall.traces.generate import PRESETS
+
+    assert {one.name for one in FORMATS} <= rows((REFERENCE / "traces.md").read_text("utf-8"))
+    generators = ROOT / "docs" / "models" / "generators.md"
+    assert set(PRESETS) == rows(sections(generators)["Presets"])
+
+
+def test_every_page_is_on_the_map() -> None:
+    linked = {path for path, _ in links(ROOT / "docs" / "index.md")}
+    for page in (ROOT / "docs").rglob("*.md"):
+        if page.name != "index.md" and "reproduce" not in page.parts:
+            assert page in linked, page
+
+
+# ---------------------------------------------------------------------------------------- links
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as forges make it."""
+    kept = re.sub(r"[^\w\- ]", "", heading.lower().strip())
+    return kept.replace(" ", "-")
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def links(page: Path) -> list[tuple[Path, str]]:
+    """Internal links of a page, as (file, anchor)."""
+    found = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if "://" not in target:
+            place, _, anchor = target.partition("#")
+            found.append(((page.parent / place).resolve() if place else page, anchor))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_links_lead_somewhere(page: Path) -> None:
+    for path, anchor in links(page):
+        assert path.exists(), path
+        if anchor:
+            assert anchor in {slug(heading) for heading in sections(path)}, f"{path}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_images_have_a_text_and_files_that_are_named_are_there(page: Path) -> None:
+    assert not re.findall(r"!\[\s*\]", prose(page))
+    for named in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+)`", prose(page)):
+        assert (ROOT / named).exists(), named
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_no_paths_of_one_machine(page: Path) -> None:
+    assert not re.findall(r"(?<![\w.])/(?:home|work|tmp|root|mnt|Users)/", page.read_text("utf-8"))
+
+
+# ------------------------------------------------------------------------------------- doctests
+
+SOURCES = sorted((ROOT / "src" / "forestall").rglob("*.py"))
+WITH_EXAMPLES = [
+    path
+    for path in SOURCES
+    if re.search(r"^ *>>> ", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.stem)
+def test_examples_in_docstrings(path: Path) -> None:
+    parts = path.relative_to(ROOT / "src").with_suffix("").parts
+    module = importlib.import_module(".".join(p for p in parts if p != "__init__"))
+    assert doctest.testmod(module).failed == 0
+
+
+def test_citation_names_the_version_and_the_paper() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert "Probabilistic QoS Guarantees for Supercomputing Systems" in text
+    assert "cff-version: 1.2.0" in text
+    versions = re.findall(r"^version: \"?([^\"\n]+)", text, flags=re.MULTILINE)
+    assert versions == [forestall.__version__]
+    assert f"## [{forestall.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
