@@ -229,7 +229,8 @@ def test_a_node_left_out_is_named_with_its_failure() -> None:
     assert reserve.why == "enough nodes are free at once; node 0 left out: predicted to fail at 5"
     assert (str(reserve.nodes), start.why) == ("1", "the reserved start has come")
     for policy in CLASSIC:
-        decisions = decisions_of(run(case, log_events=True, policy=policy, accuracy=0.5))
+        aware = {"policy": policy, "accuracy": 0.5, "placement": "fault-aware"}
+        decisions = decisions_of(run(case, log_events=True, **aware))
         assert decisions[-1].why.endswith("; node 0 left out: predicted to fail at 5")
 
 

@@ -66,9 +66,12 @@ def constant(case: Case) -> Case:
 def both(
     case: Case, accuracy: float, python: dict[str, Any], **chosen: Any
 ) -> tuple[Outcome, Outcome]:
-    case = constant(case)
+    """Return the outcome in compiled code and with the rules in Python. A predictor in Python knows
+    of one downtime only; a placement rule meets each failure's own."""
+    one = {"downtime": DOWNTIME} if "predictor" in python else {}
+    case = constant(case) if one else case
     common: dict[str, Any] = {
-        "nodes": case.nodes, "checkpoint_overhead": case.overhead, "downtime": DOWNTIME,
+        "nodes": case.nodes, "checkpoint_overhead": case.overhead, **one,
         "checkpoint_interval": case.interval, "estimates": "requested", "log_events": True,
         **chosen,
     }  # fmt: skip

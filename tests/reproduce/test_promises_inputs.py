@@ -130,3 +130,8 @@ def test_survival_of_jobs_that_no_failure_strikes() -> None:
     assert i.survival(small) == pytest.approx(1, abs=1e-6)
     even = Jobs.build([0, 0], [10, 10], [round(0.1 / rate), 0])
     assert i.survival(even) == pytest.approx(np.exp(-1), rel=1e-5)
+    assert i.survival(even, 0.5) == pytest.approx(np.exp(-0.5), rel=1e-5)
+    assert i.survival(even, 1.0) == 1
+    both = Jobs.build([0, 0], [1, 1], [1, round(1 / rate)])
+    assert i.survival(both) == pytest.approx(np.exp(-1), rel=1e-5)
+    assert i.survival(both, by_work=False) == pytest.approx((1 + np.exp(-1)) / 2, rel=1e-5)

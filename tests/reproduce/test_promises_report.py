@@ -92,6 +92,14 @@ def test_repeat_note_counts_what_is_alike(found: Reproduction) -> None:
     assert re.search(pattern, report.repeat_note(changed)).group(1) == "0"
 
 
+def test_broken_certainties_stand_beside_what_was_to_be_expected(
+    small: Inputs, found: Reproduction
+) -> None:
+    lines = report.unforeseen_words(small, found.promises).splitlines()
+    assert len(lines) == 4
+    assert all(line.count(" %") == 4 and "expected" in line for line in lines)
+
+
 def test_calibration_pools_the_seeds() -> None:
     row = {
         "log": "NASA", "accuracy": 0.7, "risk": 0.9, "low": 0.9, "high": 0.92, "promises": 4,

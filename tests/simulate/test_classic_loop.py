@@ -225,10 +225,11 @@ def test_placement_among_free_nodes_does_not_move_starts_without_failures(policy
 def test_fault_aware_placement_avoids_what_is_foreseen() -> None:
     case = Case([(0, 1, 10, 10)], [(5, 0, 3, 0.4)], 2)
     for policy in CLASSIC:
-        aware = schedule(run(case, policy=policy, accuracy=0.5))
+        aware = schedule(run(case, policy=policy, accuracy=0.5, placement="fault-aware"))
         assert (aware["runs"][0].nodes, aware["restarts"]) == ((1,), [0])
-        assert schedule(run(case, policy=policy, accuracy=0.3))["restarts"] == [1]
-        assert schedule(run(case, policy=policy, placement="first"))["restarts"] == [1]
+        blind = schedule(run(case, policy=policy, accuracy=0.3, placement="fault-aware"))
+        assert blind["restarts"] == [1]
+        assert schedule(run(case, policy=policy, accuracy=0.5))["restarts"] == [1]
 
 
 @pytest.mark.parametrize("policy", CLASSIC)

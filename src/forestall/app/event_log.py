@@ -161,6 +161,10 @@ def replay(folder: Path) -> list[str]:
     """
     events = _read(folder / "events.csv")
     summary = json.loads((folder / "summary.json").read_text())
+    if summary.get("own_rules"):
+        raise TraceError(
+            folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
+        )
     parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
     foreseen = _read(folder / "foreseen.csv")
     known = Failures.build(

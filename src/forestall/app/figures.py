@@ -81,7 +81,7 @@ def calibration(jobs: pl.DataFrame) -> Figure:
     above.set_ylim(low - margin, 1 + margin)
     dress(above, "Were promises worth what they said?", "", "Share of promises kept")
     dress(below, "", "Promised probability", "Promises\n(count)")
-    legend(above, loc="lower right", bbox_to_anchor=None, ncols=1)
+    legend(above, loc="upper left", bbox_to_anchor=None, ncols=1)
     return figure
 
 

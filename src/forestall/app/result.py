@@ -42,6 +42,7 @@ class Result:
     outcome : the arrays behind everything else
     sources : where jobs and failures came from, as text
     cleaning : what was left out or changed on the way in
+    own_rules : whether a predictor or placement rule of the user's own took part
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
     """
@@ -49,6 +50,7 @@ class Result:
     outcome: Outcome
     sources: dict[str, str] = field(default_factory=dict)
     cleaning: Cleaning = field(default_factory=Cleaning)
+    own_rules: bool = False
 
     @cached_property
     def measures(self) -> dict[str, Any]:
@@ -95,6 +97,7 @@ class Result:
             **self.measures,
             "seed": parameters.seed,
             "parameters": parameters.model_dump(),
+            "own_rules": self.own_rules,
             "repeat_period": self.outcome.failures.span if parameters.repeat_failures else 0,
             "sources": self.sources,
             "skipped": self.cleaning.counts(),
@@ -131,7 +134,8 @@ class Result:
 
     def save(self, folder: str | Path, *, report: bool = True) -> Path:
         """Write `summary.json`, `jobs.csv`, `runs.csv`, `failures.csv`, `skipped.csv`,
-        `report.html` and, where events were logged, `events.csv` and `decisions.csv`; return the
+        `report.html` and, where events were logged, `events.csv`, `decisions.csv` and
+        `foreseen.csv`; return the
         folder."""
         from forestall.app.output import save
 

@@ -45,6 +45,8 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
         **parameters.model_dump(),
     )
     told = {name: str(value) for name, value in settings.inputs.told().items()}
+    if "jobs" in told:  # the slice; "jobs" is where they came from
+        told["jobs_slice"] = told.pop("jobs")
     result = replace(result, sources={**result.sources, **told})
     if settings.out is not None:
         save_whole(result, settings.out, report=settings.report)

@@ -46,7 +46,8 @@ def parameters_of(values: Mapping[str, Any]) -> Parameters:
             raise ParameterError(
                 known, first["input"], f"a known parameter ({known_names})"
             ) from None
-        raise ParameterError(known, first["input"], first["msg"].lower()) from None
+        allowed = first["msg"].lower().removeprefix("input should be ")
+        raise ParameterError(known, first["input"], allowed) from None
 
 
 def jobs_of(jobs: Jobs | str | Path | Any) -> Jobs:
@@ -80,7 +81,7 @@ def simulate(
     failures: Failures | str | Path | Any | None = None,
     *,
     predictor: TracePredictor | Predictor | None = None,
-    placement: str | Placement = "fault-aware",
+    placement: str | Placement | None = None,
     log_events: bool = False,
     progress: Progress | None = None,
     **parameters: Any,
@@ -93,7 +94,8 @@ def simulate(
     failures : a Failures, a path, a table with time and node, or None for no failures
     predictor : a TracePredictor (its accuracy counts), or any object with the methods of
         `forestall.predict.base.Predictor`; None means a trace predictor of the parameter `accuracy`
-    placement : "fault-aware", "first", or a function (free, size, risk, start, end) -> nodes
+    placement : "fault-aware", "first", or a function (free, size, risk, start, end) -> nodes; None
+        means fault-aware for the promise policy and first for the classic ones
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
     progress : called now and then with the number of jobs done and of all jobs
     **parameters : see `forestall.simulate.parameters.Parameters`
@@ -110,7 +112,7 @@ def simulate(
     """
     if isinstance(predictor, TracePredictor):
         parameters = {"accuracy": predictor.accuracy, **parameters}
-    own_placement = None if isinstance(placement, str) else placement
+    own_placement = placement if callable(placement) else None
     if own_placement is None:
         parameters = {"placement": placement, **parameters}
     settings = parameters_of(parameters)
@@ -122,24 +124,20 @@ def simulate(
         foreseen = foreseen_by(TracePredictor(settings.accuracy), log, period)
         outcome = play(workload, log, settings, foreseen, log_events=log_events, progress=progress)
     else:
-        plugin = _plugin(own_predictor, own_placement, settings, log, period)
+        plugin = _plugin(own_predictor, own_placement, settings, period)
         outcome = _play_plugin(workload, log, settings, plugin, log_events, progress)
     sources = {"jobs": workload.jobs.source, "failures": log.source}
-    return Result(outcome, sources, workload.cleaning + log.cleaning)
+    own = own_placement is not None or own_predictor is not None
+    return Result(outcome, sources, workload.cleaning + log.cleaning, own)
 
 
 def _plugin(
-    predictor: Predictor | None,
-    placement: Placement | None,
-    settings: Parameters,
-    log: Failures,
-    period: int,
+    predictor: Predictor | None, placement: Placement | None, settings: Parameters, period: int
 ) -> Plugin:
-    if predictor is None:
-        oracle = TracePredictor(settings.accuracy)
-        oracle.fit(log)
-        oracle.repeat(period)
-        predictor = oracle
+    if settings.policy != "promise":
+        raise ParameterError(
+            "policy", settings.policy, "promise, with a predictor or placement of your own"
+        )
     if placement is None:
         placement = least_risky if settings.placement == "fault-aware" else lowest
     downtime = settings.downtime if isinstance(settings.downtime, int) else DEFAULT_DOWNTIME
@@ -155,8 +153,8 @@ def _play_plugin(
     progress: Progress | None,
 ) -> Outcome:
     start = int(min(workload.jobs.submit[0], log.time[0] if len(log) else workload.jobs.submit[0]))
-    engine = Engine(
-        settings.nodes, rules_of(settings), foreseen_by(None, log, 0), start, plugin=plugin
-    )
+    oracle = TracePredictor(settings.accuracy) if plugin.predictor is None else None
+    foreseen = foreseen_by(oracle, log, plugin.period)
+    engine = Engine(settings.nodes, rules_of(settings), foreseen, start, plugin=plugin)
     engine.use_jobs(job_records(workload))
     return play_in_python(workload, log, settings, engine, log_events=log_events, progress=progress)

@@ -120,7 +120,7 @@ PARAMETERS: Final = (
     Choice(
         "placement",
         PREDICTION,
-        "Nodes of least risk, or of lowest number (default fault-aware).",
+        "Nodes of least risk, or of lowest number (default fault-aware; first with classics).",
         choices=("fault-aware", "first"),
     ),
     Choice(

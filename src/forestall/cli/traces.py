@@ -210,10 +210,14 @@ def generate_failures(
 ) -> None:
     """Make up failures: Weibull lifetimes, nodes that differ, bursts."""
     from forestall.app.settings_traces import write_log
+    from forestall.model.errors import ParameterError
     from forestall.traces.generate import Bursts, preset_failures
     from forestall.traces.generate import generate_failures as generate
 
     if preset is not None:
+        given = (mttf_hours, rate_per_year, shape, repair, burst_share, unpredictable)
+        if given != (None, None, 0.7, "lognormal", 0.05, 0.0):
+            raise ParameterError("--preset", preset, "no other options of the law beside it")
         say(write_log(preset_failures(preset, nodes, days, seed), out))
         return
     failures = generate(

@@ -44,11 +44,11 @@ def lowest(free: Int, size: int, risk: npt.NDArray[np.float64], start: int, end:
 
 @dataclass(frozen=True)
 class Plugin:
-    """A predictor and a placement rule in Python; `downtime` is how long a failed node is expected
-    to stay down, s; `period` the seconds after which what is predicted repeats for ever (0: it does
-    not)."""
+    """A placement rule in Python, and a predictor (None: the failures that the state foresees, each
+    with its own downtime). `downtime` is how long a node that the predictor means is expected to
+    stay down, s; `period` the seconds after which what is predicted repeats for ever (0: never)."""
 
-    predictor: Predictor
+    predictor: Predictor | None
     placement: Placement
     downtime: int
     period: int = 0
@@ -79,7 +79,8 @@ def take(state: State, plugin: Plugin, event: tuple[int, int, int, int]) -> None
             reason = Reason.NODE_DOWN_AT_START
             _place(state, plugin, key, now, fresh=False, reason=reason, node=node)
     elif kind == EventKind.NODE_FAILED:
-        plugin.predictor.update(now, key)
+        if plugin.predictor is not None:
+            plugin.predictor.update(now, key)
         victim = int(kernels.fail_node(state, key, until, now))
         if victim >= 0:
             reason = Reason.NODE_FAILED
@@ -87,7 +88,9 @@ def take(state: State, plugin: Plugin, event: tuple[int, int, int, int]) -> None
     elif kind == EventKind.CHECKPOINT_REQUESTED:
         job = state.jobs[key]
         end = now + 2 * state.rules.overhead + int(job["interval"])
-        risk = _risk_of_all(plugin, members(state.timeline.rows[job["row"]]), now, end)
+        row = state.timeline.rows[job["row"]]
+        state.scratch.rows[offers.CHOSEN] = row
+        risk = _risk_of_all(state, plugin, members(row), now, (now, end))
         kernels.answer(state, key, risk, now)
     else:
         kernels.settle(state, kind, key, now)
@@ -137,14 +140,16 @@ def search(state: State, plugin: Plugin, now: int, size: int, length: int, risk:
                 give_up = max(last, start) + length + 2 * plugin.period
         start = int(kernels.next_candidate(state, lower))
         if risk > 0:
-            start = min(start, _next_recovery(plugin, now, lower))
+            start = min(start, _next_recovery(state, plugin, now, lower))
     else:
         kernels.free_at(state, best_start, best_start + length, size)
         _choose(state, plugin, now, best_start, best_start + length, size)
     state.scratch.offer["refused"], state.scratch.offer["first"] = refused, first
 
 
-def _next_recovery(plugin: Plugin, now: int, lower: int) -> int:
+def _next_recovery(state: State, plugin: Plugin, now: int, lower: int) -> int:
+    if plugin.predictor is None:
+        return int(kernels.next_recovery(state, now, lower))
     ask = getattr(plugin.predictor, "next_predicted_failure", None)
     time = None if ask is None else ask(max(now, lower - plugin.downtime))
     return int(FAR) if time is None else int(time) + plugin.downtime
@@ -153,19 +158,27 @@ def _next_recovery(plugin: Plugin, now: int, lower: int) -> int:
 def _choose(state: State, plugin: Plugin, now: int, start: int, end: int, size: int) -> float:
     rows, offer = state.scratch.rows, state.scratch.offer
     free = members(rows[offers.FREE])
-    since = max(now, start - plugin.downtime + 1)
-    risk = _risk_of_each(plugin, free, since, end)
+    risk = _risk_of_each(state, plugin, free, now, (start, end))
     nodes = _checked(plugin.placement(free, size, risk, start, end), free, size)
-    probability = 1.0 - _risk_of_all(plugin, nodes, since, end)
     rows[offers.CHOSEN] = row_of(nodes, rows.shape[1])
+    probability = 1.0 - _risk_of_all(state, plugin, nodes, now, (start, end))
     passed = free[(risk > 0) & ~np.isin(free, nodes) & (free < nodes.max())]
     offer["start"], offer["end"], offer["probability"] = start, end, probability
     offer["left_out"], offer["left_out_at"] = passed[0] if len(passed) else -1, -1
     return probability
 
 
-def _risk_of_each(plugin: Plugin, nodes: Int, start: int, end: int) -> npt.NDArray[np.float64]:
-    answer = plugin.predictor.failure_probability(nodes, start, end)
+def _risk_of_each(
+    state: State, plugin: Plugin, nodes: Int, now: int, window: tuple[int, int]
+) -> npt.NDArray[np.float64]:
+    start, end = window
+    if plugin.predictor is None:
+        kernels.mark_risky(state, now, start, end)
+        known = np.zeros(len(state.machine.nodes))
+        risky = members(state.scratch.rows[offers.RISKY])
+        known[risky] = state.scratch.work["risk"][risky]
+        return known[nodes]
+    answer = plugin.predictor.failure_probability(nodes, _since(plugin, now, start), end)
     risk = _numbers(answer)
     if risk is None or risk.shape != nodes.shape or not bool(((risk >= 0) & (risk <= 1)).all()):
         allowed = f"a probability from 0 to 1 for each of {len(nodes)} nodes"
@@ -173,8 +186,19 @@ def _risk_of_each(plugin: Plugin, nodes: Int, start: int, end: int) -> npt.NDArr
     return risk
 
 
-def _risk_of_all(plugin: Plugin, nodes: Int, start: int, end: int) -> float:
-    answer = plugin.predictor.partition_failure_probability(nodes, start, end)
+def _since(plugin: Plugin, now: int, start: int) -> int:
+    """Return the earliest failure that could still leave a node down at `start`."""
+    return max(now, start - plugin.downtime + 1)
+
+
+def _risk_of_all(
+    state: State, plugin: Plugin, nodes: Int, now: int, window: tuple[int, int]
+) -> float:
+    start, end = window
+    if plugin.predictor is None:
+        return float(kernels.risk_of_chosen(state, now, start, end))
+    since = _since(plugin, now, start)
+    answer = plugin.predictor.partition_failure_probability(nodes, since, end)
     risk = _numbers(answer)
     if risk is None or risk.ndim != 0 or not 0.0 <= float(risk) <= 1.0:
         raise ParameterError("predictor", answer, "a probability from 0 to 1")

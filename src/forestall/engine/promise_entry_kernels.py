@@ -9,6 +9,7 @@ from forestall.decide import offer_kernels as offers
 from forestall.decide import timeline_kernels as timelines
 from forestall.engine import promise_kernels as promise
 from forestall.engine import run_kernels as runs
+from forestall.predict import foreseen_kernels as foreseen
 
 
 @entry
@@ -58,6 +59,25 @@ def next_candidate(state, lower):
     """Return the earliest reservation end or known recovery >= `lower`, or FAR."""
     near = timelines.segment_of(state.timeline, lower)
     return offers.next_candidate(state.timeline, state.machine, near, lower)
+
+
+@entry
+def mark_risky(state, now, start, end):
+    """Note the risk of each free node over a job's time in the scratch room."""
+    offers.mark_risky(state.scratch, state.foreseen, now, start, end)
+
+
+@entry
+def risk_of_chosen(state, now, start, end):
+    """Return p_f of the chosen nodes in the scratch room."""
+    row = state.scratch.rows[offers.CHOSEN]
+    return offers.partition_risk(state.foreseen, row, now, start, end)
+
+
+@entry
+def next_recovery(state, now, lower):
+    """Return the earliest end >= `lower` of a predicted outage from `now` on, or FAR."""
+    return foreseen.next_recovery(state.foreseen, now, lower)
 
 
 @entry

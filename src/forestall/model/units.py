@@ -27,8 +27,8 @@ def parse_duration(text: str | float, name: str = "duration") -> int:
 
     Raises ParameterError naming `name` where it cannot be read, is negative or is not finite.
 
-    >>> parse_duration("36h"), parse_duration("1-12:00:00"), parse_duration("15m"),
-    parse_duration(90) (129600, 129600, 900, 90)
+    >>> [parse_duration(text) for text in ("36h", "1-12:00:00", "15m", 90)]
+    [129600, 129600, 900, 90]
     """
     if isinstance(text, int | float):
         return _checked(float(text), text, name)

@@ -21,8 +21,9 @@ MAX_NODES = 2**20
 class Parameters(BaseModel):
     """Everything that a run depends on besides jobs, failures and predictor.
 
-    Defaults are those of Table 2 of Oliner et al., DSN 2005. `checkpoint` None means risk-based for
-    the promise policy and none for the classic ones; `downtime` None means what our own failure
+    Defaults are those of Table 2 of Oliner et al., DSN 2005. `checkpoint` and `placement` None mean
+    risk-based and fault-aware for the promise policy, none and first for the classic ones;
+    `downtime` None means what our own failure
     logs tell of each failure, and 120 s where they tell nothing or the log tells repair times
     ("log" uses those too); `mtbf` is a node's, in seconds, for `checkpoint="daly"` (None: from the
     log).
@@ -38,7 +39,7 @@ class Parameters(BaseModel):
     checkpoint_overhead: Seconds = 720
     checkpoint_interval: Positive = 3600
     downtime: Positive | Literal["log"] | None = None
-    placement: Placement = "fault-aware"
+    placement: Placement | None = None
     estimates: Literal["runtime", "requested"] = "runtime"
     overrun: Literal["cut", "extend"] = "cut"
     compression: bool = True
@@ -51,7 +52,10 @@ class Parameters(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _resolve(cls, values: dict[str, object]) -> dict[str, object]:
-        if isinstance(values, dict) and values.get("checkpoint") is None:
-            promise = values.get("policy", "promise") == "promise"
-            values = {**values, "checkpoint": "risk" if promise else "none"}
-        return values
+        promise = values.get("policy", "promise") == "promise"
+        own = {
+            "checkpoint": "risk" if promise else "none",
+            "placement": "fault-aware" if promise else "first",
+        }
+        missing = {name: value for name, value in own.items() if values.get(name) is None}
+        return {**values, **missing}

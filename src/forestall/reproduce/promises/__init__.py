@@ -110,7 +110,7 @@ def written(
         "Claims": claimed,
         "Which part does what": report.ablation_section(runs),
         "Why the effects are larger": report.controls_section(inputs, runs),
-        "Are the promises honest?": report.calibration_section(promises),
+        "Are the promises honest?": report.calibration_section(inputs, promises),
     }
     texts = {
         "runs.csv": runs.write_csv(),

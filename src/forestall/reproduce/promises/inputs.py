@@ -209,10 +209,14 @@ def bursts(failures: Failures) -> Bursts:
     return Bursts(close, float(daily.var() / daily.mean()), float(nodes.var() / nodes.mean()))
 
 
-def survival(jobs: Jobs) -> float:
-    """Return the share of the work that would be done by jobs that no failure strikes, if failures
-    came without pattern at the log's rate: sum w exp(-rate w) / sum w with w = e n in
-    node-seconds."""
+def survival(jobs: Jobs, accuracy: float = 0.0, *, by_work: bool = True) -> float:
+    """Return the share of jobs, or of their work, that no failure above the accuracy would strike
+    if failures came without pattern at the log's rate.
+
+    With w = e n in node-seconds and rate (1 - accuracy) times that of a node's failures it is
+    the mean of exp(-rate w), by work the sum of w exp(-rate w) over that of w.
+    """
     work = (jobs.runtime * jobs.size)[jobs.runtime > 0].astype(np.float64)
-    rate = FAILURES / (DAYS * DAY * NODES)
-    return float((work * np.exp(-rate * work)).sum() / work.sum())
+    rate = (1 - accuracy) * FAILURES / (DAYS * DAY * NODES)
+    weights = work if by_work else np.ones_like(work)
+    return float((weights * np.exp(-rate * work)).sum() / weights.sum())

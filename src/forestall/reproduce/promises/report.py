@@ -21,6 +21,7 @@ from forestall.reproduce.promises.inputs import (
     Inputs,
     bursts,
     characters,
+    survival,
 )
 from forestall.reproduce.promises.study import (
     ABLATION_ACCURACIES,
@@ -172,7 +173,23 @@ def controls_section(inputs: Inputs, runs: pl.DataFrame) -> str:
     return table(head, rows)
 
 
-def calibration_section(promises: pl.DataFrame) -> str:
+def unforeseen_words(inputs: Inputs, promises: pl.DataFrame) -> str:
+    """Return how many certain promises broke, beside what unforeseen failures alone would break."""
+    lines = []
+    for accuracy, risk in CALIBRATED:
+        for log in PAPER_LOGS:
+            sure = calibration(promises, log, accuracy, risk)[-1]
+            count = 1 - survival(inputs.jobs[log], accuracy, by_work=False)
+            work = 1 - survival(inputs.jobs[log], accuracy)
+            lines.append(
+                f"- {log}, a = {accuracy:g}, U = {risk:g}: {100 * (1 - sure.kept):.2f} % of the "
+                f"promises of exactly 1 were broken, {100 * (1 - sure.kept_work):.1f} % by work; "
+                f"expected of unforeseen failures alone {100 * count:.2f} % and {100 * work:.1f} %."
+            )
+    return "\n".join(lines) + "\n"
+
+
+def calibration_section(inputs: Inputs, promises: pl.DataFrame) -> str:
     """Return what was promised beside what was kept."""
     rows = [
         (
@@ -188,7 +205,7 @@ def calibration_section(promises: pl.DataFrame) -> str:
         "Log", "a", "U", "Promised", "Promises", "Mean promised", "Share kept", "By work",
         "Share struck by a failure", "Of the struck, in time",
     )  # fmt: skip
-    return table(head, rows)
+    return f"{table(head, rows)}\n{unforeseen_words(inputs, promises)}"
 
 
 def repeat_note(runs: pl.DataFrame) -> str:
