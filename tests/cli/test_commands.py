@@ -230,6 +230,7 @@ def test_a_reader_that_goes_away(jobs: Path) -> None:
 def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from forestall.app import settings_run\n"
         "settings_run.run = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT) or 1 / 0\n"
         "from forestall.cli import main\n"

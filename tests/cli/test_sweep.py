@@ -118,8 +118,10 @@ def stopped(base: tuple[object, ...], out: Path, how: signal.Signals) -> tuple[i
     return points.read_bytes().count(b"\n") - 1, code, error
 
 
+# A process started in the background of a shell is deaf to Ctrl-C; the tests' own must not be.
 SLOWLY = (
-    "import sys, time\n"
+    "import signal, sys, time\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "from forestall.app import sweep_kept\n"
     "add = sweep_kept.Kept.add\n"
     "def slowly(self, points):\n"
