@@ -256,3 +256,15 @@ def test_python_m(tmp_path: Path) -> None:
         env={**os.environ},
     )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_the_span_of_the_gantt_chart(jobs: Path, tmp_path: Path, capsys: Capsys) -> None:
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    assert call(capsys, "simulate", jobs, "--out", whole).code == 0
+    assert call(capsys, "simulate", jobs, "--out", part, "--gantt", "0s:2h").code == 0
+    assert (whole / "report.html").read_bytes() != (part / "report.html").read_bytes()
+    assert (whole / "jobs.csv").read_bytes() == (part / "jobs.csv").read_bytes()
+    for wrong in ("3d", "6d:3d", "a:b"):
+        done = call(capsys, "simulate", jobs, "--out", tmp_path / "no", "--gantt", wrong)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+    assert not (tmp_path / "no").exists()

@@ -35,7 +35,9 @@ class Tables(Protocol):
     def failures(self) -> pl.DataFrame: ...
 
 
-def save(result: Tables, folder: Path, *, report: bool) -> Path:
+def save(
+    result: Tables, folder: Path, *, report: bool, gantt: tuple[int, int] | None = None
+) -> Path:
     """Write all files of a result; see `Result.save`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,9 +58,18 @@ def save(result: Tables, folder: Path, *, report: bool) -> Path:
             jobs=result.jobs,
             runs=result.runs,
             failures=result.failures,
+            gantt_span=_since_first(result.jobs, gantt),
         )
     write_json(result.summary, folder / "summary.json")
     return folder
+
+
+def _since_first(jobs: pl.DataFrame, span: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return a span since the first submission in the log's own seconds."""
+    if span is None:
+        return None
+    first = int(jobs["submit"][0])
+    return first + span[0], first + span[1]
 
 
 def skipped_table(cleaning: Cleaning) -> pl.DataFrame:

@@ -132,11 +132,14 @@ class Result:
 
         return figures.lost_work_over_time(self.failures)
 
-    def save(self, folder: str | Path, *, report: bool = True) -> Path:
+    def save(
+        self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
+    ) -> Path:
         """Write `summary.json`, `jobs.csv`, `runs.csv`, `failures.csv`, `skipped.csv`,
         `report.html` and, where events were logged, `events.csv`, `decisions.csv` and
-        `foreseen.csv`; return the
-        folder."""
+        `foreseen.csv`; return the folder. `gantt` is the span of the report's Gantt chart, s since
+        the first submission (None: three eventful days).
+        """
         from forestall.app.output import save
 
-        return save(self, Path(folder), report=report)
+        return save(self, Path(folder), report=report, gantt=gantt)

@@ -27,7 +27,7 @@ WHOLE: Final = frozenset({"nodes", "seed"})
 FLAGS: Final = frozenset({"compression", "repeat_failures"})
 FAILURE_OPTIONS: Final = ("failure_format", "system", "from", "days", "fold_nodes")
 READING_OPTIONS: Final = ("failures", *FAILURE_OPTIONS, "jobs", "processors_per_node", "strict")
-OUTPUT_OPTIONS: Final = ("out", "log_events", "report")
+OUTPUT_OPTIONS: Final = ("out", "log_events", "gantt", "report")
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ class Settings:
     out: Path | None = None
     log_events: bool = False
     report: bool = True
+    gantt: tuple[int, int] | None = None
 
 
 def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
@@ -111,6 +112,7 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
         None if out is None else folder_of(values),
         _flag("log_events", values.get("log_events", False)),
         report_of(values),
+        gantt_of(values),
     )
     if settings.log_events and out is None:
         raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
@@ -125,6 +127,20 @@ def folder_of(values: Mapping[str, Any], otherwise: str = "") -> Path:
 def report_of(values: Mapping[str, Any]) -> bool:
     """Return whether these options want a report."""
     return _flag("report", values.get("report", True))
+
+
+def gantt_of(values: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the wanted span of the Gantt chart, s since the first submission; None: choose one."""
+    given = values.get("gantt")
+    if given is None:
+        return None
+    first, colon, last = _text("gantt", given).partition(":")
+    if not colon:
+        raise ParameterError("gantt", given, "two durations FROM:TO such as 3d:6d")
+    start, end = parse_duration(first, "gantt"), parse_duration(last, "gantt")
+    if start >= end:
+        raise ParameterError("gantt", given, "FROM:TO with FROM before TO")
+    return start, end
 
 
 def inputs_of(log: Path, values: Mapping[str, Any]) -> Inputs:

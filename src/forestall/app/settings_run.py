@@ -49,13 +49,19 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
         told["jobs_slice"] = told.pop("jobs")
     result = replace(result, sources={**result.sources, **told})
     if settings.out is not None:
-        save_whole(result, settings.out, report=settings.report)
+        save_whole(result, settings.out, report=settings.report, gantt=settings.gantt)
     return Done(result, hints(jobs, failures, result), settings.out)
 
 
-def save_whole(result: Result, folder: Path, *, report: bool = True) -> Path:
+def save_whole(
+    result: Result, folder: Path, *, report: bool = True, gantt: tuple[int, int] | None = None
+) -> Path:
     """Write the files of a run: all or none of them."""
-    return fill_folder(folder, lambda fresh: result.save(fresh, report=report), RUN_FILES)
+
+    def save(fresh: Path) -> Path:
+        return result.save(fresh, report=report, gantt=gantt)
+
+    return fill_folder(folder, save, RUN_FILES)
 
 
 def hints(jobs: Jobs, failures: Failures, result: Result) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from forestall.cli.screen import Bar, say, say_json
 RESULTS = (
     Choice("out", OUTPUT, "Folder for all files; without it only the table is printed.", "DIR"),
     Choice("log_events", OUTPUT, "Write what the engine was told and decided, too.", flag=True),
+    Choice("gantt", OUTPUT, "Span of the Gantt chart since the first submission.", "3d:6d"),
     Choice("report", OUTPUT, "Write report.html (default on).", flag=True, on=True),
 )
 
