@@ -103,9 +103,11 @@ def plain(function: F) -> F:
     return behind
 
 
-def records(count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return `count` zeroed records whose fields read as attributes, compiled or not."""
-    return np.zeros(count, dtype=_readable(dtype) if INTERPRETED else dtype)
+def records(count: int, dtype: np.dtype[Any], *, zeroed: bool = True) -> npt.NDArray[Any]:
+    """Return `count` records whose fields read as attributes, compiled or not; `zeroed` False for
+    those of which every field is written before it is read."""
+    make = np.zeros if zeroed else np.empty
+    return make(count, dtype=_readable(dtype) if INTERPRETED else dtype)
 
 
 @cache

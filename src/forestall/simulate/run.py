@@ -58,10 +58,9 @@ class Outcome:
 def new_world(workload: Workload, failures: Failures, parameters: Parameters) -> worlds.World:
     """Return the world before anything has happened."""
     jobs, count = workload.jobs, len(workload.jobs)
-    truth = records(count, worlds.TRUTH)
+    truth = records(count, worlds.TRUTH, zeroed=False)
     truth["submit"], truth["runtime"] = jobs.submit, jobs.runtime
-    if parameters.checkpoint != "none":
-        truth["interval"] = workload.interval
+    truth["interval"] = 0 if parameters.checkpoint == "none" else workload.interval
     strikes = records(len(failures), worlds.STRIKE)
     strikes["time"], strikes["node"] = failures.time, failures.node
     strikes["downtime"] = failures.downtime
@@ -74,11 +73,11 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
         truth,
         strikes,
         records(len(failures) + 2, worlds.PLAYED),
-        records(count + parameters.nodes + 64, worlds.RUN),
-        np.zeros((count + parameters.nodes + 64, 2), dtype=np.int64),
+        records(count + parameters.nodes + 64, worlds.RUN, zeroed=False),
+        np.empty((count + parameters.nodes + 64, 2), dtype=np.int64),
         worlds.Heap(
-            np.zeros(items, dtype=np.int64),
-            np.zeros(items, dtype=np.int64),
+            np.empty(items, dtype=np.int64),
+            np.empty(items, dtype=np.int64),
             np.full(items, -1, dtype=np.int64),
             np.zeros(1, dtype=np.int64),
         ),

@@ -249,7 +249,8 @@ def step(world, key, stream):
         strike_now(world, now)
     else:
         job = world.jobs[at[ARRIVED]]
-        job.first_start, job.last_start, job.finish = -1, -1, -1
+        job.first_start, job.last_start, job.finish, job.run = -1, -1, -1, -1
+        job.saved, job.restarts, job.checkpoints, job.skipped, job.lost = 0, 0, 0, 0, 0
         at[ARRIVED] += 1
     if at[KIND] == _FINISHED:
         finish(world, at[KEY], now)
