@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from forestall.simulate.run import Outcome
 
 Int = npt.NDArray[np.int64]
+PART = 65_536
+"""Runs whose hostlists are written at a time."""
 
 
 def hostlists(ranges: Int, first: Int, count: Int) -> pl.Series:
@@ -22,6 +24,15 @@ def hostlists(ranges: Int, first: Int, count: Int) -> pl.Series:
     ranges : int64[k, 2], half-open ranges of node numbers
     first, count : int64[m], where each run's ranges begin and how many they are
     """
+    # In parts: joining strings takes many times the room of the result.
+    parts = [
+        _hostlists(ranges, first[k : k + PART], count[k : k + PART])
+        for k in range(0, max(len(first), 1), PART)
+    ]
+    return pl.concat(parts)
+
+
+def _hostlists(ranges: Int, first: Int, count: Int) -> pl.Series:
     order = np.repeat(np.arange(len(first)), count)
     offset = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
     mine = ranges[np.repeat(first, count) + offset]
