@@ -20,7 +20,7 @@ import re
 from pathlib import Path
 
 from forestall.traces.failures.lines import LineFormat, read_events
-from forestall.traces.failures.raw import Format, Head, Options, RawFailures
+from forestall.traces.failures.raw import Format, Options, RawFailures
 
 _STAMP = r"\d{4}-\d\d-\d\d-\d\d\.\d\d\.\d\d"
 _CLOCK = "%Y-%m-%d-%H.%M.%S"
@@ -55,10 +55,6 @@ MIRA = LineFormat(
 )
 
 
-def _first(head: Head) -> str:
-    return next((line for line in head.lines if line.strip()), "")
-
-
 def read_fatal(path: Path, options: Options) -> RawFailures:
     """Read Blue Gene/L's FATAL events."""
     return read_events(path, options, FATAL)
@@ -78,13 +74,13 @@ FORMATS = (
     Format(
         "bluegene-fatal",
         "Blue Gene/L FATAL and FAILURE events",
-        lambda head: FATAL.pattern.fullmatch(_first(head)) is not None,
+        lambda head: FATAL.pattern.fullmatch(head.first) is not None,
         read_fatal,
     ),
     Format(
         "bluegene",
         "Blue Gene/L log with alert labels",
-        lambda head: LABELLED.pattern.fullmatch(_first(head)) is not None,
+        lambda head: LABELLED.pattern.fullmatch(head.first) is not None,
         read_labelled,
     ),
     Format(

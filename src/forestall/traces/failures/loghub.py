@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 
 from forestall.traces.failures.lines import LineFormat, read_events
-from forestall.traces.failures.raw import Format, Head, Options, RawFailures
+from forestall.traces.failures.raw import Format, Options, RawFailures
 
 THUNDERBIRD = LineFormat(
     "Thunderbird's log",
@@ -32,10 +32,6 @@ HPC = LineFormat(
 )
 
 
-def _first(head: Head) -> str:
-    return next((line for line in head.lines if line.strip()), "")
-
-
 def read_thunderbird(path: Path, options: Options) -> RawFailures:
     """Read Thunderbird's labelled log."""
     return read_events(path, options, THUNDERBIRD)
@@ -50,13 +46,13 @@ FORMATS = (
     Format(
         "thunderbird",
         "Thunderbird log with alert labels",
-        lambda head: THUNDERBIRD.pattern.fullmatch(_first(head)) is not None,
+        lambda head: THUNDERBIRD.pattern.fullmatch(head.first) is not None,
         read_thunderbird,
     ),
     Format(
         "hpc",
         "loghub's HPC log (no labels, so no failures)",
-        lambda head: HPC.pattern.fullmatch(_first(head)) is not None,
+        lambda head: HPC.pattern.fullmatch(head.first) is not None,
         read_hpc,
     ),
 )

@@ -28,6 +28,11 @@ class Head:
     lines: tuple[str, ...]
 
     @property
+    def first(self) -> str:
+        """The first line that is not blank."""
+        return next((line for line in self.lines if line.strip()), "")
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The first line as the header of a comma-separated table."""
         first = self.lines[0] if self.lines else ""
