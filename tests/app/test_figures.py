@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from app.synthetic import Made, grid
-from forestall.app import figure_style
+from forestall.figures import files, style
 from forestall.model.errors import MissingExtraError
 
 pytest.importorskip("matplotlib")
@@ -84,7 +84,7 @@ def test_runs_side_by_side_have_a_line_each(made: Made) -> None:
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
     assert texts == ["exactly as promised", r"a \$b\$"]
     assert axes.get_xlabel() == "Promised probability"
-    assert figure_style.png(figure).startswith(b"\x89PNG")
+    assert files.png(figure).startswith(b"\x89PNG")
     assert len(calibration_side_by_side({}).axes[0].lines) == 1
 
 
@@ -105,12 +105,12 @@ def test_the_heatmap_puts_values_where_they_belong() -> None:
 )
 def test_odd_runs_are_drawn(made: Made) -> None:
     for figure in drawn(made).values():
-        assert figure_style.png(figure).startswith(b"\x89PNG")
+        assert files.png(figure).startswith(b"\x89PNG")
 
 
 def test_the_same_input_gives_the_same_bytes(made: Made) -> None:
     first, second = (
-        {name: figure_style.png(figure) for name, figure in drawn(made).items()} for _ in range(2)
+        {name: files.png(figure) for name, figure in drawn(made).items()} for _ in range(2)
     )
     assert first == second
 
@@ -133,7 +133,7 @@ def test_boxes_are_ranges_cut_at_the_window() -> None:
     ("span", "unit"), [(3600, "minutes"), (86_400, "hours"), (30 * 86_400, "days")]
 )
 def test_time_axes_use_sensible_units(span: int, unit: str) -> None:
-    clock = figure_style.Clock.spanning(1000, 1000 + span)
+    clock = style.Clock.spanning(1000, 1000 + span)
     assert clock.unit == unit
     assert f"({unit})" in clock.label()
     assert float(clock(1000 + clock.seconds)) == 1.0
@@ -144,7 +144,7 @@ def test_pyplot_is_never_loaded() -> None:
         "import sys; sys.path.insert(0, 'tests')\n"
         "from app.synthetic import Made\n"
         "from forestall.app.figures import calibration\n"
-        "from forestall.app.figure_style import png\n"
+        "from forestall.figures.files import png\n"
         "png(calibration(Made(20, 3).jobs)); assert 'matplotlib.pyplot' not in sys.modules"
     )
     root = Path(__file__).resolve().parents[2]
@@ -153,7 +153,7 @@ def test_pyplot_is_never_loaded() -> None:
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_figures_are_saved_by_suffix(made: Made, tmp_path: Path, suffix: str) -> None:
-    path = figure_style.save(calibration(made.jobs), tmp_path / f"figure.{suffix}")
+    path = files.save(calibration(made.jobs), tmp_path / f"figure.{suffix}")
     assert path.stat().st_size > 1000
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
@@ -162,6 +162,6 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     for name in [m for m in sys.modules if m.split(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert not figure_style.has_matplotlib()
+    assert not style.has_matplotlib()
     with pytest.raises(MissingExtraError, match=r"forestall\[plot\]"):
-        figure_style.new_figure()
+        style.new_figure()

@@ -13,9 +13,9 @@ import pytest
 
 from app.synthetic import Made, grid
 from forestall.app import report_words as words
-from forestall.app.figure_style import has_matplotlib
 from forestall.app.report import write_report
 from forestall.app.report_many import write_comparison, write_sweep_report
+from forestall.figures.style import has_matplotlib
 from forestall.model.errors import TraceError
 
 HOSTILE = "<script>alert('x')</script>\"&"

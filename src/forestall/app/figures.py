@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from forestall.app import series
-from forestall.app.figure_style import (
+from forestall.figures.style import (
     BLACK,
     BLUE,
     DASHES,

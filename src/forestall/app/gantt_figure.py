@@ -8,15 +8,7 @@ import numpy as np
 import polars as pl
 
 from forestall.app import series
-from forestall.app.figure_style import (
-    BLACK,
-    INK,
-    VERMILLION,
-    Clock,
-    dress,
-    legend,
-    new_figure,
-)
+from forestall.figures.style import BLACK, INK, VERMILLION, Clock, dress, legend, new_figure
 from forestall.model.nodes import NodeSet
 
 if TYPE_CHECKING:

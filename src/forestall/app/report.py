@@ -10,15 +10,6 @@ import polars as pl
 
 from forestall.app import report_words as words
 from forestall.app import series
-from forestall.app.figure_style import (
-    GREEN,
-    GREY,
-    ORANGE,
-    SKY,
-    VERMILLION,
-    data_uri,
-    has_matplotlib,
-)
 from forestall.app.report_page import (
     EMPTY,
     Html,
@@ -34,6 +25,8 @@ from forestall.app.report_page import (
     table,
     write_page,
 )
+from forestall.figures.files import data_uri
+from forestall.figures.style import GREEN, GREY, ORANGE, SKY, VERMILLION, has_matplotlib
 
 Summary = Mapping[str, Any]
 NODE_TIME = (

@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from forestall.app import report_words as words
-from forestall.app.figure_style import data_uri, has_matplotlib
 from forestall.app.report import NO_FIGURES, Summary
 from forestall.app.report_page import (
     EMPTY,
@@ -23,6 +22,8 @@ from forestall.app.report_page import (
     table,
     write_page,
 )
+from forestall.figures.files import data_uri
+from forestall.figures.style import has_matplotlib
 
 MOST_ROWS = 1000
 """Rows of a sweep that its page shows; the table beside it has all."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from forestall.app.figure_style import DASHES, LINES, MARKERS, dress, legend, new_figure
+from forestall.figures.style import DASHES, LINES, MARKERS, dress, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

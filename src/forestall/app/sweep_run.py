@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from forestall.app.figure_style import has_matplotlib, save
 from forestall.app.output import write_csv, write_json
 from forestall.app.progress import Interrupted
 from forestall.app.report_many import write_sweep_report
@@ -28,6 +27,8 @@ from forestall.app.simulate import simulate
 from forestall.app.sweep import Plan
 from forestall.app.sweep_figures import label_of, sweep_heatmap, sweep_lines
 from forestall.app.sweep_kept import Kept, Measures, is_sweep_folder
+from forestall.figures.files import save
+from forestall.figures.style import has_matplotlib
 from forestall.model.errors import ForestallError, InputError, ParameterError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import polars as pl
 
+from forestall.figures.style import new_figure
 from forestall.model.errors import TraceError
-from forestall.reproduce.figure_style import new_figure
 from forestall.reproduce.promises import report
 from forestall.reproduce.promises.claims import Claim, evaluate
 from forestall.reproduce.promises.figures import write_figures

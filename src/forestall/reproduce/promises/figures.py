@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from forestall.reproduce.figure_style import (
-    BLUE,
-    DASHES,
-    INK,
-    LINES,
-    MARKERS,
-    VERMILLION,
-    dress,
-    new_figure,
-    save,
-)
+from forestall.figures.files import save
+from forestall.figures.style import BLUE, DASHES, INK, LINES, MARKERS, VERMILLION, dress, new_figure
 from forestall.reproduce.promises.calibration import CALIBRATED, calibration
 from forestall.reproduce.promises.claims import DRAWN
 from forestall.reproduce.promises.inputs import NASA, REBUILT, SDSC
@@ -30,6 +21,9 @@ from forestall.reproduce.promises.surface import Floats, Surface
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+SIZE: Final = (6.2, 3.6)
+DPI: Final = 96
 
 MEASURES: Final = {
     "qos": "QoS",
@@ -78,7 +72,7 @@ def _over_accuracy(axes: Axes, s: Surface, measure: str) -> None:
 
 def figure_by_accuracy(s: Surface, number: int, measure: str) -> Figure:
     """Redraw one of Figures 1 to 6."""
-    figure = new_figure()
+    figure = new_figure(SIZE, DPI)
     axes = figure.subplots()
     _over_accuracy(axes, s, measure)
     title = f"Figure {number} redrawn: {MEASURES[measure].split(' (')[0]} vs. a, {s.log} log"
@@ -89,7 +83,7 @@ def figure_by_accuracy(s: Surface, number: int, measure: str) -> Figure:
 
 def figure_by_risk(surfaces: Sequence[Surface], number: int, measure: str, tenths: int) -> Figure:
     """Redraw one of Figures 7 to 12."""
-    figure = new_figure()
+    figure = new_figure(SIZE, DPI)
     axes = figure.subplots()
     for place, s in enumerate(surfaces):
         x = [t / 10 for t in s.tenths_u]
@@ -112,7 +106,7 @@ def figure_by_risk(surfaces: Sequence[Surface], number: int, measure: str, tenth
 
 def figure_overview(surfaces: Sequence[Surface], title: str) -> Figure:
     """Draw QoS, utilization and lost work over a, a row for each log."""
-    figure = new_figure(7.4, 1.95 * len(surfaces) + 0.3)
+    figure = new_figure((7.4, 1.95 * len(surfaces) + 0.3), DPI)
     grid = figure.subplots(len(surfaces), 3, squeeze=False)
     for row, s in zip(grid, surfaces, strict=True):
         for axes, measure in zip(row, MEASURES, strict=True):
@@ -126,7 +120,7 @@ def figure_overview(surfaces: Sequence[Surface], title: str) -> Figure:
 
 def figure_ablation(runs: pl.DataFrame) -> Figure:
     """Draw what each mechanism does apart and together: mean, and least to most over the draws."""
-    figure = new_figure(9.4, 7.0)
+    figure = new_figure((9.4, 7.0), DPI)
     grid = figure.subplots(len(PAPER_LOGS), 3, sharey=True, squeeze=False)
     columns = (("qos", 1.0), ("utilization", 1.0), ("lost_work", 1 / 3.6e6))
     for row, log in zip(grid, PAPER_LOGS, strict=True):
@@ -176,7 +170,7 @@ def _dots(axes: Axes, rows: pl.DataFrame, column: str, scale: float, place: int)
 
 def figure_calibration(promises: pl.DataFrame) -> Figure:
     """Draw the share of promises kept over what was promised, for users who wait and who do not."""
-    figure = new_figure(8.6, 3.9)
+    figure = new_figure((8.6, 3.9), DPI)
     for axes, (accuracy, risk) in zip(figure.subplots(1, 2), CALIBRATED, strict=True):
         low = 0.9 if risk > 0 else 0.0
         axes.plot([low, 1], [low, 1], color=INK, linewidth=0.9, linestyle=":", label="honest")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import MissingExtraError
-from forestall.traces.atomic import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,8 +43,8 @@ def has_matplotlib() -> bool:
         return False
 
 
-def new_figure(size: tuple[float, float] = WIDE) -> Figure:
-    """Return an empty figure on its own canvas, outside pyplot.
+def new_figure(size: tuple[float, float] = WIDE, dpi: int = DPI) -> Figure:
+    """Return an empty figure of that size in inches, on its own canvas, outside pyplot.
 
     Raises MissingExtraError without Matplotlib.
     """
@@ -57,7 +53,7 @@ def new_figure(size: tuple[float, float] = WIDE) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("drawing figures", "plot") from None
-    figure = Figure(figsize=size, dpi=DPI, layout="constrained", facecolor="white")
+    figure = Figure(figsize=size, dpi=dpi, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
@@ -127,23 +123,3 @@ class Clock:
     def label(self, event: str = "the first submission") -> str:
         """Return the label of a time axis."""
         return f"Time since {event} ({self.unit})"
-
-
-def png(figure: Figure) -> bytes:
-    """Return the figure as PNG bytes: the same figure, the same bytes."""
-    target = io.BytesIO()
-    figure.savefig(target, format="png", dpi=DPI, metadata={"Software": None})
-    return target.getvalue()
-
-
-def data_uri(figure: Figure) -> str:
-    """Return the figure as an address that holds all of it."""
-    return f"data:image/png;base64,{base64.b64encode(png(figure)).decode('ascii')}"
-
-
-def save(figure: Figure, path: str | Path) -> Path:
-    """Write the figure whole or not at all; the suffix names the format (.png, .svg, .pdf)."""
-    target = Path(path)
-    with atomic_path(target) as beside:
-        figure.savefig(beside, format=target.suffix.lstrip(".") or "png", dpi=DPI)
-    return target

@@ -1,0 +1,1 @@
+"""Figures: one look for all of them, and their way into files. Needs the extra `plot`."""

@@ -1,0 +1,1 @@
+"""From gaps between failures to laws: samples with censoring, estimates, intervals, tests."""

@@ -1,0 +1,1 @@
+"""Lifetime distributions: families, a module for each kindred group, and laws made of them."""
