@@ -32,6 +32,15 @@ class Failures:
         for
     names : names of the nodes by number, where the log has names
     source, cleaning : where it came from; what was left out or changed on reading
+    origin : Unix seconds of time 0 where the log has dates (its clock taken as it stands), else
+        None
+    service_start, service_end : int64[nodes], seconds, when each node was in service:
+        [start, end), on the log's clock; negative where a node is older than time 0; equal where a
+        number belongs to no node; None where the log does not tell
+    service_new : bool[nodes], whether a node was new at `service_start` (where not, the log or its
+        window begins while the node is in use already); None where the log does not tell
+    aside : remarks that matter to who studies the log, not to who replays it: on the order of
+        records and on the times in service
     """
 
     time: npt.NDArray[np.int64]
@@ -45,6 +54,11 @@ class Failures:
     names: tuple[str, ...] | None = None
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
+    origin: int | None = None
+    service_start: npt.NDArray[np.int64] | None = None
+    service_end: npt.NDArray[np.int64] | None = None
+    service_new: npt.NDArray[np.bool_] | None = None
+    aside: Cleaning = field(default_factory=Cleaning)
 
     def __post_init__(self) -> None:
         lengths = {len(a) for a in (self.time, self.node, self.downtime, self.detectability)}
@@ -53,6 +67,9 @@ class Failures:
         assert bool(np.all((order > 0) | ((order == 0) & (np.diff(self.node) >= 0)))), (
             "failures are not in order of (time, node)"
         )
+        service = (self.service_start, self.service_end, self.service_new)
+        told = [a for a in service if a is not None]
+        assert not told or [len(a) for a in told] == [self.nodes] * 3, "service of unlike lengths"
 
     def __len__(self) -> int:
         return len(self.time)

@@ -88,6 +88,7 @@ class Family(ABC):
     def rescaled(self, theta: Floats, factor: npt.ArrayLike) -> Floats:
         """Return the parameters, float64[..., p], of `factor` times the lifetime."""
         scaled = np.array(theta, dtype=np.float64)
+        factor = np.asarray(factor, dtype=np.float64)
         for k, kind in enumerate(self.kinds):
             if kind in ("scale", "location"):
                 scaled[..., k] *= factor

@@ -10,22 +10,29 @@
 
 Times are the sites' own as they stand, Alpine's (with a zone) UTC. Node numbers follow the sorted
 names. None of them tells how long something was down.
+
+A location of Titan is in service from its first stay's `insert` to its last stay's `remove`, a
+drive from its first day to the end of its last; a drive that came after the log's first day is
+taken to be new then. Of the disk bays that is not told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.traces.delimited import Sheet, read_sheet
+from forestall.model.units import SECONDS
+from forestall.traces.delimited import Int, Sheet, read_sheet
 from forestall.traces.failures.raw import (
     Format,
     Head,
     Options,
     RawFailures,
+    Service,
     moments,
     numbered,
     single_system,
@@ -40,10 +47,17 @@ BACKBLAZE = ("date", "serial_number", "model", "failure")
 def read_titan(path: Path, options: Options) -> RawFailures:
     """Read Titan's GPU stays."""
     single_system(options, "Titan's GPU log")
-    sheet = read_sheet(path, TITAN, strict=options.strict)
+    sheet = read_sheet(path, TITAN, ("insert",), strict=options.strict)
     everyone = sheet.text("location")
     event = np.array(sheet.text("event"), dtype=object)
-    return _failed(sheet, event != "", ("remove", "%Y-%m-%d %H:%M:%S"), "location", everyone)
+    raw = _failed(sheet, event != "", ("remove", "%Y-%m-%d %H:%M:%S"), "location", everyone)
+    removed = _seconds(sheet, "remove", "%Y-%m-%d %H:%M:%S")
+    told = np.flatnonzero(removed >= 0)
+    insert = _seconds(sheet, "insert", "%Y-%m-%d %H:%M:%S") if sheet.has("insert") else removed
+    start = np.where(insert < 0, removed, np.minimum(insert, removed))
+    place = _places(everyone, raw)
+    service = Service.seen(place[told], start[told], removed[told] + 1, raw.nodes)
+    return replace(raw, service=service)
 
 
 def read_alpine(path: Path, options: Options) -> RawFailures:
@@ -66,8 +80,30 @@ def read_backblaze(path: Path, options: Options) -> RawFailures:
     sheet = read_sheet(path, BACKBLAZE, strict=options.strict)
     flag = sheet.whole("failure", low=0)
     sheet.refuse("failure", flag > 1, "0 or 1")
-    everyone = sheet.frame["serial_number"].fill_null("").unique().to_list()
-    return _failed(sheet, flag == 1, ("date", "%Y-%m-%d"), "serial_number", everyone, "model")
+    serial = sheet.frame["serial_number"].fill_null("")
+    everyone = serial.unique().to_list()
+    raw = _failed(sheet, flag == 1, ("date", "%Y-%m-%d"), "serial_number", everyone, "model")
+    day = _seconds(sheet, "date", "%Y-%m-%d")
+    told = np.flatnonzero(day >= 0)
+    if len(told) == 0:
+        return raw
+    place = _places(serial.to_list(), raw)
+    service = Service.seen(place[told], day[told], day[told] + SECONDS["d"], raw.nodes)
+    return replace(raw, service=replace(service, new=service.start > int(day[told].min())))
+
+
+def _seconds(sheet: Sheet, name: str, pattern: str) -> Int:
+    """Return a column of dates as seconds since 1970, -1 where blank or none."""
+    import polars as pl
+
+    column = sheet.frame[name].str.to_datetime(pattern, time_unit="ms", strict=False)
+    return column.dt.epoch("s").cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def _places(names: Sequence[str], raw: RawFailures) -> Int:
+    """Return the node number of each name."""
+    number = {name: place for place, name in enumerate(raw.names or ())}
+    return np.fromiter((number[name] for name in names), np.int64, len(names))
 
 
 def _failed(

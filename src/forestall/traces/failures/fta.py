@@ -5,7 +5,8 @@ failures in diverse distributed systems", CCGRID 2010. Each event is a span in w
 (type 1) or down (type 0). A failure is the start of a down event, its downtime the event's length,
 its kind the code of the up event that it ended, where there is one. Nodes are the node ids in
 ascending order (names are not unique: some lost their trailing zeros). `system` takes the nodes
-whose names start with it and a dot or slash (``19`` of ``19.0007``).
+whose names start with it and a dot or slash (``19`` of ``19.0007``). A node is in service from its
+first event to the end of its last; that it was new then is not told.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.failures.raw import Format, Head, Int, Options, RawFailures
+from forestall.traces.failures.raw import Format, Head, Int, Options, RawFailures, Service
 from forestall.traces.findings import Finding, Findings, listed
 from forestall.traces.packed import read_bytes
 from forestall.traces.tokens import filled_lines, single_spaced
@@ -71,7 +72,14 @@ def read(path: Path, options: Options) -> RawFailures:
         kind=_reasons(frame, down),
         names=tuple(names),
         cleaning=cleaning,
+        service=_service(node[~backwards], start[~backwards], stop[~backwards], len(ids)),
     )
+
+
+def _service(node: Int, start: Int, stop: Int, nodes: int) -> Service:
+    """Return from when to when the archive tells of each node, whether up or down (an event of no
+    length counts as a second)."""
+    return Service.seen(node, start, np.maximum(stop, start + 1), nodes)
 
 
 def _of_system(names: pl.Series, system: str) -> pl.Series:

@@ -2,8 +2,14 @@
 
 Schroeder and Gibson, "A large-scale study of failures in high-performance computing systems",
 DSN 2006. Every record is a failure at its "Prob Started" (local time); the node is `nodenumz`, the
-downtime the "Down Time" column (minutes), the kind the cause's column with its sub-cause. Exact
-duplicates are kept: nothing tells a repeated record from two failures of one minute.
+downtime the "Down Time" column (minutes; where blank, the time to "Prob Fixed"), the kind the
+cause's column with its sub-cause. Exact duplicates are kept: nothing tells a repeated record from
+two failures of one minute.
+
+Times in service come from "node prod" and "node decom", months as text; see `service`. The log
+begins with the first record of the file, of whatever system, and ends with the last (2005-09-09).
+System 2's "5-Nov" lies after that end as November 2005; read as 5 November 2004 it is the very day
+of the last failure of all 45 nodes concerned.
 """
 
 from __future__ import annotations
@@ -12,24 +18,27 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.delimited import Int, Sheet, read_sheet
 from forestall.traces.failures.raw import MAX_NODES, Format, Head, Options, RawFailures, moments
+from forestall.traces.failures.service import stated_service
 from forestall.traces.findings import Finding, listed
 from forestall.traces.packed import read_head, text_of
 
 CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
+PRODUCTION, RETIREMENT = "node prod", "node decom"
 STARTED, FIXED = "Prob Started (mm/dd/yy hh:mm)", "Prob Fixed (mm/dd/yy hh:mm)"
 REQUIRED = ("System", "nodes", "nodenumz", STARTED, FIXED, "Down Time", *CAUSES)
 """Columns of the release; the machine of system 17 is not described in it."""
 
 OTHERS = (
-    *("machine type", "procstot", "procsinnode", "nodenum", "node install", "node prod"),
-    *("node decom", "fru type", "mem", "cputype", "memtype", "num intercon", "purpose"),
+    *("machine type", "procstot", "procsinnode", "nodenum", "node install", PRODUCTION),
+    *(RETIREMENT, "fru type", "mem", "cputype", "memtype", "num intercon", "purpose"),
     "Same Event",
 )
-"""Read only to tell exact repeats."""
+"""Read to tell exact repeats, two of them for the times in service."""
 
 _PATTERN = "%m/%d/%Y %H:%M"
 
@@ -43,12 +52,13 @@ def read(path: Path, options: Options) -> RawFailures:
     """Read the records of one system; `system` may be left out where the file holds just one."""
     titles = 0 if _first_line(path).startswith("System,") else 1
     sheet = read_sheet(path, REQUIRED, OTHERS, strict=options.strict, titles=titles)
+    log = _log(sheet)
     sheet = _system(sheet, options.system, path)
     time, dated = moments(sheet.text(STARTED), _PATTERN)
     sheet.refuse(STARTED, ~dated, "a date as mm/dd/yyyy hh:mm")
     minutes = sheet.whole("Down Time", low=0, below=MAX_SECONDS // 60, blank=-1)
     node = _nodes(sheet)
-    _note_oddities(sheet, time, minutes)
+    minutes = _down(sheet, time, minutes)
     keep = np.flatnonzero(sheet.keep)
     machine = int(sheet.whole("nodes", below=MAX_NODES, blank=0)[keep].max(initial=0))
     beyond = keep[node[keep] >= machine] if machine else keep[:0]
@@ -56,14 +66,41 @@ def read(path: Path, options: Options) -> RawFailures:
     sheet.findings.note("node_beyond_machine", text, sheet.lines[beyond])
     cleaning = sheet.findings.cleaning(len(keep), "failures")
     kind = _kinds(sheet)
+    count = max(machine, int(node[keep].max()) + 1)
+    stated = (_texts(sheet, PRODUCTION, keep), _texts(sheet, RETIREMENT, keep))
     return RawFailures(
         time[keep],
         node[keep],
-        max(machine, int(node[keep].max()) + 1),
+        count,
         downtime=np.where(minutes < 0, -1, minutes * 60)[keep],
         kind=[kind[row] for row in keep.tolist()],
         cleaning=cleaning,
+        aside=_unsorted(sheet.lines[keep], time[keep]),
+        service=stated_service(*stated, time[keep], node[keep], (count, machine), log),
     )
+
+
+def _unsorted(lines: Int, time: Int) -> Cleaning:
+    """Return a remark on the records that are earlier than the one above them."""
+    late = np.flatnonzero(np.diff(time) < 0) + 1
+    text = "records earlier than the record above them (sorted)"
+    return Cleaning().plus("unsorted", text, "changed", (f"line {line}" for line in lines[late]))
+
+
+def _log(sheet: Sheet) -> tuple[int, int]:
+    """Return the first second of the file's records and the one past the last."""
+    import polars as pl
+
+    moments = sheet.frame[STARTED].str.to_datetime(_PATTERN, time_unit="ms", strict=False)
+    first, last = (pl.Series([m]).dt.epoch("s")[0] for m in (moments.min(), moments.max()))
+    return first or 0, (last or 0) + 1
+
+
+def _texts(sheet: Sheet, name: str, keep: Int) -> list[str]:
+    if not sheet.has(name):
+        return [""] * len(keep)
+    column = sheet.text(name)
+    return [column[row] for row in keep.tolist()]
 
 
 def _first_line(path: Path) -> str:
@@ -91,10 +128,17 @@ def _nodes(sheet: Sheet) -> Int:
     return np.maximum(node, 0)
 
 
-def _note_oddities(sheet: Sheet, time: Int, minutes: Int) -> None:
+def _down(sheet: Sheet, time: Int, minutes: Int) -> Int:
+    """Return the minutes down, those that are missing from when the problem was fixed, and note
+    what is odd about the records."""
     fixed, dated = moments(sheet.text(FIXED), _PATTERN)
     told = dated & (minutes >= 0)
-    sheet.findings.note("no_downtime", "records without a down time", sheet.lines[minutes < 0])
+    filled = dated & (minutes < 0) & (fixed >= time)
+    text = "records without a down time (taken from start to fix)"
+    found = (Finding(int(n), "is empty", "Down Time") for n in sheet.lines[filled])
+    sheet.findings.add("downtime_from_fix", text, "changed", found)
+    never = (minutes < 0) & ~filled
+    sheet.findings.note("no_downtime", "records without a down time", sheet.lines[never])
     text = "records whose down time is not the time from start to fix"
     sheet.findings.note(
         "downtime_differs", text, sheet.lines[told & (fixed - time != minutes * 60)]
@@ -103,6 +147,7 @@ def _note_oddities(sheet: Sheet, time: Int, minutes: Int) -> None:
     sheet.findings.note("duplicate", "exact repeats of an earlier record", sheet.lines[repeated])
     causes = sum((sheet.frame[name].fill_null("") != "").to_numpy().astype(int) for name in CAUSES)
     sheet.findings.note("no_cause", "records without a cause", sheet.lines[causes == 0])
+    return np.where(filled, (fixed - time) // 60, minutes)
 
 
 def _kinds(sheet: Sheet) -> list[str]:

@@ -4,7 +4,8 @@ Borghesi et al., "M100 ExaData: a data collection campaign on the CINECA's Marco
 supercomputer", Scientific Data 10, 2023. A failure is a restart: a boot time (`boot_max`) that
 differs from the one that the node last reported, at that boot time (UTC). Why a node restarted is
 not told: maintenance is among them, and days on which the whole machine restarted. Nodes are the
-node numbers of the table in ascending order, those without restarts included.
+node numbers of the table in ascending order, those without restarts included, each in service from
+its first day in the table to the end of its last.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from forestall.model.units import MAX_SECONDS
+from forestall.model.units import MAX_SECONDS, SECONDS
 from forestall.traces.delimited import read_sheet
 from forestall.traces.failures.raw import (
     Format,
     Head,
     Options,
     RawFailures,
+    Service,
     single_system,
 )
 
@@ -56,12 +58,17 @@ def read(path: Path, options: Options) -> RawFailures:
     text = "restarts earlier than the one before"
     lines = (f"line {line}" for line in sheet.lines[order[back]])
     restart = order[changed]
+    place = np.searchsorted(numbers, node).astype(np.int64)
+    rows, begin = np.concatenate([keep, restart]), days.astype(np.int64) * SECONDS["d"]
+    starts = np.concatenate([begin[keep], boot[restart]])
+    ends = np.concatenate([begin[keep] + SECONDS["d"], boot[restart] + 1])
     return RawFailures(
         boot[restart],
-        np.searchsorted(numbers, node[restart]).astype(np.int64),
+        place[restart],
         len(numbers),
         names=tuple(str(number) for number in numbers),
         cleaning=cleaning.plus("boot_goes_back", text, "kept", lines),
+        service=Service.seen(place[rows], starts, ends, len(numbers)),
     )
 
 

@@ -48,6 +48,35 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Service:
+    """When each node was in service, in the log's own count.
+
+    Attributes
+    ----------
+    start, end : int64[nodes], s, [start, end); equal where a number belongs to no node
+    new : bool[nodes], whether the node was new at `start`
+    cleaning : what was changed or found odd about them
+    """
+
+    start: Int
+    end: Int
+    new: npt.NDArray[np.bool_]
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    @classmethod
+    def seen(cls, node: Int, start: Int, end: Int, nodes: int) -> Service:
+        """Return the service of nodes from what rows tell of them: from the earliest start to the
+        latest end; that a node was new then is not told. Nodes without rows are in none."""
+        first = np.full(nodes, np.iinfo(np.int64).max)
+        last = np.full(nodes, np.iinfo(np.int64).min)
+        np.minimum.at(first, node, start)
+        np.maximum.at(last, node, end)
+        nothing = last < first
+        first[nothing] = last[nothing] = 0
+        return cls(first, last, np.zeros(nodes, dtype=np.bool_))
+
+
+@dataclass(frozen=True)
 class RawFailures:
     """The failures of a log in any order.
 
@@ -62,6 +91,8 @@ class RawFailures:
     names : of all nodes by number, where the log has names
     repairs : whether the downtimes are repair times as a site recorded them
     calendar : whether times are dates (so that time 0 must be chosen) or count from 0 already
+    service : when each of the nodes was in service, where the log tells
+    aside : remarks that matter to who studies the log, not to who replays it
     """
 
     time: Int
@@ -74,6 +105,8 @@ class RawFailures:
     repairs: bool = True
     calendar: bool = True
     cleaning: Cleaning = field(default_factory=Cleaning)
+    service: Service | None = None
+    aside: Cleaning = field(default_factory=Cleaning)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
-from forestall.traces.failures.raw import RawFailures
+from forestall.traces.failures.raw import RawFailures, Service
 
 DAY = SECONDS["d"]
 
@@ -27,7 +27,9 @@ def choose(
     Time 0 is `start`; without one it is the first failure of a log with dates, and 0 of a log that
     counts seconds. The span is `days` where given, else from time 0 (the first failure of a log
     that counts seconds) to the last failure, that second included. With `fold_nodes` k, node n
-    becomes n // k. Raises ParameterError, and TraceError where nothing lies in the window.
+    becomes n // k. The time in service of a node is cut where `start` and `days` cut, and is not
+    new where it is; folded nodes are in service from the earliest to the latest. Raises
+    ParameterError, and TraceError where nothing lies in the window.
     """
     length = _length(days)
     if isinstance(fold_nodes, bool) or fold_nodes < 1:
@@ -44,6 +46,10 @@ def choose(
     index = inside[order]
     time = time[order]
     first = 0 if start is not None else int(time[0])
+    nodes = -(-max(raw.nodes, int(raw.node.max()) + 1) // fold_nodes)
+    service = _service(raw, zero, start is not None, length)
+    if service is not None:
+        service = _service_of_folded(service, nodes, fold_nodes)
     return Failures(
         time,
         node[order],
@@ -51,11 +57,44 @@ def choose(
         np.full(len(index), np.nan) if raw.detectability is None else raw.detectability[index],
         kind=None if raw.kind is None else tuple(raw.kind[i] for i in index.tolist()),
         span=int(time[-1]) - first + 1 if length is None else length,
-        nodes=-(-max(raw.nodes, int(raw.node.max()) + 1) // fold_nodes),
+        nodes=nodes,
         repairs=raw.repairs,
         names=_folded(raw.names, fold_nodes),
         source=str(source),
         cleaning=raw.cleaning,
+        origin=zero if raw.calendar else None,
+        service_start=None if service is None else service.start,
+        service_end=None if service is None else service.end,
+        service_new=None if service is None else service.new,
+        aside=raw.aside if service is None else raw.aside + service.cleaning,
+    )
+
+
+def _service(raw: RawFailures, zero: int, begins: bool, length: int | None) -> Service | None:
+    """Return the time in service from `zero` on, cut where the window begins and ends."""
+    whole = raw.service
+    if whole is None:
+        return None
+    low = 0 if begins else np.iinfo(np.int64).min
+    high = np.iinfo(np.int64).max if length is None else length
+    start, end = np.clip(whole.start - zero, low, high), np.clip(whole.end - zero, low, high)
+    return Service(start, end, whole.new & (start == whole.start - zero), whole.cleaning)
+
+
+def _service_of_folded(service: Service, nodes: int, fold: int) -> Service:
+    """Return the service of folded nodes: from the earliest start to the latest end."""
+    there = service.end > service.start  # the rest are numbers of no node
+    if fold == 1:
+        return service
+    firsts = np.arange(0, nodes * fold, fold)
+    start = np.minimum.reduceat(np.where(there, service.start, np.iinfo(np.int64).max), firsts)
+    end = np.maximum.reduceat(np.where(there, service.end, np.iinfo(np.int64).min), firsts)
+    earliest = there & (service.start == np.repeat(start, fold)[: len(there)])
+    new = ~np.logical_or.reduceat(earliest & ~service.new, firsts)
+    empty = end < start
+    zeros = np.zeros(nodes, dtype=np.int64)
+    return Service(
+        np.where(empty, zeros, start), np.where(empty, zeros, end), new & ~empty, service.cleaning
     )
 
 

@@ -1,0 +1,182 @@
+"""How far a fitted law is from its sample, and how often chance alone would take it so far.
+
+The distances compare the fitted F with the empirical distribution G, which is 1 minus Kaplan and
+Meier's curve under censoring, over the ages at which G is known: from the resolution on where gaps
+of 0 are left-censored, up to the longest gap where that was censored.
+
+- Kolmogorov and Smirnov: the largest |G - F| there.
+- Anderson and Darling: n times the integral of (G - F)^2 / (F (1 - F)) dF there, which without
+  censoring is the usual statistic, and with all gaps censored at one time that of Pettitt and
+  Stephens, Biometrika 63, 1976. Where the law starts at the smallest gap (Pareto) that would be
+  infinite: the ages below the next gap are left out.
+
+Tables for these do not hold once parameters are fitted. So p-values come from a parametric
+bootstrap: samples drawn from the fitted law with the censoring and the resolution of the sample at
+hand, fitted again and compared with their own fit (Stute, Gonzalez Manteiga and Presedo Quindimil,
+Metrika 40, 1993). p = (1 + draws at least as far) / (draws + 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forestall.model.errors import ParameterError
+from forestall.reliability.fits.redraw import Fit, Rows, Scheme
+from forestall.reliability.lifetimes.base import Floats
+from forestall.reliability.lifetimes.batch import Fittable
+
+
+@dataclass(frozen=True)
+class Goodness:
+    """Distances between a fitted law and its sample, with p-values right for fitted parameters.
+
+    Attributes
+    ----------
+    ks, ad : Kolmogorov and Smirnov's, and Anderson and Darling's statistic
+    ks_p, ad_p : the probability of a distance at least as large if the law were true; nan with no
+        draws
+    draws : samples the p-values rest on, those that could not be fitted left out
+    notes : what was imitated, and what a reader should know
+    """
+
+    ks: float
+    ks_p: float
+    ad: float
+    ad_p: float
+    draws: int
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return both tests in one line."""
+        p = (f"{value:.3f}" for value in (self.ks_p, self.ad_p))
+        return (
+            f"KS {self.ks:.4g} (p {next(p)})  AD {self.ad:.4g} (p {next(p)})  {self.draws:,} draws"
+        )
+
+
+def goodness(fitted: Fit, draws: int = 999, seed: int = 1) -> Goodness:
+    """Return the distances of a fit from its sample and their p-values.
+
+    Parameters
+    ----------
+    fitted : the fit
+    draws : samples to draw; 0 for the statistics alone
+    seed : of the draws
+
+    Raises ParameterError for a negative number of draws.
+    """
+    if draws < 0:
+        raise ParameterError("draws", draws, "a whole number of at least 0")
+    ks, ad = statistics(fitted)
+    if not draws:
+        return Goodness(ks, float("nan"), ad, float("nan"), 0)
+    scheme = Scheme.of(fitted)
+    further_ks = further_ad = counted = 0
+    for rows, _, theta, fine in scheme.refitted(draws, seed):
+        drawn_ks, drawn_ad = distances(scheme.family, theta, rows)
+        fine &= np.isfinite(drawn_ks) & np.isfinite(drawn_ad)
+        # Equal distances count: the margin is for rounding, which is not the same row by row.
+        further_ks += int(np.count_nonzero(drawn_ks[fine] >= ks * (1 - 1e-12)))
+        further_ad += int(np.count_nonzero(drawn_ad[fine] >= ad * (1 - 1e-12)))
+        counted += int(np.count_nonzero(fine))
+    return Goodness(
+        ks,
+        (1 + further_ks) / (counted + 1),
+        ad,
+        (1 + further_ad) / (counted + 1),
+        counted,
+        _notes(fitted, scheme, draws - counted),
+    )
+
+
+def statistics(fitted: Fit, rows: Rows | None = None) -> tuple[float, float]:
+    """Return the two distances of a fit from its sample; `rows` are those of the sample, if there
+    already."""
+    known = Rows.of(fitted.sample) if rows is None else rows
+    ks, ad = distances(fitted.family, fitted.scaled[None, :], known)
+    return float(ks[0]), float(ad[0])
+
+
+def distances(family: Fittable, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+    """Return float64[B] twice: the two distances of each row from the law of its parameters.
+
+    Parameters
+    ----------
+    theta : float64[B, p], in the units of the rows
+    """
+    values = tuple(theta[:, k, None] for k in range(theta.shape[1]))
+    count = rows.time.shape[1]
+    with np.errstate(all="ignore"):
+        logsf = np.minimum(family.logsf(rows.time, *values), 0.0)
+        logcdf = _logcdf(family, rows.time, logsf, values)
+        law = -np.expm1(logsf)
+        after = _empirical(rows)
+        before = np.empty_like(after)
+        before[:, 0], before[:, 1:] = 0.0, after[:, :-1]
+        above, below = after - law, law - before
+        start = np.zeros(len(theta))
+        if rows.floor:
+            # Nothing is known of G below the floor: F is taken there, and G may be anything.
+            at_floor = family.logsf(np.full((len(theta), 1), rows.floor), *values)
+            under = rows.time < rows.floor
+            logsf, logcdf = (
+                np.where(under, edge, each)
+                for edge, each in ((at_floor, logsf), (np.log(-np.expm1(at_floor)), logcdf))
+            )
+            above[under] = below[rows.time <= rows.floor] = -np.inf
+            start = (at_floor - np.expm1(at_floor))[:, 0]
+        never = np.isneginf(logcdf)
+        if never.any():  # the law starts at the smallest gap: leave out the ages below the next
+            first = np.minimum(np.count_nonzero(never, axis=1), count - 1)[:, None]
+            edge = np.take_along_axis(logsf, first, axis=1)
+            start = np.where(never.any(axis=1), (edge - np.expm1(edge))[:, 0], start)
+            logsf = np.where(never, edge, logsf)
+            logcdf = np.where(never, np.take_along_axis(logcdf, first, axis=1), logcdf)
+        ks = np.maximum(above.max(axis=1), below.max(axis=1))
+        # The integral of (p - u)^2 / (u (1 - u)) is p^2 log u - (1 - p)^2 log(1 - u) - u.
+        terms = logcdf * (before**2 - after**2) - logsf * ((1 - before) ** 2 - (1 - after) ** 2)
+        if rows.censored is not None:
+            terms[rows.censored] = 0.0  # where F may be 0 or 1
+        last = after[:, -1]
+        tail = last**2 * logcdf[:, -1] - (1 - last) ** 2 * logsf[:, -1] - law[:, -1]
+        end = np.where(last < 1, tail, -1.0)  # where the longest gap ended, G is known to be 1
+        ad = count * (terms.sum(axis=1) + start + end)
+    return ks, ad
+
+
+def _empirical(rows: Rows) -> Floats:
+    """Return float64[B or 1, N]: the share that failed up to and including each gap."""
+    count = rows.time.shape[1]
+    if rows.censored is None:
+        share: Floats = np.arange(1, count + 1, dtype=np.float64) / count
+        return share[None, :]
+    at_risk = np.arange(count, 0, -1)
+    lasting = np.cumprod(np.where(rows.censored, 1.0, 1 - 1 / at_risk), axis=1)
+    return (1 - lasting).astype(np.float64, copy=False)
+
+
+def _logcdf(family: Fittable, time: Floats, logsf: Floats, values: tuple[Floats, ...]) -> Floats:
+    """Return log F from log(1 - F), by the family's own way where that says too little."""
+    logcdf: Floats = np.log(-np.expm1(logsf))
+    early = logsf > -1e-9
+    if early.any():
+        theirs = (np.broadcast_to(value, time.shape)[early] for value in values)
+        logcdf[early] = family.logcdf(time[early], *theirs)
+    return logcdf
+
+
+def _notes(fitted: Fit, scheme: Scheme, failed: int) -> tuple[str, ...]:
+    sample = fitted.sample
+    notes = []
+    if scheme.grid:
+        step = scheme.grid * sample.scale
+        notes.append(f"gaps are multiples of {step:.6g}; draws were brought to the same resolution")
+    elif len(np.unique(sample.exact)) < len(sample.exact):
+        notes.append("some gaps are equal but on no common step; p-values take them as continuous")
+    if len(sample.right):
+        notes.append("censoring redrawn from the Kaplan-Meier estimate of its law")
+    if failed:
+        notes.append(f"{failed:,} draws could not be fitted and were left out")
+    return tuple(notes)

@@ -1,0 +1,278 @@
+"""Many families fitted to one sample, side by side and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from forestall.model.errors import ParameterError
+from forestall.reliability.fits.estimate import Fitted, fit_sample
+from forestall.reliability.fits.goodness import Goodness, goodness, statistics
+from forestall.reliability.fits.redraw import Rows
+from forestall.reliability.fits.sample import Sample
+from forestall.reliability.lifetimes.base import Family, Floats
+from forestall.reliability.lifetimes.batch import Fittable
+from forestall.reliability.lifetimes.registry import FAMILIES, family_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RankBy = Literal["aic", "aicc", "bic", "loglik", "ks", "ad"]
+RANK_BY: tuple[RankBy, ...] = get_args(RankBy)
+
+WIDTH = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One family of a ranking.
+
+    Attributes
+    ----------
+    fitted : the fit
+    goodness : its distances from the sample, with p-values where they were asked for
+    weight : Akaike's: the share of the evidence that AIC gives this family among those compared
+    """
+
+    fitted: Fitted
+    goodness: Goodness
+    weight: float
+
+    @property
+    def name(self) -> str:
+        """The family's name."""
+        return self.fitted.family.name
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether the density is without bound at a fitted start of the support. The likelihood
+        then grows as that nears the smallest gap, and is no measure beside others."""
+        fit = self.fitted
+        exact = fit.sample.exact
+        for k, kind in enumerate(fit.family.kinds):
+            start = fit.lifetime.values[k]
+            if kind == "location" and not fit.regular[k] and start > 0:
+                least = float(exact.min()) - start
+                near, at = fit.pdf(start + np.array([least / 2, least]))
+                return bool(near > at)
+        return False
+
+    def key(self, rank_by: RankBy) -> float:
+        """Return what is sorted by, the best lowest."""
+        if rank_by not in ("ks", "ad") and self.unbounded:
+            return float("inf")
+        if rank_by == "loglik":
+            value = -self.fitted.loglik
+        elif rank_by in ("ks", "ad"):
+            value = getattr(self.goodness, rank_by)
+        else:
+            value = getattr(self.fitted, rank_by)
+        return float(value) if not np.isnan(value) else float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Families fitted to one sample, the best first.
+
+    Iterating gives the fits in order; `ranking["weibull"]` one of them.
+
+    Attributes
+    ----------
+    rows : the fits with their distances and weights, in order
+    unfitted : by name of the family, why it could not be fitted
+    rank_by : what the order is by
+    sample : what was fitted to
+    """
+
+    rows: tuple[Row, ...]
+    unfitted: dict[str, str]
+    rank_by: RankBy
+    sample: Sample
+
+    @property
+    def best(self) -> Fitted:
+        """The first of the ranking."""
+        return self.rows[0].fitted
+
+    def __len__(self) -> int:
+        """Return how many families were fitted."""
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Fitted]:
+        """Iterate over the fits, the best first."""
+        return (row.fitted for row in self.rows)
+
+    def __getitem__(self, family: str | Family) -> Fitted:
+        """Return the fit of a family; ParameterError says why there is none."""
+        name = family_of(family).name
+        for row in self.rows:
+            if row.name == name:
+                return row.fitted
+        reason = self.unfitted.get(name, "it was not asked for")
+        there = ", ".join(row.name for row in self.rows)
+        raise ParameterError("family", name, f"one of {there} ({name}: {reason})")
+
+    def by(self, rank_by: RankBy) -> Ranking:
+        """Return the ranking in another order: aic, aicc, bic, loglik, ks or ad."""
+        _check_rank_by(rank_by)
+        rows = sorted(self.rows, key=lambda row: row.key(rank_by))
+        return replace(self, rows=tuple(rows), rank_by=rank_by)
+
+    def with_p_values(self, draws: int = 999, seed: int = 1) -> Ranking:
+        """Return the ranking with p-values of both distances, by parametric bootstrap.
+
+        See `forestall.reliability.fits.goodness.goodness`.
+        """
+        rows = (replace(row, goodness=goodness(row.fitted, draws, seed)) for row in self.rows)
+        return replace(self, rows=tuple(rows))
+
+    def table(self) -> pl.DataFrame:
+        """Return one row a family in order, those that could not be fitted last with the reason.
+
+        Columns: rank, family, parameters (name and value as text), loglik, aic, aicc, bic, weight,
+        ks, ks_p, ad, ad_p, converged, note.
+        """
+        import polars as pl
+
+        columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA}
+        for rank, row in enumerate(self.rows, 1):
+            fit, distance = row.fitted, row.goodness
+            own = [note for note in fit.notes if note not in self.sample.notes]
+            values = (
+                rank, row.name, _parameters(fit), fit.loglik, fit.aic, fit.aicc, fit.bic,
+                row.weight, distance.ks, distance.ks_p, distance.ad, distance.ad_p, fit.converged,
+                "; ".join(own),
+            )  # fmt: skip
+            for column, value in zip(columns.values(), values, strict=True):
+                column.append(value)
+        for name, reason in self.unfitted.items():
+            for column in columns.values():
+                column.append(None)
+            columns["family"][-1], columns["note"][-1] = name, reason
+        kinds: dict[str, Any] = {name: getattr(pl, kind) for name, kind in _SCHEMA.items()}
+        return pl.DataFrame(columns, schema=kinds).with_columns(
+            pl.col("ks_p", "ad_p").fill_nan(None)
+        )
+
+    def summary(self) -> str:
+        """Return the ranking as text of at most 100 columns."""
+        sample = self.sample
+        lines = [
+            f"{len(sample):,} gaps, {sample.failures:,} ended, {len(sample.right):,} censored;"
+            f" ranked by {self.rank_by}"
+        ]
+        lines += [f"note: {note}" for note in sample.notes]
+        tested = any(row.goodness.draws for row in self.rows)
+        p_head = ("   KS p", "   AD p") if tested else ("", "")
+        lines.append(
+            f"    {'family':<24}{'loglik':>11}{'AIC':>11}{'BIC - best':>11}{'weight':>8}"
+            f"{'KS':>8}{p_head[0]}{'AD':>9}{p_head[1]}"
+        )
+        least = min(row.key("bic") for row in self.rows)
+        for rank, row in enumerate(self.rows, 1):
+            fit, distance = row.fitted, row.goodness
+            p = (f"{p:>7.3f}" if tested else "" for p in (distance.ks_p, distance.ad_p))
+            mark = " +" if row.unbounded else "" if fit.converged else " *"
+            lines.append(
+                f"{rank:>2}  {fit.family.title + mark:<24}{_number(fit.loglik):>11}"
+                f"{_number(fit.aic):>11}{_number(fit.bic - least):>11}{row.weight:>8.3f}"
+                f"{distance.ks:>8.4f}{next(p)}{_number(distance.ad):>9}{next(p)}"
+            )
+        if not all(row.fitted.converged for row in self.rows):
+            lines.append("* the maximum was not reached; the likelihood may be higher")
+        if any(row.unbounded for row in self.rows):
+            lines.append("+ the likelihood has no bound, so it does not count in the order")
+        lines.append(f"best: {self.best.family.title}: {_parameters(self.best)}")
+        for name, reason in self.unfitted.items():
+            lines += _wrapped(f"not fitted: {name}: {reason}")
+        return "\n".join(lines)
+
+
+_SCHEMA = {
+    "rank": "Int64", "family": "String", "parameters": "String", "loglik": "Float64",
+    "aic": "Float64", "aicc": "Float64", "bic": "Float64", "weight": "Float64", "ks": "Float64",
+    "ks_p": "Float64", "ad": "Float64", "ad_p": "Float64", "converged": "Boolean",
+    "note": "String",
+}  # fmt: skip
+
+
+def fit_all(
+    gaps: object,
+    *,
+    censored: object = None,
+    families: Iterable[str | Family] | None = None,
+    zeros: str = "auto",
+    resolution: float | None = None,
+    rank_by: RankBy = "aic",
+) -> Ranking:
+    """Fit many families to one sample and rank them.
+
+    Every family gets the same sample: with `zeros` "auto" gaps of 0 are left-censored for all, so
+    that likelihoods can be compared.
+
+    Parameters
+    ----------
+    gaps, censored, zeros, resolution : see `Sample.of`
+    families : which to fit; default all
+    rank_by : aic, aicc, bic, loglik, ks or ad
+
+    Raises ParameterError for gaps that cannot be, and where no family at all can be fitted.
+    """
+    _check_rank_by(rank_by)
+    chosen = [family_of(name) for name in (FAMILIES if families is None else families)]
+    sample = Sample.of(gaps, censored, zeros=zeros, resolution=resolution)
+    fits: list[Fitted] = []
+    unfitted: dict[str, str] = {}
+    for family in dict.fromkeys(chosen):
+        if not isinstance(family, Fittable):
+            unfitted[family.name] = "it is not made to be fitted"
+            continue
+        try:
+            fits.append(fit_sample(family, sample))
+        except ParameterError as error:
+            unfitted[family.name] = f"{error.value}; expected {error.allowed}"
+    if not fits:
+        first = next(iter(unfitted.values()), "there are none")
+        raise ParameterError(
+            "families", [f.name for f in chosen], f"one that can be fitted: {first}"
+        )
+    rows = Rows.of(sample)
+    ranked = []
+    for fit in fits:
+        ks, ad = statistics(fit, rows)
+        ranked.append(Row(fit, Goodness(ks, float("nan"), ad, float("nan"), 0), 0.0))
+    weights = _weights(np.array([row.key("aic") for row in ranked]))
+    ranked = [replace(row, weight=w) for row, w in zip(ranked, weights.tolist(), strict=True)]
+    return Ranking(tuple(ranked), unfitted, rank_by, sample).by(rank_by)
+
+
+def _weights(aic: Floats) -> Floats:
+    """Return Akaike weights, which add up to 1 (Burnham and Anderson, 2nd ed. 2002, 2.9); 0 for
+    an AIC of inf."""
+    odds: Floats = np.exp(-(aic - aic.min()) / 2) if np.isfinite(aic.min()) else np.ones_like(aic)
+    odds /= odds.sum()
+    return odds
+
+
+def _check_rank_by(rank_by: str) -> None:
+    if rank_by not in RANK_BY:
+        raise ParameterError("rank_by", rank_by, "one of " + ", ".join(RANK_BY))
+
+
+def _parameters(fit: Fitted) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in fit.params.items())
+
+
+def _number(value: float) -> str:
+    """Return a number in at most 10 characters, two decimals where they fit."""
+    text = f"{value:.2f}"
+    return text if len(text) <= 10 else f"{value:.4g}"
+
+
+def _wrapped(text: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ")

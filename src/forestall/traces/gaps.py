@@ -1,0 +1,59 @@
+"""Gaps between failures as a table: CSV with ``gap[,censored]``, in any unit of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.cleaning import Cleaning
+from forestall.traces.delimited import Sheet, read_sheet
+
+REQUIRED: Final = ("gap",)
+OPTIONAL: Final = ("censored",)
+YES: Final = frozenset({"1", "true", "yes", "t", "y", "1.0"})
+NO: Final = frozenset({"0", "false", "no", "f", "n", "0.0", ""})
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Gaps in the order of the file.
+
+    Attributes
+    ----------
+    gap : float64[n], >= 0, in the unit of the file
+    censored : bool[n]: observation ended before the failure came
+    cleaning : what was left out
+    """
+
+    gap: npt.NDArray[np.float64]
+    censored: npt.NDArray[np.bool_]
+    cleaning: Cleaning
+
+
+def read_gaps(path: str | Path, *, strict: bool = False) -> Gaps:
+    """Read a table of gaps; rows with a bad field are left out and named.
+
+    Raises TraceError where the file cannot be used, and with `strict` for the first bad row.
+    """
+    sheet = read_sheet(path, REQUIRED, OPTIONAL, strict=strict)
+    greatest = float(np.finfo(np.float64).max)
+    gap = sheet.real("gap", low=0.0, high=greatest)
+    sheet.refuse("gap", np.isnan(gap) & sheet.keep, f"a number from 0 to {greatest:g}")
+    censored = _flags(sheet) if sheet.has("censored") else np.zeros(len(sheet), dtype=np.bool_)
+    keep = sheet.keep
+    cleaning = sheet.findings.cleaning(int(keep.sum()), "gaps")
+    ignored = [name for name in sheet.names if name not in {*REQUIRED, *OPTIONAL}]
+    cleaning = cleaning.plus("ignored_columns", "columns that mean nothing here", "kept", ignored)
+    return Gaps(gap[keep], censored[keep], cleaning)
+
+
+def _flags(sheet: Sheet) -> npt.NDArray[np.bool_]:
+    said = [text.lower() for text in sheet.text("censored")]
+    yes = np.fromiter((text in YES for text in said), np.bool_, len(said))
+    no = np.fromiter((text in NO for text in said), np.bool_, len(said))
+    sheet.refuse("censored", ~(yes | no), "0 or 1 (or false, true)")
+    return yes
