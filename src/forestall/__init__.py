@@ -21,20 +21,36 @@ if TYPE_CHECKING:
     from forestall.model.failures import Failures as Failures
     from forestall.model.jobs import Jobs as Jobs
     from forestall.model.nodes import NodeSet as NodeSet
+    from forestall.predict.hazard import HazardPredictor as HazardPredictor
     from forestall.predict.trace import TracePredictor as TracePredictor
+    from forestall.reliability.checkpoints import checkpoint_interval as checkpoint_interval
+    from forestall.reliability.cluster import Cluster as Cluster
+    from forestall.reliability.completion import completion_time as completion_time
+    from forestall.reliability.fits.estimate import fit as fit
+    from forestall.reliability.fits.ranking import fit_all as fit_all
+    from forestall.reliability.lifetimes.registry import lifetime as lifetime
+    from forestall.reliability.queues import Queue as Queue
     from forestall.traces import read_failures as read_failures
     from forestall.traces import read_jobs as read_jobs
     from forestall.traces.generate import generate_failures as generate_failures
     from forestall.traces.generate import generate_jobs as generate_jobs
 
 _HOME: Final[dict[str, str]] = {
+    "Cluster": "forestall.reliability.cluster",
     "Failures": "forestall.model.failures",
+    "HazardPredictor": "forestall.predict.hazard",
     "Jobs": "forestall.model.jobs",
     "NodeSet": "forestall.model.nodes",
+    "Queue": "forestall.reliability.queues",
     "TracePredictor": "forestall.predict.trace",
+    "checkpoint_interval": "forestall.reliability.checkpoints",
+    "completion_time": "forestall.reliability.completion",
     "errors": "forestall.model",
+    "fit": "forestall.reliability.fits.estimate",
+    "fit_all": "forestall.reliability.fits.ranking",
     "generate_failures": "forestall.traces.generate",
     "generate_jobs": "forestall.traces.generate",
+    "lifetime": "forestall.reliability.lifetimes.registry",
     "read_failures": "forestall.traces",
     "read_jobs": "forestall.traces",
     "Parameters": "forestall.simulate.parameters",

@@ -46,7 +46,8 @@ def examples(command: Any) -> list[str]:
 
 def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
-        "certify", "compare", "demo", "replay", "reproduce", "simulate", "sweep", "traces",
+        "certify", "compare", "demo", "design", "fit", "interval", "reliability", "replay",
+        "reproduce", "simulate", "spares", "sweep", "traces",
     }  # fmt: skip
 
 

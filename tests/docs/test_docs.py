@@ -1,8 +1,9 @@
 """The documentation is true: examples run, tables are complete, links lead somewhere.
 
 In README.md and docs/, blocks of `console` (commands begin with "$ ") and `python` run in order,
-a page at a time, in a folder that holds nothing but `jobs.swf` and `failures.csv`. Those below
-``<!-- real logs -->`` run where the real logs are, others below ``<!-- not run: WHY -->`` never.
+a page at a time, in a folder that holds nothing but `jobs.swf` and `failures.csv`. A block of `toml`
+that begins with "# NAME.toml" is written to that file there. Those below ``<!-- real logs -->`` run
+where the real logs are, others below ``<!-- not run: WHY -->`` never.
 Output that is shown must come out: numbers may differ, the words that begin a line may not.
 """
 
@@ -62,6 +63,12 @@ def chosen(page: Path, mark: str) -> list[Block]:
     return [b for b in blocks(page) if b.language in {"console", "python"} and b.mark == mark]
 
 
+def named_files(page: Path) -> dict[str, str]:
+    """The files that a page shows: blocks of TOML that begin with their name as a comment."""
+    found = (re.match(r"# ([\w-]+\.toml)\n", b.text) for b in blocks(page) if b.language == "toml")
+    return {one[1]: one.string for one in found if one}
+
+
 # ------------------------------------------------------------------------------------ examples
 
 
@@ -82,6 +89,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_page(page: Path, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "example"}
+    for name, text in named_files(page).items():
+        Path(name).write_text(text, encoding="utf-8")
     for block in chosen(page, mark):
         if block.language == "python":
             exec(compile(block.text, str(page), "exec"), names)
@@ -168,8 +177,9 @@ def test_blocks_are_marked_as_they_should_be(page: Path) -> None:
 
 def test_toml_examples_are_settings(tmp_path: Path) -> None:
     shown = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
-    assert shown
-    for text in shown:
+    runs = [text for text in shown if "[[groups]]" not in text]
+    assert runs
+    for text in runs:
         (tmp_path / "run.toml").write_text(text, encoding="utf-8")
         options = with_config(tmp_path / "run.toml", {})
         assert settings_of(Path("jobs.swf"), options)

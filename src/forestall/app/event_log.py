@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from forestall.app.hazard import HAZARD_FILE, read_hazard, write_hazard
 from forestall.engine.engine import Engine
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import TraceError
@@ -23,6 +24,8 @@ from forestall.simulate.prepare import foreseen_by, rules_of
 from forestall.traces.atomic import atomic_path
 
 if TYPE_CHECKING:
+    from forestall.predict.foreseen_kernels import Foreseen
+    from forestall.predict.hazard_kernels import Hazard
     from forestall.simulate.run import Outcome
 
 EVENTS = ("time", "event", "job", "node", "until", "size", "estimate", "interval", "decisions")
@@ -41,11 +44,15 @@ DECISIONS = (
 )
 
 
-def write_event_log(outcome: Outcome, folder: Path) -> None:
+def write_event_log(outcome: Outcome, folder: Path, predictor: Any = None) -> None:
     """Write `events.csv` (what the engine was told), `decisions.csv` (what it answered) and
-    `foreseen.csv` (the failures that its predictor knew of)."""
+    `foreseen.csv` (the failures that its predictor knew of), or `hazard.csv` (what a hazard
+    predictor knew of each node when the run began)."""
     _write(folder / "events.csv", _event_lines(outcome))
     _write(folder / "decisions.csv", decision_lines(_decisions(outcome), outcome.workload.jobs.job))
+    if outcome.parameters.predictor == "hazard":
+        write_hazard(predictor, folder / HAZARD_FILE)
+        return
     failures = outcome.failures
     known = failures.take(failures.detectability <= outcome.parameters.accuracy)
     rows = zip(
@@ -166,15 +173,18 @@ def replay(folder: Path) -> list[str]:
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
         )
     parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
-    foreseen = _read(folder / "foreseen.csv")
-    known = Failures.build(
-        foreseen["time"], foreseen["node"], foreseen["downtime"], foreseen["detectability"]
-    )
-    predictor = TracePredictor(parameters.accuracy)
-    start = min([int(events["time"][0]), *known.time[:1].tolist()])
-    engine = Engine(
-        parameters.nodes, rules_of(parameters), foreseen_by(predictor, known, period), start
-    )
+    known, start = Failures.none(), int(events["time"][0])
+    foreseen: Foreseen | Hazard
+    if parameters.predictor == "trace":
+        log = _read(folder / "foreseen.csv")
+        known = Failures.build(log["time"], log["node"], log["downtime"], log["detectability"])
+        foreseen = foreseen_by(TracePredictor(parameters.accuracy), known, period)
+        start = min([start, *known.time[:1].tolist()])
+    elif parameters.policy == "promise":
+        foreseen = read_hazard(folder, summary["predictor"])
+    else:
+        foreseen = foreseen_by(None, known, period)
+    engine = Engine(parameters.nodes, rules_of(parameters), foreseen, start)
     ids: list[int] = []
     place: dict[int, int] = {}
 

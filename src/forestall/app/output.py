@@ -24,6 +24,8 @@ class Tables(Protocol):
     @property
     def outcome(self) -> Outcome: ...
     @property
+    def predictor(self) -> Any: ...
+    @property
     def cleaning(self) -> Cleaning: ...
     @property
     def summary(self) -> dict[str, Any]: ...
@@ -50,7 +52,7 @@ def save(
     if len(result.outcome.log.events):
         from forestall.app.event_log import write_event_log
 
-        write_event_log(result.outcome, folder)
+        write_event_log(result.outcome, folder, result.predictor)
     if report:
         write_report(
             folder / "report.html",

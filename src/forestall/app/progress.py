@@ -12,10 +12,13 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with what was kept in words."""
 
 
-def is_compiled(policy: str = "promise") -> bool:
-    """Return whether the kernels of a policy are in the cache: else its first run takes longer."""
+def is_compiled(policy: str = "promise", predictor: str = "trace") -> bool:
+    """Return whether the kernels of a policy, with a predictor, are in the cache: else its first
+    run takes longer."""
     from forestall._compile import INTERPRETED, cache_folder
 
     folder = cache_folder()
     loop = "promise_loop" if policy == "promise" else "classic_loop"
+    if policy == "promise" and predictor == "hazard":
+        loop = "hazard_loop"
     return INTERPRETED or (folder is not None and any(folder.rglob(f"*{loop}*.nbc")))

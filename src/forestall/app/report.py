@@ -75,7 +75,7 @@ def write_report(
         section("Work lost over time", drawn.get("lost", EMPTY)),
         section("Waiting, response and slowdown", times_table(summary)),
         section("What was left out", left_out(summary)),
-        section("Parameters", pairs(summary.get("parameters") or {}, ("Parameter", "Value"))),
+        section("Parameters", pairs(parameters_shown(summary), ("Parameter", "Value"))),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )
     return write_page(path, text)
@@ -89,9 +89,18 @@ def lead(summary: Summary) -> str:
         words.counted(parameters["nodes"], "node") if "nodes" in parameters else "",
         f"{words.duration(summary.get('makespan'))} from first submission to last finish",
         f"policy {summary['policy']}" if "policy" in summary else "",
+        promised_by(summary),
         f"seed {summary['seed']}" if "seed" in summary else "",
     ]
     return " · ".join(part for part in parts if part)
+
+
+def promised_by(summary: Summary) -> str:
+    """Return which predictor stands behind the promises, where it is not the trace predictor."""
+    name = (summary.get("predictor") or {}).get("name", "trace")
+    if name == "trace" or not words.promises_made(summary)[0]:
+        return ""
+    return "a predictor of your own" if name == "own" else f"predictor {name}"
 
 
 def verdict(summary: Summary) -> Html:
@@ -208,6 +217,17 @@ def left_out(summary: Summary) -> Html:
         return paragraph("Nothing: every job and every failure of the logs was used.")
     rows = [(words.plain_kind(kind), words.count(number)) for kind, number in skipped.items()]
     return table(("Why", "Count"), rows)
+
+
+def parameters_shown(summary: Summary) -> dict[str, object]:
+    """Return the parameters, and the numbers of a predictor that has learnt in place of the
+    accuracy, which it has none of."""
+    parameters = dict(summary.get("parameters") or {})
+    told = dict(summary.get("predictor") or {"name": "trace"})
+    if told.pop("name") != "trace":
+        parameters.pop("accuracy", None)
+        parameters |= {f"predictor_{name}": value for name, value in told.items()}
+    return parameters
 
 
 def versions(summary: Summary) -> dict[str, object]:

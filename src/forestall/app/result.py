@@ -43,6 +43,7 @@ class Result:
     sources : where jobs and failures came from, as text
     cleaning : what was left out or changed on the way in
     own_rules : whether a predictor or placement rule of the user's own took part
+    predictor : what promised, as it was when the run began; None for the trace predictor
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
     """
@@ -51,6 +52,7 @@ class Result:
     sources: dict[str, str] = field(default_factory=dict)
     cleaning: Cleaning = field(default_factory=Cleaning)
     own_rules: bool = False
+    predictor: Any = None
 
     @cached_property
     def measures(self) -> dict[str, Any]:
@@ -97,12 +99,23 @@ class Result:
             **self.measures,
             "seed": parameters.seed,
             "parameters": parameters.model_dump(),
+            "predictor": self._predictor(),
             "own_rules": self.own_rules,
             "repeat_period": self.outcome.failures.span if parameters.repeat_failures else 0,
             "sources": self.sources,
             "skipped": self.cleaning.counts(),
             "versions": versions(),
         }
+
+    def _predictor(self) -> dict[str, Any]:
+        """What promised, by name, with its numbers."""
+        if self.predictor is None:
+            return {"name": "trace", "accuracy": self.outcome.parameters.accuracy}
+        if self.outcome.parameters.predictor != "hazard":
+            return {"name": "own"}
+        from forestall.app.hazard import described
+
+        return described(self.predictor)
 
     def plot_calibration(self) -> Figure:
         """Return the reliability diagram of the promises."""
@@ -137,8 +150,8 @@ class Result:
     ) -> Path:
         """Write `summary.json`, `jobs.csv`, `runs.csv`, `failures.csv`, `skipped.csv`,
         `report.html` and, where events were logged, `events.csv`, `decisions.csv` and
-        `foreseen.csv`; return the folder. `gantt` is the span of the report's Gantt chart, s since
-        the first submission (None: three eventful days).
+        `foreseen.csv` or `hazard.csv`; return the folder. `gantt` is the span of the report's Gantt
+        chart, s since the first submission (None: three eventful days).
         """
         from forestall.app.output import save
 

@@ -6,7 +6,7 @@ Options come by their keys (`checkpoint_overhead`), their values as text or as T
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +16,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import parse_duration
 
 if TYPE_CHECKING:
+    from forestall.app.hazard import Training
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
     from forestall.simulate.parameters import Parameters
@@ -26,6 +27,7 @@ DURATIONS: Final = frozenset(
 WHOLE: Final = frozenset({"nodes", "seed"})
 FLAGS: Final = frozenset({"compression", "repeat_failures"})
 FAILURE_OPTIONS: Final = ("failure_format", "system", "from", "days", "fold_nodes")
+TRAINING_OPTIONS: Final = ("train", "train_from", "train_days")
 READING_OPTIONS: Final = ("failures", *FAILURE_OPTIONS, "jobs", "processors_per_node", "strict")
 OUTPUT_OPTIONS: Final = ("out", "log_events", "gantt", "report")
 
@@ -44,6 +46,9 @@ class Inputs:
     days: float | None = None
     fold_nodes: int = 1
     strict: bool = False
+    train: Path | None = None
+    train_from: str | None = None
+    train_days: float | None = None
 
     def read_jobs(self) -> Jobs:
         """Return the chosen jobs."""
@@ -73,10 +78,30 @@ class Inputs:
             strict=self.strict,
         )
 
+    def read_training(self, failures: Failures) -> Training | None:
+        """Return what was known before these failures, None without a training log."""
+        if self.train is None:
+            return None
+        from forestall.app.hazard import Training
+        from forestall.traces.training import read_training
+
+        log = read_training(
+            self.train,
+            failures,
+            run_start=self.start,
+            start=self.train_from,
+            days=self.train_days,
+            system=self.system,
+            fold_nodes=self.fold_nodes,
+            format=self.failure_format,
+            strict=self.strict,
+        )
+        return Training(log)
+
     def told(self) -> dict[str, Any]:
         """Return the options of reading that are not the defaults, for `summary.json`."""
         plain = Inputs(self.log)
-        given = asdict(self)
+        given = asdict(self) | {"train": None if self.train is None else str(self.train)}
         names = [n for n in given if n not in {"log", "failures"} and given[n] != getattr(plain, n)]
         return {"from" if name == "start" else name: given[name] for name in names}
 
@@ -114,9 +139,22 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
         report_of(values),
         gantt_of(values),
     )
+    check_training(settings.inputs, {settings.parameters.predictor})
     if settings.log_events and out is None:
         raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
     return settings
+
+
+def check_training(inputs: Inputs, predictors: Collection[str]) -> None:
+    """Raise ParameterError where a predictor lacks its training log, or a log its predictor."""
+    if "hazard" in predictors:
+        for name in ("failures", "train"):
+            if getattr(inputs, name) is None:
+                allowed = f"a {'training' if name == 'train' else 'failure'} log as well"
+                raise ParameterError("predictor", "hazard", f"{allowed} (--{name} FILE)")
+    elif inputs.train is not None:
+        allowed = "a predictor that learns as well (--predictor hazard)"
+        raise ParameterError("train", str(inputs.train), allowed)
 
 
 def folder_of(values: Mapping[str, Any], otherwise: str = "") -> Path:
@@ -150,6 +188,9 @@ def inputs_of(log: Path, values: Mapping[str, Any]) -> Inputs:
         for name in FAILURE_OPTIONS:
             if name in values:
                 raise ParameterError(name, values[name], "a failure log as well (--failures FILE)")
+    for name in TRAINING_OPTIONS[1:]:
+        if name in values and "train" not in values:
+            raise ParameterError(name, values[name], "a training log as well (--train FILE)")
     return Inputs(
         log,
         None if failures is None else Path(_text("failures", failures)),
@@ -161,6 +202,9 @@ def inputs_of(log: Path, values: Mapping[str, Any]) -> Inputs:
         None if "days" not in values else _real("days", values["days"]),
         _whole("fold_nodes", values.get("fold_nodes", 1)),
         _flag("strict", values.get("strict", False)),
+        None if "train" not in values else Path(_text("train", values["train"])),
+        _optional_text(values, "train_from"),
+        None if "train_days" not in values else _real("train_days", values["train_days"]),
     )
 
 
@@ -206,7 +250,7 @@ def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
         return dict(given)
     from forestall.simulate.parameters import Parameters
 
-    known = (*Parameters.model_fields, *READING_OPTIONS, *OUTPUT_OPTIONS)
+    known = (*Parameters.model_fields, *READING_OPTIONS, *TRAINING_OPTIONS, *OUTPUT_OPTIONS)
     return {**read_config(config, known), **given}
 
 

@@ -24,7 +24,9 @@ RUN_FILES = (
     "report.html",
     SUMMARY,
 )
-"""Files of a run, the one that says that all others are there last."""
+"""Files of a run with the trace predictor, the one that says that all others are there last."""
+OTHER_RUN_FILES = ("hazard.csv",)
+"""What a run with another predictor writes in the place of `foreseen.csv`."""
 
 
 def is_run_folder(folder: Path) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forestall.app.settings import Settings
-from forestall.app.settings_folder import RUN_FILES, check_folder, fill_folder
+from forestall.app.settings_folder import OTHER_RUN_FILES, RUN_FILES, check_folder, fill_folder
 from forestall.app.simulate import simulate
 from forestall.model.units import format_duration
 
 if TYPE_CHECKING:
+    from forestall.app.hazard import Training
     from forestall.app.result import Result
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
@@ -36,13 +37,13 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
     if settings.out is not None:
         check_folder(settings.out, force=force)
     jobs, failures = settings.inputs.read_jobs(), settings.inputs.read_failures()
-    parameters = settings.parameters
+    training = settings.inputs.read_training(failures)
     result = simulate(
         jobs,
         failures,
         log_events=settings.log_events,
         progress=progress,
-        **parameters.model_dump(),
+        **arguments_of(settings.parameters, training),
     )
     told = {name: str(value) for name, value in settings.inputs.told().items()}
     if "jobs" in told:  # the slice; "jobs" is where they came from
@@ -53,6 +54,14 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
     return Done(result, hints(jobs, failures, result), settings.out)
 
 
+def arguments_of(parameters: Parameters, training: Training | None) -> dict[str, Any]:
+    """Return the parameters as `simulate` takes them, the predictor fitted where it learns."""
+    given = parameters.model_dump()
+    if training is not None and parameters.predictor == "hazard":
+        given["predictor"] = training.predictor(parameters.nodes)
+    return given
+
+
 def save_whole(
     result: Result, folder: Path, *, report: bool = True, gantt: tuple[int, int] | None = None
 ) -> Path:
@@ -61,7 +70,7 @@ def save_whole(
     def save(fresh: Path) -> Path:
         return result.save(fresh, report=report, gantt=gantt)
 
-    return fill_folder(folder, save, RUN_FILES)
+    return fill_folder(folder, save, (*OTHER_RUN_FILES, *RUN_FILES))
 
 
 def hints(jobs: Jobs, failures: Failures, result: Result) -> tuple[str, ...]:

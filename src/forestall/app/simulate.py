@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
+from forestall.app.hazard import at_start
 from forestall.app.result import Result
 from forestall.engine.engine import Engine
 from forestall.engine.plugin import Placement, Plugin, least_risky, lowest
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
+from forestall.predict.hazard import HazardPredictor
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.parameters import Parameters
 from forestall.simulate.prepare import (
@@ -25,12 +27,21 @@ from forestall.simulate.prepare import (
     prepare_jobs,
     rules_of,
 )
-from forestall.simulate.run import Outcome, Progress, job_records, play, play_in_python
+from forestall.simulate.run import (
+    Outcome,
+    Progress,
+    first_moment,
+    job_records,
+    play,
+    play_in_python,
+)
 from forestall.traces.read import read_failures, read_jobs
 from forestall.traces.table import jobs_from_table
 
 if TYPE_CHECKING:
     from forestall.predict.base import Predictor
+    from forestall.predict.foreseen_kernels import Foreseen
+    from forestall.predict.hazard_kernels import Hazard
 
 
 def parameters_of(values: Mapping[str, Any]) -> Parameters:
@@ -80,7 +91,7 @@ def simulate(
     jobs: Jobs | str | Path | Any,
     failures: Failures | str | Path | Any | None = None,
     *,
-    predictor: TracePredictor | Predictor | None = None,
+    predictor: TracePredictor | HazardPredictor | Predictor | str | None = None,
     placement: str | Placement | None = None,
     log_events: bool = False,
     progress: Progress | None = None,
@@ -92,8 +103,10 @@ def simulate(
     ----------
     jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table
     failures : a Failures, a path, a table with time and node, or None for no failures
-    predictor : a TracePredictor (its accuracy counts), or any object with the methods of
-        `forestall.predict.base.Predictor`; None means a trace predictor of the parameter `accuracy`
+    predictor : a TracePredictor (its accuracy counts), a HazardPredictor that was fitted on what
+        came before (it is left as it is), or any object with the methods of
+        `forestall.predict.base.Predictor`; None or "trace" means a trace predictor of the parameter
+        `accuracy`
     placement : "fault-aware", "first", or a function (free, size, risk, start, end) -> nodes; None
         means fault-aware for the promise policy and first for the classic ones
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
@@ -110,8 +123,12 @@ def simulate(
     >>> result.jobs["finish"].to_list(), result.qos
     ([600, 660], 1.0)
     """
-    if isinstance(predictor, TracePredictor):
+    if isinstance(predictor, str):
+        parameters, predictor = {"predictor": predictor, **parameters}, None
+    elif isinstance(predictor, TracePredictor):
         parameters = {"accuracy": predictor.accuracy, **parameters}
+    elif type(predictor) is HazardPredictor:  # a class below it is a predictor of the user's own
+        parameters = {"predictor": "hazard", **parameters}
     own_placement = placement if callable(placement) else None
     if own_placement is None:
         parameters = {"placement": placement, **parameters}
@@ -119,16 +136,28 @@ def simulate(
     log = prepare_failures(failures_of(failures), settings)
     workload = prepare_jobs(jobs_of(jobs), log, settings)
     period = log.span if settings.repeat_failures else 0
-    own_predictor = None if isinstance(predictor, TracePredictor) else predictor
-    if own_placement is None and own_predictor is None:
-        foreseen = foreseen_by(TracePredictor(settings.accuracy), log, period)
-        outcome = play(workload, log, settings, foreseen, log_events=log_events, progress=progress)
-    else:
-        plugin = _plugin(own_predictor, own_placement, settings, period)
+    start = first_moment(workload, log)
+    learnt = at_start(predictor, settings, start) if settings.predictor == "hazard" else None
+    known = None if isinstance(predictor, TracePredictor) else learnt or predictor
+    own = own_placement is not None or known is not learnt
+    if own:
+        asked = known if learnt is None else learnt.copy()
+        plugin = _plugin(asked, own_placement, settings, period)
         outcome = _play_plugin(workload, log, settings, plugin, log_events, progress)
+    else:
+        foreseen = _foreseen(learnt, settings, log, period)
+        outcome = play(workload, log, settings, foreseen, log_events=log_events, progress=progress)
     sources = {"jobs": workload.jobs.source, "failures": log.source}
-    own = own_placement is not None or own_predictor is not None
-    return Result(outcome, sources, workload.cleaning + log.cleaning, own)
+    return Result(outcome, sources, workload.cleaning + log.cleaning, own, known)
+
+
+def _foreseen(
+    learnt: HazardPredictor | None, settings: Parameters, log: Failures, period: int
+) -> Foreseen | Hazard:
+    """Return what is foreseen, as arrays for compiled code."""
+    if learnt is None:
+        return foreseen_by(TracePredictor(settings.accuracy), log, period)
+    return learnt.arrays() if settings.policy == "promise" else foreseen_by(None, log, period)
 
 
 def _plugin(
@@ -152,7 +181,7 @@ def _play_plugin(
     log_events: bool,
     progress: Progress | None,
 ) -> Outcome:
-    start = int(min(workload.jobs.submit[0], log.time[0] if len(log) else workload.jobs.submit[0]))
+    start = first_moment(workload, log)
     oracle = TracePredictor(settings.accuracy) if plugin.predictor is None else None
     foreseen = foreseen_by(oracle, log, plugin.period)
     engine = Engine(settings.nodes, rules_of(settings), foreseen, start, plugin=plugin)

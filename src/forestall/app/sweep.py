@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.__about__ import __version__
-from forestall.app.settings import DURATIONS, FLAGS, Inputs, inputs_of, parameter_value
+from forestall.app.settings import (
+    DURATIONS,
+    FLAGS,
+    Inputs,
+    check_training,
+    inputs_of,
+    parameter_value,
+)
 from forestall.app.simulate import parameters_of
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.simulate.parameters import Parameters
@@ -45,7 +52,7 @@ class Plan:
         """A hash of all that results depend on: logs, options of reading, points, version."""
         digest = hashlib.sha256(f"forestall {__version__}\n".encode())
         digest.update(json.dumps(self.inputs.told(), sort_keys=True).encode())
-        for path in (self.inputs.log, self.inputs.failures):
+        for path in (self.inputs.log, self.inputs.failures, self.inputs.train):
             digest.update(b"none" if path is None else _content(path))
         for point in self.points:
             digest.update(point.model_dump_json().encode())
@@ -66,8 +73,10 @@ def plan_of(log: Path, values: Mapping[str, Any]) -> Plan:
         parameters_of(dict(zip(several, chosen, strict=True)))
         for chosen in product(*several.values())
     )
+    inputs = inputs_of(log, values)
+    check_training(inputs, {point.predictor for point in points})
     axes = {name: taken for name, taken in several.items() if len(taken) > 1}
-    return Plan(inputs_of(log, values), axes, points)
+    return Plan(inputs, axes, points)
 
 
 def varied(texts: Iterable[str]) -> dict[str, Any]:

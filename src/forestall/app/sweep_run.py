@@ -23,6 +23,7 @@ from forestall.app.progress import Interrupted
 from forestall.app.report_many import write_sweep_report
 from forestall.app.result import versions
 from forestall.app.settings_folder import check_folder
+from forestall.app.settings_run import arguments_of
 from forestall.app.simulate import simulate
 from forestall.app.sweep import Plan
 from forestall.app.sweep_figures import label_of, sweep_heatmap, sweep_lines
@@ -30,15 +31,19 @@ from forestall.app.sweep_kept import Kept, Measures, is_sweep_folder
 from forestall.figures.files import save
 from forestall.figures.style import has_matplotlib
 from forestall.model.errors import ForestallError, InputError, ParameterError
+from forestall.simulate.parameters import Parameters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from forestall.app.hazard import Training
     from forestall.app.settings import Inputs
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
 
-Point = tuple[int, dict[str, Any]]
+Logs = tuple["Jobs", "Failures", "Training | None"]
+"""The logs of a sweep: jobs, failures, and what was known before."""
+Point = tuple[int, Parameters]
 DRAWN = ("qos", "utilization", "lost_work", "promises_kept", "wait_mean", "bounded_slowdown_mean")
 """Measures that get figures."""
 MOST_CHUNK = 8
@@ -75,10 +80,11 @@ def run_sweep(
         raise ParameterError("workers", workers, "at least 1")
     check_folder(out, force=force, ours=is_sweep_folder)
     jobs, failures = plan.inputs.read_jobs(), plan.inputs.read_failures()
-    first = measured(jobs, failures, plan.points[0].model_dump())
+    logs = (jobs, failures, plan.inputs.read_training(failures))
+    first = measured(logs, plan.points[0])
     began = time.monotonic()
     if workers is None and len(plan.points) > 1:
-        measured(jobs, failures, plan.points[0].model_dump())  # compiled by now
+        measured(logs, plan.points[0])  # compiled by now
     short = (time.monotonic() - began) * len(plan.points) < WORTH_IT
     number = workers or (1 if short else cores())
     total = len(plan.points)
@@ -86,8 +92,8 @@ def run_sweep(
         resumed = len(kept.done)
         try:
             kept.add([(0, first)] if 0 not in kept.done else [])
-            left = [(k, p.model_dump()) for k, p in enumerate(plan.points) if k not in kept.done]
-            for finished in _played(plan.inputs, jobs, failures, left, number):
+            left = [(k, p) for k, p in enumerate(plan.points) if k not in kept.done]
+            for finished in _played(plan.inputs, logs, left, number):
                 kept.add(finished)
                 if progress is not None:
                     progress(len(kept.done), total)
@@ -106,10 +112,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def measured(jobs: Jobs, failures: Failures, parameters: dict[str, Any]) -> Measures:
+def measured(logs: Logs, parameters: Parameters) -> Measures:
     """Return the measures of one point, flat: no lists, parts of dictionaries joined by ``_``."""
     flat: Measures = {}
-    for name, value in simulate(jobs, failures, **parameters).measures.items():
+    jobs, failures, training = logs
+    done = simulate(jobs, failures, **arguments_of(parameters, training))
+    for name, value in done.measures.items():
         if isinstance(value, dict):
             flat |= {f"{name}_{part}": inner for part, inner in value.items()}
         elif name != "calibration":
@@ -119,17 +127,17 @@ def measured(jobs: Jobs, failures: Failures, parameters: dict[str, Any]) -> Meas
 
 # ------------------------------------------------------------------------------------- processes
 
-_logs: list[tuple[Jobs, Failures]] = []
+_logs: list[Logs] = []
 """The logs of a worker process, read once."""
 
 
 def _played(
-    inputs: Inputs, jobs: Jobs, failures: Failures, points: list[Point], workers: int
+    inputs: Inputs, logs: Logs, points: list[Point], workers: int
 ) -> Iterator[list[tuple[int, Measures]]]:
     """Yield finished points as they come, with their numbers."""
     if workers == 1 or len(points) < 2:
         for number, parameters in points:
-            yield [(number, measured(jobs, failures, parameters))]
+            yield [(number, measured(logs, parameters))]
         return
     size = max(1, min(MOST_CHUNK, len(points) // (4 * workers)))
     chunks = [points[k : k + size] for k in range(0, len(points), size)]
@@ -171,7 +179,8 @@ def _begin(inputs: Inputs) -> None:
     """Prepare a worker: Ctrl-C is for the parent, whose end ends this too; read the logs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _logs.append((inputs.read_jobs(), inputs.read_failures()))
+    failures = inputs.read_failures()
+    _logs.append((inputs.read_jobs(), failures, inputs.read_training(failures)))
 
 
 def _end_with_parent() -> None:
@@ -183,9 +192,8 @@ def _end_with_parent() -> None:
 
 def _points(points: Sequence[Point]) -> list[tuple[int, Measures]] | str:
     """Return measures by number; what is wrong with the input comes as text."""
-    jobs, failures = _logs[0]
     try:
-        return [(number, measured(jobs, failures, parameters)) for number, parameters in points]
+        return [(number, measured(_logs[0], parameters)) for number, parameters in points]
     except ForestallError as error:
         return str(error)
 

@@ -18,10 +18,13 @@ from forestall.model.errors import ForestallError, ParameterError
 app = typer.Typer(
     name="forestall",
     help="Replay workloads on clusters that fail, promise deadlines with probabilities, and "
-    "account for what became of the promises.",
+    "account for what became of the promises. Say how machines fail, and lay out queues, "
+    "checkpoints and spares for it.",
     epilog=examples(
         "forestall demo",
         "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
+        "forestall reliability failures.csv --out study",
+        "forestall interval --mttf 4d --checkpoint-cost 5m",
         "forestall traces info jobs.swf",
     ),
     no_args_is_help=True,
@@ -73,13 +76,34 @@ def run(arguments: Sequence[str]) -> int:
 
 def whole() -> typer.Typer:
     """Return the application with every command in its place."""
-    from forestall.cli import audit, compare, demo, reproduce, simulate, sweep, traces
+    from forestall.cli import (
+        audit,
+        compare,
+        demo,
+        design,
+        fit,
+        interval,
+        reliability,
+        reproduce,
+        simulate,
+        spares,
+        sweep,
+        traces,
+    )
 
+    panels = {
+        "Runs and promises": (demo, simulate, sweep, compare, audit),
+        "How machines fail, and what to do": (reliability, fit, design, interval, spares),
+    }
     if not app.registered_commands:
-        for module in (demo, simulate, sweep, compare, audit):
-            module.add_to(app)
-        app.add_typer(traces.group(), name="traces")
-        app.add_typer(reproduce.group(), name="reproduce")
+        for panel, modules in panels.items():
+            known = len(app.registered_commands)
+            for module in modules:
+                module.add_to(app)
+            for added in app.registered_commands[known:]:
+                added.rich_help_panel = panel
+        app.add_typer(traces.group(), name="traces", rich_help_panel="Logs and papers")
+        app.add_typer(reproduce.group(), name="reproduce", rich_help_panel="Logs and papers")
     return app
 
 

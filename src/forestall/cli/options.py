@@ -21,6 +21,7 @@ PREDICTION: Final = "Prediction and promises"
 CHECKPOINTS: Final = "Checkpoints and failures"
 JOBS: Final = "Job log"
 FAILURES: Final = "Failure log"
+TRAINED: Final = "Training log"
 OUTPUT: Final = "Output"
 
 
@@ -109,7 +110,17 @@ PARAMETERS: Final = (
     ),
     Choice("seed", MACHINE, "Of whatever is drawn by chance (default 1).", "N"),
     Choice(
-        "accuracy", PREDICTION, "Share of failures that are foreseen, 0 to 1 (default 0.7).", "A"
+        "predictor",
+        PREDICTION,
+        "What promises rest on: the log to come, seen with --accuracy, or hazards learnt from "
+        "--train (default trace).",
+        choices=("trace", "hazard"),
+    ),
+    Choice(
+        "accuracy",
+        PREDICTION,
+        "Share of failures that the trace predictor foresees, 0 to 1 (default 0.7).",
+        "A",
     ),
     Choice(
         "risk",
@@ -169,9 +180,16 @@ READING: Final = (
 )
 """Options of reading: which rows of which logs."""
 
+TRAINING: Final = (
+    Choice("train", TRAINED, "The failure log to learn from, up to time 0 of the run.", "FILE"),
+    Choice("train_from", TRAINED, "Where its window begins (default: first failure).", "TIME"),
+    Choice("train_days", TRAINED, "Length of its window (default: up to the run).", "DAYS"),
+)
+"""Options of the log that a predictor learns from."""
+
 OPTIONS: Final = {
     "format": "--failure-format",
-    **{choice.name: choice.spelling for choice in (*PARAMETERS, *READING)},
+    **{choice.name: choice.spelling for choice in (*PARAMETERS, *READING, *TRAINING)},
 }
 """Spellings by key, for messages."""
 

@@ -10,7 +10,7 @@ import typer
 
 from forestall.cli.options import examples
 from forestall.cli.registry import command
-from forestall.cli.screen import Bar, say
+from forestall.cli.screen import Bar, say, show
 
 
 def group() -> typer.Typer:
@@ -19,23 +19,29 @@ def group() -> typer.Typer:
         help="Redraw the figures of the papers that forestall builds on, from real logs.",
         no_args_is_help=True,
         rich_markup_mode="rich",
-        epilog=examples("forestall reproduce promises --data traces"),
+        epilog=examples(
+            "forestall reproduce promises --data traces",
+            "forestall reproduce queues --data traces",
+        ),
     )
-    app.callback()(lambda: None)  # a group even while it has one command
     command(app, "promises", "forestall reproduce promises --data traces --out promises")(promises)
+    command(app, "queues", "forestall reproduce queues --data traces --out queues")(queues)
     return app
 
 
+DATA = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Folder with the real logs (default: $FORESTALL_DATA).",
+        show_default=False,
+    ),
+]
+
+
 def promises(
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="DIR",
-            help="Folder with the real logs (default: $FORESTALL_DATA).",
-            show_default=False,
-        ),
-    ] = None,
+    data: DATA = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for figures and verdict.")
     ] = Path("forestall-promises"),
@@ -47,12 +53,9 @@ def promises(
     ] = None,
 ) -> None:
     """Oliner et al., DSN 2005: Figures 1 to 12, and its claims beside what is measured here."""
-    from forestall.model.errors import ParameterError
     from forestall.reproduce.promises import reproduce
 
-    named = data or (Path(os.environ["FORESTALL_DATA"]) if "FORESTALL_DATA" in os.environ else None)
-    if named is None or not named.is_dir():
-        raise ParameterError("--data", str(named or ""), "a folder with the real logs")
+    named = _logs(data)
     with Bar("runs") as bar:
         found = reproduce(named, out, workers=workers or 0, progress=bar)
     for claim in found.claims:
@@ -61,3 +64,33 @@ def promises(
             say(f"{log}: {finding.verdict}; {finding.measured}", indent=2)
     say()
     say(f"Figures, tables and verdict.md are in {found.folder}")
+
+
+def queues(
+    data: DATA = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for figures and verdict.")
+    ] = Path("forestall-queues"),
+) -> None:
+    """Hacker and Meglicki, HPDC 2007: Tables 1 to 5 and Figures 1 to 9, and why they differ."""
+    from forestall.reproduce.queues import reproduce
+    from forestall.reproduce.queues.report import HEADS, cells
+
+    found = reproduce(_logs(data), out)
+    for table in found.tables:
+        say(f"{table.name}: {table.title}")
+        show([cells(value) for value in table.values], HEADS, right=(1, 2, 3), wrap=(0,))
+        for reason in table.why:
+            say(reason, indent=2)
+        say()
+    say(f"Figures, values.csv and verdict.md are in {found.folder}")
+
+
+def _logs(data: Path | None) -> Path:
+    """Return the folder with the real logs, as given or as the environment says."""
+    from forestall.model.errors import ParameterError
+
+    named = data or (Path(os.environ["FORESTALL_DATA"]) if "FORESTALL_DATA" in os.environ else None)
+    if named is None or not named.is_dir():
+        raise ParameterError("--data", str(named or ""), "a folder with the real logs")
+    return named

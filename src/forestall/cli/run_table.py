@@ -23,7 +23,10 @@ def headline(summary: Mapping[str, Any], failures: int | None) -> str:
         f"policy {policy}",
     ]
     if policy == "promise":
-        parts += [f"accuracy {parameters['accuracy']:g}", f"risk {parameters['risk']:g}"]
+        forecast = summary.get("predictor", {}).get("name", "trace")
+        accuracy = f"accuracy {parameters['accuracy']:g}"
+        told = {"trace": accuracy, "own": "a predictor of your own"}
+        parts += [told.get(forecast, f"predictor {forecast}"), f"risk {parameters['risk']:g}"]
     return ", ".join([*parts, f"checkpoints {parameters['checkpoint']}", f"seed {summary['seed']}"])
 
 

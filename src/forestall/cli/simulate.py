@@ -15,6 +15,7 @@ from forestall.cli.options import (
     PARAMETERS,
     QUIET,
     READING,
+    TRAINING,
     Choice,
     chosen,
     with_options,
@@ -39,11 +40,13 @@ def add_to(app: typer.Typer) -> None:
         "forestall simulate jobs.swf --policy easy --estimates requested --nodes 100",
         "forestall simulate jobs.csv --failures lanl.csv --system 19 --from 2003-07-18T16:00 "
         "--days 365 --fold-nodes 8",
+        "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
+        "--predictor hazard --train lanl.csv --risk 0",
         "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
     )(simulate)
 
 
-@with_options(PARAMETERS, READING, RESULTS)
+@with_options(PARAMETERS, READING, TRAINING, RESULTS)
 def simulate(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
@@ -62,7 +65,7 @@ def simulate(
     from forestall.app.settings_run import run
 
     with Bar("jobs", quiet=quiet) as bar:
-        if not is_compiled(settings.parameters.policy):
+        if not is_compiled(settings.parameters.policy, settings.parameters.predictor):
             bar.tell("compiling kernels, the first time only: about 15 s")
         done = run(settings, force=force, progress=bar)
     result = done.result

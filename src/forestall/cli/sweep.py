@@ -15,6 +15,7 @@ from forestall.cli.options import (
     PARAMETERS,
     QUIET,
     READING,
+    TRAINING,
     Choice,
     chosen,
     with_options,
@@ -71,7 +72,7 @@ WORKERS = Annotated[
 ]
 
 
-@with_options(PARAMETERS, READING, REPORT, varied=True)
+@with_options(PARAMETERS, READING, TRAINING, REPORT, varied=True)
 def sweep(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
@@ -98,7 +99,7 @@ def sweep(
     from forestall.app.sweep_run import run_sweep
 
     with Bar("points", quiet=quiet) as bar:
-        if not all(is_compiled(policy) for policy in {p.policy for p in plan.points}):
+        if not all(is_compiled(*kinds) for kinds in {(p.policy, p.predictor) for p in plan.points}):
             bar.tell("compiling kernels, the first time only: about 15 s")
         done = run_sweep(
             plan,

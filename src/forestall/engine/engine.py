@@ -29,6 +29,7 @@ from forestall.model.events import Event, EventKind
 from forestall.model.nodes import NodeSet
 from forestall.model.quotes import Quote
 from forestall.predict.foreseen_kernels import FAR, Foreseen
+from forestall.predict.hazard_kernels import Hazard
 
 _BEFORE = {
     EventKind.FINISHED: (RUNNING, "a job that runs"),
@@ -47,7 +48,8 @@ class Engine:
     ----------
     nodes : number of nodes, numbered from 0
     rules : the policy and its parameters
-    foreseen : what is predicted, as arrays (see `predict.foreseen_kernels`)
+    foreseen : what is predicted, as arrays (see `predict.foreseen_kernels`), or the nodes' hazards
+        (see `predict.hazard_kernels`; promise policy only), which the engine takes for its own
     start : the first moment, s
     plugin : a predictor and placement rule in Python in place of `foreseen`; promise policy only
     """
@@ -56,13 +58,15 @@ class Engine:
         self,
         nodes: int,
         rules: Rules,
-        foreseen: Foreseen,
+        foreseen: Foreseen | Hazard,
         start: int = 0,
         *,
         plugin: plugins.Plugin | None = None,
     ) -> None:
         if plugin is not None and rules.policy != PROMISE:
             raise ParameterError("policy", rules.policy, "promise, for a predictor of your own")
+        if isinstance(foreseen, Hazard) and rules.policy != PROMISE:
+            raise ParameterError("policy", rules.policy, "promise, with hazards")
         self.state: State = new_state(64, nodes, rules, foreseen, start)
         self.jobs = 0
         self._plugin = plugin
@@ -137,7 +141,7 @@ class Engine:
         if self._plugin is not None:
             plugins.take(self.state, self._plugin, (kind, key, until, now))
         else:
-            _handler(self.state.rules)(self.state, kind, key, until, now)
+            _handler(self.state)(self.state, kind, key, until, now)
 
     def decisions(self, now: int) -> list[Decision]:
         """Return the decisions on the last event."""
@@ -181,6 +185,10 @@ class Engine:
         length = int(kernels.length_for(state, estimate, interval))
         if self._plugin is not None:
             reason = plugins.quote(state, self._plugin, now, size, length)
+        elif isinstance(state.foreseen, Hazard):
+            from forestall.engine.hazard_entry_kernels import quote
+
+            reason = Reason(int(quote(state, now, size, length)))
         else:
             reason = Reason(int(kernels.quote(state, now, size, length)))
         offer = state.scratch.offer[0]
@@ -212,8 +220,12 @@ class Engine:
         return wake if wake < FAR else None
 
 
-def _handler(rules: Rules) -> Callable[..., None]:
-    if rules.policy == PROMISE:
+def _handler(state: State) -> Callable[..., None]:
+    if isinstance(state.foreseen, Hazard):
+        from forestall.engine.hazard_entry_kernels import handle as handle_hazard
+
+        return handle_hazard
+    if state.rules.policy == PROMISE:
         from forestall.engine.promise_entry_kernels import handle
 
         return handle

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from forestall.decide import offer_kernels as offers
 from forestall.decide import timeline_kernels as timelines
+from forestall.decide.checkpoint_kernels import CHECKPOINT_RISK
 from forestall.engine import promise_entry_kernels as kernels
 from forestall.engine.state import State
 from forestall.model.decisions import Reason
@@ -71,6 +72,7 @@ def take(state: State, plugin: Plugin, event: tuple[int, int, int, int]) -> None
     """Take one event (kind, key, until, now); the decisions are left in the state."""
     kind, key, until, now = event
     kernels.open_event(state, now)
+    _tell_time(plugin, now)
     if kind == EventKind.SUBMITTED:
         _place(state, plugin, key, now, fresh=True, reason=Reason.FREE_NOW, node=-1)
     elif kind == EventKind.START_DUE:
@@ -86,20 +88,33 @@ def take(state: State, plugin: Plugin, event: tuple[int, int, int, int]) -> None
             reason = Reason.NODE_FAILED
             _place(state, plugin, victim, now, fresh=False, reason=reason, node=key)
     elif kind == EventKind.CHECKPOINT_REQUESTED:
-        job = state.jobs[key]
-        end = now + 2 * state.rules.overhead + int(job["interval"])
-        row = state.timeline.rows[job["row"]]
-        state.scratch.rows[offers.CHOSEN] = row
-        risk = _risk_of_all(state, plugin, members(row), now, (now, end))
-        kernels.answer(state, key, risk, now)
+        kernels.answer(state, key, _risk_of_waiting(state, plugin, key, now), now)
     else:
         kernels.settle(state, kind, key, now)
 
 
+def _risk_of_waiting(state: State, plugin: Plugin, j: int, now: int) -> float:
+    """Return p_f of a running job's nodes over [now, now + C + I + C), where it decides."""
+    if state.rules.checkpoint != CHECKPOINT_RISK:
+        return 0.0
+    end = now + 2 * state.rules.overhead + int(state.jobs[j]["interval"])
+    row = state.timeline.rows[state.jobs[j]["row"]]
+    state.scratch.rows[offers.CHOSEN] = row
+    return _risk_of_all(state, plugin, members(row), now, (now, end))
+
+
 def quote(state: State, plugin: Plugin, now: int, size: int, length: int) -> Reason:
     """Find the offer that a job would get now; it is left in the scratch room."""
+    _tell_time(plugin, now)
     search(state, plugin, now, size, length, state.rules.risk)
     return _reason(state, now)
+
+
+def _tell_time(plugin: Plugin, now: int) -> None:
+    """Move a predictor's present moment to now, where it has one."""
+    advance = getattr(plugin.predictor, "advance", None)
+    if advance is not None:
+        advance(now)
 
 
 def _reason(state: State, now: int) -> Reason:

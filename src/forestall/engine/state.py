@@ -25,6 +25,7 @@ from forestall.decide.queue_kernels import (
 )
 from forestall.decide.timeline_kernels import EDGE, Timeline
 from forestall.predict.foreseen_kernels import Foreseen
+from forestall.predict.hazard_kernels import Hazard
 
 PROMISE: Final = np.int64(0)
 FCFS: Final = np.int64(1)
@@ -115,8 +116,8 @@ class Answers(NamedTuple):
 
 class State(NamedTuple):
     """JOB[jobs]; the rules; the machine; the timeline (also the pool of bitset rows); the queue;
-    room to work in; predicted failures; the decisions on the last event; int64[6] flags of the
-    present second."""
+    room to work in; predicted failures, or hazards; the decisions on the last event; int64[6] flags
+    of the present second."""
 
     jobs: npt.NDArray[Any]
     rules: Rules
@@ -124,7 +125,7 @@ class State(NamedTuple):
     timeline: Timeline
     queue: Queue
     scratch: Scratch
-    foreseen: Foreseen
+    foreseen: Foreseen | Hazard
     out: Answers
     at: npt.NDArray[np.int64]
 
@@ -180,7 +181,9 @@ def new_queue(nodes: int, entries: int) -> Queue:
     )
 
 
-def new_state(jobs: int, nodes: int, rules: Rules, foreseen: Foreseen, start: int) -> State:
+def new_state(
+    jobs: int, nodes: int, rules: Rules, foreseen: Foreseen | Hazard, start: int
+) -> State:
     """Return a state for `jobs` jobs on `nodes` nodes whose clock begins at `start`."""
     sets = rules.policy == PROMISE
     rows = 64 if rules.placed or sets else 1

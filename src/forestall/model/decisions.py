@@ -107,6 +107,6 @@ class Decision:
             deadline=self.deadline,
         )
         if self.left_out >= 0:
-            text += f"; node {self.left_out} left out: predicted to fail"
-            text += f" at {self.left_out_at}" if self.left_out_at >= 0 else ""
+            why = f"predicted to fail at {self.left_out_at}" if self.left_out_at >= 0 else "riskier"
+            text += f"; node {self.left_out} left out: {why}"
         return text

@@ -19,7 +19,8 @@ class Predictor(Protocol):
 
     Windows are half-open, [start, end), in whole seconds. Temporal reliability is one minus the
     failure probability. A predictor may also offer `next_predicted_failure(time) -> int | None`,
-    see `TracePredictor`, which gives negotiation its later candidate starts.
+    see `TracePredictor`, which gives negotiation its later candidate starts; and `advance(time)`,
+    see `HazardPredictor`, which is called with the present moment before it is asked.
     """
 
     def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:

@@ -11,6 +11,7 @@ from forestall.model.units import MAX_SECONDS
 Policy = Literal["promise", "fcfs", "easy", "conservative"]
 Checkpoint = Literal["risk", "none", "periodic", "daly"]
 Placement = Literal["fault-aware", "first"]
+Forecast = Literal["trace", "hazard"]
 Seconds = Annotated[int, Field(ge=0, lt=MAX_SECONDS)]
 Positive = Annotated[int, Field(ge=1, lt=MAX_SECONDS)]
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
@@ -21,18 +22,18 @@ MAX_NODES = 2**20
 class Parameters(BaseModel):
     """Everything that a run depends on besides jobs, failures and predictor.
 
-    Defaults are those of Table 2 of Oliner et al., DSN 2005. `checkpoint` and `placement` None mean
-    risk-based and fault-aware for the promise policy, none and first for the classic ones;
-    `downtime` None means what our own failure
-    logs tell of each failure, and 120 s where they tell nothing or the log tells repair times
-    ("log" uses those too); `mtbf` is a node's, in seconds, for `checkpoint="daly"` (None: from the
-    log).
+    Defaults are those of Table 2 of Oliner et al., DSN 2005. `accuracy` is that of the trace
+    predictor. `checkpoint` and `placement` None mean risk-based and fault-aware for the promise
+    policy, none and first for the classic ones; `downtime` None means what our own failure logs
+    tell of each failure, and 120 s where they tell nothing or the log tells repair times ("log"
+    uses those too); `mtbf` is a node's, in seconds, for `checkpoint="daly"` (None: from the log).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 128
     policy: Policy = "promise"
+    predictor: Forecast = "trace"
     accuracy: Share = 0.7
     risk: Share = 0.9
     checkpoint: Checkpoint | None = None

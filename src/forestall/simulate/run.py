@@ -15,7 +15,9 @@ from forestall.engine.state import DECISION, JOB, State, grown, most_decisions, 
 from forestall.model.errors import InputError
 from forestall.model.events import EventKind
 from forestall.model.failures import Failures
+from forestall.model.units import MAX_SECONDS
 from forestall.predict.foreseen_kernels import Foreseen
+from forestall.predict.hazard_kernels import Hazard
 from forestall.simulate import loop_kernels as loop
 from forestall.simulate import world_kernels as worlds
 from forestall.simulate.parameters import Parameters
@@ -55,6 +57,11 @@ class Outcome:
     events: int
 
 
+def first_moment(workload: Workload, failures: Failures) -> int:
+    """Return when the first event of a run is, s."""
+    return int(min(workload.jobs.submit[0], *failures.time[:1].tolist(), MAX_SECONDS))
+
+
 def new_world(workload: Workload, failures: Failures, parameters: Parameters) -> worlds.World:
     """Return the world before anything has happened."""
     jobs, count = workload.jobs, len(workload.jobs)
@@ -65,7 +72,7 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
     strikes["time"], strikes["node"] = failures.time, failures.node
     strikes["downtime"] = failures.downtime
     items = count + parameters.nodes + 1
-    origin = int(min(jobs.submit[0], failures.time[0] if len(failures) else jobs.submit[0]))
+    origin = first_moment(workload, failures)
     at = np.zeros(16, dtype=np.int64)
     at[worlds.LEFT] = count
     period = failures.span if parameters.repeat_failures else 0
@@ -150,13 +157,14 @@ def play(
     workload: Workload,
     failures: Failures,
     parameters: Parameters,
-    foreseen: Foreseen,
+    foreseen: Foreseen | Hazard,
     *,
     log_events: bool = False,
     placed: bool = True,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Simulate with the compiled engine.
+    """Simulate with the compiled engine, by what is foreseen or by hazards, which it takes for its
+    own.
 
     `placed` False leaves node sets out, which only the classic policies without failures allow.
     """
@@ -166,7 +174,7 @@ def play(
     state = new_state(len(workload.jobs), parameters.nodes, rules, foreseen, int(world.clock[0]))
     state = state._replace(jobs=job_records(workload))
     log = new_log(1024 if log_events else 0)
-    run = _loop_of(parameters)
+    run = _loop_of(parameters, foreseen)
     while True:
         status = run(state, world, log, CHUNK)
         assert status != loop.STALLED, "jobs are left, yet nothing will happen any more"
@@ -219,9 +227,13 @@ def play_in_python(
     return collect(workload, failures, parameters, engine.state, world, log)
 
 
-def _loop_of(parameters: Parameters) -> Callable[..., int]:
+def _loop_of(parameters: Parameters, foreseen: Foreseen | Hazard) -> Callable[..., int]:
     """Return the compiled loop; only the one that is needed is loaded, and compiled the first
     time."""
+    if isinstance(foreseen, Hazard):
+        from forestall.simulate import hazard_loop_kernels
+
+        return hazard_loop_kernels.run
     if parameters.policy == "promise":
         from forestall.simulate import promise_loop_kernels
 

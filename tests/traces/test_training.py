@@ -1,4 +1,4 @@
-"""Training logs: what had happened when the run began, and no more."""
+"""TrainingLog logs: what had happened when the run began, and no more."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
-from forestall.traces.history import History, read_history
 from forestall.traces.read import read_failures
+from forestall.traces.training import TrainingLog, read_training
 
 DAY = 86_400
 
@@ -30,7 +30,7 @@ def dated(data: Path) -> Path:
     return data / "lanl-failures-1996-2005" / "LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 
 
-def absolute(history: History) -> list[int]:
+def absolute(history: TrainingLog) -> list[int]:
     """Times on the clock of the run."""
     return (history.failures.time + history.end - history.failures.span).tolist()
 
@@ -42,7 +42,7 @@ def run_from(path: Path, day: int, days: float | None = None) -> tuple[Failures,
 
 def test_the_same_log_up_to_the_run(log: Path) -> None:
     run, start = run_from(log, 100)
-    history = read_history(log, run, run_start=start)
+    history = read_training(log, run, run_start=start)
     assert absolute(history) == [(5 + 10 * k - 100) * DAY for k in range(10)]
     assert (history.end, history.failures.span) == (0, 95 * DAY)
     assert int(history.failures.time[0]) == 0
@@ -50,54 +50,54 @@ def test_the_same_log_up_to_the_run(log: Path) -> None:
 
 def test_a_window_of_the_same_log(log: Path) -> None:
     run, start = run_from(log, 100)
-    history = read_history(log, run, run_start=start, start=str(20 * DAY), days=40)
+    history = read_training(log, run, run_start=start, start=str(20 * DAY), days=40)
     assert history.end == -40 * DAY
     assert history.failures.span == 40 * DAY
     assert absolute(history) == [(25 + 10 * k - 100) * DAY for k in range(4)]
-    up_to_it = read_history(log, run, run_start=start, start=str(60 * DAY), days=40)
+    up_to_it = read_training(log, run, run_start=start, start=str(60 * DAY), days=40)
     assert (up_to_it.end, len(up_to_it.failures)) == (0, 4)
-    open_end = read_history(log, run, run_start=start, start=str(60 * DAY))
+    open_end = read_training(log, run, run_start=start, start=str(60 * DAY))
     assert (open_end.end, open_end.failures.span, len(open_end.failures)) == (0, 40 * DAY, 4)
 
 
 def test_what_comes_later_is_refused(log: Path) -> None:
     run, start = run_from(log, 100)
     with pytest.raises(ParameterError, match=r"train_days.*ends before the run begins, 8640000 s"):
-        read_history(log, run, run_start=start, start=str(60 * DAY), days=40.1)
+        read_training(log, run, run_start=start, start=str(60 * DAY), days=40.1)
     with pytest.raises(ParameterError, match="train_from"):
-        read_history(log, run, run_start=start, start=str(100 * DAY))
+        read_training(log, run, run_start=start, start=str(100 * DAY))
     whole, _ = run_from(log, 0)
     with pytest.raises(TraceError, match="no failures from before the run begins"):
-        read_history(log, whole, run_start="0")
+        read_training(log, whole, run_start="0")
 
 
 def test_a_copy_of_the_log_is_the_log(log: Path, tmp_path: Path) -> None:
     copy = tmp_path / "training.csv"
     shutil.copy(log, copy)
     run, start = run_from(log, 100)
-    assert absolute(read_history(copy, run, run_start=start)) == absolute(
-        read_history(log, run, run_start=start)
+    assert absolute(read_training(copy, run, run_start=start)) == absolute(
+        read_training(log, run, run_start=start)
     )
     whole, _ = run_from(log, 0)
     with pytest.raises(TraceError, match="before the run begins"):
-        read_history(copy, whole, run_start="0")
+        read_training(copy, whole, run_start="0")
 
 
 def test_another_log_of_seconds_ends_where_the_run_begins(log: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_text("time,node\n1000,0\n5000,1\n90000,0\n")
     run, start = run_from(log, 0)
-    history = read_history(other, run, run_start=start)
+    history = read_training(other, run, run_start=start)
     assert history.end == 0
     assert absolute(history) == [-89_001, -85_001, -1]
-    window = read_history(other, run, run_start=start, start="0", days=1)
+    window = read_training(other, run, run_start=start, start="0", days=1)
     assert (window.end, window.failures.span) == (0, DAY)
     assert absolute(window) == [1000 - DAY, 5000 - DAY]
 
 
 def test_dates_share_one_clock(dated: Path, log: Path) -> None:
     run = read_failures(dated, system=20, start="2004-01-01", days=30)
-    history = read_history(dated, run, run_start="2004-01-01", system="20")
+    history = read_training(dated, run, run_start="2004-01-01", system="20")
     whole = read_failures(dated, system=20)
     assert whole.origin is not None
     assert run.origin is not None
@@ -106,18 +106,18 @@ def test_dates_share_one_clock(dated: Path, log: Path) -> None:
     assert absolute(history) == (before + whole.origin - run.origin).tolist()
     assert history.end == 0
     # of another system: the same clock, so its future is left out as well
-    other = read_history(dated, run, run_start="2004-01-01", system="19")
+    other = read_training(dated, run, run_start="2004-01-01", system="19")
     assert other.end == 0
     assert max(absolute(other)) < 0
     with pytest.raises(ParameterError, match=r"train_days.*2004-01-01T00:00:00"):
-        read_history(dated, run, run_start="2004-01-01", system="20", start="2003-12-01", days=32)
-    mixed = read_history(log, run, run_start="2004-01-01", system="20")  # it has no systems
+        read_training(dated, run, run_start="2004-01-01", system="20", start="2003-12-01", days=32)
+    mixed = read_training(log, run, run_start="2004-01-01", system="20")  # it has no systems
     assert (mixed.end, len(mixed.failures)) == (0, 30)
 
 
 def test_times_in_service_move_along(dated: Path) -> None:
     run = read_failures(dated, system=20, start="2004-01-01", days=30, fold_nodes=4)
-    history = read_history(
+    history = read_training(
         dated, run, run_start="2004-01-01", system="20", fold_nodes=4, start="2003-01-01"
     )
     assert history.failures.nodes == 128
@@ -135,4 +135,4 @@ def test_errors_name_the_training_options(
 ) -> None:
     run, start = run_from(log, 100)
     with pytest.raises(ParameterError, match=named):
-        read_history(log, run, run_start=start, **options)  # type: ignore[arg-type]
+        read_training(log, run, run_start=start, **options)  # type: ignore[arg-type]

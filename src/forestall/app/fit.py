@@ -1,0 +1,227 @@
+"""Lifetimes fitted to a table of gaps: what was asked, what was found, and the same as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from forestall.model.cleaning import Cleaning
+from forestall.model.errors import ParameterError
+
+if TYPE_CHECKING:
+    from forestall.reliability.fits.estimate import Fitted
+    from forestall.reliability.fits.ranking import Ranking
+    from forestall.reliability.fits.sample import Sample
+
+Interval = tuple[float, float]
+Method = Literal["likelihood", "wald", "bootstrap"]
+RankBy = Literal["aic", "bic", "loglik", "ks", "ad"]
+FEWEST_DRAWS: Final = 19
+"""Below it neither a 95 % interval nor a p-value of 0.05 can come out of draws."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """How to fit, and what is wanted besides the parameters.
+
+    Attributes
+    ----------
+    family : the family, or None: fit all and rank them
+    rank_by : by what
+    zeros, resolution : what becomes of gaps of 0; see `Sample.of`
+    level, ci : of the confidence intervals, and how they are found
+    p_values : whether to draw for p-values of Kolmogorov-Smirnov and Anderson-Darling
+    draws, seed : of all draws
+    unit : the unit of time of the gaps, as it shall be shown
+    """
+
+    family: str | None = None
+    rank_by: RankBy = "aic"
+    zeros: str = "auto"
+    resolution: float | None = None
+    level: float = 0.95
+    ci: Method = "likelihood"
+    p_values: bool = False
+    draws: int = 999
+    seed: int = 1
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ParameterError("--level", self.level, "a number between 0 and 1")
+        if self.draws < FEWEST_DRAWS:
+            allowed = f"a whole number of at least {FEWEST_DRAWS}"
+            raise ParameterError("--draws", self.draws, allowed)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A fitted law with its intervals and its distances from the sample.
+
+    Attributes
+    ----------
+    fitted : the fit
+    ci : confidence interval of each parameter and of the mean
+    ks, ad : distances of Kolmogorov-Smirnov and Anderson-Darling
+    ks_p, ad_p : their p-values, None where none were asked for
+    notes : what a reader should know, a line each
+    """
+
+    fitted: Fitted
+    ci: Mapping[str, Interval]
+    ks: float
+    ad: float
+    ks_p: float | None = None
+    ad_p: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a table of gaps gave: the fit of one family, or of the best of all with the ranking."""
+
+    question: Question
+    sample: Sample
+    best: Told
+    ranking: Ranking | None
+    cleaning: Cleaning
+
+    def plain(self) -> dict[str, Any]:
+        """Return everything as JSON has it: no NaN, no infinity."""
+        one = plain_fit(self.best, self.question, self.cleaning)
+        if self.ranking is None:
+            return one
+        return {
+            "ranked_by": self.question.rank_by,
+            "best": one,
+            "families": plain_ranking(self.ranking),
+        }
+
+
+def fit_file(path: Path, question: Question, *, strict: bool = False) -> Answer:
+    """Fit what was asked for to a CSV of gaps.
+
+    Raises TraceError for a file that cannot be used, ParameterError where no fit is possible.
+    """
+    from forestall.traces.gaps import read_gaps
+
+    gaps = read_gaps(path, strict=strict)
+    return fit_gaps(gaps.gap, gaps.censored, question, gaps.cleaning)
+
+
+def fit_gaps(
+    gaps: object, censored: object, question: Question, cleaning: Cleaning | None = None
+) -> Answer:
+    """Fit what was asked for to gaps in one unit of time; see `fit_file`."""
+    from forestall.reliability.fits.estimate import fit
+
+    ranking: Ranking | None = None
+    how: dict[str, Any] = {"zeros": question.zeros, "resolution": question.resolution}
+    if question.family is not None:
+        fitted = fit(gaps, question.family, censored=censored, **how)
+    else:
+        from forestall.reliability.fits.ranking import fit_all
+
+        ranking = fit_all(gaps, censored=censored, rank_by=question.rank_by, **how)
+        if question.p_values:
+            ranking = ranking.with_p_values(question.draws, question.seed)
+        fitted = ranking.best
+    told = tell(fitted, question)
+    return Answer(question, fitted.sample, told, ranking, cleaning or Cleaning())
+
+
+def tell(fitted: Fitted, question: Question) -> Told:
+    """Return a fit with intervals and distances as the question wants them."""
+    ci = fitted.ci(question.level, question.ci, question.draws, question.seed)
+    found = fitted.goodness(question.draws if question.p_values else 0, question.seed)
+    ks_p, ad_p = (found.ks_p, found.ad_p) if question.p_values else (None, None)
+    notes = _once((*fitted.notes, *getattr(ci, "notes", ()), *found.notes))
+    return Told(fitted, ci, found.ks, found.ad, ks_p, ad_p, notes)
+
+
+def plain_fit(told: Told, question: Question, cleaning: Cleaning) -> dict[str, Any]:
+    """Return a fit as JSON has it."""
+    fitted = told.fitted
+    sample = fitted.sample
+    distances: dict[str, Any] = {"ks": told.ks, "ad": told.ad}
+    if question.p_values:
+        distances |= {"ks_p": told.ks_p, "ad_p": told.ad_p, "draws": question.draws}
+    values = {
+        "family": fitted.family.name,
+        "params": fitted.params,
+        "loglik": fitted.loglik,
+        "ci": {name: list(ends) for name, ends in told.ci.items()},
+        "level": question.level,
+        "ci_method": question.ci,
+        "standard_errors": fitted.standard_errors(),
+        "mean": fitted.mean(),
+        "aic": fitted.aic,
+        "aicc": fitted.aicc,
+        "bic": fitted.bic,
+        **distances,
+        "gaps": len(sample),
+        "failures": sample.failures,
+        "censored": len(sample.right),
+        "zeros": sample.zeros,
+        "converged": fitted.converged,
+        "notes": list(told.notes),
+        "left_out": left_out(cleaning),
+    }
+    found: dict[str, Any] = finite(values)
+    return found
+
+
+def plain_ranking(ranking: Ranking) -> list[dict[str, Any]]:
+    """Return the families as JSON has them, best first, those that could not be fitted last."""
+    rows: list[dict[str, Any]] = []
+    for row in ranking.rows:
+        fitted, distance = row.fitted, row.goodness
+        one: dict[str, Any] = {
+            "family": fitted.family.name,
+            "params": fitted.params,
+            "loglik": fitted.loglik,
+            "aic": fitted.aic,
+            "aicc": fitted.aicc,
+            "bic": fitted.bic,
+            "ks": distance.ks,
+            "ad": distance.ad,
+            "weight": row.weight,
+            "converged": fitted.converged,
+            "unbounded": row.unbounded,
+            "why": None,
+        }
+        if distance.draws:
+            one |= {"ks_p": distance.ks_p, "ad_p": distance.ad_p}
+        rows.append(finite(one))
+    blank = dict.fromkeys(("params", "loglik", "aic", "aicc", "bic", "ks", "ad", "weight"))
+    return rows + [
+        {"family": name, **blank, "converged": False, "unbounded": False, "why": why}
+        for name, why in ranking.unfitted.items()
+    ]
+
+
+def left_out(cleaning: Cleaning) -> dict[str, int]:
+    """Return the rows that were left out, counted by kind."""
+    gone = tuple(remark for remark in cleaning.remarks if remark.action == "left out")
+    return Cleaning(gone).counts()
+
+
+def finite(value: Any) -> Any:
+    """Return the value as JSON can hold it: None for what is no finite number, NumPy's own types
+    as Python's."""
+    if isinstance(value, Mapping):
+        return {str(name): finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    if hasattr(value, "tolist"):
+        return finite(value.tolist())
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value
+
+
+def _once(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(lines))

@@ -1,0 +1,187 @@
+"""`forestall interval`: how often to checkpoint."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forestall.cli.options import JSON
+from forestall.cli.registry import command
+from forestall.cli.screen import say, say_json, show
+
+if TYPE_CHECKING:
+    from forestall.app.interval import Answer
+
+FAILURES = "Nodes and failures"
+JOB = "Job"
+TITLES = {
+    "young": "Young",
+    "daly_first": "Daly, first order",
+    "daly": "Daly",
+    "optimal": "optimum",
+}
+
+MTTF = Annotated[
+    str, typer.Option("--mttf", metavar="DURATION", help="A node's mean time to failure.")
+]
+COST = Annotated[
+    str, typer.Option("--checkpoint-cost", metavar="DURATION", help="Time of a checkpoint.")
+]
+SHAPE = Annotated[
+    float,
+    typer.Option(
+        "--shape",
+        metavar="BETA",
+        help="Weibull shape of a node's life; 1 is the exponential.",
+        rich_help_panel=FAILURES,
+    ),
+]
+NODES = Annotated[
+    int, typer.Option("--nodes", metavar="N", help="Nodes of the job.", rich_help_panel=FAILURES)
+]
+AGES = Annotated[
+    str,
+    typer.Option(
+        "--ages",
+        metavar="new|steady|DURATION",
+        help="Of the nodes: all renewed at each failure, a machine long in use, or so old at the "
+        "start. With steady a single node is renewed at every failure.",
+        rich_help_panel=FAILURES,
+    ),
+]
+RESTART = Annotated[
+    str,
+    typer.Option(
+        "--restart", metavar="DURATION", help="To read a checkpoint back.", rich_help_panel=JOB
+    ),
+]
+DOWNTIME = Annotated[
+    str,
+    typer.Option(
+        "--downtime", metavar="DURATION", help="From a failure to the restart.", rich_help_panel=JOB
+    ),
+]
+WORK = Annotated[
+    str | None,
+    typer.Option(
+        "--work",
+        metavar="DURATION",
+        help="Length of the job without failures (default: long).",
+        rich_help_panel=JOB,
+        show_default=False,
+    ),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    command(
+        app,
+        "interval",
+        "forestall interval --mttf 4d --checkpoint-cost 5m",
+        "forestall interval --mttf 1000d --shape 0.7 --nodes 512 --checkpoint-cost 5m --restart 5m",
+        "forestall interval --mttf 1000d --nodes 512 --checkpoint-cost 5m --work 30d --json",
+    )(interval)
+
+
+def interval(
+    mttf: MTTF,
+    checkpoint_cost: COST,
+    shape: SHAPE = 1.0,
+    nodes: NODES = 1,
+    ages: AGES = "steady",
+    restart: RESTART = "0",
+    downtime: DOWNTIME = "0",
+    work: WORK = None,
+    as_json: JSON = False,
+) -> None:
+    """Say how often to checkpoint: the best interval, and how far the closed forms are from it.
+
+    Intervals count work between checkpoints. Overhead is expected time over work, less 1.
+    """
+    from forestall.app.interval import answer
+
+    found = answer(
+        mttf,
+        checkpoint_cost,
+        shape=shape,
+        nodes=nodes,
+        ages=ages,
+        restart=restart,
+        downtime=downtime,
+        work=work,
+    )
+    if as_json:
+        say_json(found.as_json())
+    else:
+        _print(found)
+
+
+def _print(found: Answer) -> None:
+    best = found.found.choices[-1]
+    every = f"Checkpoint every {clock(best.interval)} of work"
+    if found.unsaved:
+        every = "Take no checkpoint: the job is short beside the time between failures"
+    say(f"{every}: efficiency {percent(best.efficiency)}, overhead {percent(best.overhead)}.")
+    say()
+    show(
+        [
+            (
+                TITLES[one.name],
+                clock(one.interval),
+                percent(one.overhead),
+                percent(one.loss, 3),
+                f"{one.ratio:.3f}",
+            )
+            for one in found.found.choices
+        ],
+        ("", "interval", "overhead", "longer than best", "of best interval"),
+        right=(1, 2, 3, 4),
+        wrap=(),
+    )
+    say()
+    say(f"Mean time between failures of the system: {clock(found.found.mttf)}.")
+    say(f"Assumes: {found.found.assumes}.")
+    if found.job is not None:
+        _print_job(found)
+    elif found.found.plan is not None:
+        say("The job has too many checkpoints for a distribution; its mean follows the efficiency.")
+
+
+def _print_job(found: Answer) -> None:
+    from forestall.app.interval import PROMISES
+
+    job = found.job
+    assert job is not None
+    say()
+    if not job.mean() < 1e12:
+        say("With these failures the job practically never ends.")
+        return
+    say(f"The job: {clock(job.unhindered)} without failures, {clock(job.mean())} in the mean.")
+    show(
+        [
+            (f"{100 * p:g} % done by", clock(deadline))
+            for p, deadline in zip(PROMISES, found.deadlines, strict=True)
+        ],
+        right=(1,),
+        wrap=(),
+    )
+
+
+def clock(seconds: float) -> str:
+    """Return a time as Slurm writes it, ``1-12:00:00``."""
+    if not seconds < 1e12:
+        return "never"
+    whole = round(seconds)
+    days, rest = divmod(whole, 86_400)
+    text = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
+    return f"{days:,}-{text}" if days else text
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """Return a share as a percentage; large ones as a factor."""
+    if not math.isfinite(share):
+        return "no end"
+    return f"{100 * share:.{digits}f} %" if share < 100 else f"x {share:.3g}"

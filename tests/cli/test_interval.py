@@ -1,0 +1,156 @@
+"""`forestall interval`: the one line, the table, JSON that others script against, and errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli.calls import call
+from forestall.cli import application, interval
+from forestall.cli.interval import clock, percent
+from forestall.reliability.checkpoints import checkpoint_interval
+from forestall.reliability.completion import completion_time
+
+Capsys = pytest.CaptureFixture[str]
+BASE = ("interval", "--mttf", "4d", "--checkpoint-cost", "5m")
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> None:
+    app = application.whole()
+    if not any(one.name == "interval" for one in app.registered_commands):
+        interval.add_to(app)
+
+
+def told(capsys: Capsys, *arguments: object) -> dict[str, object]:
+    done = call(capsys, *BASE, "--json", *arguments)
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)  # type: ignore[no-any-return]
+
+
+def test_the_answer_in_one_line(capsys: Capsys) -> None:
+    done = call(capsys, *BASE)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0] == ("Checkpoint every 03:56:41 of work: efficiency 95.89 %, overhead 4.29 %.")
+    for words in ("Young", "Daly, first order", "Daly ", "optimum", "04:00:00", "Assumes:"):
+        assert words in done.out
+    assert max(map(len, lines)) <= 100
+
+
+def test_json_that_others_script_against(capsys: Capsys) -> None:
+    found = told(capsys)
+    assert found["young_s"] == pytest.approx(14_400)
+    assert found["daly_first_s"] == pytest.approx(14_100)
+    assert found["daly_s"] == pytest.approx(14_200.69, abs=0.01)
+    assert found["optimal_s"] == pytest.approx(14_200.70, abs=0.01)
+    assert found["mttf_s"] == 345_600
+    assert set(found["efficiency"]) == {"young", "daly_first", "daly", "optimal"}  # type: ignore[call-overload]
+    assert "completion" not in found
+    assert "constant" in str(found["assumes"])
+
+
+def test_all_options_reach_the_model(capsys: Capsys) -> None:
+    found = told(
+        capsys, "--shape", 0.7, "--nodes", 16, "--ages", "new", "--restart", "5m",
+        "--downtime", "00:02:00",
+    )  # fmt: skip
+    wanted = checkpoint_interval(
+        345_600, 300, shape=0.7, nodes=16, ages="new", restart=300, downtime=120
+    )
+    assert found["optimal_s"] == wanted.optimal
+    assert found["mttf_s"] == wanted.mttf
+    assert (found["nodes"], found["shape"]) == (16, 0.7)
+    steady = told(capsys, "--shape", 0.7, "--nodes", 16)
+    assert steady["mttf_s"] == 345_600 / 16
+
+
+def test_promises_of_a_job(capsys: Capsys) -> None:
+    found = told(capsys, "--work", "30d", "--restart", "5m")
+    job = completion_time(
+        "30d", "4d", interval=found["optimal_s"], cost="5m", restart="5m"  # type: ignore[arg-type]
+    )  # fmt: skip
+    completion = found["completion"]
+    assert completion["mean_s"] == pytest.approx(job.mean())  # type: ignore[index]
+    for one in completion["promises"]:  # type: ignore[index]
+        assert one["deadline_s"] == pytest.approx(job.promise(one["probability"]), rel=1e-4)
+    text = call(capsys, *BASE, "--work", "30d", "--restart", "5m").out
+    for words in ("50 % done by", "90 % done by", "99 % done by"):
+        assert words in text
+
+
+def test_ages_in_words(capsys: Capsys) -> None:
+    for ages, words in (
+        ("new", "as new at the start"),
+        ("steady", "steady state"),
+        ("90d", "given"),
+    ):
+        done = call(capsys, *BASE, "--shape", 0.7, "--nodes", 8, "--ages", ages)
+        assert done.code == 0
+        assert words in done.out
+
+
+def test_jobs_at_the_ends_of_the_scale(capsys: Capsys) -> None:
+    short = call(capsys, *BASE, "--work", "10m").out
+    assert short.startswith("Take no checkpoint")
+    hopeless = call(capsys, "interval", "--mttf", "1m", "--checkpoint-cost", "1h", "--work", "10d")
+    assert hopeless.code == 0
+    assert "never ends" in hopeless.out
+    found = told(capsys, "--work", "10d", "--nodes", 20_000)
+    assert found["daly_first_s"] is None
+    long = call(
+        capsys, "interval", "--mttf", "1h", "--checkpoint-cost", "1s", "--work", "2000w",
+        "--shape", 0.7,
+    )  # fmt: skip
+    assert "too many checkpoints" in long.out
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--mttf", "soon"),
+        ("--mttf", "0"),
+        ("--checkpoint-cost", "0"),
+        ("--checkpoint-cost", "-5m"),
+        ("--checkpoint-cost", "2000w"),
+        ("--shape", "nan"),
+        ("--shape", "0"),
+        ("--shape", "steep"),
+        ("--nodes", "0"),
+        ("--nodes", "1.5"),
+        ("--ages", "old"),
+        ("--ages", "-1d"),
+        ("--restart", "x"),
+        ("--downtime", "nan"),
+        ("--work", "0"),
+        ("--work", "inf"),
+    ],
+)
+def test_bad_input_is_one_line(capsys: Capsys, option: str, value: str) -> None:
+    done = call(capsys, *BASE, option, value)
+    assert done.code == 2
+    assert done.out == ""
+    assert len(done.err.splitlines()) == 1
+    assert option in done.err
+
+
+def test_fresh_nodes_without_a_work_length(capsys: Capsys) -> None:
+    done = call(capsys, *BASE, "--shape", 0.5, "--nodes", 3, "--ages", "0")
+    assert done.code == 2
+    assert "--ages" in done.err
+
+
+def test_what_is_needed(capsys: Capsys) -> None:
+    done = call(capsys, "interval", "--mttf", "4d")
+    assert done.code == 2
+    assert "--checkpoint-cost" in done.err
+
+
+def test_writing_of_times_and_shares() -> None:
+    assert clock(3661) == "01:01:01"
+    assert clock(90_061) == "1-01:01:01"
+    assert clock(float("inf")) == "never"
+    assert percent(0.12345) == "12.35 %"
+    assert percent(1234.0) == "x 1.23e+03"
+    assert percent(float("inf")) == "no end"

@@ -1,0 +1,122 @@
+"""`forestall spares`: the paper's table, the pool's numbers, JSON, and refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli.calls import call
+from forestall.cli import application, spares
+
+PAPER = ("--nodes", 256, "--hours", 128, "--mttf", "102840h")
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> None:
+    app = application.whole()
+    if "spares" not in [one.name for one in app.registered_commands]:
+        spares.add_to(app)
+
+
+def asked(capsys: pytest.CaptureFixture[str], *options: object) -> dict:  # type: ignore[type-arg]
+    code, out, err = call(capsys, "spares", *options, "--json")
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert isinstance(told, dict)
+    return told
+
+
+def test_table_5(capsys: pytest.CaptureFixture[str]) -> None:
+    told = asked(capsys, *PAPER, "--target", 0.99)
+    assert (told["spares"], told["target"]) == (2, 0.99)
+    found = [round(100 * row["reliability"], 2) for row in told["reliability"]]
+    assert found[:4] == [72.71, 95.90, 99.58, 99.97]
+    assert [row["spares"] for row in told["reliability"]] == list(range(6))
+    weibull = asked(capsys, *PAPER, "--shape", 0.7)
+    found = [round(100 * row["reliability"], 2) for row in weibull["reliability"]]
+    assert found[:6] == [6.11, 23.28, 47.32, 69.66, 85.18, 93.76]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"), [(64, (8, 21, 4)), (512, (35, 124, 13)), (2048, (116, 447, 39))]
+)
+def test_pools(
+    nodes: int, expected: tuple[int, int, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = tuple(
+        asked(capsys, "--nodes", nodes, "--target", 0.99, *more)["spares"]
+        for more in (
+            ("--hours", "7d", "--pool", "--rate", 6.5),
+            ("--hours", "30d", "--pool"),
+            ("--hours", "30d", "--repair", "2d"),
+        )
+    )
+    assert found == expected
+
+
+def test_the_answer_is_the_first_line(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "spares", "--nodes", 512, "--hours", 96, "--target", 0.99)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].startswith("22 spares among 512 nodes: no more are lost in 4.0 d with at least")
+    assert "6.5 per 1000 node-days (the default, of two large training clusters" in out
+    assert [line for line in lines if line.endswith("<")] == ["    22      99.22 %  <"]
+    assert max(len(line) for line in lines[: lines.index("", 2)]) <= 100
+
+
+def test_hours_as_numbers_and_durations(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = (96, "96h", "4-00:00:00", "4d", "96.0")
+    found = [asked(capsys, "--nodes", 512, "--hours", text) for text in texts]
+    assert all(one == found[0] for one in found)
+
+
+def test_ages_copies_and_whole_missions(capsys: pytest.CaptureFixture[str]) -> None:
+    options = (*PAPER, "--shape", 0.7, "--target", 0.99)
+    new, old, steady = (
+        asked(capsys, *options, "--ages", a)["spares"] for a in ("new", "52w", "steady")
+    )
+    assert new >= old >= steady
+    ring = asked(capsys, *options, "--copies", 3)
+    assert ring["spares"] >= new
+    assert "3 copies" in ring["assumes"]
+    assert asked(capsys, *options, "--copies", 1)["spares"] is None
+    pool = asked(capsys, "--nodes", 64, "--hours", "30d", "--repair", "2d")
+    assert (pool["spares"], pool["spares_whole_mission"]) == (4, 6)
+    young = asked(capsys, "--nodes", 64, "--hours", "7d", "--pool", "--shape", 0.6, "--ages", "new")
+    assert young["spares"] > 8
+
+
+def test_no_number_reaches_it(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "spares", "--nodes", 4, "--hours", 9e6, "--target", 0.9)
+    assert code == 0
+    assert out.startswith("No number of spares among 4 nodes gives 90 % over")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--nodes", 0, "--hours", 1), "--nodes"),
+        (("--nodes", 5, "--hours", 0), "--hours"),
+        (("--nodes", 5, "--hours", "soon"), "--hours"),
+        (("--nodes", 5, "--hours", "nan"), "--hours"),
+        (("--nodes", 5, "--hours", 1, "--target", 1), "--target"),
+        (("--nodes", 5, "--hours", 1, "--rate", 0), "--rate"),
+        (("--nodes", 5, "--hours", 1, "--rate", 1, "--mttf", "1h"), "--rate"),
+        (("--nodes", 5, "--hours", 1, "--mttf", "0"), "--mttf"),
+        (("--nodes", 5, "--hours", 1, "--shape", 0), "--shape"),
+        (("--nodes", 5, "--hours", 1, "--shape", "nan"), "--shape"),
+        (("--nodes", 5, "--hours", 1, "--ages", "old"), "--ages"),
+        (("--nodes", 5, "--hours", 1, "--copies", -1), "--copies"),
+        (("--nodes", 5, "--hours", 1, "--pool", "--copies", 3), "--copies"),
+        (("--nodes", 5, "--hours", 1, "--repair", "0"), "--repair"),
+        (("--nodes", 5, "--hours", 1, "--repair", "1h", "--ages", "new"), "--ages"),
+        (("--hours", 1), "--nodes"),
+    ],
+)
+def test_refusals(
+    options: tuple[object, ...], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = call(capsys, "spares", *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert named in err
