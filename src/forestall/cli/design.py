@@ -273,8 +273,10 @@ def _print_found(found: Found) -> None:
             text += f"; {percent(found.refused)} of the jobs fit no queue"
         say(text)
     if found.best is not None:
+        equal = found.now is not None and found.wanted == found.now.capacity
+        why = "as much as now" if equal else "for the work that comes"
         say(
-            f"Best at {found.wanted:,.0f} node-hours per hour or more: F_job "
+            f"Best at {found.wanted:,.0f} node-hours per hour or more ({why}): F_job "
             f"{percent(found.best.failure)}, capacity {found.best.capacity:,.0f}"
         )
         _print_structure(found.best)

@@ -83,6 +83,7 @@ class CompletionTime:
     _once: Callable[[Floats], Floats] = field(repr=False)
     _step: float = field(repr=False)
     _below: Floats = field(repr=False)
+    _from: float = field(default=0.0, repr=False)
 
     @property
     def unhindered(self) -> float:
@@ -122,6 +123,7 @@ class CompletionTime:
         if len(self._below) == 0:
             return np.zeros(late.shape)
         edges = np.concatenate([[0.0], (np.arange(len(self._below)) + 0.5) * self._step])
+        edges += self._from
         return np.asarray(np.interp(late, edges, np.concatenate([[0.0], self._below])))
 
     def quantile(self, p: npt.ArrayLike) -> Floats:
@@ -132,7 +134,10 @@ class CompletionTime:
         share = np.asarray(p, dtype=np.float64)
         if not bool(np.all((share >= 0) & (share <= 1 - 1e-6))):
             raise ParameterError("p", p, "a probability from 0 to 0.999999")
-        reach = max(self._step * (len(self._below) + 1), 2 * (self.plan.period + self.plan.pause))
+        reach = max(
+            self._from + self._step * (len(self._below) + 1),
+            2 * (self.plan.period + self.plan.pause),
+        )
         low, high = np.zeros(share.shape), np.full(share.shape, reach)
         never = self.cdf(self.unhindered + high) < share
         for _ in range(60):
@@ -193,7 +198,7 @@ def completion_time(
 
     >>> job = completion_time(48.0, 100.0, interval=4.0, cost=0.1, restart=0.1)
     >>> round(job.mean(), 3), round(job.promise(0.9), 1)
-    (50.263, 54.6)
+    (50.169, 52.8)
     """
     law = mttf if isinstance(mttf, Lifetime) else None
     system = system_of(None if law else mttf, shape, nodes, law, ages)  # type: ignore[arg-type]
@@ -276,13 +281,13 @@ def completion_of(
         return np.maximum(reached - first.cdf(begin.start), 0.0) @ onward
 
     size = int(2 ** math.floor(math.log2(min(points, max(256, CELLS // plan.segments)))))
-    step, below, error = _on_grid(
+    begins, step, below, error = _on_grid(
         plan, mean, variance, size, lambda grid: with_memory(plan, first, later, grid)
     )
     none = float(begin.through(plan.segments))
     method = "renewal equations on a grid"
     return CompletionTime(
-        plan, assumes(system), method, error, none, mean, variance, once, step, below
+        plan, assumes(system), method, error, none, mean, variance, once, step, below, begins
     )
 
 
@@ -305,13 +310,13 @@ def _memoryless(
         spent = np.clip(np.asarray(late - plan.pause)[..., None], 0.0, lengths)
         return none * (-np.expm1(-rates * spent) @ (counts * np.exp(-rates * plan.restart)))
 
-    step, below, error = _on_grid(
+    begins, step, below, error = _on_grid(
         plan, mean, variance, points, lambda grid: without_memory(plan, stretches, grid)
     )
     if carried(system):
         error = math.nan
     return CompletionTime(
-        plan, assumes(system), method, error, none, mean, variance, once, step, below
+        plan, assumes(system), method, error, none, mean, variance, once, step, below, begins
     )
 
 
@@ -321,21 +326,25 @@ def _on_grid(
     variance: float,
     size: int,
     masses: Callable[[Grid], Floats],
-) -> tuple[float, Floats, float]:
-    """Return step, distribution at the middles of the cells, and its error.
+) -> tuple[float, float, Floats, float]:
+    """Return begin and step of a grid, distribution at the middles of its cells, and its error.
 
     Three steps, each twice the one before, tell the order of the error where it is largest (2; 1
     where single losses are shorter than a step); what they foretell is taken off, and the error
     that is left is how much the same correction differs one step higher.
     """
     if not math.isfinite(mean + variance) or mean == 0:
-        return 0.0, np.zeros(0), 0.0
+        return 0.0, 0.0, np.zeros(0), 0.0
     repair = plan.repair
     most = 0.0 if repair is None else repair.mean() + 25 * math.sqrt(repair.variance())
     longest = max(plan.period, plan.last) + plan.pause + plan.restart
-    reach = max(mean + 25 * math.sqrt(variance), 4 * (longest + most))
-    step = reach / size
-    levels = [np.cumsum(masses(Grid(size >> k, step * 2**k))) for k in range(3)]
+    wide = 25 * math.sqrt(variance)
+    reach = max(mean + wide, 4 * (longest + most))
+    step, first = reach / size, 0
+    if mean > 3 * wide and wide > 2 * (longest + most):  # nearly all of it far from 0
+        step = 2 * wide / size
+        first = 4 * int((mean - wide) / (4 * step))
+    levels = [np.cumsum(masses(Grid(size >> k, step * 2**k, first >> k))) for k in range(3)]
     # Each value is the mean of the distribution over a cell: two fine cells make a coarse one.
     apart = [_paired(fine) - coarse for fine, coarse in pairwise(levels)]
     ratio = float(np.max(np.abs(apart[1])) / max(float(np.max(np.abs(apart[0]))), 1e-300))
@@ -343,7 +352,7 @@ def _on_grid(
     better = [level + weight * _spread(gap) for level, gap in zip(levels, apart, strict=False)]
     error = float(np.max(np.abs(_paired(better[0]) - better[1])))
     below = np.clip(np.maximum.accumulate(better[0]), 0.0, 1.0)
-    return step, below, error + ROUNDING
+    return first * step, step, below, error + ROUNDING
 
 
 def _paired(fine: Floats) -> Floats:

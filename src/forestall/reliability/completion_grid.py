@@ -54,11 +54,15 @@ class Spectrum(NamedTuple):
 
 
 class Grid:
-    """Times 0, step, 2 step, ..., of which there are `size`."""
+    """Times first step, (first + 1) step, ..., of which there are `size`.
 
-    def __init__(self, size: int, step: float) -> None:
-        self.size, self.step = size, step
-        self._damp = np.exp(-DAMPING / size * np.arange(size))
+    Transforms on a grid are periodic: where all that counts lies between `first` and `first` +
+    `size`, the sums that lead there may wrap round. They are damped only where `first` is 0.
+    """
+
+    def __init__(self, size: int, step: float, first: int = 0) -> None:
+        self.size, self.step, self.first = size, step, first
+        self._damp = np.exp(-(DAMPING if first == 0 else 0.0) / size * np.arange(size))
 
     def spectrum(self, rows: Rows) -> Spectrum:
         """Return the damped transforms of rows."""
@@ -75,7 +79,8 @@ class Grid:
 
     def masses(self, spectrum: Complexes) -> Floats:
         """Return the masses on the grid of which this is the damped transform."""
-        return np.asarray(np.fft.irfft(spectrum, self.size) / self._damp)
+        found = np.fft.irfft(spectrum, self.size) / self._damp
+        return np.asarray(np.roll(found, -(self.first % self.size)))
 
     def attempt(self, attempt: Attempt, rows: slice, *, last: bool) -> Rows:
         """Return the masses of V of attempts that fail after `rows` completed segments.

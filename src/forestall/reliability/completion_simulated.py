@@ -19,7 +19,7 @@ Source = Callable[[Places], Floats]
 
 RUNS = 200_000
 """Runs of a simulation that nobody gave a number for."""
-MOST_DRAWS = 4_000_000_000
+MOST_DRAWS = 1_000_000_000
 MOST_NODES = 64
 """So many nodes are followed one by one; the failures of more come as a Poisson process."""
 BLOCK = 4_000_000

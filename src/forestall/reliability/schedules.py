@@ -141,7 +141,10 @@ def _polished(law: SystemLifetime, cost: float, restart: float, places: Floats) 
         work = np.diff(places, prepend=restart) - cost
         sf, hazard = law.sf(places), law.hazard(places)
         nudge = 1e-5 * np.minimum(places, work)
-        slope = np.log(law.hazard(places + nudge) / law.hazard(places - nudge)) / (2 * nudge)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.log(law.hazard(places + nudge) / law.hazard(places - nudge)) / (2 * nudge)
+        if not bool(np.all(np.isfinite(slope) & (hazard > 0))):
+            break  # a density that jumps: the slower way must do
         follow = np.exp(np.append(np.diff(law.log_sf(places)), -np.inf))  # sf(t_(i+1)) / sf(t_i)
         error = (1 - follow) / hazard - work
         bands = np.zeros((3, len(places)))
