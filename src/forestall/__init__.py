@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall.__about__ import __version__
 
 if TYPE_CHECKING:
+    from forestall.app.design import read_cluster as read_cluster
     from forestall.model import errors as errors
     from forestall.model.failures import Failures as Failures
     from forestall.model.jobs import Jobs as Jobs
@@ -51,6 +52,7 @@ _HOME: Final[dict[str, str]] = {
     "generate_failures": "forestall.traces.generate",
     "generate_jobs": "forestall.traces.generate",
     "lifetime": "forestall.reliability.lifetimes.registry",
+    "read_cluster": "forestall.app.design",
     "read_failures": "forestall.traces",
     "read_jobs": "forestall.traces",
     "Parameters": "forestall.simulate.parameters",

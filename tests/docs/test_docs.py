@@ -1,9 +1,9 @@
 """The documentation is true: examples run, tables are complete, links lead somewhere.
 
 In README.md and docs/, blocks of `console` (commands begin with "$ ") and `python` run in order,
-a page at a time, in a folder that holds nothing but `jobs.swf` and `failures.csv`. A block of `toml`
-that begins with "# NAME.toml" is written to that file there. Those below ``<!-- real logs -->`` run
-where the real logs are, others below ``<!-- not run: WHY -->`` never.
+a page at a time, in a folder that holds nothing but `jobs.swf` and `failures.csv`. A block of
+`toml` that begins with "# NAME.toml" is written to that file there. Those below
+``<!-- real logs -->`` run where the real logs are, others below ``<!-- not run: WHY -->`` never.
 Output that is shown must come out: numbers may differ, the words that begin a line may not.
 """
 
@@ -15,7 +15,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -295,6 +295,167 @@ def test_every_file_and_column_is_documented(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))["policy"]
 
 
+def words_of(text: str) -> set[str]:
+    """What stands in backticks, lists such as `a,b` taken apart."""
+    return {part for word in re.findall(r"`([^`]+)`", text) for part in word.split(",")}
+
+
+def line_of(section: str, name: str) -> str:
+    """The row of a table whose first cell names `name`."""
+    found = [line for line in section.splitlines() if f"`{name}`" in line.partition(" | ")[0]]
+    assert found, f"no row for {name}"
+    return found[0]
+
+
+NAMED_BY_DATA = {
+    *("params", "ci", "standard_errors", "left_out", "count", "parameters", "versions"),
+    *("efficiency", "overhead", "loss"),
+}
+"""Keys of JSON below which keys are names of parameters, kinds or the like."""
+
+
+def keys_of(value: Any) -> set[str]:
+    """All keys of a JSON document."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    if not isinstance(value, dict):
+        return set()
+    inner = (keys_of(one) for key, one in value.items() if key not in NAMED_BY_DATA)
+    return set(value).union(*inner)
+
+
+def told_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    done = call(capsys, *arguments, "--json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def check_tables(folder: Path, section: str) -> None:
+    """Every file has a row, which has every column of it."""
+    for path in folder.iterdir():
+        row = line_of(section, path.name)
+        if path.suffix == ".csv":
+            header = path.read_text(encoding="utf-8").splitlines()[0].split(",")
+            absent = set(header) - words_of(row)
+            assert not absent, f"{path.name}: {sorted(absent)}"
+
+
+@pytest.mark.slow
+def test_every_file_and_key_of_an_analysis_is_documented(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = sections(REFERENCE / "files.md")
+    out = tmp_path / "report"
+    log = str(logs / "failures.csv")
+    told = told_by(capsys, "reliability", log, "--out", str(out), "--draws", "19")
+    files = named["An analysis (`forestall reliability --out DIR`)"]
+    check_tables(out, files.replace("as above, ", line_of(files, "years.csv")))
+    keys = named["summary.json of an analysis"]
+    assert set(told) == rows(keys) | words_of(" ".join(re.findall(r"^\| (.*?) \|", keys, re.M)))
+    below = keys_of(told) - words_of(keys) - words_of(files)
+    assert not below, sorted(below)
+
+
+CLUSTER = """
+[[groups]]
+name = "nodes"
+count = 64
+mttf = "46d"
+shape = 0.7
+[[queues]]
+name = "large"
+nodes = 16
+limit = "24h"
+[checkpoint]
+cost = "5m"
+[jobs]
+nodes = [4, 16]
+runtimes = ["1h", "6h"]
+[optimize]
+queues = 2
+"""
+
+
+@pytest.mark.slow
+def test_every_file_and_key_of_a_design_is_documented(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = sections(REFERENCE / "files.md")
+    (tmp_path / "cluster.toml").write_text(CLUSTER, encoding="utf-8")
+    arguments = ("design", str(tmp_path / "cluster.toml"), "--optimize")
+    told = told_by(capsys, *arguments, "--out", str(tmp_path / "design"))
+    check_tables(tmp_path / "design", named["A design (`forestall design --out DIR`)"])
+    absent = keys_of(told) - {"large"} - words_of(named["design.json"])
+    assert not absent, sorted(absent)
+    assert set(told) <= words_of(" ".join(re.findall(r"^\| (.*?) \|", named["design.json"], re.M)))
+
+
+def test_every_key_of_a_cluster_is_documented() -> None:
+    from forestall.app import design_file as tables
+
+    inner = {
+        "groups": tables.GroupTable,
+        "queues": tables.QueueTable,
+        "checkpoint": tables.CheckpointTable,
+        "pool": tables.PoolTable,
+        "jobs": tables.JobsTable,
+        "optimize": tables.OptimizeTable,
+    }
+    there = set(tables.ClusterTable.model_fields)
+    assert set(inner) < there
+    there |= {f"{name}.{key}" for name, table in inner.items() for key in table.model_fields}
+    assert rows(sections(REFERENCE / "files.md")["CLUSTER.toml"]) == there
+
+
+@pytest.mark.parametrize(
+    ("heading", "commands"),
+    [
+        (
+            "forestall fit --json",
+            ("fit gaps.csv --family weibull --p-values --draws 19", "fit gaps.csv"),
+        ),
+        (
+            "forestall interval --json",
+            ("interval --mttf 4d --checkpoint-cost 5m --work 2d",),
+        ),
+        (
+            "forestall spares --json",
+            ("spares --nodes 64 --hours 24", "spares --nodes 64 --hours 24 --repair 2d"),
+        ),
+    ],
+)
+def test_every_key_of_json_is_documented(
+    heading: str,
+    commands: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gaps.csv").write_text("gap,censored\n12,0\n40,0\n7,0\n90,1\n33,0\n", encoding="utf-8")
+    found = set().union(*(keys_of(told_by(capsys, *shlex.split(one))) for one in commands))
+    section = sections(REFERENCE / "files.md")[heading]
+    assert found <= words_of(section), sorted(found - words_of(section))
+    stale = words_of(" ".join(re.findall(r"^\| (.*?) \|", section, re.M))) - found
+    assert not stale, sorted(stale)
+
+
+def test_every_column_of_gaps_is_documented() -> None:
+    from forestall.traces.gaps import OPTIONAL, REQUIRED
+
+    assert rows(sections(REFERENCE / "files.md")["Gaps"]) == {*REQUIRED, *OPTIONAL}
+
+
+def test_every_family_is_documented() -> None:
+    from forestall.reliability.lifetimes.registry import FAMILIES
+
+    section = sections(ROOT / "docs" / "models" / "lifetimes.md")["The families"]
+    assert rows(section) == set(FAMILIES)
+    for name, family in FAMILIES.items():
+        told = tuple(re.findall(r"`([\w-]+)`", line_of(section, name).split(" | ")[1]))
+        assert told == family.parameters, name
+
+
 def test_every_public_name_is_documented() -> None:
     text = (REFERENCE / "python-api.md").read_text(encoding="utf-8")
     absent = [name for name in forestall.__all__ if f"`fs.{name}" not in text]
@@ -307,6 +468,56 @@ def test_every_attribute_of_a_result_is_documented() -> None:
     public |= {field.name for field in fields(Result)}
     absent = [name for name in public if f"`.{name}" not in text]
     assert not absent
+
+
+def public_of(*places: str) -> set[str]:
+    """Public attributes of classes, named by module below `reliability` and class."""
+    found: set[str] = set()
+    for place in places:
+        module, _, name = place.rpartition(".")
+        thing = getattr(importlib.import_module(f"forestall.reliability.{module}"), name)
+        own = {field.name for field in fields(thing)} if is_dataclass(thing) else set()
+        found |= own | {one for one in dir(thing) if not one.startswith("_")}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("heading", "places", "more"),
+    [
+        (
+            "Fitted",
+            ("fits.estimate.Fitted", "fits.goodness.Goodness", "lifetimes.base.Lifetime"),
+            set(),
+        ),
+        ("Ranking", ("fits.ranking.Ranking",), set()),
+        (
+            "Cluster",
+            ("cluster.Cluster", "changes.Change", "systems.MeanLife"),
+            {"groups", "queues"},
+        ),
+        (
+            "Checkpoints and completion times",
+            (
+                *("checkpoints.CheckpointInterval", "checkpoints.Choice"),
+                "completion.CompletionTime",
+            ),
+            set(),
+        ),
+    ],
+)
+def test_attributes_that_are_documented_are_there(
+    heading: str, places: tuple[str, ...], more: set[str]
+) -> None:
+    told = set(re.findall(r"`\.(\w+)", sections(REFERENCE / "python-api.md")[heading]))
+    stale = told - public_of(*places) - more
+    assert told
+    assert not stale, sorted(stale)
+
+
+def test_every_attribute_of_a_fit_is_documented() -> None:
+    told = re.findall(r"`\.(\w+)", sections(REFERENCE / "python-api.md")["Fitted"])
+    absent = public_of("fits.estimate.Fitted") - set(told) - {"regular", "scaled"}
+    assert not absent, sorted(absent)
 
 
 def test_every_error_is_documented() -> None:

@@ -13,14 +13,13 @@ from scipy.special import gamma
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.ageing import (
-    Equilibrium,
     FailureClock,
-    Integral,
     SystemLifetime,
     expected_failures,
     mean_time_between,
     system_of,
 )
+from forestall.reliability.equilibrium import Equilibrium, Integral
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.systems import from_mttf

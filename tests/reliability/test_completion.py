@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
-from forestall.reliability.ageing import Equilibrium, SystemLifetime
+from forestall.reliability.ageing import SystemLifetime
 from forestall.reliability.checkpoints import mean_completion
 from forestall.reliability.completion import (
     MOST_SEGMENTS,
@@ -21,6 +21,7 @@ from forestall.reliability.completion import (
 )
 from forestall.reliability.completion_grid import Grid, with_memory
 from forestall.reliability.completion_simulated import SimulatedTimes, simulate_completion
+from forestall.reliability.equilibrium import Equilibrium
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.segments import CheckpointPlan, reciprocal, waste
@@ -208,6 +209,18 @@ def test_steady_state_against_nodes_that_carry_their_ages() -> None:
     runs = simulate_completion(MANY, SystemLifetime(law, 50, ages), 10_000, rng)
     job = completion_of(MANY, SystemLifetime(law, 50, "steady"))
     assert job.mean() == pytest.approx(runs.mean(), rel=0.01)
+
+
+@pytest.mark.parametrize("law", [EXPONENTIAL, THREE_HALVES], ids=["exponential", "weibull"])
+def test_hundreds_of_failures(law: Lifetime) -> None:
+    """All that counts lies far from the time without failures: the grid begins late."""
+    plan = CheckpointPlan(150_000.0, 100.0, 10.0, 20.0, 7.0)
+    system = SystemLifetime(law)
+    job = completion_of(plan, system)
+    assert job.error < 2e-3
+    assert float(job.cdf(job.mean() - 9.5 * job.sd())) < 1e-6
+    assert float(job.sf(job.mean() + 9 * job.sd())) < 1e-6
+    agree(job, simulate_completion(plan, system, 50_000, np.random.default_rng(23)))
 
 
 # Nodes of given ages -----------------------------------------------------------------------------

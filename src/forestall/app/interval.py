@@ -19,7 +19,7 @@ from forestall.reliability.completion import (
 )
 
 PROMISES = (0.5, 0.9, 0.99)
-POINTS = 1024
+POINTS = 2048
 """Of the grid of completion times: enough for the digits that are printed."""
 
 

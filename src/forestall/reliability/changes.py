@@ -206,7 +206,7 @@ class JobLife:
     again."""
 
     def __init__(self, cluster: Machine, queue: Queue) -> None:
-        from forestall.reliability.ageing import Integral
+        from forestall.reliability.equilibrium import Integral
 
         self._cluster, self._queue = cluster, queue
         self.lifetime = cluster.shares(queue)[0][0].lifetime
@@ -233,7 +233,7 @@ class JobLife:
 
     def quantile(self, p: float) -> float:
         """Return the time by which a node has failed with probability `p`."""
-        from forestall.reliability.ageing import time_of_hazard
+        from forestall.reliability.equilibrium import time_of_hazard
 
         return float(time_of_hazard(self.log_sf, np.array([-math.log1p(-p)]))[0])
 

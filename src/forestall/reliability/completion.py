@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-MOST_SEGMENTS = 1 << 15
+MOST_SEGMENTS = 1 << 13
 """Checkpoints of a job whose system is not memoryless."""
-CELLS = 1 << 21
+CELLS = 1 << 22
 """Cells of the grid over segments and times."""
 ROUNDING = 1e-7
 """Bound on the rounding and wrapping of the transforms."""
@@ -280,7 +280,7 @@ def completion_of(
         reached = first.cdf(begin.start + np.clip(spent, 0.0, width))
         return np.maximum(reached - first.cdf(begin.start), 0.0) @ onward
 
-    size = int(2 ** math.floor(math.log2(min(points, max(256, CELLS // plan.segments)))))
+    size = int(2 ** math.floor(math.log2(min(points, max(1024, CELLS // plan.segments)))))
     begins, step, below, error = _on_grid(
         plan, mean, variance, size, lambda grid: with_memory(plan, first, later, grid)
     )
@@ -338,10 +338,10 @@ def _on_grid(
     repair = plan.repair
     most = 0.0 if repair is None else repair.mean() + 25 * math.sqrt(repair.variance())
     longest = max(plan.period, plan.last) + plan.pause + plan.restart
-    wide = 25 * math.sqrt(variance)
-    reach = max(mean + wide, 4 * (longest + most))
+    wide = 10 * math.sqrt(variance)
+    reach = max(mean + 25 * math.sqrt(variance), 4 * (longest + most))
     step, first = reach / size, 0
-    if mean > 3 * wide and wide > 2 * (longest + most):  # nearly all of it far from 0
+    if mean > 1.2 * wide and wide > 2 * (longest + most):  # nearly all of it far from 0
         step = 2 * wide / size
         first = 4 * int((mean - wide) / (4 * step))
     levels = [np.cumsum(masses(Grid(size >> k, step * 2**k, first >> k))) for k in range(3)]

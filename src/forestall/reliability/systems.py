@@ -22,9 +22,10 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr, gammainc, gammaincc, gammaln
+from scipy.special import bdtr, gammaln
 
 from forestall.model.errors import ParameterError
+from forestall.reliability.equilibrium import Equilibrium
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime as law_of
 
@@ -82,11 +83,6 @@ def assumption(age: Age, told: Callable[[float], str] = "{:.6g}".format) -> str:
     return f"all nodes {told(float(age))} old"
 
 
-def integrated_sf(law: Lifetime, t: npt.ArrayLike) -> Floats:
-    """Return the survival added up from 0 to `t`, for any shape of `t`; see `integral_to`."""
-    return integral_to(law.sf, t)
-
-
 def integral_to(sf: Callable[[Floats], Floats], t: npt.ArrayLike) -> Floats:
     """Return the integral of a survival function from 0 to `t`, by tanh-sinh quadrature.
 
@@ -110,7 +106,7 @@ def log_survival(law: Lifetime, t: npt.ArrayLike, age: Age = "new") -> Floats:
     if age == "new":
         return -law.cumulative_hazard(times)
     if age == "steady":
-        return _log_steady(law, times)
+        return Equilibrium(law).log_sf(times)
     ages = np.atleast_1d(np.asarray(age, dtype=np.float64))
     with np.errstate(invalid="ignore", over="ignore"):
         lived = law.cumulative_hazard(ages)
@@ -120,24 +116,6 @@ def log_survival(law: Lifetime, t: npt.ArrayLike, age: Age = "new") -> Floats:
         )
         out: Floats = np.mean(logs, axis=-1)
     return out
-
-
-def _log_steady(law: Lifetime, times: Floats) -> Floats:
-    mean = law.mean()
-    if not math.isfinite(mean):
-        raise ParameterError("ages", "steady", f"a law with a finite mean, which {law} has not")
-    if law.family.name == "weibull":
-        shape, scale = law.params["shape"], law.params["scale"]
-        with np.errstate(divide="ignore", over="ignore"):
-            x = (times / scale) ** shape
-            far = x > 1  # where log(1 - small) would lose digits
-            logs = np.log1p(-gammainc(1 / shape, np.where(far, 0.0, x)))
-            weibull: Floats = np.where(far, np.log(gammaincc(1 / shape, x)), logs)
-        return weibull
-    gone = np.minimum(integrated_sf(law, times) / mean, 1.0)
-    with np.errstate(divide="ignore"):
-        other: Floats = np.log1p(-gone)
-    return other
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forestall.reliability.checkpoints import nodes_for_interval
 from forestall.reliability.fits.estimate import Fitted, fit
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime
@@ -303,19 +304,14 @@ def commodity(shape: float = 1.0) -> Lifetime:
 
 def interval_table() -> Table:
     """Return Section 6's nodes for a wanted checkpoint interval."""
-    ours, theirs = (_nodes_for(paper.INTERVAL + sign * paper.COST) for sign in (1.0, -1.0))
+    asked = (paper.INTERVAL, paper.COST, paper.INTERVAL_MTTF, paper.INTERVAL_SHAPE)
+    ours, theirs = (nodes_for_interval(*asked, as_published=way) for way in (False, True))
     return Table(
         "Section 6", "Nodes for which 10 h is Daly's checkpoint interval",
         (Value("nodes", paper.INTERVAL_NODES, ours, theirs),),
         ("Equation 22 says tau = sqrt(2 delta M) - delta, so M = (tau + delta)^2 / (2 delta). "
          "Equation 23 has tau - delta, a slip of the sign.",),
     )  # fmt: skip
-
-
-def _nodes_for(root: float) -> float:
-    """Return (MTTF / M)^shape, with sqrt(2 delta M) given."""
-    mttf = root**2 / (2 * paper.COST)
-    return float((paper.INTERVAL_MTTF / mttf) ** paper.INTERVAL_SHAPE)
 
 
 # ---------------------------------------------------------------------------------------- Table 5
