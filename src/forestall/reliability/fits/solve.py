@@ -16,6 +16,9 @@ from forestall.reliability.lifetimes.weibull import Weibull3
 MANY = 4_096
 """Observations from which a fit begins with a part of them."""
 
+WARM = 12
+"""Steps after which a start that was near is taken for not near enough."""
+
 
 def solve(
     family: Fittable,
@@ -56,6 +59,8 @@ def _found(family: Fittable, batch: Batch, start: Floats | None, tolerance: floa
     """Return the solution the family's own way, directly, or by ascent."""
     if isinstance(family, Weibull3):
         return solve_threshold(batch, start, solve)
+    if start is not None and family.warm:
+        return _warm(family, batch, start, tolerance)
     with np.errstate(all="ignore"):
         theta = family.closed(batch)
         if theta is not None:
@@ -67,6 +72,17 @@ def _found(family: Fittable, batch: Batch, start: Floats | None, tolerance: floa
             return solution
     first = _near(family, batch) if start is None else start
     return maximise(family, batch, first, tolerance=tolerance)
+
+
+def _warm(family: Fittable, batch: Batch, start: Floats, tolerance: float) -> Solution:
+    """Return the solution by ascent from `start`, of rows that do not get there from scratch."""
+    solution = maximise(family, batch, start, tolerance=tolerance, limit=WARM)
+    lost = np.flatnonzero(~solution.converged | solution.edge.any(axis=1))
+    if len(lost):
+        anew = _found(family, batch.rows(lost), None, tolerance)
+        for mine, found in zip(_fields(solution), _fields(anew), strict=True):
+            mine[lost] = found
+    return solution
 
 
 def _complete(family: Fittable, batch: Batch, solution: Solution) -> None:

@@ -248,9 +248,11 @@ class Fittable(Family):
     ----------
     edge : by name of a parameter, how far from 0 its unconstrained coordinate may go, where that
         is not what `fits.newton.EDGES` says of its kind; a maximum beyond is reported as no maximum
+    warm : whether an ascent from parameters near the maximum is quicker than `closed`
     """
 
     edge: ClassVar[dict[str, float]] = {}
+    warm: ClassVar[bool] = False
 
     @abstractmethod
     def start(self, batch: Batch) -> Floats:

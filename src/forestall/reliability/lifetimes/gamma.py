@@ -224,6 +224,7 @@ class GeneralizedGamma(PowerOfGamma):
     name, title = "generalized-gamma", "Generalized gamma"
     parameters = ("shape", "power", "scale")
     kinds = ("shape", "shape", "scale")
+    warm = True
     largest: ClassVar[float] = 1000.0
     edge: ClassVar[dict[str, float]] = {"shape": float(np.log(1000.0)), "scale": 1e4}
 

@@ -36,6 +36,7 @@ class Hyperexponential(Fittable):
     name, title = "hyperexponential", "Hyperexponential"
     parameters = ("share", "mean_short", "mean_long")
     kinds = ("share", "scale", "scale")
+    warm = True
     edge: ClassVar[dict[str, float]] = {"mean_short": 40.0, "mean_long": 40.0}
 
     def checked(self, values: Mapping[str, float]) -> tuple[float, ...]:
