@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 
 import forestall as fs
 
@@ -31,6 +32,8 @@ def main(folder: Path) -> None:
     ):
         figure.savefig(folder / f"{name}.png", dpi=110)
     worth(jobs, failures, folder / "worth.png")
+    laws(folder)
+    queues(folder)
 
 
 def worth(jobs: fs.Jobs, failures: fs.Failures, path: Path) -> None:
@@ -64,6 +67,34 @@ def worth(jobs: fs.Jobs, failures: fs.Failures, path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
     figure.savefig(path, dpi=110)
+
+
+def laws(folder: Path) -> None:
+    """Draw two laws of the gaps of a year of failures: shares failed, and hazard."""
+    from forestall.reliability.fits.plots import plot_hazard, plot_pp
+    from forestall.reliability.history import history
+
+    seconds, censored = history(fs.generate_failures(NODES, 365, SEED, rate_per_year=1021)).sample()
+    fits = [fs.fit(seconds / 3600, name, censored=censored) for name in ("weibull", "exponential")]
+    plot_pp(fits).savefig(folder / "pp.png", dpi=80)
+    plot_hazard(fits, unit="h").savefig(folder / "hazard.png", dpi=80)
+
+
+def queues(folder: Path) -> None:
+    """Draw the trade-off of the page on queues: its cluster, and the tutorial's jobs."""
+    from forestall.app.design import design
+    from forestall.app.design_files import tradeoff
+    from forestall.traces.swf import write_swf
+
+    page = (HERE.parent / "how-to" / "design-queues.md").read_text(encoding="utf-8")
+    shown = page.split("```toml\n")[1].split("```")[0]
+    with TemporaryDirectory() as name:
+        cluster, jobs = Path(name) / "cluster.toml", Path(name) / "jobs.swf"
+        cluster.write_text(shown, encoding="utf-8")
+        write_swf(fs.generate_jobs(NODES, SEED, days=14, load=0.8), jobs)
+        found = design(cluster, optimize=True, jobs=jobs).found
+    assert found is not None
+    tradeoff(found).savefig(folder / "tradeoff.png", dpi=80)
 
 
 if __name__ == "__main__":

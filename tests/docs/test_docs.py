@@ -393,7 +393,7 @@ def test_every_file_and_key_of_a_design_is_documented(
 def test_every_key_of_a_cluster_is_documented() -> None:
     from forestall.app import design_file as tables
 
-    inner = {
+    inner: dict[str, Any] = {
         "groups": tables.GroupTable,
         "queues": tables.QueueTable,
         "checkpoint": tables.CheckpointTable,
