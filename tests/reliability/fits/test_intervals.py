@@ -14,7 +14,7 @@ from scipy import optimize, special, stats
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit
-from forestall.reliability.fits.intervals import METHODS, Method, confidence_intervals
+from forestall.reliability.fits.intervals import METHODS, Method, confidence_intervals, deviance_cut
 from forestall.reliability.lifetimes.registry import FAMILIES
 
 Array = npt.NDArray[np.float64]
@@ -36,6 +36,19 @@ def loglik(fitted: Fitted, *values: float) -> float:
     return float(sum(parts))
 
 
+def half_cut(fitted: Fitted, level: float) -> float:
+    """Return how far the profile falls at the ends, from Student's t."""
+    n, p = fitted.sample.failures, len(fitted.params)
+    return n / 2 * math.log1p(stats.t(n - p).ppf((1 + level) / 2) ** 2 / (n - p))
+
+
+def test_the_cut_is_that_of_chi_square_in_large_samples() -> None:
+    for count, apart in ((20, 0.25), (200, 0.02), (20_000, 2e-4)):
+        fitted = fit(RNG.weibull(0.7, count), "weibull")
+        cut = deviance_cut(fitted, 0.95) ** 2
+        assert 1 < cut / stats.chi2(1).ppf(0.95) < 1 + apart
+
+
 def highest(objective: object, start: float) -> float:
     """Return the maximum of a function of the logarithm of one number."""
     found = optimize.minimize_scalar(
@@ -51,7 +64,7 @@ def highest(objective: object, start: float) -> float:
 def test_profile_falls_by_half_the_quantile_at_each_end(family: str, level: float) -> None:
     fitted = fit(GAPS, family, censored=CENSORED)
     found = confidence_intervals(fitted, level)
-    wanted = fitted.loglik - stats.chi2(1).ppf(level) / 2
+    wanted = fitted.loglik - half_cut(fitted, level)
     shape, scale = fitted.lifetime.values
     for end in found["shape"]:
         profile = highest(lambda s, end=end: loglik(fitted, end, s), scale)
@@ -67,7 +80,7 @@ def test_profile_falls_by_half_the_quantile_at_each_end(family: str, level: floa
 def test_profile_of_the_mean(family: str) -> None:
     fitted = fit(GAPS, family, censored=CENSORED)
     found = confidence_intervals(fitted)["mean"]
-    wanted = fitted.loglik - stats.chi2(1).ppf(0.95) / 2
+    wanted = fitted.loglik - half_cut(fitted, 0.95)
 
     def scale(shape: float, mean: float) -> float:
         return mean / (special.gamma(1 + 1 / shape) if family == "weibull" else shape)
@@ -84,7 +97,7 @@ def test_profile_of_the_lognormal_without_censoring_is_known() -> None:
     # The deviance in mu is n log(1 + (mean - mu)^2 / sigma^2).
     fitted = fit(ENDED, "lognormal")
     mu, sigma = fitted.lifetime.values
-    reach = sigma * math.sqrt(math.expm1(stats.chi2(1).ppf(0.9) / len(ENDED)))
+    reach = sigma * stats.t(len(ENDED) - 2).ppf(0.95) / math.sqrt(len(ENDED) - 2)
     found = confidence_intervals(fitted, 0.9)["mu"]
     assert found == pytest.approx((mu - reach, mu + reach), rel=1e-6)
 
@@ -104,7 +117,7 @@ def test_exponential_is_exact_where_it_can_be() -> None:
     later = fit(gaps + [21.0] * 6, "exponential", censored=[0] * 4 + [1] * 6)
     found = confidence_intervals(later, 0.9)
     assert found.notes == ()
-    wanted = later.loglik - stats.chi2(1).ppf(0.9) / 2
+    wanted = later.loglik - half_cut(later, 0.9)
     for end in found["scale"]:
         assert loglik(later, end) == pytest.approx(wanted, abs=1e-6)
 

@@ -1,13 +1,16 @@
 """Confidence intervals for the parameters of a fit, and for the mean of the law.
 
-- likelihood: all values whose profile likelihood is within chi2(1) / 2 of the maximum, found on
-  each side by constrained refits. The mean is made a parameter in place of the scale, so it has its
+- likelihood: all values whose profile likelihood is within half a cut of the maximum, found on
+  each side by constrained refits. The cut is n log(1 + t^2 / (n - p)) with Student's t of n - p
+  degrees of freedom, n failures and p parameters: chi2(1) for large n, and wider for small n,
+  where chi2(1) covers too little in every family. (With one degree more it would be exact for the
+  mean of normal logarithms.) The mean is made a parameter in place of the scale, so it has its
   profile too. Where the profile never falls so far, the end is open and said to be 0 or inf. For
   the exponential the exact chi-square interval takes its place where it is right: nothing censored,
   or observation ended with the last of a planned number of failures (Epstein and Sobel, J. Am.
   Stat. Assoc. 48, 1953).
 - wald: estimate plus and minus standard errors, in unconstrained coordinates (so that scales stay
-  positive), for the mean on its logarithm.
+  positive), for the mean on its logarithm; normal quantiles, as most tools have them.
 - bootstrap: errors of redrawn and refitted samples in their own standard errors; see `bootstrap`.
 
 Where there is none (a lower end of the support, a curvature that is no maximum's, a mean that is
@@ -21,7 +24,7 @@ from typing import Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri, ndtri
+from scipy.special import chdtri, ndtri, stdtrit
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.bootstrap import bootstrap
@@ -340,7 +343,7 @@ def _profile(
     theta : float64[p], the maximum, in the units of the sample's batch, as the ends are
     covariance : float64[p, p], covariance of the coordinates; nan where there is none
     """
-    cut = float(ndtri((1 + level) / 2))
+    cut = deviance_cut(fitted, level)
     place, side = np.repeat(places, 2), np.tile([-1.0, 1.0], len(places))
     refits = _Refits(fitted, family, theta, place, side)
     error = np.sqrt(np.diag(covariance))[place]
@@ -405,6 +408,14 @@ def _image(fitted: Fit, k: int, ends: Ends) -> Ends:
     open_ends = [0.0 if end == 0 else np.inf for end in ends]
     means = np.where(np.isnan(means), open_ends, means)
     return float(means.min()), float(means.max())
+
+
+def deviance_cut(fitted: Fit, level: float) -> float:
+    """Return the root of the deviance at the ends of a likelihood interval; see the module."""
+    failures = float(fitted.sample.failures)
+    freedom = max(1.0, failures - len(fitted.family.parameters))
+    reach = float(stdtrit(freedom, (1 + level) / 2))
+    return float(np.sqrt(failures * np.log1p(reach**2 / freedom)))
 
 
 # By curvature ------------------------------------------------------------------------------------
