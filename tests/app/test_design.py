@@ -90,9 +90,11 @@ def test_checkpoints_spares_and_pool(tmp_path: Path) -> None:
     done = design(written(tmp_path, PAPER + more))
     for row in done.queues:
         assert row.interval is not None
-        assert row.spares is not None
         assert row.ring_loss is not None
-        assert 1 - done.cluster.failure_with_spares(row.queue, row.spares) >= 0.99
+        assert row.room == 516 - row.queue.nodes
+        assert (row.spares is None) == (row.queue.name == "Interactive")
+        if row.spares is not None:
+            assert 1 - done.cluster.failure_with_spares(row.queue, row.spares) >= 0.99
         assert row.mixed < row.failure
     assert done.interval == pytest.approx(done.queues[-1].interval)  # Interactive has all nodes
     rate = 24 / 102_840 * 516 * 2  # nodes down on average
@@ -232,6 +234,25 @@ def test_jobs_too_large_for_the_nodes(tmp_path: Path) -> None:
 
 
 # Its folder --------------------------------------------------------------------------------------
+
+
+def test_the_best_at_the_present_capacity(tmp_path: Path, searched: Design) -> None:
+    assert searched.found is not None
+    assert searched.found.refused == 0
+    assert searched.found.equal == searched.found.best
+    # Without a queue for jobs of 8 nodes these are refused.
+    done = design(written(tmp_path, SMALL.replace("nodes = 8\n", "nodes = 7\n")), optimize=True)
+    found = done.found
+    assert found is not None
+    assert found.now is not None
+    assert found.refused > 0
+    assert found.wanted != found.now.capacity
+    better = [one for one in found.curves[-1].structures if one.capacity >= found.now.capacity]
+    assert found.equal is not None
+    assert found.equal.failure == min(one.failure for one in better)
+    told = done.json["optimize"]["best_at_present_capacity"]
+    assert told["job_failure_probability"] == found.equal.failure
+    assert told["capacity_node_hours_per_hour"] >= found.now.capacity
 
 
 def test_the_folder(searched: Design, tmp_path: Path) -> None:

@@ -305,3 +305,70 @@ def test_the_verdict_takes_the_test_that_supposes_least() -> None:
     assert verdict((loose, row("lewis-robinson", None, ""))) == "fewer"
     assert verdict((row("lewis-robinson", 1e-4, "more"), loose)) == "more"
     assert verdict((row("laplace", None, ""),)) == "unknown"
+
+
+def test_words_of_a_trend_follow_the_years() -> None:
+    def year(name: int, rate: float, node_years: float = 100.0) -> dict[str, Any]:
+        return {"year": name, "rate": rate, "node_years": node_years}
+
+    def said(way: str, *years: dict[str, Any]) -> str:
+        change = {"direction": way, "tests": [], "power_law": {}}
+        told = {"trend": {"node": change}, "years": years, "years_are": "calendar"}
+        return words.on_trend(told)
+
+    short = year(2013, 0.0, 0.3)
+    text = said("more", short, year(2014, 0.01), year(2016, 0.4), year(2019, 0.2))
+    assert "0.0100 per 1000 node-days in 2014, 0.400, the highest, in 2016, 0.200 in 2019." in text
+    assert "2013" not in text
+    assert "do not show" not in text
+    text = said("fewer", year(2001, 3.0), year(2002, 2.0), year(2003, 4.0))
+    assert "though the first and the last year do not show it" in text
+    assert "2.00, the lowest, in 2002" in text
+    assert said("more", year(2001, 3.0)).startswith("Failures became more (by the tests of trend).")
+
+
+def test_a_clock_too_coarse_is_told() -> None:
+    rng = np.random.default_rng(3)
+    time = np.repeat(rng.integers(0, 300, 60) * DAY, 4)
+    told = study_of(log(time, rng.permutation(240), 240, 301 * DAY), FEW).summary
+    fits = told["fits"]
+    assert fits["system"]["notes"][0].startswith("7")
+    assert "too coarse" in fits["system"]["notes"][0]
+    assert "bursts" in fits["system"]["notes"][0]
+    assert fits["node"]["notes"] == []
+    assert (fits["system"]["clock_step"], fits["system"]["resolution"]) == (24, 24)
+    assert "the step of the log's clock, 24.00 h" in words.zeros_line(fits["system"], "h")
+
+
+def test_the_main_law_beyond_all_gaps_has_no_scale() -> None:
+    rng = np.random.default_rng(4)
+    quick = np.sort(rng.integers(0, 50 * DAY, 6))
+    told = study_of(log(np.append(quick, quick + 60), np.arange(12) % 6, 400, 60 * DAY), FEW)
+    law = told.summary["fits"]["node"]["weibull"]
+    assert law["beyond"]
+    node, _ = words.law_rows(told.summary)
+    assert node[1] != "\N{EN DASH}"
+    assert set(node[3:]) == {"\N{EN DASH}"}
+    assert "far beyond the longest gap" in words.laws_note(told.summary)
+
+
+def test_worst_nodes_are_shown_with_their_own_rates() -> None:
+    counts = np.random.default_rng(9).poisson(12, 300)
+    counts[7] = 60
+    node = np.repeat(np.arange(300), counts)
+    time = np.random.default_rng(1).integers(0, 900 * DAY, len(node))
+    told = study_of(log(time, node, 300, 900 * DAY), FEW).summary
+    row = told["nodes_apart"]["nodes"][0]
+    assert (row["node"], row["beyond_fleet"]) == ("7", True)
+    assert row["rate"] == pytest.approx(60 / 0.9)
+    assert row["rate_shrunk"] == row["rate"]
+    assert words.node_rows([row])[0][3] == "66.7"
+    other = told["nodes_apart"]["nodes"][1]
+    assert other["rate"] == pytest.approx(other["failures"] / 0.9)
+    assert other["rate_shrunk"] < other["rate"]
+
+
+def test_digits_of_a_narrow_band() -> None:
+    told = study_of(poisson(40, 400, 0.05), FEW).summary
+    told["bursts"]["gaps"] |= {"band": 0.0036, "correlation": [0.4512]}
+    assert "is 0.4512 (chance: within 0.0036)" in words.on_bursts(told)[-1]

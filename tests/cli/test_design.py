@@ -57,11 +57,13 @@ def test_text(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "60.70 %",
         "F_job: 10.77 %",
         "the 12 best of",
-        "1 spare in every job",
+        "Huge: 1 spare in each job",
+        "Interactive: 515 nodes per job and 1 spare",
+        "No spares for Interactive: there is no node beside those of a job.",
         "with 2 copies of each checkpoint",
     ):
         assert part in out
-    heads = ("Queue", "Huge", "Interactive", "Change", "1 spare", "2 spares")
+    heads = ("Queue", "Huge", "Interactive", "Change", "nodes")
     tables = [line for line in out.splitlines() if line.startswith(heads)]
     assert len(tables) > 8
     assert max(map(len, tables)) <= 100

@@ -241,3 +241,27 @@ def test_nothing_heavy_is_loaded(weibull: Path) -> None:
     assert "shape" in done.stdout
     loaded = set(done.stdout.split("MODULES")[1].split())
     assert not {"numba", "scipy.stats", "scipy.optimize", "matplotlib", "pandas"} & loaded
+
+
+def test_nothing_is_said_twice(tmp_path: Path, capsys: Capsys) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("gap,censored\n5,1\n6,1\n")
+    done = call(capsys, "fit", path)
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert done.err.startswith("forestall: gaps: '2 gaps, none of which ended'")
+    assert len(done.err) < 120
+    path.write_text("gap\n5\n")
+    done = call(capsys, "fit", path)
+    assert done.out.startswith("1 gap, ")
+    assert done.out.count("not fitted") == 1
+    assert "weibull, weibull-3p, gamma" in done.out
+
+
+def test_other_columns_get_one_quiet_remark(tmp_path: Path, capsys: Capsys) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("gap,node,begin,end\n5,1,0,5\n7,1,5,12\n")
+    assert "column" not in call(capsys, "fit", path, "--family", "weibull").out
+    path.write_text("gap,colour,size\n5,red,2\n7,blue,3\n")
+    out = call(capsys, "fit", path, "--family", "weibull").out
+    assert out.count("2 columns beside gap and censored") == 1

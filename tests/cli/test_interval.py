@@ -93,7 +93,8 @@ def test_ages_in_words(capsys: Capsys) -> None:
 
 def test_jobs_at_the_ends_of_the_scale(capsys: Capsys) -> None:
     short = call(capsys, *BASE, "--work", "10m").out
-    assert short.startswith("Take no checkpoint")
+    assert short.startswith("Take no checkpoint, the job is short")
+    assert short.splitlines()[0].count(":") == 1
     hopeless = call(capsys, "interval", "--mttf", "1m", "--checkpoint-cost", "1h", "--work", "10d")
     assert hopeless.code == 0
     assert "never ends" in hopeless.out
@@ -154,3 +155,27 @@ def test_writing_of_times_and_shares() -> None:
     assert percent(0.12345) == "12.35 %"
     assert percent(1234.0) == "x 1.23e+03"
     assert percent(float("inf")) == "no end"
+
+
+def test_it_says_when_promises_are_an_approximation(capsys: Capsys) -> None:
+    asked = (*BASE, "--shape", 0.7, "--nodes", 8, "--work", "2d", "--ages")
+    assert "approximation" not in call(capsys, *asked, "steady").out
+    said = call(capsys, *asked, "90d").out.splitlines()[-1]
+    assert said == (
+        "The promises are an approximation (Poisson failures whose rate follows the ages): the "
+        "mean is good, the spread less so."
+    )
+
+
+@pytest.mark.parametrize("work", [(), ("--work", "30d")])
+def test_nodes_of_which_some_fails_at_once(capsys: Capsys, work: tuple[str, ...]) -> None:
+    asked = ("interval", "--mttf", "1000d", "--checkpoint-cost", "5m", "--shape", 0.3)
+    done = call(capsys, *asked, "--ages", "new", "--nodes", 5120, *work)
+    assert done.code == 0
+    assert done.out.startswith("No interval helps: failures come before practically any")
+    assert "failures of the system: 3.7e-05 s." in done.out
+    never = call(capsys, *asked, "--ages", "new", "--nodes", 500_000, *work)
+    assert never.code == 2
+    assert "--checkpoint-cost" in never.err
+    assert "practically no checkpoint would be finished" in never.err
+    assert "1e9" not in never.err

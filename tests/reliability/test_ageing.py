@@ -229,3 +229,21 @@ def test_what_cannot_be(name: str, given_: dict[str, object]) -> None:
 def test_no_steady_state_without_a_mean() -> None:
     with pytest.raises(ParameterError, match="finite mean"):
         SystemLifetime(lifetime("loglogistic", shape=0.9, scale=1.0), 2, "steady")
+
+
+@pytest.mark.parametrize(("shape", "ages"), [(0.5, "new"), (1.0, 3e5), (1.5, "steady")])
+def test_heavy_tails_have_no_mean(shape: float, ages: float | str) -> None:
+    law = lifetime("lomax", shape=shape, scale=1e6)
+    assert SystemLifetime(law, 1, ages).mean() == math.inf  # type: ignore[arg-type]
+
+
+def test_a_mean_that_hardly_exists() -> None:
+    law = lifetime("lomax", shape=1.05, scale=1e6)
+    assert SystemLifetime(law, 1, 3e5).mean() == pytest.approx(1.3e6 / 0.05, rel=1e-6)
+
+
+def test_nothing_fails_before_the_horizon() -> None:
+    law = lifetime("pareto", shape=1.5, scale=1e6)
+    system = SystemLifetime(law, 4, 1e5)
+    assert float(FailureClock(system, 1e5).failures(1e5)) < 1e-50
+    assert float(mean_time_between(law, 4, 0.0, 1e6)) == math.inf

@@ -222,11 +222,12 @@ def test_changes_are_what_they_say() -> None:
 def test_changes_with_spares_and_checkpoints() -> None:
     found = blades(checkpoints="15m")
     by_title = {change.title: change for change in found.what_if()}
-    one = by_title["1 spare in every job"]
     rates = np.array([q.slots / q.limit for q in QUEUES])
-    failures = np.array([found.failure_with_spares(q, 1) for q in QUEUES])
+    one = by_title["Huge: 1 spare in each job"]
+    failures = np.array([found.queue_failure(q) for q in QUEUES])
+    failures[0] = found.failure_with_spares("Huge", 1)
     assert one.after == pytest.approx(float(rates @ failures / rates.sum()))
-    assert (one.capacity, one.held) == (0, pytest.approx(16 / 2348))
+    assert (one.capacity, one.held) == (0, pytest.approx(2 / 2348))
     saved = by_title["checkpoints at the best interval of each queue"]
     # Interactive jobs have no room for a checkpoint: they stay as they are.
     kept = [
@@ -310,3 +311,86 @@ def test_doors_for_ages_and_groups() -> None:
     assert group_of({"count": 2, "lifetime": Fit()}).lifetime.mean() == pytest.approx(5.0)
     group = Group(2, from_mttf(5.0))
     assert group_of(group) is group
+
+
+def test_no_spares_beyond_the_machine() -> None:
+    found = blades()
+    assert [found.room(q) for q in QUEUES] == [258, 386, 451, 511, 0]
+    assert found.spares("Interactive", 0.99) is None
+    assert found.spares("Interactive", 0.5) == 0  # without any
+    with pytest.raises(ParameterError, match="at most 0: a job of Interactive takes 516 nodes"):
+        found.failure_with_spares("Interactive", 1)
+    narrow = found.but(queues=[Queue("wide", 515, 48 * HOUR)])
+    assert narrow.room("wide") == 1
+    assert narrow.spares("wide", 0.99) is None
+    titles = {change.title: change for change in narrow.what_if()}
+    assert "1 spare in every job" in titles
+    assert "2 spares in every job" not in titles
+
+
+def test_spares_among_the_nodes_of_a_job_that_takes_all() -> None:
+    found = blades(checkpoints="1m")
+    by_title = {change.title: change for change in found.what_if()}
+    assert not [title for title in by_title if "in every job" in title]
+    assert not [title for title in by_title if title.startswith("Interactive: 1 spare")]
+    among = by_title["Interactive: 514 nodes per job and 2 spares"]
+    law = found.groups[0].lifetime
+    rates = np.array([q.slots / q.limit for q in QUEUES])
+    failures = np.array([found.queue_failure(q) for q in QUEUES])
+    failures[-1] = 1 - k_out_of_n([Group(516, law)], HOUR, 2)
+    assert among.after == pytest.approx(float(rates @ failures / rates.sum()))
+    assert among.capacity == pytest.approx(-2 * 2 / 2348)
+    assert among.held == 0
+    # A job on all nodes has no spare to restart on.
+    assert not [t for t in by_title if t.startswith("Interactive: a checkpoint")]
+    alone = found.but(queues=[Queue("all", 516, 48 * HOUR)])
+    kinds = {change.kind: change.title for change in alone.what_if()}
+    assert kinds["spares"].startswith("all: 51")
+    assert "checkpoint" not in kinds
+
+
+def test_spares_come_from_groups_that_have_them() -> None:
+    groups = [
+        Group(10, from_mttf(1e6), name="few"),
+        Group(100, from_mttf(3e6), name="many"),
+        Group(50, from_mttf(1e6), name="others"),
+    ]
+    queue = Queue("q", 15, HOUR, mix=(("few", 10), ("many", 5)))
+    found = Cluster(groups, [queue])
+    assert found.room(queue) == 95
+    assert [number for number, _ in found.lost(queue, HOUR, 3)] == [10, 8]
+    assert [number for number, _ in found.lost(queue, HOUR, 95)] == [10, 100]
+    with pytest.raises(ParameterError, match="at most 95"):
+        found.lost(queue, HOUR, 96)
+
+
+def test_unlike_ages_are_said_of_their_groups() -> None:
+    one, other, third = (
+        {"name": name, "count": 2, "mttf": 1e6, "age": age}
+        for name, age in (("blades", "new"), ("old", "200d"), ("older", "200d"))
+    )
+    said = "blades: all nodes as new at time 0; old, older: all nodes 200.0 d old"
+    found = Cluster([one, other, third])
+    assert found.assumes == said
+    assert found.mttf().assumes == said
+    assert found.mttf("new").assumes == "all nodes as new at time 0"
+    assert Cluster([other, third]).assumes == "all nodes 200.0 d old"
+
+
+def test_what_a_cluster_shows_of_itself() -> None:
+    assert repr(Cluster(nodes=4, mttf="10d")) == "Cluster(4 nodes, 1 group, 0 queues)"
+    assert repr(blades()) == "Cluster(516 nodes, 1 group, 5 queues)"
+    with pytest.raises(ParameterError, match=r"'x'.*expected a cluster with queues"):
+        Cluster(nodes=4, mttf="10d").queue("x")
+
+
+def test_laws_without_a_mean_have_no_steady_state() -> None:
+    law = lifetime("lomax", shape=0.5, scale=1e6)
+    found = Cluster([{"name": "a", "count": 4, "lifetime": law}], ages="steady")
+    with pytest.raises(ParameterError, match=r"steady.*a law with a finite mean, which Lomax"):
+        found.mttf()
+    # Four new ones fail as one of shape 2, whose mean is its scale.
+    assert found.mttf("new").time == pytest.approx(1e6, rel=1e-9)
+    alone = Cluster([{"name": "a", "count": 1, "lifetime": law}])
+    assert alone.mttf().time == math.inf
+    assert found.but(ages=1e6).mttf().time == pytest.approx(2e6, rel=1e-9)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.ageing import SystemLifetime
-from forestall.reliability.checkpoints import mean_completion
+from forestall.reliability.checkpoints import checkpoint_interval, mean_completion
 from forestall.reliability.completion import (
     MOST_SEGMENTS,
     CompletionTime,
@@ -22,6 +22,7 @@ from forestall.reliability.completion import (
 from forestall.reliability.completion_grid import Grid, with_memory
 from forestall.reliability.completion_simulated import SimulatedTimes, simulate_completion
 from forestall.reliability.equilibrium import Equilibrium
+from forestall.reliability.fits.estimate import fit
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.segments import CheckpointPlan, reciprocal, waste
@@ -404,3 +405,35 @@ def test_a_promise_is_a_probability(p: float) -> None:
 def test_runs_are_at_least_one() -> None:
     with pytest.raises(ParameterError, match="runs"):
         simulate_completion(MANY, SystemLifetime(SEVEN), 0, np.random.default_rng(1))
+
+
+def test_a_fitted_law_stands_for_its_lifetime() -> None:
+    fitted = fit([12.0, 40.0, 7.0, 90.0, 33.0], "weibull")
+    given = {"interval": 4.0, "cost": 0.1, "restart": 0.1}
+    one = completion_time(48.0, fitted, **given)  # type: ignore[arg-type]
+    other = completion_time(48.0, fitted.lifetime, **given)  # type: ignore[arg-type]
+    assert one.mean() == other.mean()
+    repaired = completion_time(48.0, 100.0, downtime=fitted, interval=4.0)
+    assert repaired.mean() > completion_time(48.0, 100.0, interval=4.0).mean()
+    interval = checkpoint_interval(fitted, 0.1).optimal
+    assert interval == checkpoint_interval(lifetime=fitted.lifetime, cost=0.1).optimal
+    for wrong in (object(), [3.0], None):
+        with pytest.raises(ParameterError, match="mttf"):
+            completion_time(48.0, wrong)  # type: ignore[arg-type]
+
+
+def test_a_law_that_cannot_fail_during_the_job() -> None:
+    law = lifetime("pareto", shape=0.8, scale=1e6)
+    found = completion_time(1e5, law, nodes=4, ages=1e5, interval=1e4, cost=60.0)
+    assert found.mean() == pytest.approx(found.unhindered)
+
+
+def test_what_it_shows_of_itself() -> None:
+    found = completion_time(48.0, 100.0, interval=4.0, cost=0.1, restart=0.1)
+    assert repr(found) == (
+        f"CompletionTime(work=48, mean={found.mean():.6g}, sd={found.sd():.6g}, "
+        "method='constant failure rate')"
+    )
+    shown = repr(checkpoint_interval("4d", "5m"))
+    assert shown.startswith("CheckpointInterval(young=14400, daly_first=14100, daly=14200.7,")
+    assert " at 0x" not in shown + repr(found)

@@ -61,8 +61,8 @@ def slow_gaps(read: Failures, built: History, by_node: bool) -> list[tuple[float
         count = {"all": True, "drop": False, "auto": new[group]}[built.first]
         since = start
         for time, up in events[group]:
-            if count:
-                out.append((float(max(0, time - since)), False))
+            if count and time >= since:  # earlier: part of the outage that is still going on
+                out.append((float(time - since), False))
             count = True
             since = time if built.clock == "calendar" else max(since, up)
         if count and end > since:
@@ -386,3 +386,35 @@ def test_no_failure_in_service() -> None:
     assert (len(merged), merged.node_days.sum()) == (0, pytest.approx(30 / DAY))
     nowhere = history(log([(5, 0, 1)], [(0, 0, False)]))
     assert (nowhere.nodes, nowhere.span, len(nowhere.gaps("system"))) == (0, (0, 0), 0)
+
+
+def test_on_the_uptime_clock_a_failure_while_down_ends_no_gap() -> None:
+    rows = [(0, 0, 100), (50, 0, 10), (60, 1, 30), (100, 2, 0), (100, 2, -1), (300, 1, 5)]
+    built = history(log(rows, [(-100, 400, True)] * 3), clock="uptime")
+    assert len(built) == 5  # the one at 50 s is part of the outage of its node
+    assert built.cleaning.counts()["overlapping_outage"] == 1
+    assert built.cleaning.remarks[0].action == "left out"
+    gaps = built.gaps("system")  # up again at 100 s; two failures then within one tick
+    assert gaps.length.tolist() == [100, 0, 0, 200, 95]
+    assert built.cleaning.counts()["machine_still_down"] == 1
+    assert len(history(log(rows), clock="uptime", merge_overlaps=False)) == 6
+    assert len(history(log(rows))) == 6
+
+
+def test_the_step_of_the_clock() -> None:
+    rng = np.random.default_rng(1)
+    minutes = np.unique(rng.integers(0, 10_000, 30)) * 60 + 17
+    rows = [(int(time), 0, 61) for time in minutes]
+    assert history(log(rows)).clock_step == 60
+    assert history(log(rows), clock="uptime").clock_step == 1
+    assert history(log(rows[:9])).clock_step is None  # too few to tell
+
+
+def test_the_uptime_of_lanl_twenty(data: Path) -> None:
+    built = history(read_failures(data / LANL, system=20), clock="uptime")
+    assert built.clock_step == 60
+    gaps = built.gaps("system")
+    down = built.cleaning.counts()["machine_still_down"]
+    assert len(gaps) + down == len(built) + 1
+    assert (len(gaps), gaps.zeros) == (1594, 34)  # 919 with those of a machine still down
+    assert built.gaps("node").zeros <= 4

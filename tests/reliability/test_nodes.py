@@ -236,3 +236,35 @@ def test_systems_of_lanl(data: Path) -> None:
     twenty = node_report(history(read_failures(data / LANL, system=20)))
     assert (len(twenty.flagged_nodes), twenty.flagged_nodes[0]) == (51, 0)
     assert twenty.fleet.shape == pytest.approx(0.7683, abs=1e-3)
+
+
+def test_a_node_beyond_the_fleet_keeps_its_own_rate() -> None:
+    rng = np.random.default_rng(9)
+    counts = rng.poisson(12, 900)
+    counts[7] = 60
+    report = node_report(fleet(counts, np.full(900, 900.0)))
+    assert np.flatnonzero(report.beyond).tolist() == [7]
+    own = (report.rate[7], report.rate_low[7], report.rate_high[7])
+    assert own[0] == pytest.approx(60 / 0.9)
+    exact = scipy.stats.chi2.ppf([0.025, 0.975], [120, 122]) / 2 / 0.9
+    assert own[1:] == pytest.approx(tuple(exact))
+    assert (report.rate_shrunk[7], report.low[7], report.high[7]) == own
+    others = ~report.beyond
+    spread = (np.std(each[others]) for each in (report.rate_shrunk, report.rate))
+    assert next(spread) < 0.5 * next(spread)
+    assert report.table()["beyond"].to_list() == [True] + [False] * 899
+
+
+def test_the_likeliest_negative_binomial() -> None:
+    rng = np.random.default_rng(11)
+    time = rng.uniform(10, 400, 300)
+    counts = rng.poisson(rng.gamma(1.5, 0.02, 300) * time)
+    found = negative_binomial(counts, time)
+
+    def loss(theta: np.ndarray) -> float:
+        k, m = np.exp(theta)
+        return -float(scipy.stats.nbinom.logpmf(counts, k, k / (k + m * time)).sum())
+
+    best = scipy.optimize.minimize(loss, np.log([1.0, 0.03]), method="Nelder-Mead", tol=1e-10)
+    assert found.loglik == pytest.approx(-best.fun, rel=1e-9)
+    assert (found.shape, found.rate) == pytest.approx(tuple(np.exp(best.x)), rel=1e-3)

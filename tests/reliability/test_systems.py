@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from forestall.model.errors import ParameterError
+from forestall.reliability.fits.estimate import fit
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.systems import (
@@ -233,3 +234,18 @@ def test_mean_life_with_spares() -> None:
 def test_no_nodes_never_fail() -> None:
     assert series_mttf([Group(0, from_mttf(1.0))]).time == math.inf
     assert series_sf([], [1.0, 2.0]).tolist() == [1.0, 1.0]
+
+
+def test_mean_lives_of_heavy_tails() -> None:
+    law = lifetime("lomax", shape=0.6, scale=1e6)
+    assert series_mttf([Group(1, law)]).time == math.inf
+    assert series_mttf([Group(2, law)]).time == pytest.approx(1e6 / 0.2, rel=1e-8)
+    with pytest.raises(ParameterError, match="which Lomax"):
+        series_mttf([Group(2, law)], "steady")
+
+
+def test_a_group_takes_something_fitted() -> None:
+    fitted = fit([12.0, 40.0, 7.0, 90.0, 33.0])
+    assert Group(3, fitted).lifetime is fitted.lifetime  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="a Lifetime, or something fitted"):
+        Group(3, 100.0)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_gaps_and_flags_are_read_in_any_order_of_columns(tmp_path: Path) -> None:
-    text = "node,censored,gap\n3,0,1.5\n4,1,2e3\n5,TRUE,0\n6,,7\n"
+    text = "cause,censored,gap\n3,0,1.5\n4,1,2e3\n5,TRUE,0\n6,,7\n"
     gaps = read_gaps(written(tmp_path, text))
     np.testing.assert_array_equal(gaps.gap, [1.5, 2000, 0, 7])
     np.testing.assert_array_equal(gaps.censored, [False, True, True, False])
@@ -53,3 +53,11 @@ def test_what_cannot_be_used_is_one_line(tmp_path: Path, text: str, said: str) -
     with pytest.raises(TraceError, match=said) as caught:
         read_gaps(written(tmp_path, text))
     assert "\n" not in str(caught.value)
+
+
+def test_columns_of_our_own_files(tmp_path: Path) -> None:
+    text = "gap,censored,resolution,node,begin,end\n1,0,0.5,3,7,8\n0,0,0.5,3,8,8\n"
+    gaps = read_gaps(written(tmp_path, text))
+    assert gaps.resolution == 0.5
+    assert gaps.cleaning.counts() == {}
+    assert read_gaps(written(tmp_path, "gap\n1\n")).resolution is None

@@ -40,7 +40,9 @@ class QueueRow:
     interval : best checkpoint interval, s; None without the cost of a checkpoint, and where
         failures come before any is finished
     useful : share of the limit that is left beside checkpoints and room for one failure
-    spares : for the wanted success, on top of the job's nodes; None where none suffice
+    spares : for the wanted success, on top of the job's nodes; None where no number suffices for
+        which the machine has room
+    room : nodes that the machine has beside a job's own
     ring_loss : probability that within the limit some checkpoint is gone with all its copies; None
         where the file tells of no copies
     """
@@ -52,6 +54,7 @@ class QueueRow:
     interval: float | None
     useful: float | None
     spares: int | None
+    room: int
     ring_loss: float | None
 
     def told(self) -> dict[str, Any]:
@@ -67,6 +70,7 @@ class QueueRow:
             "checkpoint_interval_s": self.interval,
             "useful_share_with_checkpoints": self.useful,
             "spares": self.spares,
+            "spares_at_most": self.room,
             "ring_loss_probability": self.ring_loss,
         }
 
@@ -217,6 +221,7 @@ def _row(plan: Plan, queue: Queue) -> QueueRow:
         interval,
         useful,
         cluster.spares(queue, plan.table.success),
+        cluster.room(queue),
         _ring_loss(plan, queue),
     )
 

@@ -66,6 +66,8 @@ class Found:
     refused : share of the jobs that fit none of the present queues
     admitted : the searches, the whole mix first
     curves : trade-off of the whole mix for at most 1, 2, ... queues
+    equal : least F_job for the whole mix with no less than the present capacity, None where none
+        has it or `now` is None
     """
 
     source: str
@@ -78,6 +80,7 @@ class Found:
     refused: float
     admitted: tuple[Admitted, ...]
     curves: tuple[Curve, ...]
+    equal: Structure | None
 
     @property
     def best(self) -> Structure | None:
@@ -100,6 +103,7 @@ class Found:
             "now": None if self.now is None else structure_told(self.now),
             "now_refused_share": self.refused,
             "best": None if whole.best is None else structure_told(whole.best),
+            "best_at_present_capacity": None if self.equal is None else structure_told(self.equal),
             "curve": [structure_told(one) for one in whole.curve.structures],
             "admitted": [
                 {
@@ -194,7 +198,8 @@ def search_plan(
         )
         parts.append(_admitted(mix, some, curve, wanted, plan))
     asked = (source, budget, wishes.shared, wishes.queues, demand)
-    return Found(*asked, wanted, now, refused, tuple(parts), curves)
+    equal = None if now is None else curves[-1].best(now.capacity)
+    return Found(*asked, wanted, now, refused, tuple(parts), curves, equal)
 
 
 def _admitted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -109,6 +109,8 @@ def fit_file(path: Path, question: Question, *, strict: bool = False) -> Answer:
     from forestall.traces.gaps import read_gaps
 
     gaps = read_gaps(path, strict=strict)
+    if question.resolution is None:
+        question = replace(question, resolution=gaps.resolution)
     return fit_gaps(gaps.gap, gaps.censored, question, gaps.cleaning)
 
 
@@ -189,6 +191,7 @@ def plain_ranking(ranking: Ranking) -> list[dict[str, Any]]:
             "ks": distance.ks,
             "ad": distance.ad,
             "weight": row.weight,
+            "same_as": row.same_as or None,
             "converged": fitted.converged,
             "unbounded": row.unbounded,
             "why": None,
@@ -196,7 +199,8 @@ def plain_ranking(ranking: Ranking) -> list[dict[str, Any]]:
         if distance.draws:
             one |= {"ks_p": distance.ks_p, "ad_p": distance.ad_p}
         rows.append(finite(one))
-    blank = dict.fromkeys(("params", "loglik", "aic", "aicc", "bic", "ks", "ad", "weight"))
+    measures = ("params", "loglik", "aic", "aicc", "bic", "ks", "ad", "weight", "same_as")
+    blank = dict.fromkeys(measures)
     return rows + [
         {"family": name, **blank, "converged": False, "unbounded": False, "why": why}
         for name, why in ranking.unfitted.items()

@@ -53,6 +53,15 @@ def quieten(figure: Figure) -> None:
                 axis.set_major_formatter(FuncFormatter(tick_text))
 
 
+def settle(figure: Figure) -> None:
+    """Lay the figure out once and for all, so that saving does not draw it a first time for that
+    alone."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
+
+
 def draw_fit(answer: Answer, path: Path) -> Path:
     """Draw the fit, with a ranking its best three, into a file; whole or not at all."""
     from forestall.figures.files import save

@@ -72,7 +72,7 @@ def chance(p: object) -> str:
 
 def sample_line(fit: Plain, unit: str = "") -> str:
     """Return what was fitted: gaps, how many ended, how many did not, what became of zeros."""
-    parts = [f"{fit['gaps']:,} gaps" + (f" (in {unit})" if unit else "")]
+    parts = [words.counted(fit["gaps"], "gap") + (f" (in {unit})" if unit else "")]
     parts.append(f"{fit['failures']:,} of them ended by a failure")
     if fit["censored"]:
         parts.append(f"{fit['censored']:,} still running when observation ended (censored)")
@@ -131,7 +131,7 @@ def ranking_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
             score(one["bic"]),
             figure(one["ks"], 3),
             figure(one["ad"], 3),
-            words.NOTHING if one["weight"] is None else f"{one['weight']:.3f}",
+            words.NOTHING if one["same_as"] or one["weight"] is None else f"{one['weight']:.3f}",
             parameters(one["params"]),
         )
         for place, one in enumerate(fitted, 1)
@@ -163,18 +163,27 @@ def chance_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
 
 
 def ranking_notes(families: Iterable[Plain]) -> list[str]:
-    """Return a line for each family that could not be fitted or stands last for another reason."""
+    """Return a line for each reason why families could not be fitted, and for each that stands last
+    or without weight for another reason."""
     lines = []
+    families = list(families)
+    unfitted: dict[str, list[str]] = {}
     for one in families:
         if one["why"] is not None:
-            lines.append(f"not fitted: {one['family']}: {one['why']}")
-        elif one["unbounded"]:
+            why = one["why"].replace(f"of {one['family']} ", "")
+            unfitted.setdefault(why, []).append(one["family"])
+    for one in families:
+        if one["why"] is not None:
+            continue
+        if one["same_as"]:
+            lines.append(f"note: {one['family']}: same law as {one['same_as']}, counted there")
+        if one["unbounded"]:
             lines.append(
                 f"note: {one['family']}: its likelihood has no bound, so it does not count"
             )
         elif not one["converged"]:
             lines.append(f"note: {one['family']}: the maximum was not reached")
-    return lines
+    return lines + [f"not fitted: {', '.join(names)}: {why}" for why, names in unfitted.items()]
 
 
 def parameters(values: Mapping[str, object], digits: int = 4) -> str:

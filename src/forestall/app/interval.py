@@ -18,6 +18,8 @@ from forestall.reliability.completion import (
     completion_of,
 )
 
+HOPELESS = 1e-6
+"""At no higher efficiency than this, checkpoints are as good as never finished."""
 PROMISES = (0.5, 0.9, 0.99)
 POINTS = 2048
 """Of the grid of completion times: enough for the digits that are printed."""
@@ -40,6 +42,16 @@ class Answer:
     shape: float
     job: CompletionTime | None
     deadlines: tuple[float, ...]
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the promises are an approximation of unknown error."""
+        return self.job is not None and math.isnan(self.job.error)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether no interval helps: practically no checkpoint is ever finished."""
+        return self.found.efficiency < HOPELESS
 
     @property
     def unsaved(self) -> bool:
@@ -115,8 +127,9 @@ def answer(
             work=told.get("--work"),
         )
     except ParameterError as error:
-        option = "checkpoint-cost" if error.name == "cost" else error.name
-        raise ParameterError(f"--{option}", error.value, error.allowed) from None
+        if error.name == "cost":
+            raise ParameterError("--checkpoint-cost", cost, error.allowed) from None
+        raise ParameterError(f"--{error.name}", error.value, error.allowed) from None
     memory = found.system.rate is None and not carried(found.system)
     if found.plan is None or (memory and found.plan.segments > MOST_SEGMENTS):
         return Answer(found, shape, None, ())

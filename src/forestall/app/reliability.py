@@ -166,9 +166,9 @@ def study_of(
         raise ParameterError("failures", "none", "a log with failures while nodes were in service")
     step = _Steps(progress, 6 + _parts(seen))
     question, plain = asked.question, asked.plain_question
-    node = laws_of(seen.gaps("node"), "node", asked.unit, question, asked.families)
+    node = laws_of(seen, "node", asked.unit, question, asked.families)
     step()
-    system = laws_of(seen.gaps("system"), "system", asked.unit, question, asked.families)
+    system = laws_of(seen, "system", asked.unit, question, asked.families)
     step()
     years = tuple(groups.year_rows(seen, asked.unit, plain, step))
     causes = tuple(groups.cause_rows(seen, failures, asked.unit, plain, step))

@@ -209,7 +209,7 @@ def autocorrelation(values: Sequence[float], bound: float | None) -> Figure:
     axes.set_xlim(0.3, len(values) + 0.7)
     dress(
         axes, "Do short gaps follow short gaps?", "Lag (gaps later)",
-        "Autocorrelation of\nlogarithms of gaps",
+        "Autocorrelation of\nranks of gaps",
     )  # fmt: skip
     if bound is not None:
         legend(axes)

@@ -72,11 +72,13 @@ def write_pictures(found: Study, folder: Path, progress: Progress) -> dict[str, 
     """Write the figures as PNG, and return them as parts of a page, by name."""
     from base64 import b64encode
 
+    from forestall.app.fit_plot import settle
     from forestall.app.report_page import picture
     from forestall.figures.files import png
 
     shown = {}
     for done, one in enumerate(pictures(found), 1):
+        settle(one.figure)
         image = png(one.figure)
         (folder / f"{one.name}.png").write_bytes(image)
         address = f"data:image/png;base64,{b64encode(image).decode('ascii')}"
@@ -118,12 +120,14 @@ def tables(found: Study) -> list[pl.DataFrame]:
 
 
 def gaps_table(found: Study, by: str) -> pl.DataFrame:
-    """Return ``gap,censored`` and what else is known, as `forestall fit` takes it."""
+    """Return ``gap,censored,resolution`` and what else is known, as `forestall fit` takes it."""
     import polars as pl
 
     gaps = found.history.gaps("node" if by == "node" else "system")
     sampled = found.node.sampled if by == "node" else found.system.sampled
     columns: dict[str, Any] = {"gap": sampled.gap, "censored": sampled.censored.astype("int8")}
+    if sampled.resolution is not None:
+        columns["resolution"] = sampled.resolution
     if by == "node":
         columns["node"] = gaps.node
     return pl.DataFrame({**columns, "begin": gaps.begin, "end": gaps.end})

@@ -49,7 +49,7 @@ def year_rows(
     cut = cut_off(gaps, until)
     rows = []
     for k, row in enumerate(rate_rows(history.rates("year", years=year_rule(history)), "year")):
-        row |= weibull_row(Sampled.of(cut.take(place == k), unit), question)
+        row |= weibull_row(Sampled.of(cut.take(place == k), unit, history.clock_step), question)
         row |= trend_within(history, (edges[:, k], edges[:, k + 1]))
         rows.append(row)
         progress()
@@ -86,7 +86,8 @@ def cause_rows(
         row["share"] = row["failures"] / len(history)
         row["mean_repair_hours"] = repair.get(name)
         if k < MOST_CAUSES:
-            row |= weibull_row(Sampled.of(history.only(name).gaps("node"), unit), question)
+            own = history.only(name).gaps("node")
+            row |= weibull_row(Sampled.of(own, unit, history.clock_step), question)
         row["cause"] = name or NO_CAUSE
         progress()
     return rows

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.fit import Question, Told, finite, plain_ranking, tell
+from forestall.app.report_words import percent
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
 
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
 
     from forestall.reliability.fits.ranking import Ranking
     from forestall.reliability.gaps import Gaps
+    from forestall.reliability.history import By, History
 
 UNITS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 """Units that gaps are shown in, s."""
 FAR: Final = 3.0
 """A scale so many times as long as the longest gap that was seen is told as unknown."""
+COARSE: Final = 0.2
+"""From this share of gaps of 0 on, a law of the lengths of the others says little."""
 FEWEST: Final = 3
 """Gaps that ended, at least, for a law to be fitted to a part of the log."""
 
@@ -35,15 +39,26 @@ class Sampled:
     ----------
     gap : float64[n]
     censored : bool[n]
+    step : the step of the log's clock in that unit; None where it cannot be told
     """
 
     gap: npt.NDArray[np.float64]
     censored: npt.NDArray[np.bool_]
+    step: float | None = None
 
     @classmethod
-    def of(cls, gaps: Gaps, unit: str) -> Sampled:
-        """Return the gaps in that unit."""
-        return cls(gaps.length / UNITS[unit], gaps.censored)
+    def of(cls, gaps: Gaps, unit: str, step: int | None = None) -> Sampled:
+        """Return the gaps in that unit; `step` of the clock in seconds."""
+        told = None if step is None else step / UNITS[unit]
+        return cls(gaps.length / UNITS[unit], gaps.censored, told)
+
+    @property
+    def resolution(self) -> float | None:
+        """What gaps of 0 are shorter than: the clock's step, but no more than the shortest gap;
+        None, the latter itself, where the step is not known."""
+        if self.step is None:
+            return None
+        return float(min(self.step, self.gap.min(where=self.gap > 0, initial=np.inf)))
 
     @property
     def ended(self) -> int:
@@ -93,27 +108,46 @@ class Laws:
             "mean": finite(mean_gap(self.sampled)),
             "why": self.why,
             "resolution": self.resolution,
+            "clock_step": self.sampled.step,
+            "notes": self.notes(),
             "best": None if self.ranking is None else self.ranking.best.family.name,
             "families": [] if self.ranking is None else plain_ranking(self.ranking),
-            "weibull": plain_law(self.weibull),
-            "exponential": plain_law(self.exponential),
+            "weibull": plain_law(self.weibull, self.sampled),
+            "exponential": plain_law(self.exponential, self.sampled),
         }
+
+    def notes(self) -> list[str]:
+        """Return what a reader must know before using the laws."""
+        share = self.sampled.zeros / max(self.sampled.ended, 1)
+        if share < COARSE:
+            return []
+        whose = "machine's" if self.by == "system" else "nodes'"
+        return [
+            f"{percent(share)} of the {whose} gaps are 0: the log's clock is too coarse, or "
+            f"failures come too much at once, for a law of the {whose} gaps. Do not rely on the laws "
+            "here; look at the bursts instead."
+        ]
 
 
 def laws_of(
-    gaps: Gaps, by: str, unit: str, question: Question, families: Sequence[str] | None
+    history: History, by: By, unit: str, question: Question, families: Sequence[str] | None
 ) -> Laws:
     """Return the laws of gaps; `question` says how intervals and p-values are found."""
     from forestall.reliability.fits.ranking import fit_all
 
-    sampled = Sampled.of(gaps, unit)
+    sampled = Sampled.of(history.gaps(by), unit, history.clock_step)
     if sampled.ended < 2:
         why = f"Gaps that ended with a failure: {sampled.ended}, too few for a law."
         return Laws(by, sampled, None, None, None, why)
     ranking: Ranking | None = None
     why = ""
     try:
-        ranking = fit_all(sampled.gap, censored=sampled.censored, families=families)
+        ranking = fit_all(
+            sampled.gap,
+            censored=sampled.censored,
+            families=families,
+            resolution=sampled.resolution,
+        )
         if question.p_values:
             ranking = ranking.with_p_values(question.draws, question.seed)
     except ParameterError as error:
@@ -129,19 +163,26 @@ def told(sampled: Sampled, family: str, question: Question) -> tuple[Told | None
         return None, f"{sampled.ended} gaps ended"
     try:
         # Gaps of 0 are treated alike for all families, so that likelihoods can be compared.
-        fitted = fit(sampled.gap, family, censored=sampled.censored, zeros="censored")
+        fitted = fit(
+            sampled.gap,
+            family,
+            censored=sampled.censored,
+            zeros="censored",
+            resolution=sampled.resolution,
+        )
         return tell(fitted, question), ""
     except ParameterError as error:
         return None, str(error)
 
 
-def plain_law(one: Told | None) -> dict[str, Any] | None:
-    """Return parameters with intervals as JSON has them."""
+def plain_law(one: Told | None, sampled: Sampled) -> dict[str, Any] | None:
+    """Return parameters with intervals as JSON has them; `beyond`: see `is_beyond`."""
     if one is None:
         return None
     found: dict[str, Any] = finite(
         {
             "params": one.fitted.params,
+            "beyond": is_beyond(one, sampled),
             "ci": {name: list(ends) for name, ends in one.ci.items()},
             "mean": one.fitted.mean(),
             "loglik": one.fitted.loglik,
@@ -155,6 +196,12 @@ def plain_law(one: Told | None) -> dict[str, Any] | None:
     return found
 
 
+def is_beyond(one: Told, sampled: Sampled) -> bool:
+    """Return whether the scale of a law lies so far beyond the longest gap that was seen that it is
+    not to be relied on, nor is the mean."""
+    return bool(one.fitted.params["scale"] > FAR * sampled.gap.max())
+
+
 def mean_gap(sampled: Sampled) -> float:
     """Return the time in gaps over the failures that ended them; nan without any."""
     return float(sampled.gap.sum()) / sampled.ended if sampled.ended else float("nan")
@@ -163,8 +210,7 @@ def mean_gap(sampled: Sampled) -> float:
 def weibull_row(sampled: Sampled, question: Question) -> dict[str, Any]:
     """Return shape and scale of a Weibull law with intervals, None where there is none, with why.
 
-    `beyond` tells that the scale lies far beyond the longest gap that was seen: then it is not to
-    be relied on.
+    For `beyond` see `is_beyond`.
     """
     one, why = told(sampled, "weibull", question)
     row: dict[str, Any] = {
@@ -183,6 +229,6 @@ def weibull_row(sampled: Sampled, question: Question) -> dict[str, Any]:
     for name in ("shape", "scale"):
         row[name] = one.fitted.params[name]
         row[f"{name}_low"], row[f"{name}_high"] = one.ci[name]
-    row["beyond"] = bool(row["scale"] > FAR * sampled.gap.max())
+    row["beyond"] = is_beyond(one, sampled)
     found: dict[str, Any] = finite(row)
     return found

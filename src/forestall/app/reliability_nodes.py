@@ -18,7 +18,6 @@ from forestall.reliability.bursts import (
     counts_per_interval,
 )
 from forestall.reliability.nodes import NodeReport, node_report
-from forestall.reliability.rates import PER, Floats, poisson_interval
 
 if TYPE_CHECKING:
     from forestall.reliability.history import History
@@ -38,27 +37,25 @@ PERIOD: Final = 30 * DAY
 
 @dataclass(frozen=True)
 class Worst:
-    """Nodes by their rate, the highest first.
+    """Nodes by the rate to expect of them, the highest first.
 
     Attributes
     ----------
     report : of all nodes, against a fleet of one rate; None where it cannot be had
-    beyond : numbers of the nodes that stand out even from the fleet's own spread of rates
     why : why there is none
     """
 
     report: NodeReport | None
-    beyond: frozenset[int]
     why: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row a node: ``node, failures, node_days, expected, rate, low, high, p, q, worse,
-        beyond_fleet``; for rate and its interval see `rates_are`."""
+        """Return a row a node: ``node, failures, node_days, expected``, its own rate with the exact
+        interval ``rate, low, high``, the rate to expect in future ``rate_shrunk, shrunk_low,
+        shrunk_high``, by which rows are in order, ``p, q, worse, beyond_fleet``."""
         report = self.report
         if report is None:
             return []
-        rate, low, high = self._rates(report)
-        order = np.lexsort((report.node, report.p_value, -rate)).tolist()
+        order = np.lexsort((report.node, report.p_value, -report.rate_shrunk)).tolist()
         return [
             finite(
                 {
@@ -66,48 +63,36 @@ class Worst:
                     "failures": int(report.failures[k]),
                     "node_days": float(report.node_days[k]),
                     "expected": float(report.expected[k]),
-                    "rate": float(rate[k]),
-                    "low": float(low[k]),
-                    "high": float(high[k]),
+                    "rate": float(report.rate[k]),
+                    "low": float(report.rate_low[k]),
+                    "high": float(report.rate_high[k]),
+                    "rate_shrunk": float(report.rate_shrunk[k]),
+                    "shrunk_low": float(report.low[k]),
+                    "shrunk_high": float(report.high[k]),
                     "p": float(report.p_value[k]),
                     "q": float(report.q_value[k]),
                     "worse": bool(report.flagged[k]),
-                    "beyond_fleet": int(report.node[k]) in self.beyond,
+                    "beyond_fleet": bool(report.beyond[k]),
                 }
             )
             for k in order
         ]
 
-    @property
-    def rates_are(self) -> str:
-        """Whose rates stand in the rows: "believed", those to believe of nodes given the fleet, or
-        "own" where nothing tells the nodes of the fleet apart."""
-        alike = self.report is None or np.isinf(self.report.fleet.shape)
-        return "own" if alike else "believed"
-
-    def _rates(self, report: NodeReport) -> tuple[Floats, Floats, Floats]:
-        if self.rates_are == "believed":
-            return report.rate_shrunk, report.low, report.high
-        exposed = report.node_days / PER
-        low, high = poisson_interval(report.failures, report.level)
-        return report.failures / exposed, low / exposed, high / exposed
-
     def plain(self) -> dict[str, Any]:
         """Return everything as JSON has it."""
         report = self.report
         if report is None:
-            return {"why": self.why, "worse": 0, "beyond_fleet": 0, "rates_are": "own", "nodes": []}
+            return {"why": self.why, "worse": 0, "beyond_fleet": 0, "nodes": []}
         variation = 0.0 if np.isinf(report.fleet.shape) else report.fleet.variation
         found: dict[str, Any] = finite(
             {
                 "why": "",
                 "worse": int(report.flagged.sum()),
-                "beyond_fleet": len(self.beyond),
+                "beyond_fleet": int(report.beyond.sum()),
                 "false_discovery_rate": report.false_discovery_rate,
                 "dispersion": report.dispersion.ratio,
                 "dispersion_p": report.dispersion.p_value,
                 "variation_of_rates": variation,
-                "rates_are": self.rates_are,
                 "nodes": self.rows(),
             }
         )
@@ -117,16 +102,15 @@ class Worst:
 def worst_of(history: History, level: float, seed: int) -> Worst:
     """Return which nodes stand out."""
     if history.nodes < 2:
-        return Worst(None, frozenset(), "the log has one node: there is none to compare it with")
+        return Worst(None, "the log has one node: there is none to compare it with")
     try:
         rng = np.random.default_rng(seed)
         report = node_report(
             history, false_discovery_rate=FALSE_ALARMS, level=level, rng=rng, draws=FLEET_DRAWS
         )
-        beyond = node_report(history, false_discovery_rate=FALSE_ALARMS, against="fleet")
     except ParameterError as error:
-        return Worst(None, frozenset(), str(error))
-    return Worst(report, frozenset(beyond.flagged_nodes))
+        return Worst(None, str(error))
+    return Worst(report)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ def write_reliability_page(path: Path, summary: Summary, drawn: Mapping[str, Htm
         section(
             "Gaps between failures of one node",
             paragraph(words.gaps_line(summary["fits"]["node"], "node", summary["unit"]), "soft"),
+            warnings(summary, "node"),
             weibull(summary),
             ranking(summary, "node"),
             figures("probability_plots", "hazard", "survival"),
@@ -59,6 +60,7 @@ def write_reliability_page(path: Path, summary: Summary, drawn: Mapping[str, Htm
             paragraph(
                 words.gaps_line(summary["fits"]["system"], "system", summary["unit"]), "soft"
             ),
+            warnings(summary, "system"),
             ranking(summary, "system"),
         ),
         section("Causes", causes(summary)),
@@ -120,13 +122,19 @@ def trend(summary: Summary) -> Html:
     return text + table(words.TREND_HEADS, words.trend_rows(summary), kind="names")
 
 
+def warnings(summary: Summary, by: str) -> Html:
+    """Return what must be known before the laws of these gaps are used."""
+    return _joined(paragraph(f"Warning: {note}") for note in summary["fits"][by]["notes"])
+
+
 def weibull(summary: Summary) -> Html:
     """Return Weibull parameters of nodes and of the machine."""
     heads = ("", "Shape", "95 % interval", f"Scale ({summary['unit']})", "95 % interval", "Mean")
     rows = [row[:6] for row in words.law_rows(summary)]
     caption = "Weibull laws, intervals from the likelihood."
-    note = "The mean of a law leans on its tail; the MTBF above counts what was seen."
-    return table(heads, rows, caption) + (paragraph(note, "soft") if rows else EMPTY)
+    note = "The mean of a law leans on its tail; the MTBF above counts what was seen. "
+    note += words.laws_note(summary)
+    return table(heads, rows, caption) + (paragraph(note.strip(), "soft") if rows else EMPTY)
 
 
 def ranking(summary: Summary, by: str) -> Html:
@@ -166,8 +174,8 @@ def nodes(summary: Summary) -> Html:
     more = len(apart["nodes"]) - len(rows)
     rest = f" {plain.counted(more, 'node')} more are in nodes.csv." if more > 0 else ""
     caption = (
-        "The highest rates (per 1000 node-days); q: share of false alarms if nodes up to here are "
-        f"named.{rest}"
+        "The worst nodes (rates per 1000 node-days); q: share of false alarms if nodes up to here "
+        f"are named.{rest}"
     )
     shown = table(words.NODE_HEADS, words.node_rows(rows), caption)
     return text + shown + (paragraph(words.on_rates(summary), "soft") if rows else EMPTY)

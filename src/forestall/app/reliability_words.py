@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import floor, log10
 from typing import Any, Final
 
 from forestall.app import report_words as words
@@ -14,6 +15,8 @@ Summary = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 HOURS_A_YEAR: Final = 8766
+LONG: Final = 0.1
+"""A year with less than this share of the longest exposure of a year is compared with none."""
 CLUSTERED: Final = 0.95
 """A Weibull shape whose interval ends below this is told as failures that come in clusters."""
 TRENDS: Final = {"fewer": "fewer", "more": "more", "steady": "no trend", "unknown": words.NOTHING}
@@ -108,7 +111,10 @@ def zeros_line(fits: Summary, unit: str) -> str:
     if fits["resolution"] is None:
         return ""
     least = f"{figure(fits['resolution'])} {unit}"
-    return f"Gaps of 0 count as shorter than the shortest other gap, {least} (left-censored)."
+    what = "the shortest other gap"
+    if fits["clock_step"] == fits["resolution"]:
+        what = "the step of the log's clock"
+    return f"Gaps of 0 count as shorter than {what}, {least} (left-censored)."
 
 
 def law_rows(summary: Summary) -> list[tuple[str, ...]]:
@@ -120,9 +126,22 @@ def law_rows(summary: Summary) -> list[tuple[str, ...]]:
             cells = [name]
             for key in ("shape", "scale", "mean"):
                 value = law["mean"] if key == "mean" else law["params"][key]
-                cells += [figure(value, 3), between(law["ci"].get(key))]
+                hidden = law["beyond"] and key != "shape"
+                told = (figure(value, 3), between(law["ci"].get(key)))
+                cells += (words.NOTHING, words.NOTHING) if hidden else told
             rows.append(tuple(cells))
     return rows
+
+
+def laws_note(summary: Summary) -> str:
+    """Say why a Weibull law is shown without scale and mean; empty where none is."""
+    laws = (summary["fits"][by]["weibull"] for by in ("node", "system"))
+    if not any(law is not None and law["beyond"] for law in laws):
+        return ""
+    return (
+        "A dash: the scale would lie far beyond the longest gap that was seen, so neither it nor "
+        "the mean can be told."
+    )
 
 
 def on_clustering(summary: Summary) -> str:
@@ -154,21 +173,33 @@ def on_trend(summary: Summary) -> str:
     bold = {"fewer": "Failures became fewer", "more": "Failures became more"}
     if way == "steady":
         return _steady(change)
-    text = f"{bold[way]} ({_ruling(change)})"
-    years = [row for row in summary["years"] if row["rate"] is not None]
-    if len(years) > 1:
-        best, worst = (pick(years, key=lambda row: row["rate"]) for pick in (min, max))
-        text += (
-            f": {figure(worst['rate'], 3)} per 1000 node-days in {year_name(summary, worst)}, "
-            f"{figure(best['rate'], 3)} in {year_name(summary, best)}"
-        )
-    text += ". A single distribution over the whole span describes no year: see the years."
+    text = f"{bold[way]} ({_ruling(change)}){_by_year(summary, way)}"
+    text += " A single distribution over the whole span describes no year: see the years."
     if process.get("shape") is not None:
         text += (
             f" As a power-law process the shape is {figure(process['shape'], 3)} "
             f"({between((process['shape_low'], process['shape_high']))}; 1 is steady)."
         )
     return text
+
+
+def _by_year(summary: Summary, way: str) -> str:
+    """Return how the rate went from the first to the last year that was watched for long enough,
+    with what lies between, and whether that agrees with the tests."""
+    most = max((row["node_years"] for row in summary["years"]), default=0)
+    years = [row for row in summary["years"] if row["node_years"] >= LONG * most]
+    if len(years) < 2:
+        return "."
+    first, last = years[0], years[-1]
+    shown = {"fewer": last["rate"] < first["rate"], "more": last["rate"] > first["rate"]}[way]
+    text = ": " if shown else ", though the first and the last year do not show it: "
+    text += f"{figure(first['rate'], 3)} per 1000 node-days in {year_name(summary, first)}"
+    for row in years[1:-1]:
+        for pick, name in ((min, "lowest"), (max, "highest")):
+            if row is pick(years, key=lambda one: one["rate"]):
+                told = f"{figure(row['rate'], 3)}, the {name}, in {year_name(summary, row)}"
+                text += f", {told}"
+    return f"{text}, {figure(last['rate'], 3)} in {year_name(summary, last)}."
 
 
 def _steady(change: Row) -> str:
@@ -195,7 +226,7 @@ def _ruling(change: Row) -> str:
 def on_age(summary: Summary) -> str:
     """Say when the failure rate was highest and lowest."""
     longest = max((row["node_days"] for row in summary["age"]["bins"]), default=0)
-    bins = [row for row in summary["age"]["bins"] if row["node_days"] >= longest / 10]
+    bins = [row for row in summary["age"]["bins"] if row["node_days"] >= LONG * longest]
     if len(bins) < 2:
         return "Nodes were watched for too short a time to tell how the rate changes with age."
     low, high = (pick(bins, key=lambda row: row["rate"]) for pick in (min, max))
@@ -344,9 +375,13 @@ def on_nodes(summary: Summary) -> str:
 
 def on_rates(summary: Summary) -> str:
     """Say which rates of nodes are shown."""
-    if summary["nodes_apart"]["rates_are"] == "own":
-        return "Rates are the nodes' own, as chance explains how they differ."
-    return "Rates are drawn towards the fleet's, the more so the less is known of a node."
+    if not summary["nodes_apart"]["nodes"]:
+        return ""
+    return (
+        "Rates are the nodes' own, with exact intervals; the order is by the rate to expect in "
+        "future (rate_shrunk in nodes.csv), which is drawn towards the fleet's, the more so the "
+        "less is known of a node, but not for nodes beyond the fleet."
+    )
 
 
 def _stand(count: int) -> str:
@@ -384,9 +419,10 @@ def on_bursts(summary: Summary) -> list[str]:
         first = gaps["correlation"][0]
         after = "short gaps follow short gaps" if first > 0 else "short gaps follow long gaps"
         meaning = after if abs(first) > gaps["band"] else "the last gap says nothing of the next"
+        digits = max(2, 1 - floor(log10(gaps["band"])))
         lines.append(
-            f"Autocorrelation of the machine's gaps at lag 1 is {first:.2f} (chance: within "
-            f"{gaps['band']:.2f}): {meaning}."
+            f"Autocorrelation of the machine's gaps at lag 1 is {first:.{digits}f} (chance: within "
+            f"{gaps['band']:.{digits}f}): {meaning}."
         )
     return lines
 

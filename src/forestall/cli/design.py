@@ -204,7 +204,7 @@ def _print_queues(done: Design) -> None:
                 percent(row.mixed),
                 f"{100 * row.goodput:.0f} %",
                 "-" if row.interval is None else format_duration(row.interval),
-                "none" if row.spares is None else str(row.spares),
+                "-" if row.spares is None else str(row.spares),
             )
         )
     target = percent(done.plan.table.success)
@@ -220,6 +220,10 @@ def _print_queues(done: Design) -> None:
     if done.plan.table.checkpoint is not None:
         say("Interval: work between checkpoints that gives most work in the long run.")
     say(f"Spares: beside a job's nodes, for a success of {target}.")
+    for row in done.queues:
+        if row.spares is None:
+            beside = f"only {row.room:,} nodes" if row.room > 1 else ("no node", "1 node")[row.room]
+            say(f"No spares for {row.queue.name}: there is {beside} beside those of a job.")
     losses = [row for row in done.queues if row.ring_loss is not None]
     if losses:
         worst = max(losses, key=lambda row: row.ring_loss or 0.0)
@@ -272,16 +276,11 @@ def _print_found(found: Found) -> None:
         if found.refused > 1e-12:
             text += f"; {percent(found.refused)} of the jobs fit no queue"
         say(text)
-    if found.best is not None:
-        equal = found.now is not None and found.wanted == found.now.capacity
-        why = "as much as now" if equal else "for the work that comes"
-        say(
-            f"Best at {found.wanted:,.0f} node-hours per hour or more ({why}): F_job "
-            f"{percent(found.best.failure)}, capacity {found.best.capacity:,.0f}"
-        )
-        _print_structure(found.best)
-    else:
-        say(f"None of them carries {found.wanted:,.0f} node-hours per hour of this mix.")
+    if found.now is not None:
+        _print_best(found.equal, found.now.capacity, "as much as now")
+    if found.now is None or found.wanted != found.now.capacity:
+        say()
+        _print_best(found.best, found.wanted, "for the work that comes")
     say()
     say("Trade-off for the whole mix: no other has both a lower F_job and more capacity.")
     listed = whole.curve.structures
@@ -311,6 +310,18 @@ def _print_found(found: Found) -> None:
             right=range(6),
             wrap=(),
         )
+
+
+def _print_best(best: Structure | None, wanted: float, why: str) -> None:
+    at = f"{wanted:,.0f} node-hours per hour"
+    if best is None:
+        say(f"None of them carries {at} of this mix ({why}).")
+        return
+    say(
+        f"Best at {at} or more ({why}): F_job {percent(best.failure)}, "
+        f"capacity {best.capacity:,.0f}"
+    )
+    _print_structure(best)
 
 
 def _print_structure(one: Structure) -> None:

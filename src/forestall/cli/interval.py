@@ -120,10 +120,26 @@ def interval(
 
 
 def _print(found: Answer) -> None:
+    if found.hopeless:
+        say("No interval helps: failures come before practically any checkpoint is finished.")
+    else:
+        _print_intervals(found)
+        say()
+    mttf = found.found.mttf
+    said = clock(mttf) if mttf >= 1 else f"{mttf:.2g} s"
+    say(f"Mean time between failures of the system: {said}.")
+    say(f"Assumes: {found.found.assumes}.")
+    if found.job is not None:
+        _print_job(found)
+    elif found.found.plan is not None and not found.hopeless:
+        say("The job has too many checkpoints for a distribution; its mean follows the efficiency.")
+
+
+def _print_intervals(found: Answer) -> None:
     best = found.found.choices[-1]
     every = f"Checkpoint every {clock(best.interval)} of work"
     if found.unsaved:
-        every = "Take no checkpoint: the job is short beside the time between failures"
+        every = "Take no checkpoint, the job is short beside the time between failures"
     say(f"{every}: efficiency {percent(best.efficiency)}, overhead {percent(best.overhead)}.")
     say()
     show(
@@ -141,13 +157,6 @@ def _print(found: Answer) -> None:
         right=(1, 2, 3, 4),
         wrap=(),
     )
-    say()
-    say(f"Mean time between failures of the system: {clock(found.found.mttf)}.")
-    say(f"Assumes: {found.found.assumes}.")
-    if found.job is not None:
-        _print_job(found)
-    elif found.found.plan is not None:
-        say("The job has too many checkpoints for a distribution; its mean follows the efficiency.")
 
 
 def _print_job(found: Answer) -> None:
@@ -168,6 +177,9 @@ def _print_job(found: Answer) -> None:
         right=(1,),
         wrap=(),
     )
+    if found.approximate:
+        how = job.method.removeprefix("approximation: ")
+        say(f"The promises are an approximation ({how}): the mean is good, the spread less so.")
 
 
 def clock(seconds: float) -> str:

@@ -177,6 +177,8 @@ def print_laws(summary: Mapping[str, Any], by: str) -> None:
     say(words.gaps_line(fits, by, unit))
     if words.zeros_line(fits, unit):
         say(words.zeros_line(fits, unit))
+    for note in fits["notes"]:
+        say(f"warning: {note}")
     if fits["why"]:
         say(fits["why"])
     ranked = fit_words.short_ranking_rows(fits["families"])
@@ -196,6 +198,8 @@ def print_trend(summary: Mapping[str, Any]) -> None:
     if laws:
         heads = (f"Weibull ({summary['unit']})", *words.LAW_HEADS[1:])
         show(laws, heads, right=(1, 3, 5))
+    if words.laws_note(summary):
+        say(words.laws_note(summary))
     say(words.on_clustering(summary))
     say()
     show(words.trend_rows(summary), words.TREND_HEADS, right=(2, 3))
@@ -215,7 +219,7 @@ def print_groups(summary: Mapping[str, Any], by: By | None) -> None:
         worst = summary["nodes_apart"]["nodes"][:FEW_NODES]
         if summary["nodes_apart"]["worse"]:
             say()
-            say("Nodes with the highest rates")
+            say("The worst nodes (rates per 1000 node-days, the nodes' own)")
             show(words.node_rows(worst), words.NODE_HEADS, right=(1, 2, 3, 5))
     elif by == "year":
         say(f"Years{age} ({per}; Weibull laws of nodes' gaps)")

@@ -22,7 +22,7 @@ from scipy.special import gammaln
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 from forestall.reliability.equilibrium import Equilibrium, Integral, shape_of, time_of_hazard
-from forestall.reliability.lifetimes.base import Lifetime
+from forestall.reliability.lifetimes.base import Lifetime, law_in, needed_law
 from forestall.reliability.systems import Age, checked_age, from_mttf
 
 Floats = npt.NDArray[np.float64]
@@ -131,7 +131,7 @@ class SystemLifetime:
         return np.where(share <= 0, 0.0, np.where(share >= 1, np.inf, found))
 
     def mean(self) -> float:
-        """Return the mean time to the next failure of the set."""
+        """Return the mean time to the next failure of the set; inf where there is none."""
         law, shape = self.lifetime, shape_of(self.lifetime)
         if shape == 1:
             return law.mean() / self.nodes
@@ -142,7 +142,7 @@ class SystemLifetime:
             return law.mean()
         if self.ages == "steady" and self.renewed == 1:
             return law.mean() / self.nodes
-        return self.integral.total
+        return self.integral.mean
 
     def draw(self, rng: np.random.Generator, size: int) -> Floats:
         """Return `size` random times to the next failure."""
@@ -241,7 +241,8 @@ def mean_time_between(
     low, high = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
     seen = expected_failures(law, np.concatenate([low.ravel(), high.ravel()]))
     before, after = seen[: low.size].reshape(low.shape), seen[low.size :].reshape(high.shape)
-    return (high - low) / (nodes * (after - before))
+    with np.errstate(divide="ignore"):  # no failure is expected: inf
+        return (high - low) / (nodes * (after - before))
 
 
 class FailureClock:
@@ -257,6 +258,9 @@ class FailureClock:
         time = horizon * np.geomspace(1e-9, 1.0, 400)
         count = system.nodes * expected_failures(system.lifetime, time, np.asarray(system.ages))
         kept = np.concatenate([[True], np.diff(np.maximum.accumulate(count)) > 0]) & (count > 0)
+        if kept.sum() < 2:  # nothing fails before the horizon
+            kept[-2:] = True
+            count = 1e-100 * time / horizon
         self._time, self._count = np.log(time[kept]), np.log(count[kept])
         self._end, self._most = float(time[kept][-1]), float(count[kept][-1])
         half = float(np.exp(np.interp(math.log(0.5 * self._end), self._time, self._count)))
@@ -288,19 +292,21 @@ class FailureClock:
 
 
 def system_of(
-    mttf: float | str | None,
+    mttf: object,
     shape: float,
     nodes: int,
-    lifetime: Lifetime | None,
+    lifetime: object,
     ages: Age | str,
 ) -> SystemLifetime:
     """Return the system that these say: `nodes` nodes of that mean life and Weibull shape, or of
-    the law `lifetime`. Times may be text such as ``4d``. Raises ParameterError."""
+    the law `lifetime`, which may be in the place of `mttf` too and may be something fitted. Times
+    may be text such as ``4d``. Raises ParameterError."""
     if (mttf is None) == (lifetime is None):
         raise ParameterError("mttf", mttf, "either the mean life of a node or its lifetime law")
-    law = lifetime
+    law = law_in(mttf) if lifetime is None else needed_law(lifetime)
     if law is None:
-        assert mttf is not None
+        if not isinstance(mttf, str | int | float | np.integer | np.floating):
+            raise ParameterError("mttf", mttf, "a time, a Lifetime, or something fitted")
         law = from_mttf(seconds(mttf, "mttf"), shape)
     if not float(law.sf(0.0)) > 1 - 1e-9:
         raise ParameterError("lifetime", str(law), "a law of times above 0")
@@ -308,6 +314,6 @@ def system_of(
     return SystemLifetime(law, nodes, checked_age(old))
 
 
-def seconds(value: float | str, name: str) -> float:
+def seconds(value: float | str | np.number, name: str) -> float:
     """Return a time: a number as it is, text as people and Slurm write durations."""
     return float(parse_duration(value, name)) if isinstance(value, str) else float(value)

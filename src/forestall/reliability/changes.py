@@ -65,7 +65,8 @@ def what_if(cluster: Machine) -> list[Change]:
 
     For each queue: half the limit; half the nodes per job; the same with twice the slots; a slot
     more or fewer; half the nodes per job given to another queue. For all queues: better nodes,
-    spares in each job, checkpoints at the best interval of each queue.
+    spares in each job, checkpoints at the best interval of each queue. Spares only where the
+    machine has nodes for them beside the job, or as so many fewer nodes at work.
     """
     found: list[Change] = []
     for part in (_limits, _nodes, _slots, _moves, _better, _spares, _checkpoints):
@@ -158,23 +159,33 @@ def _better(cluster: Machine) -> Iterator[Change]:
 
 
 def _spares(cluster: Machine) -> Iterator[Change]:
+    """Spares beside the nodes of a job where the machine has room for them, else among them."""
     queues = cluster.queues
     plain = [cluster.queue_failure(queue) for queue in queues]
     before = job_failure(queues, plain)
     for spares in SPARES:
-        with_them = [cluster.failure_with_spares(queue, spares) for queue in queues]
-        more = spares * sum(queue.slots for queue in queues)
-        held = more / cluster.capacity()
-        title = f"{spares} {'spare' if spares == 1 else 'spares'} in every job"
-        yield Change(title, "spares", before, job_failure(queues, with_them), 0.0, held)
+        counted = f"{spares} {'spare' if spares == 1 else 'spares'}"
+        everywhere = all(spares <= cluster.room(queue) for queue in queues)
+        if everywhere:
+            with_them = [cluster.failure_with_spares(queue, spares) for queue in queues]
+            held = spares * sum(queue.slots for queue in queues) / cluster.capacity()
+            after = job_failure(queues, with_them)
+            yield Change(f"{counted} in every job", "spares", before, after, 0.0, held)
         for k, queue in enumerate(queues):
-            if spares > 2 or len(queues) == 1:
+            if spares > 2 or (everywhere and len(queues) == 1):
                 continue
-            failures = [*plain[:k], with_them[k], *plain[k + 1 :]]
-            held = spares * queue.slots / cluster.capacity()
+            taken = spares * queue.slots / cluster.capacity()
+            if spares <= cluster.room(queue):
+                title, job, capacity, held = f"{counted} in each job", queue, 0.0, taken
+            elif spares < queue.nodes:
+                job = resized(queue, queue.nodes - spares)
+                title, capacity, held = f"{job.nodes} nodes per job and {counted}", -taken, 0.0
+            else:
+                continue
+            failures = [*plain[:k], cluster.failure_with_spares(job, spares), *plain[k + 1 :]]
             yield Change(
-                f"{queue.name}: {title.replace('every', 'each')}", "spares", before,
-                job_failure(queues, failures), 0.0, held, queue.name,
+                f"{queue.name}: {title}", "spares", before, job_failure(queues, failures), capacity,
+                held, queue.name,
             )  # fmt: skip
 
 
@@ -229,7 +240,7 @@ class JobLife:
 
     def mean(self) -> float:
         """Return the mean time to the next failure."""
-        return self.integral.total
+        return self.integral.mean
 
     def quantile(self, p: float) -> float:
         """Return the time by which a node has failed with probability `p`."""
@@ -242,7 +253,8 @@ def _checkpoints(cluster: Machine) -> Iterator[Change]:
     """Checkpoints at the best interval, and restart in place on a spare from the last one.
 
     The limit leaves room for the checkpoints and for one failure: a lost interval, its checkpoint
-    and the restart. So the job fails where a second failure comes within the limit.
+    and the restart. So the job fails where a second failure comes within the limit. Jobs that take
+    all nodes have no spare to restart on.
     """
     if cluster.checkpoints is None:
         return
@@ -252,7 +264,7 @@ def _checkpoints(cluster: Machine) -> Iterator[Change]:
     kept: list[float] = []
     useful: list[float] = []
     for queue in queues:
-        left = useful_share(cluster, queue)
+        left = useful_share(cluster, queue) if cluster.room(queue) else 0.0
         kept.append(sum(cluster.failures_of_job(queue)) if left > 0 else 1 - plain[len(kept)])
         useful.append(left if left > 0 else 1.0)
     for k, queue in enumerate(queues):

@@ -41,11 +41,13 @@ from forestall.reliability.segments import CheckpointPlan, waste
 if TYPE_CHECKING:
     import polars as pl
 
+    from forestall.reliability.fits.estimate import Fitted
     from forestall.reliability.systems import Age
 
 Floats = npt.NDArray[np.float64]
 Efficiency = Callable[[float], float]
 
+MOST_CHECKPOINTS = 1e9
 _TERMS = 256
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -121,7 +123,8 @@ def long_run_efficiency(
 def best_long_run(
     law: SystemLifetime, cost: float, restart: float = 0.0, downtime: float = 0.0
 ) -> float:
-    """Return the interval of the highest `long_run_efficiency`; ParameterError without a mean."""
+    """Return the interval of the highest `long_run_efficiency`; ParameterError without a mean, and
+    where even the highest is 0."""
     mean = law.mean()
     if not math.isfinite(mean):
         raise ParameterError("lifetime", str(law.lifetime), "a law with a finite mean")
@@ -131,14 +134,18 @@ def best_long_run(
     values = long_run_efficiency(law, tries, cost, restart, downtime)
     place = int(np.argmax(values))
     if not values[place] > 0:
-        allowed = f"less, beside a mean time between failures of {mean:.6g}: none would be finished"
-        raise ParameterError("cost", cost, allowed)
+        raise _never_finished(cost)
     around = tries[max(0, place - 1)], tries[min(len(tries) - 1, place + 1)]
     return _highest(
         lambda log: float(long_run_efficiency(law, math.exp(log), cost, restart, downtime)),
         math.log(around[0]),
         math.log(around[1]),
     )
+
+
+def _never_finished(cost: float) -> ParameterError:
+    allowed = "less, or rarer failures: practically no checkpoint would be finished between two"
+    return ParameterError("cost", cost, allowed)
 
 
 def _highest(value: Callable[[float], float], low: float, high: float) -> float:
@@ -213,6 +220,10 @@ class CheckpointInterval:
     system: SystemLifetime
     plan: CheckpointPlan | None = None
 
+    def __repr__(self) -> str:
+        told = ", ".join(f"{one.name}={one.interval:.6g}" for one in self.choices)
+        return f"CheckpointInterval({told}, mttf={self.mttf:.6g}, efficiency={self.efficiency:.4g})"
+
     def choice(self, name: str) -> Choice | None:
         """Return the interval of that name, None where it does not exist."""
         return next((one for one in self.choices if one.name == name), None)
@@ -254,12 +265,12 @@ class CheckpointInterval:
 
 
 def checkpoint_interval(
-    mttf: float | str | None = None,
+    mttf: float | str | Lifetime | Fitted | None = None,
     cost: float | str = 0.0,
     *,
     shape: float = 1.0,
     nodes: int = 1,
-    lifetime: Lifetime | None = None,
+    lifetime: Lifetime | Fitted | None = None,
     ages: Age | str = "steady",
     restart: float | str = 0.0,
     downtime: float | str = 0.0,
@@ -274,7 +285,8 @@ def checkpoint_interval(
     mttf, shape : mean life of one node and its Weibull shape (1: exponential)
     cost : time of a checkpoint, above 0
     nodes : how many nodes; the job fails when one of them does
-    lifetime : the law of one node's life, in the place of `mttf` and `shape`
+    lifetime : the law of one node's life, a `Lifetime` or something fitted, in the place of `mttf`
+        and `shape`
     ages : ``steady``: a machine long in use, only the failed node is renewed (one node: it is as
         new after every failure); ``new``: all nodes are renewed at each failure; a time: so old
         are the nodes at the start, and only failed ones are renewed. Closed forms then take the
@@ -311,6 +323,8 @@ def checkpoint_interval(
     else:
         whole_work = seconds(work, "work")
         best, efficiency = _for_work(CheckpointPlan(whole_work, math.inf, price, *pause), system)
+        if whole_work / best > MOST_CHECKPOINTS:
+            raise _never_finished(price)
         plan = CheckpointPlan(whole_work, best, price, *pause)
     most = efficiency(best)
     named = {

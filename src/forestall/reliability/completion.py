@@ -39,13 +39,14 @@ from forestall.reliability.ageing import (
     system_of,
 )
 from forestall.reliability.completion_grid import Grid, Stretch, with_memory, without_memory
-from forestall.reliability.lifetimes.base import Lifetime
+from forestall.reliability.lifetimes.base import Lifetime, law_in
 from forestall.reliability.lifetimes.registry import lifetime as law_of
 from forestall.reliability.segments import Attempt, CheckpointPlan, waste
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from forestall.reliability.fits.estimate import Fitted
     from forestall.reliability.systems import Age
 
 Floats = npt.NDArray[np.float64]
@@ -84,6 +85,10 @@ class CompletionTime:
     _step: float = field(repr=False)
     _below: Floats = field(repr=False)
     _from: float = field(default=0.0, repr=False)
+
+    def __repr__(self) -> str:
+        told = f"work={self.plan.work:.6g}, mean={self.mean():.6g}, sd={self.sd():.6g}"
+        return f"CompletionTime({told}, method={self.method!r})"
 
     @property
     def unhindered(self) -> float:
@@ -164,7 +169,7 @@ class CompletionTime:
 
 def completion_time(
     work: float | str,
-    mttf: float | str | Lifetime,
+    mttf: float | str | Lifetime | Fitted,
     *,
     shape: float = 1.0,
     nodes: int = 1,
@@ -172,7 +177,7 @@ def completion_time(
     interval: float | str | None = None,
     cost: float | str = 0.0,
     restart: float | str = 0.0,
-    downtime: float | str | Lifetime = 0.0,
+    downtime: float | str | Lifetime | Fitted = 0.0,
     rng: np.random.Generator | None = None,
 ) -> CompletionTime:
     """Return the law of the completion time of a job under failures, checkpoints and restarts.
@@ -182,7 +187,7 @@ def completion_time(
     Parameters
     ----------
     work : run time without failures and checkpoints
-    mttf : mean life of one node; or its law, a `Lifetime`
+    mttf : mean life of one node; or its law, a `Lifetime` or something fitted
     shape : Weibull shape of a node's life where its mean is given; 1 is exponential
     nodes : how many nodes the job needs; it fails when one of them does
     ages : ``steady``: a machine long in use, in which only the failed node is renewed; ``new``: all
@@ -200,9 +205,9 @@ def completion_time(
     >>> round(job.mean(), 3), round(job.promise(0.9), 1)
     (50.169, 52.8)
     """
-    law = mttf if isinstance(mttf, Lifetime) else None
-    system = system_of(None if law else mttf, shape, nodes, law, ages)  # type: ignore[arg-type]
-    down = downtime if isinstance(downtime, Lifetime) else seconds(downtime, "downtime")
+    system = system_of(mttf, shape, nodes, None, ages)
+    repair = law_in(downtime)
+    down = seconds(downtime, "downtime") if repair is None else repair  # type: ignore[arg-type]
     plan = CheckpointPlan(
         work=seconds(work, "work"),
         interval=math.inf if interval is None else seconds(interval, "interval"),

@@ -40,6 +40,13 @@ class Integral:
         self._tail = np.concatenate([np.cumsum(parts[0][::-1])[::-1], [0.0]])
         self.total = float(self._sums[0][-1])
 
+    @property
+    def mean(self) -> float:
+        """The integral over all times: `total`; inf where t sf(t) hardly falls, if at all."""
+        with np.errstate(divide="ignore"):
+            logs = (np.log(self.times) - _HAZARDS)[_HAZARDS <= 100]
+        return self.total if logs[-1] < logs.max() - 3 else math.inf
+
     def _between(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return the integrals of sf and of t sf from `low` to `high`, both above 0."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -94,14 +101,20 @@ def shape_of(law: Lifetime) -> float:
     return law.params["shape"] if law.family.name == "weibull" else math.nan
 
 
+def steady_mean(law: Lifetime) -> float:
+    """Return the mean of a law; ParameterError without one: then there is no steady state."""
+    mean = law.mean()
+    if not math.isfinite(mean):
+        raise ParameterError("ages", "steady", f"a law with a finite mean, which {law} has not")
+    return mean
+
+
 class Equilibrium:
     """The residual life of one node of a machine long in use: sf_e(t), the integral of sf from t
     on over the mean. ParameterError where the law has no mean."""
 
     def __init__(self, law: Lifetime) -> None:
-        self.law, self.mean, self.shape = law, law.mean(), shape_of(law)
-        if not math.isfinite(self.mean):
-            raise ParameterError("ages", "steady", f"a law with a finite mean, which {law} has not")
+        self.law, self.mean, self.shape = law, steady_mean(law), shape_of(law)
         self.scale = self.mean if self.shape == 1 else law.params.get("scale", 1.0)
 
     @cached_property

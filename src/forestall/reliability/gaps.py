@@ -94,7 +94,8 @@ def gaps_of(time: Ints, since: Ints, group: Ints, start: Ints, end: Ints) -> Gap
 
     `time`, `since` (when a gap begins after that failure) and `group` are int64[n] in order of
     (group, time); `start` and `end`, int64[k], bound each group's time under watch. `ended_by` are
-    positions in `time`.
+    positions in `time`. A failure, or an end of service, that comes before its gap would begin ends
+    none: on the uptime clock that is a failure of a machine which is still down.
     """
     count = len(start)
     sizes = np.bincount(group, minlength=count)
@@ -106,7 +107,6 @@ def gaps_of(time: Ints, since: Ints, group: Ints, start: Ints, end: Ints) -> Gap
     begin[last - sizes], begin[place + 1] = start, since
     first = np.zeros(len(begin), dtype=np.bool_)
     first[last - sizes] = True
-    begin = np.minimum(begin, stop)  # on the uptime clock a node may fail while it is down
     node = np.repeat(np.arange(count), sizes + 1)
     length = (stop - begin).astype(np.float64)
-    return Gaps(length, ended_by < 0, node, begin, stop, ended_by, first)
+    return Gaps(length, ended_by < 0, node, begin, stop, ended_by, first).take(begin <= stop)

@@ -31,6 +31,9 @@ By = Literal["node", "system"]
 YearRule: TypeAlias = "Literal['calendar', 'age', 'own'] | npt.ArrayLike"
 
 HOUR, DAY = 3600, 86_400
+FEWEST_TIMES = 10
+"""Steps between recorded times, at least, for telling the clock's own: that so many are multiples
+of another number by chance has a probability below 0.001."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class History:
         The gap after a node's last failure, and that of a node which never failed, are censored by
         the end of its service. A system's gaps run from any failure to the next, on whatever node
         (on the uptime clock: from when all nodes were up again), the first from the earliest start.
+        On the uptime clock a failure that comes while the node, or for the system any node, is
+        still down belongs to that outage and ends no gap.
         """
         if by == "node":
             return self._node_gaps
@@ -117,6 +122,14 @@ class History:
         one = (np.array([start]), np.array([end]), np.array([bool(np.all(self.new[first]))]))
         gaps = self._gaps(np.arange(len(self)), np.zeros(len(self), np.int64), one)
         return replace(gaps, node=np.full(len(gaps), -1))
+
+    @cached_property
+    def clock_step(self) -> int | None:
+        """The step of the log's clock in seconds, of which all recorded times are multiples: what
+        gaps of 0 are shorter than. None where too few different times are known to tell."""
+        known = [self.time, self.outages.up] if self.clock == "uptime" else [self.time]
+        apart = np.diff(np.unique(np.concatenate(known)))
+        return int(np.gcd.reduce(apart)) if len(apart) >= FEWEST_TIMES else None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -352,7 +365,7 @@ def history(
     failures: Failures,
     *,
     clock: Clock = "calendar",
-    merge_overlaps: bool = False,
+    merge_overlaps: bool | None = None,
     first: First = "auto",
     service: Service = "stated",
 ) -> History:
@@ -366,7 +379,7 @@ def history(
     clock : "calendar": gaps from failure to failure (as Hacker and Meglicki, HPDC 2007);
         "uptime": from the node's recovery to its next failure, exposure without the time down
     merge_overlaps : whether a failure recorded while its node was still down is left out, as part
-        of the same outage
+        of the same outage; None: on the uptime clock
     first : see `History`
     service : "stated", or "seen": each node from its own first failure on, as if installed then
         (nodes without failures are left out); for logs whose stated dates are too coarse
@@ -382,6 +395,8 @@ def history(
             raise ParameterError(name, value, " or ".join(allowed))
     if len(failures) == 0:
         raise ParameterError("failures", "none", "a log with at least one failure")
+    if merge_overlaps is None:
+        merge_overlaps = clock == "uptime"
     start, end, new, cleaning = _service(failures, service)
     inside = (failures.time >= start[failures.node]) & (failures.time < end[failures.node])
     names = _names(failures, ~inside)
@@ -405,7 +420,8 @@ def history(
         seen.time, seen.node, seen.kind, start, end, new, outages, clock, first,
         failures.origin, failures.names, cleaning,
     )  # fmt: skip
-    return replace(built, cleaning=_of_first(built, cleaning))
+    cleaning = _of_first(built, cleaning)
+    return replace(built, cleaning=_of_machine(built, cleaning))
 
 
 def _names(failures: Failures, where: Bools) -> list[str]:
@@ -448,3 +464,16 @@ def _of_first(built: History, cleaning: Cleaning) -> Cleaning:
         text += " (not known to be new when observation began)"
     names = (f"node {node}" for node in gone.tolist())
     return cleaning.plus("first_interval", text, "left out", names)
+
+
+def _of_machine(built: History, cleaning: Cleaning) -> Cleaning:
+    """Return the remarks with one on failures that end no gap of the machine, on its uptime."""
+    if built.clock == "calendar" or len(built) == 0:
+        return cleaning
+    back = np.maximum.accumulate(built.outages.up)
+    still_down = np.zeros(len(built), dtype=np.bool_)
+    still_down[1:] = built.time[1:] < back[:-1]
+    pairs = zip(built.node[still_down].tolist(), built.time[still_down].tolist(), strict=True)
+    text = "failures while some node was still down (they end no gap of the whole machine)"
+    names = (f"node {node} at {time} s" for node, time in pairs)
+    return cleaning.plus("machine_still_down", text, "kept", names)

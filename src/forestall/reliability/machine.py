@@ -15,14 +15,13 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration, parse_duration
-from forestall.reliability.lifetimes.base import Lifetime
-from forestall.reliability.pools import failures_of_place
+from forestall.reliability.pools import failures_of_place, fewest
 from forestall.reliability.queues import Queue, RunTimes, job_failure
 from forestall.reliability.systems import (
     Age,
     Group,
     MeanLife,
-    assumption,
+    ages_of,
     at_most_lost,
     checked_age,
     from_mttf,
@@ -112,8 +111,9 @@ class Machine:
                 )
 
     def __repr__(self) -> str:
-        counts = f"{self.nodes} nodes, {len(self.groups)} groups, {len(self.queues)} queues"
-        return f"{type(self).__name__}({counts})"
+        counts = (self.nodes, "node"), (len(self.groups), "group"), (len(self.queues), "queue")
+        told = ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for n, what in counts)
+        return f"{type(self).__name__}({told})"
 
     @property
     def nodes(self) -> int:
@@ -123,7 +123,7 @@ class Machine:
     @property
     def assumes(self) -> str:
         """What the figures assume of the nodes' ages."""
-        return _said(group.age for group in self.groups)
+        return ages_of(self.groups, format_duration)
 
     def but(
         self,
@@ -153,8 +153,8 @@ class Machine:
         `assume` takes the place of the groups' ages: ``"new"`` gives MTTF / N^(1/shape) for like
         Weibull nodes, ``"steady"`` MTTF / N.
         """
-        ages = [group.age for group in self.groups] if assume is None else [assume]
-        return MeanLife(series_mttf(self.groups, assume).time, _said(ages))
+        groups = [g if assume is None else replace(g, age=assume) for g in self.groups]
+        return MeanLife(series_mttf(groups).time, ages_of(groups, format_duration))
 
     # Queues and jobs -----------------------------------------------------------------------------
 
@@ -165,7 +165,8 @@ class Machine:
         for queue in self.queues:
             if queue.name == name:
                 return queue
-        raise ParameterError("queue", name, "one of " + ", ".join(q.name for q in self.queues))
+        known = ", ".join(queue.name for queue in self.queues)
+        raise ParameterError("queue", name, f"one of {known}" if known else "a cluster with queues")
 
     def shares(self, queue: Queue) -> tuple[tuple[Group, float], ...]:
         """Return which groups a job's nodes come from, and how many of each: the queue's mix, or
@@ -241,23 +242,40 @@ class Machine:
 
     def lost(self, queue: Queue, time: float, more: int = 0) -> list[tuple[int, float]]:
         """Return (nodes, probability that each is lost in `time`) of a job of the queue with so
-        many more nodes; fractions of nodes go to the groups with the largest remainders."""
+        many more nodes; fractions of nodes, and what a group has not, go to the groups that are
+        furthest from their share."""
+        if more > self.room(queue):
+            allowed = f"at most {self.room(queue)}: a job of {queue.name} takes {queue.nodes} nodes"
+            raise ParameterError("spares", more, f"{allowed} of {self._reach(queue)}")
         shares = self.shares(queue)
         total = queue.nodes + more
         exact = [number * total / queue.nodes for _, number in shares]
-        whole = [math.floor(value + 1e-9) for value in exact]
-        order = sorted(range(len(exact)), key=lambda k: (whole[k] - exact[k], k))
-        for k in order[: total - sum(whole)]:
-            whole[k] += 1
+        whole = [
+            min(math.floor(value + 1e-9), group.count)
+            for value, (group, _) in zip(exact, shares, strict=True)
+        ]
+        while sum(whole) < total:
+            there = [k for k, (group, _) in enumerate(shares) if whole[k] < group.count]
+            whole[max(there, key=lambda k: (exact[k] - whole[k], -k))] += 1
         return [
             (number, -math.expm1(float(group.log_survival(time))))
             for number, (group, _) in zip(whole, shares, strict=True)
         ]
 
+    def room(self, queue: str | Queue) -> int:
+        """Return how many spares a job of the queue can hold: the nodes of the machine, or of the
+        groups of the queue's mix, that are not the job's own."""
+        chosen = self.queue(queue)
+        return max(0, self._reach(chosen) - chosen.nodes)
+
+    def _reach(self, queue: Queue) -> int:
+        return sum(group.count for group, _ in self.shares(queue))
+
     def failure_with_spares(self, queue: str | Queue, spares: int) -> float:
         """Return the probability that a job loses more nodes than it has spares within the limit.
 
-        The job holds `spares` nodes on top of its own (Section 7).
+        The job holds `spares` nodes on top of its own (Section 7). Raises ParameterError where the
+        machine has no `room` for them.
         """
         chosen = self.queue(queue)
         if spares == 0:
@@ -265,9 +283,9 @@ class Machine:
         return 1 - at_most_lost(self.lost(chosen, chosen.limit, spares), spares)
 
     def spares(self, queue: str | Queue, target: float, most: int = 10_000) -> int | None:
-        """Return the fewest spares, on top of a job's nodes, for a success of at least `target`."""
-        from forestall.reliability.pools import fewest
-
+        """Return the fewest spares, on top of a job's nodes, for a success of at least `target`;
+        None where `most` do not suffice, or no more than the machine has `room` for."""
+        most = min(most, self.room(queue))
         return fewest(lambda m: 1 - self.failure_with_spares(queue, m), target, most)
 
     def failures_of_job(self, queue: str | Queue, time: float | None = None) -> tuple[float, float]:
@@ -298,10 +316,6 @@ class Machine:
         )
 
 
-def _said(ages: Iterable[Age]) -> str:
-    return "; ".join(dict.fromkeys(assumption(age, format_duration) for age in ages))
-
-
 def age_of(given: Age | str) -> Age:
     """Return an age of nodes, durations as seconds."""
     if isinstance(given, str) and given not in ("new", "steady"):
@@ -327,8 +341,6 @@ def group_of(given: Group | Mapping[str, Any]) -> Group:
         mttf = given["mttf"]
         seconds = float(parse_duration(mttf, "mttf")) if isinstance(mttf, str) else float(mttf)
         law = from_mttf(seconds, float(given.get("shape", 1.0)))
-    elif not isinstance(law, Lifetime):
-        law = law.lifetime  # something fitted
     if "count" not in given:
         raise ParameterError("count", None, "the number of nodes")
     return Group(given["count"], law, age_of(given.get("age", "new")), str(given.get("name", "")))

@@ -17,11 +17,15 @@ from scipy.special import betainc, digamma, gammaincc, gammaincinv, gammaln
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.history import History
-from forestall.reliability.rates import PER, checked_level
+from forestall.reliability.rates import PER, checked_level, poisson_interval
+from forestall.reliability.roots import root
 
 if TYPE_CHECKING:
     import polars as pl
 
+SHAPES = (1e-6, 1e5)
+"""Between these lies the shape of a distribution of rates; beyond the latter rates are alike."""
+STEPS = 100
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -105,8 +109,13 @@ class NodeReport:
     failures, node_days, expected : of each; `expected` at the fleet's rate
     p_value, q_value : of the node's count, and adjusted for many nodes
     flagged : bool[k], q_value at most `rate`
-    rate_shrunk, low, high : float64[k], failures per 1000 node-days by empirical Bayes, and the
-        credible interval (that the fleet's own two parameters were estimated is not in it)
+    beyond : bool[k], the node stands out even from the fleet's own spread of rates (negative
+        binomial), with the same bound on false alarms
+    rate, rate_low, rate_high : float64[k], the node's own failures per 1000 node-days with the
+        exact Poisson interval
+    rate_shrunk, low, high : float64[k], failures per 1000 node-days to expect in future by
+        empirical Bayes, and the credible interval (that the fleet's own two parameters were
+        estimated is not in it); of nodes `beyond` the fleet, whose law they refute, their own
     false_discovery_rate, side, against, control, level : as asked for
     dispersion, fleet : of the fleet
     """
@@ -119,6 +128,10 @@ class NodeReport:
     p_value: Floats
     q_value: Floats
     flagged: Bools
+    beyond: Bools
+    rate: Floats
+    rate_low: Floats
+    rate_high: Floats
     rate_shrunk: Floats
     low: Floats
     high: Floats
@@ -140,13 +153,14 @@ class NodeReport:
         return tuple(int(self.node[i]) for i in order.tolist() if self.flagged[i])
 
     def table(self) -> pl.DataFrame:
-        """Return a Polars table, a row a node, the highest believed rate first."""
+        """Return a Polars table, a row a node, the highest rate to expect first."""
         import polars as pl
 
         order = np.lexsort((self.node, self.p_value, -self.rate_shrunk))
-        names = ("failures", "node_days", "expected", "rate_shrunk", "low", "high")
+        names = ("failures", "node_days", "expected", "rate", "rate_low", "rate_high")
+        shrunk = ("rate_shrunk", "low", "high", "p_value", "q_value", "flagged", "beyond")
         columns: dict[str, object] = {"node": [self.name[i] for i in order.tolist()]}
-        for name in (*names, "p_value", "q_value", "flagged"):
+        for name in (*names, *shrunk):
             columns[name] = getattr(self, name)[order]
         return pl.DataFrame(columns)
 
@@ -184,16 +198,23 @@ def node_report(
     days = history.node_days[watched]
     count = np.bincount(history.node, minlength=len(history.start))[watched].astype(np.int64)
     fleet = negative_binomial(count, days)
-    p = node_p_values(count, days, side) if against == "chance" else fleet.tail(count, days, side)
+    unlike = fleet.tail(count, days, side)
+    p = node_p_values(count, days, side) if against == "chance" else unlike
     q = adjusted(p, control)
+    beyond = adjusted(unlike, control) <= false_discovery_rate
+    exposed = days / PER
+    own_low, own_high = (bound / exposed for bound in poisson_interval(count, level))
+    own = count / exposed
     mean, low, high = (value * PER for value in fleet.posterior(count, days, level))
+    pairs = ((own, mean), (own_low, low), (own_high, high))
+    mean, low, high = (np.where(beyond, *pair) for pair in pairs)
     names = history.names
     return NodeReport(
         watched,
         tuple(str(n) if names is None else names[n] for n in watched.tolist()),
-        count, days, days * (count.sum() / days.sum()), p, q, q <= false_discovery_rate,
-        mean, low, high, false_discovery_rate, side, against, control, level,
-        overdispersion(count, days, rng, draws), fleet,
+        count, days, days * (count.sum() / days.sum()), p, q, q <= false_discovery_rate, beyond,
+        own, own_low, own_high, mean, low, high, false_discovery_rate, side, against, control,
+        level, overdispersion(count, days, rng, draws), fleet,
     )  # fmt: skip
 
 
@@ -283,27 +304,47 @@ def negative_binomial(count: npt.ArrayLike, exposure: npt.ArrayLike) -> Negative
     excess = float(((seen - expected) ** 2 - seen).sum())
     if excess <= 0 or len(seen) < 2:  # the likelihood falls as rates begin to vary
         return NegativeBinomial(rate, math.inf, poisson, poisson)
-    from scipy.optimize import minimize
-
-    def loss(theta: Floats) -> tuple[float, Floats]:
-        k, m = np.exp(theta)
-        mean = m * time
-        log_share = np.log(mean / (k + mean))
-        told = gammaln(seen + k) - gammaln(k) + k * np.log(k / (k + mean)) + seen * log_share
-        by_k = digamma(seen + k) - digamma(k) + np.log(k / (k + mean)) + (mean - seen) / (k + mean)
-        by_m = (seen - mean) * k / (k + mean)
-        gradient = np.array([k * by_k.sum(), by_m.sum()])
-        return -float(told.sum()) / total, -gradient / total
-
-    start = np.log([float((expected**2).sum()) / excess, rate])
-    bounds = [(math.log(1e-6), math.log(1e7)), (math.log(rate) - 9, math.log(rate) + 9)]
-    options = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-10}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    loglik = -float(found.fun) * total - constant
-    shape, mean = np.exp(found.x)
+    shape = _likeliest_shape(seen, time, rate)
+    if math.isinf(shape):
+        return NegativeBinomial(rate, math.inf, poisson, poisson)
+    mean = _likeliest_rate(seen, time, rate, shape)
+    expected = mean * time
+    told = gammaln(seen + shape) - gammaln(shape) - shape * np.log1p(expected / shape)
+    told += seen * np.log(expected / (shape + expected))
+    loglik = float(told.sum()) - constant
     if loglik <= poisson:
         return NegativeBinomial(rate, math.inf, poisson, poisson)
-    return NegativeBinomial(float(mean), float(shape), loglik, poisson)
+    return NegativeBinomial(mean, shape, loglik, poisson)
+
+
+def _likeliest_shape(seen: Ints, time: Floats, rate: float) -> float:
+    """Return the likeliest shape, each with its likeliest rate; inf where it has no bound."""
+
+    def slope(log_shape: float) -> float:
+        k = math.exp(log_shape)
+        mean = _likeliest_rate(seen, time, rate, k) * time
+        by_k = digamma(seen + k) - digamma(k) - np.log1p(mean / k) + (mean - seen) / (k + mean)
+        return float(by_k.sum())
+
+    low, high = (math.log(shape) for shape in SHAPES)
+    if slope(high) >= 0:
+        return math.inf
+    return SHAPES[0] if slope(low) <= 0 else math.exp(root(slope, low, high))
+
+
+def _likeliest_rate(seen: Ints, time: Floats, rate: float, shape: float) -> float:
+    """Return the likeliest rate for a shape: where the sum of (seen - mean) / (shape + mean) is 0,
+    by Newton's steps in its logarithm, in which that sum falls."""
+    log_rate = math.log(rate)
+    for _ in range(STEPS):
+        mean = math.exp(log_rate) * time
+        short = float(((seen - mean) / (shape + mean)).sum())
+        fall = float((mean * (shape + seen) / (shape + mean) ** 2).sum())
+        step = min(max(short / fall, -1.0), 1.0)
+        log_rate += step
+        if abs(step) < 1e-13:
+            break
+    return math.exp(log_rate)
 
 
 def _checked(count: npt.ArrayLike, exposure: npt.ArrayLike) -> tuple[Ints, Floats]:

@@ -22,6 +22,7 @@ from scipy.special import gammaincinv, ndtri
 from forestall.model.errors import ParameterError
 from forestall.reliability.observed import Observed, Truncation
 from forestall.reliability.rates import checked_level
+from forestall.reliability.roots import root as find_root
 
 if TYPE_CHECKING:
     import polars as pl
@@ -246,15 +247,13 @@ class _Likelihood:
 
     def maximum(self) -> float:
         """Return the likeliest shape."""
-        from scipy.optimize import brentq
-
         if self.score(math.exp(HIGH)) > 0 or self.score(math.exp(LOW)) < 0:
             allowed = (
                 "failures whose rate grows or falls as some power of age (these come too early"
             )
             allowed += " in their windows, or all at the end)"
             raise ParameterError("times", "without a likeliest shape", allowed)
-        root = brentq(lambda v: self.score(math.exp(v)), LOW, HIGH, xtol=1e-14, rtol=1e-14)
+        root = find_root(lambda v: self.score(math.exp(v)), LOW, HIGH)
         return math.exp(root)
 
     def scale(self, shape: float) -> float:
@@ -283,8 +282,6 @@ class _Likelihood:
 
     def _best_of_scale(self, log_scale: float, near: float) -> float:
         """Return the likelihood of a scale with its likeliest shape."""
-        from scipy.optimize import brentq
-
         log_unit = log_scale - math.log(self.unit)
         whole, a, b = (v - log_unit for v in (self.log_whole, self.log_a, self.log_b))
 
@@ -297,7 +294,7 @@ class _Likelihood:
             return float(told) if told > -MOST else -MOST  # also where it overflows
 
         low, high = near - 6, near + 6
-        best = low if slope(low) <= 0 else high if slope(high) >= 0 else brentq(slope, low, high)
+        best = low if slope(low) <= 0 else high if slope(high) >= 0 else find_root(slope, low, high)
         try:
             return self.value(math.exp(best), math.exp(log_scale))
         except OverflowError:
@@ -306,7 +303,6 @@ class _Likelihood:
 
 def _crossings(excess: Callable[[float], float], middle: float) -> tuple[float, float]:
     """Return exp of where a function falls below 0 on either side of `middle`."""
-    from scipy.optimize import brentq
 
     def bounded(v: float) -> float:
         return max(excess(v), -MOST)
@@ -320,7 +316,7 @@ def _crossings(excess: Callable[[float], float], middle: float) -> tuple[float, 
         if bounded(outer) > 0:
             bounds.append(0.0 if side < 0 else math.inf)
         else:
-            bounds.append(math.exp(brentq(bounded, inner, outer, xtol=1e-12)))
+            bounds.append(math.exp(find_root(bounded, inner, outer)))
     return bounds[0], bounds[1]
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
-from forestall.reliability.lifetimes.base import Lifetime
+from forestall.reliability.lifetimes.base import Lifetime, law_in
 from forestall.reliability.systems import Age, LogSurvival, log_survival
 
 Floats = npt.NDArray[np.float64]
@@ -127,7 +127,8 @@ def queue_failure(
 
     Parameters
     ----------
-    node : law of one node's life, or the logarithm of the job's own survival function
+    node : law of one node's life (or something fitted), or the logarithm of the job's own survival
+        function
     age : of the nodes when the job starts, where `node` is a law
     runs : run times of the queue's jobs; without them every job runs to the limit
 
@@ -137,9 +138,11 @@ def queue_failure(
     """
     times = np.array([queue.limit]) if runs is None else np.minimum(runs.times, queue.limit)
     weights = np.ones(1) if runs is None else runs.weights
-    if isinstance(node, Lifetime):
-        log = queue.nodes * log_survival(node, times, age)
+    law = law_in(node)
+    if law is not None:
+        log = queue.nodes * log_survival(law, times, age)
     else:
+        assert callable(node)
         log = node(times)
     return min(1.0, max(0.0, float(weights @ -np.expm1(log))))
 

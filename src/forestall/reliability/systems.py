@@ -25,8 +25,8 @@ import numpy.typing as npt
 from scipy.special import bdtr, gammaln
 
 from forestall.model.errors import ParameterError
-from forestall.reliability.equilibrium import Equilibrium
-from forestall.reliability.lifetimes.base import Lifetime
+from forestall.reliability.equilibrium import Equilibrium, steady_mean
+from forestall.reliability.lifetimes.base import Lifetime, needed_law
 from forestall.reliability.lifetimes.registry import lifetime as law_of
 
 Floats = npt.NDArray[np.float64]
@@ -120,7 +120,7 @@ def log_survival(law: Lifetime, t: npt.ArrayLike, age: Age = "new") -> Floats:
 
 @dataclass(frozen=True)
 class Group:
-    """Like components: how many, their law, and how old they are at time 0."""
+    """Like components: how many, their law (or something fitted), how old they are at time 0."""
 
     count: int
     lifetime: Lifetime
@@ -130,6 +130,7 @@ class Group:
     def __post_init__(self) -> None:
         if not (self.count >= 0 and self.count == int(self.count)):
             raise ParameterError("count", self.count, "a whole number of at least 0")
+        object.__setattr__(self, "lifetime", needed_law(self.lifetime))
         object.__setattr__(self, "age", checked_age(self.age))
         if isinstance(self.age, tuple) and len(self.age) != self.count:
             raise ParameterError("ages", len(self.age), f"as many ages as nodes, {self.count}")
@@ -178,11 +179,14 @@ def mean_life(log_sf: LogSurvival, near: float) -> float:
     log_sf : logarithm of the survival function, for an array of times
     near : some time of the order of the mean, to start from
 
-    Returns inf where the function does not fall below 1e-13 within 200 e-foldings of `near`.
+    Returns inf where t R(t) does not fall to 1e-15 of its maximum for any time below e^700: the
+    integral has no end, or hardly.
     """
-    end = math.log(near)
-    for _ in range(400):
-        if float(log_sf(np.exp(np.array([end])))[0]) < -40:
+    end, peak = math.log(near), -math.inf
+    while end < 700:
+        log = float(log_sf(np.exp(np.array([end])))[0])
+        peak = max(peak, end + log)
+        if log < -700 or (log < -40 and end + log < peak - 35):
             break
         end += 0.5
     else:
@@ -210,24 +214,28 @@ def series_mttf(groups: Sequence[Group], assume: Age | None = None) -> MeanLife:
     if not there:
         return MeanLife(math.inf, "no nodes")
     ages = [group.age for group in there]
-    means = [group.lifetime.mean() for group in there]
+    said = ages_of(there)
     if all(age == "steady" for age in ages):
-        return MeanLife(
-            1 / sum(g.count / m for g, m in zip(there, means, strict=True)), _says(ages)
-        )
+        return MeanLife(1 / sum(g.count / steady_mean(g.lifetime) for g in there), said)
     laws = [group.lifetime for group in there]
     shapes = [law.params["shape"] if law.family.name == "weibull" else math.nan for law in laws]
     if all(age == "new" for age in ages) and all(shape == shapes[0] for shape in shapes):
         shape, first = shapes[0], laws[0].params["scale"]
         total = sum(g.count * (first / g.lifetime.params["scale"]) ** shape for g in there)
-        return MeanLife(first * total ** (-1 / shape) * math.gamma(1 + 1 / shape), _says(ages))
+        return MeanLife(first * total ** (-1 / shape) * math.gamma(1 + 1 / shape), said)
+    means = [group.lifetime.mean() for group in there]
     near = min((m for m in means if math.isfinite(m)), default=1.0)
-    return MeanLife(mean_life(lambda t: series_log_survival(there, t), near), _says(ages))
+    return MeanLife(mean_life(lambda t: series_log_survival(there, t), near), said)
 
 
-def _says(ages: Sequence[Age]) -> str:
-    said = list(dict.fromkeys(assumption(age) for age in ages))
-    return "; ".join(said)
+def ages_of(groups: Iterable[Group], told: Callable[[float], str] = "{:.6g}".format) -> str:
+    """Return in words what the ages of groups assume; unlike ages are said of which groups."""
+    names: dict[str, list[str]] = {}
+    for group in groups:
+        names.setdefault(assumption(group.age, told), []).append(group.name)
+    if len(names) == 1 or not all(name for named in names.values() for name in named):
+        return "; ".join(names)
+    return "; ".join(f"{', '.join(named)}: {said}" for said, named in names.items())
 
 
 def loss_counts(groups: Iterable[Group], t: float, most: int) -> Floats:
@@ -311,4 +319,5 @@ def k_out_of_n_mttf(groups: Sequence[Group], spares: int) -> MeanLife:
     if spares >= sum(group.count for group in groups):
         return MeanLife(math.inf, "more spares than nodes")
     near = series_mttf(groups).time
-    return MeanLife(mean_life(log_sf, near), _says([g.age for g in groups]))
+    near = near if math.isfinite(near) else 1.0
+    return MeanLife(mean_life(log_sf, near), ages_of(groups))

@@ -13,7 +13,9 @@ from forestall.model.cleaning import Cleaning
 from forestall.traces.delimited import Sheet, read_sheet
 
 REQUIRED: Final = ("gap",)
-OPTIONAL: Final = ("censored",)
+OPTIONAL: Final = ("censored", "resolution")
+KNOWN: Final = frozenset({"node", "begin", "end"})
+"""Other columns that gaps.csv and system_gaps.csv of an analysis have."""
 YES: Final = frozenset({"1", "true", "yes", "t", "y", "1.0"})
 NO: Final = frozenset({"0", "false", "no", "f", "n", "0.0", ""})
 
@@ -26,11 +28,13 @@ class Gaps:
     ----------
     gap : float64[n], >= 0, in the unit of the file
     censored : bool[n]: observation ended before the failure came
+    resolution : the shortest gap that the clock could tell, where the file says so
     cleaning : what was left out
     """
 
     gap: npt.NDArray[np.float64]
     censored: npt.NDArray[np.bool_]
+    resolution: float | None
     cleaning: Cleaning
 
 
@@ -44,11 +48,15 @@ def read_gaps(path: str | Path, *, strict: bool = False) -> Gaps:
     gap = sheet.real("gap", low=0.0, high=greatest)
     sheet.refuse("gap", np.isnan(gap) & sheet.keep, f"a number from 0 to {greatest:g}")
     censored = _flags(sheet) if sheet.has("censored") else np.zeros(len(sheet), dtype=np.bool_)
+    steps = np.empty(0)
+    if sheet.has("resolution"):
+        told = sheet.real("resolution", low=0.0, high=greatest)
+        steps = told[sheet.keep & (told > 0)]
     keep = sheet.keep
     cleaning = sheet.findings.cleaning(int(keep.sum()), "gaps")
-    ignored = [name for name in sheet.names if name not in {*REQUIRED, *OPTIONAL}]
-    cleaning = cleaning.plus("ignored_columns", "columns that mean nothing here", "kept", ignored)
-    return Gaps(gap[keep], censored[keep], cleaning)
+    ignored = [name for name in sheet.names if name not in {*REQUIRED, *OPTIONAL, *KNOWN}]
+    cleaning = cleaning.plus("ignored_columns", "columns beside gap and censored", "kept", ignored)
+    return Gaps(gap[keep], censored[keep], float(steps.max()) if len(steps) else None, cleaning)
 
 
 def _flags(sheet: Sheet) -> npt.NDArray[np.bool_]:

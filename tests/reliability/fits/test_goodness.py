@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
@@ -83,12 +83,62 @@ def test_zeros_leave_out_what_is_below_the_resolution(resolution: float | None) 
 
 
 def test_ties_are_one_step() -> None:
-    fitted = fit([1.0, 2, 2, 2, 5, 5, 9], "exponential")
-    assert statistics(fitted)[0] == pytest.approx(
-        stats.kstest([1.0, 2, 2, 2, 5, 5, 9], fitted.cdf).statistic
-    )
-    half = fit([1.0, 2, 2, 5, 5, 9, 9], "exponential", censored=[0, 0, 1, 0, 0, 1, 0])
+    gaps = [1.0, 2.1, 2.1, 2.1, 5.37, 5.37, 9.000001]  # on no common step
+    fitted = fit(gaps, "exponential")
+    assert statistics(fitted)[0] == pytest.approx(stats.kstest(gaps, fitted.cdf).statistic)
+    half = fit([1, 2.1, 2.1, 5.37, 5.37, 9.000001], "exponential", censored=[0, 0, 1, 0, 0, 0])
     np.testing.assert_allclose(statistics(half), slow_distances(half), rtol=1e-6)
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=4, max_size=30).filter(
+        lambda steps: 1 < len({s for s in steps if s}) < sum(s > 0 for s in steps)
+    ),
+    st.booleans(),
+)
+def test_on_a_grid_laws_are_compared_at_the_borders_of_cells(steps: list[int], cut: bool) -> None:
+    gaps = 0.5 * np.array(steps)
+    censored = cut & (gaps == gaps.max())
+    fitted = fit(gaps, "exponential", censored=censored, zeros="censored")
+    step = grid_of(fitted.sample.exact)
+    assume(step > 0)
+    sample = fitted.sample
+    curve = survival_of(sample.exact, sample.right, sample.left)
+    known = sample.left if len(sample.left) else np.zeros(1)
+    last = sample.exact.max(initial=float(known[0]))
+    borders = np.arange(round(known[0] / step), round(last / step) + 1) + 0.5
+    all_ended = curve.estimate[-1] == 0
+    told = []
+    for border in borders * step:
+        share = 1.0 if all_ended and border > curve.until else 1 - float(curve.at(border))
+        told.append(abs(share - float(fitted.cdf(border))))
+    if len(sample.right):
+        end = float(sample.right[0])
+        told.append(abs(1 - float(curve.at(end)) - float(fitted.cdf(end))))
+    assert statistics(fitted)[0] == pytest.approx(max(told), rel=1e-9)
+
+
+def test_a_fine_grid_is_next_to_none() -> None:
+    rng = np.random.default_rng(4)
+    gaps = 10 * rng.weibull(1.5, 400)
+    censored = np.arange(400) % 5 == 0
+    fine = np.rint(gaps * 50) / 50
+    assert grid_of(fine[~censored]) == pytest.approx(0.02)
+    for flags in (None, censored):
+        told = [statistics(fit(each, "weibull", censored=flags)) for each in (gaps, fine)]
+        np.testing.assert_allclose(told[0], told[1], rtol=0.05)
+
+
+@pytest.mark.parametrize("shape", [0.7, 1.0, 2.0])
+def test_a_coarse_grid_hides_no_wrong_law(shape: float) -> None:
+    rng = np.random.default_rng(2)
+    gaps = np.floor(3 * rng.weibull(shape, 1000) + rng.random(1000))
+    right, wrong = (
+        goodness(fit(gaps, family, zeros="censored"), 99) for family in ("weibull", "lognormal")
+    )
+    assert min(right.ks_p, right.ad_p) > 0.05
+    assert max(wrong.ks_p, wrong.ad_p) <= 0.05
+    assert "multiples of 1" in right.notes[0]
 
 
 def test_far_tails_stay_finite() -> None:

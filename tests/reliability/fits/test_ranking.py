@@ -173,10 +173,38 @@ def test_all_families_by_default() -> None:
         ({"rank_by": "looks"}, "rank_by"),
         ({"families": ["weibul"]}, "family"),
         ({"families": []}, "families"),
-        ({"censored": [True] * 3}, "families"),
+        ({"censored": [True] * 3}, "^gaps: '3 gaps, none of which ended'"),
         ({"zeros": "keep"}, "zeros"),
     ],
 )
 def test_bad_input(options: dict[str, object], named: str) -> None:
     with pytest.raises(ParameterError, match=named):
         fit_all([1.0, 2.0, 3.0], **options)  # type: ignore[arg-type]
+
+
+def test_what_fits_show_of_themselves() -> None:
+    found = fit_all([12.0, 40.0, 7.0, 90.0, 33.0], families=["weibull", "exponential"])
+    assert repr(found) == "Ranking(by aic: exponential, weibull; 5 gaps)"
+    assert repr(found["weibull"]) == "Fitted('weibull', shape=1.25231, scale=39.2373; 5 gaps)"
+    assert repr(found["weibull"].lifetime) == "Lifetime('weibull', shape=1.25231, scale=39.2373)"
+    assert repr(found.sample) == "Sample(5 gaps, 5 ended, 0 censored)"
+    assert " at 0x" not in repr(found.rows)
+
+
+def test_one_law_counts_once() -> None:
+    rng = np.random.default_rng(3)
+    found = fit_all(rng.weibull(1.5, 400), families=["weibull-3p", "weibull", "exponential"])
+    rows = {row.name: row for row in found.rows}
+    assert rows["weibull-3p"].fitted.params["location"] == 0
+    assert (rows["weibull-3p"].same_as, rows["weibull-3p"].weight) == ("weibull", 0)
+    alone = fit_all(found.sample, families=["weibull", "exponential"])
+    assert {row.name: row.weight for row in alone.rows}["weibull"] == rows["weibull"].weight
+    assert "same law as weibull" in found.summary()
+    assert "same law as weibull" in str(found.table()["note"].to_list())
+    tails = fit_all(rng.pareto(1.5, 400), families=["generalized-pareto", "lomax", "weibull"])
+    assert {row.name: row.same_as for row in tails.rows if row.same_as} == {
+        "generalized-pareto": "lomax"
+    }
+    assert sum(row.weight for row in tails.rows) == pytest.approx(1)
+    short = fit_all(rng.random(400), families=["generalized-pareto", "weibull"])
+    assert not any(row.same_as for row in short.rows)

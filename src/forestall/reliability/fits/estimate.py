@@ -45,6 +45,10 @@ class Fitted:
     notes: tuple[str, ...]
     scaled: Floats
 
+    def __repr__(self) -> str:
+        law = self.lifetime
+        return f"Fitted({law.family.name!r}, {law.listed()}; {counted(len(self.sample))})"
+
     @property
     def family(self) -> Fittable:
         """The family."""

@@ -10,6 +10,12 @@ of 0 are left-censored, up to the longest gap where that was censored.
   Stephens, Biometrika 63, 1976. Where the law starts at the smallest gap (Pareto) that would be
   infinite: the ages below the next gap are left out.
 
+Where all gaps are multiples of one step (a clock that ticks), G is known only between the cells of
+half a step to either side of each multiple. Both distances are taken there: the largest |G - F| at
+the borders of cells; and over a cell that holds gaps, G - F is taken to go straight, by F, from one
+border to the other. At the multiples themselves the distance would be that of the steps of G, which
+tells nothing of the law.
+
 Tables for these do not hold once parameters are fitted. So p-values come from a parametric
 bootstrap: samples drawn from the fitted law with the censoring and the resolution of the sample at
 hand, fitted again and compared with their own fit (Stute, Gonzalez Manteiga and Presedo Quindimil,
@@ -21,11 +27,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.redraw import Fit, Rows, Scheme
 from forestall.reliability.lifetimes.base import Floats
 from forestall.reliability.lifetimes.batch import Fittable
+
+MOST_CELLS = 1000
+"""Where the longest gap has no more steps than this, the grid is coarse."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,9 @@ def goodness(fitted: Fit, draws: int = 999, seed: int = 1) -> Goodness:
     if not draws:
         return Goodness(ks, float("nan"), ad, float("nan"), 0)
     scheme = Scheme.of(fitted)
+    if scheme.grid and Rows.of(fitted.sample).time[0, -1] <= MOST_CELLS * scheme.grid:
+        p_ks, p_ad, counted = _on_grid(fitted, scheme, draws, seed)
+        return Goodness(ks, p_ks, ad, p_ad, counted, _notes(fitted, scheme, draws - counted))
     further_ks = further_ad = counted = 0
     for rows, _, theta, fine in scheme.refitted(draws, seed):
         drawn_ks, drawn_ad = distances(scheme.family, theta, rows)
@@ -91,6 +104,52 @@ def goodness(fitted: Fit, draws: int = 999, seed: int = 1) -> Goodness:
     )
 
 
+def _on_grid(fitted: Fit, scheme: Scheme, draws: int, seed: int) -> tuple[float, float, int]:
+    """Return both p-values where gaps lie on a coarse grid, and how many draws they rest on.
+
+    A density taken at multiples of the step, and zeros taken as ended by it, move every fit the
+    same way. What draws show of that on average is taken from G - F at the borders of cells, so
+    that what is left is chance, and for the sample also the wrong law.
+    """
+    rows = Rows.of(fitted.sample)
+    borders = np.arange(round(rows.floor / rows.grid), round(rows.time[0, -1] / rows.grid) + 1)
+    edges = (borders + 0.5) * rows.grid
+    own, law = _at_borders(scheme.family, fitted.scaled[None, :], rows, edges)
+    drawn = []
+    for each, _, theta, fine in scheme.refitted(draws, seed):
+        apart, _ = _at_borders(scheme.family, theta[fine], each.take(fine), edges)
+        drawn.append(apart[np.isfinite(apart).all(axis=1)])
+    told = np.vstack(drawn)
+    if len(told) == 0:
+        return 1.0, 1.0, 0
+    told, own = told - told.mean(axis=0), own - told.mean(axis=0)
+    spread = np.maximum(law[0] * (1 - law[0]), 1e-12)
+    weight = np.diff(law[0], prepend=0.0) / spread
+    chances = []
+    for one, many in (
+        (np.abs(own).max(axis=1), np.abs(told).max(axis=1)),
+        (own**2 @ weight, told**2 @ weight),
+    ):
+        further = int(np.count_nonzero(many >= one[0] * (1 - 1e-12)))
+        chances.append((1 + further) / (len(told) + 1))
+    return chances[0], chances[1], len(told)
+
+
+def _at_borders(
+    family: Fittable, theta: Floats, rows: Rows, edges: Floats
+) -> tuple[Floats, Floats]:
+    """Return G - F and F at these times, float64[B, m] each."""
+    values = tuple(theta[:, k, None] for k in range(theta.shape[1]))
+    with np.errstate(all="ignore"):
+        times = np.broadcast_to(edges, (len(theta), len(edges)))
+        law = -np.expm1(np.minimum(family.logsf(times, *values), 0.0))
+    share = np.hstack(
+        [np.zeros((len(rows.time), 1)), np.broadcast_to(_empirical(rows), rows.time.shape)]
+    )
+    place = np.array([np.searchsorted(row, edges) for row in rows.time]).reshape(law.shape)
+    return np.take_along_axis(share, place, axis=1) - law, law
+
+
 def statistics(fitted: Fit, rows: Rows | None = None) -> tuple[float, float]:
     """Return the two distances of a fit from its sample; `rows` are those of the sample, if there
     already."""
@@ -106,6 +165,8 @@ def distances(family: Fittable, theta: Floats, rows: Rows) -> tuple[Floats, Floa
     ----------
     theta : float64[B, p], in the units of the rows
     """
+    if rows.grid:
+        return _between_cells(family, theta, rows)
     values = tuple(theta[:, k, None] for k in range(theta.shape[1]))
     count = rows.time.shape[1]
     with np.errstate(all="ignore"):
@@ -146,6 +207,83 @@ def distances(family: Fittable, theta: Floats, rows: Rows) -> tuple[Floats, Floa
     return ks, ad
 
 
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of a grid that hold failures, of all rows one after the other.
+
+    Attributes
+    ----------
+    row : int64[m], rising
+    first : bool[m], the first of its row
+    time : float64[m], the middle
+    before, after : float64[m], the shares that failed by the lower and by the upper border
+    """
+
+    row: npt.NDArray[np.int64]
+    first: npt.NDArray[np.bool_]
+    time: Floats
+    before: Floats
+    after: Floats
+
+    @classmethod
+    def of(cls, rows: Rows) -> _Cells:
+        """Return them; failures up to the floor are in one cell, from 0."""
+        share = np.broadcast_to(_empirical(rows), rows.time.shape)
+        failed = np.ones(rows.time.shape, np.bool_) if rows.censored is None else ~rows.censored
+        row, column = np.nonzero(failed)
+        cell = np.rint(np.maximum(rows.time, rows.floor)[row, column] / rows.grid)
+        new_row = np.diff(row, append=-1) != 0
+        last = new_row | (np.diff(cell, append=-1) != 0)
+        row, time, after = row[last], cell[last] * rows.grid, share[row[last], column[last]]
+        first = np.diff(row, prepend=-1) != 0
+        before = np.where(first, 0.0, np.roll(after, 1))
+        return cls(row, first, time, before, after)
+
+
+def _between_cells(family: Fittable, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+    """Return both distances of rows on a grid, measured at the borders of its cells."""
+    count, half = rows.time.shape[1], rows.grid / 2
+    cells = _Cells.of(rows)
+    row = cells.row
+
+    def law(time: Floats, of: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+        """Return log(1 - F), log F and F."""
+        values = tuple(theta[of, k] for k in range(theta.shape[1]))
+        logsf = np.minimum(family.logsf(time, *values), 0.0)
+        return logsf, _logcdf(family, time, logsf, values), -np.expm1(logsf)
+
+    def flat(share: Floats, told: tuple[Floats, Floats, Floats]) -> Floats:
+        """Return the integral of (share - u)^2 / (u (1 - u)) up to F, but for a constant."""
+        left = np.where(share < 1, (1 - share) ** 2 * told[0], 0.0)
+        return np.where(share > 0, share**2 * told[1], 0.0) - left - told[2]
+
+    with np.errstate(all="ignore"):
+        unknown = cells.first & (cells.time <= rows.floor + half)
+        low = law(np.maximum(cells.time - half, 0.0), row)
+        high = law(cells.time + half, row)
+        below, above = cells.before - low[2], cells.after - high[2]
+        far = np.maximum(np.where(unknown, 0.0, np.abs(below)), np.abs(above))
+        width, middle = high[2] - low[2], (high[2] + low[2]) / 2
+        square = (below**2 + below * above + above**2) / 3
+        within = np.where(width > 0, width * square / (middle * (1 - middle)), 0.0)
+        terms = np.where(unknown, 0.0, within + flat(cells.before, low)) - flat(cells.after, high)
+        every = np.arange(len(theta))
+        if rows.floor:  # what is below it is not known, whether or not a failure is there
+            start = law(np.full(len(theta), rows.floor + half), every)
+            known = np.bincount(row[unknown], minlength=len(theta)) > 0
+            terms_start = np.where(known, 0.0, -flat(np.zeros(len(theta)), start))
+        else:
+            terms_start = np.zeros(len(theta))
+        last = _empirical(rows)[:, -1] * np.ones(len(theta))
+        end = law(rows.time[:, -1] * np.ones(len(theta)), every)
+        ks, area = np.zeros(len(theta)), terms_start
+        np.maximum.at(ks, row, far)
+        ks = np.maximum(ks, np.where(last < 1, np.abs(last - end[2]), 0.0))
+        area = area + np.bincount(row, terms, minlength=len(theta))
+        area = area + np.where(last < 1, flat(last, end), -1.0)
+    return ks, count * area
+
+
 def _empirical(rows: Rows) -> Floats:
     """Return float64[B or 1, N]: the share that failed up to and including each gap."""
     count = rows.time.shape[1]
@@ -172,7 +310,10 @@ def _notes(fitted: Fit, scheme: Scheme, failed: int) -> tuple[str, ...]:
     notes = []
     if scheme.grid:
         step = scheme.grid * sample.scale
-        notes.append(f"gaps are multiples of {step:.6g}; draws were brought to the same resolution")
+        notes.append(
+            f"gaps are multiples of {step:.6g}: draws were brought to the same resolution, and "
+            "distances taken halfway between its steps"
+        )
     elif len(np.unique(sample.exact)) < len(sample.exact):
         notes.append("some gaps are equal but on no common step; p-values take them as continuous")
     if len(sample.right):

@@ -12,7 +12,7 @@ from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit_sample
 from forestall.reliability.fits.goodness import Goodness, goodness, statistics
 from forestall.reliability.fits.redraw import Rows
-from forestall.reliability.fits.sample import Sample
+from forestall.reliability.fits.sample import Sample, counted
 from forestall.reliability.lifetimes.base import Family, Floats
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import FAMILIES, family_of
@@ -24,6 +24,10 @@ RankBy = Literal["aic", "aicc", "bic", "loglik", "ks", "ad"]
 RANK_BY: tuple[RankBy, ...] = get_args(RankBy)
 
 WIDTH = 100
+RENAMED = (("generalized-pareto", "lomax"),)
+"""Families that share laws with as many parameters, the one with the plainer name last."""
+ALIKE_LOGLIK, ALIKE = 1e-3, 1e-4
+"""Laws of one sample whose log-likelihoods, and whose survival, differ by less are one law."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +39,14 @@ class Row:
     fitted : the fit
     goodness : its distances from the sample, with p-values where they were asked for
     weight : Akaike's: the share of the evidence that AIC gives this family among those compared
+    same_as : name of the simpler family that fitted the very same law, which has the weight of
+        both; empty where there is none
     """
 
     fitted: Fitted
     goodness: Goodness
     weight: float
+    same_as: str = ""
 
     @property
     def name(self) -> str:
@@ -92,6 +99,11 @@ class Ranking:
     rank_by: RankBy
     sample: Sample
 
+    def __repr__(self) -> str:
+        names = [row.name for row in self.rows]
+        shown = ", ".join(names[:4]) + (f", and {len(names) - 4} more" if len(names) > 4 else "")
+        return f"Ranking(by {self.rank_by}: {shown}; {counted(len(self.sample))})"
+
     @property
     def best(self) -> Fitted:
         """The first of the ranking."""
@@ -141,6 +153,8 @@ class Ranking:
         for rank, row in enumerate(self.rows, 1):
             fit, distance = row.fitted, row.goodness
             own = [note for note in fit.notes if note not in self.sample.notes]
+            if row.same_as:
+                own.append(f"same law as {row.same_as}")
             values = (
                 rank, row.name, _parameters(fit), fit.loglik, fit.aic, fit.aicc, fit.bic,
                 row.weight, distance.ks, distance.ks_p, distance.ad, distance.ad_p, fit.converged,
@@ -186,6 +200,9 @@ class Ranking:
         if any(row.unbounded for row in self.rows):
             lines.append("+ the likelihood has no bound, so it does not count in the order")
         lines.append(f"best: {self.best.family.title}: {_parameters(self.best)}")
+        for row in self.rows:
+            if row.same_as:
+                lines.append(f"{row.fitted.family.title}: same law as {row.same_as}, counted there")
         for name, reason in self.unfitted.items():
             lines += _wrapped(f"not fitted: {name}: {reason}")
         return "\n".join(lines)
@@ -224,6 +241,9 @@ def fit_all(
     _check_rank_by(rank_by)
     chosen = [family_of(name) for name in (FAMILIES if families is None else families)]
     sample = Sample.of(gaps, censored, zeros=zeros, resolution=resolution)
+    if sample.failures == 0:
+        what = f"{counted(len(sample))}, none of which ended"
+        raise ParameterError("gaps", what, "at least one that ended with a failure")
     fits: list[Fitted] = []
     unfitted: dict[str, str] = {}
     for family in dict.fromkeys(chosen):
@@ -244,9 +264,28 @@ def fit_all(
     for fit in fits:
         ks, ad = statistics(fit, rows)
         ranked.append(Row(fit, Goodness(ks, float("nan"), ad, float("nan"), 0), 0.0))
-    weights = _weights(np.array([row.key("aic") for row in ranked]))
-    ranked = [replace(row, weight=w) for row, w in zip(ranked, weights.tolist(), strict=True)]
+    same = [_same_as(row, ranked) for row in ranked]
+    aic = [np.inf if other else row.key("aic") for row, other in zip(ranked, same, strict=True)]
+    weights = _weights(np.array(aic)).tolist()
+    ranked = [
+        replace(row, weight=weight, same_as=other)
+        for row, weight, other in zip(ranked, weights, same, strict=True)
+    ]
     return Ranking(tuple(ranked), unfitted, rank_by, sample).by(rank_by)
+
+
+def _same_as(row: Row, rows: Iterable[Row]) -> str:
+    """Return the name of the simpler family whose law this row's is, empty where there is none: the
+    larger family at an edge of the simpler one's, such as a Weibull law with location 0."""
+    fit = row.fitted
+    for other in rows:
+        simpler = other.fitted
+        fewer = len(simpler.params) < len(fit.params) or (row.name, other.name) in RENAMED
+        if fewer and abs(simpler.loglik - fit.loglik) < ALIKE_LOGLIK:
+            times = simpler.quantile(np.array([0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999]))
+            if np.abs(simpler.sf(times) - fit.sf(times)).max() < ALIKE:
+                return other.name
+    return ""
 
 
 def _weights(aic: Floats) -> Floats:

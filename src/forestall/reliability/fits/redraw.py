@@ -82,12 +82,14 @@ class Rows:
     censored : bool[B, N], which are right-censored; None where none is
     floor : what gaps of 0 were set to, where they say only "ended by then"; else 0
     low : int64[B], how many of each row are such gaps
+    grid : the step that all failures are multiples of; 0 where there is none
     """
 
     time: Floats
     censored: Flags | None
     floor: float
     low: npt.NDArray[np.int64]
+    grid: float = 0.0
 
     @classmethod
     def of(cls, sample: Sample) -> Rows:
@@ -99,9 +101,15 @@ class Rows:
         low = np.array([len(sample.left)])
         floor = _even(sample.left[0] / sample.scale) if low[0] else 0.0
         time[: low[0]] = floor
+        grid = grid_of(sample.exact) / sample.scale
         if not len(sample.right):
-            return cls(np.sort(time)[None, :], None, floor, low)
-        return cls(*_sorted(time[None, :], censored), floor, low)
+            return cls(np.sort(time)[None, :], None, floor, low, grid)
+        return cls(*_sorted(time[None, :], censored), floor, low, grid)
+
+    def take(self, where: Flags) -> Rows:
+        """Return the rows where the mask holds."""
+        censored = None if self.censored is None else self.censored[where]
+        return Rows(self.time[where], censored, self.floor, self.low[where], self.grid)
 
     def batch(self) -> Batch:
         """Return the rows as a batch; rows with fewer gaps of a kind are filled up."""
@@ -160,7 +168,7 @@ class Scheme:
             len(sample),
             stops,
             chance,
-            grid_of(sample.exact) / sample.scale,
+            rows.grid,
             rows.floor,
             bool(len(sample.left)) or bool((sample.exact == 0).any()),
         )
@@ -191,8 +199,8 @@ class Scheme:
             low = np.count_nonzero(below, axis=1)
         if censored is None:
             time.sort(axis=1)
-            return Rows(time, None, self.floor, low)
-        return Rows(*_sorted(time, censored), self.floor, low)
+            return Rows(time, None, self.floor, low, self.grid)
+        return Rows(*_sorted(time, censored), self.floor, low, self.grid)
 
     def refitted(self, draws: int, seed: int) -> Iterator[tuple[Rows, Batch, Floats, Flags]]:
         """Yield blocks of samples, the same as a batch, the parameters float64[B, p] fitted to

@@ -39,6 +39,10 @@ class Sample:
     zeros: int = 0
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        told = f"{counted(len(self))}, {self.failures:,} ended, {len(self.right):,} censored"
+        return f"Sample({told})"
+
     @classmethod
     def of(
         cls,

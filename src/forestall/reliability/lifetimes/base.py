@@ -47,6 +47,9 @@ class Family(ABC):
     kinds: ClassVar[tuple[Kind, ...]]
     at_zero: ClassVar[bool] = False
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     def logpdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
         """Return the logarithm of the density at `t`; -inf outside the support."""
@@ -177,6 +180,28 @@ class Lifetime:
     def __str__(self) -> str:
         inner = ", ".join(f"{name} {value:.6g}" for name, value in self.params.items())
         return f"{self.family.title}({inner})"
+
+    def __repr__(self) -> str:
+        return f"Lifetime({self.family.name!r}, {self.listed()})"
+
+    def listed(self) -> str:
+        """Return the parameters as they are given to a function, to six digits."""
+        return ", ".join(f"{name}={value:.6g}" for name, value in self.params.items())
+
+
+def law_in(given: object) -> Lifetime | None:
+    """Return the law that something is or holds: a `Lifetime`, or something fitted, whose
+    `lifetime` is one; None where it is neither."""
+    held = getattr(given, "lifetime", given)
+    return held if isinstance(held, Lifetime) else None
+
+
+def needed_law(given: object, name: str = "lifetime") -> Lifetime:
+    """Return the law that something is or holds; ParameterError where it is neither."""
+    law = law_in(given)
+    if law is None:
+        raise ParameterError(name, given, "a Lifetime, or something fitted")
+    return law
 
 
 def _times(t: npt.ArrayLike) -> Floats:
