@@ -336,8 +336,8 @@ def test_a_clock_too_coarse_is_told() -> None:
     assert "too coarse" in fits["system"]["notes"][0]
     assert "bursts" in fits["system"]["notes"][0]
     assert fits["node"]["notes"] == []
-    assert (fits["system"]["clock_step"], fits["system"]["resolution"]) == (24, 24)
-    assert "the step of the log's clock, 24.00 h" in words.zeros_line(fits["system"], "h")
+    assert (fits["system"]["clock_step"], fits["system"]["resolution"]) == (24, 12)
+    assert "half the step of the log's clock, 12.00 h" in words.zeros_line(fits["system"], "h")
 
 
 def test_the_main_law_beyond_all_gaps_has_no_scale() -> None:

@@ -182,7 +182,9 @@ def ranking_notes(families: Iterable[Plain]) -> list[str]:
                 f"note: {one['family']}: its likelihood has no bound, so it does not count"
             )
         elif not one["converged"]:
-            lines.append(f"note: {one['family']}: the maximum was not reached")
+            lines.append(
+                f"note: {one['family']}: the maximum was not reached, so it does not count"
+            )
     return lines + [f"not fitted: {', '.join(names)}: {why}" for why, names in unfitted.items()]
 
 

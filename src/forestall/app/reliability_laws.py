@@ -54,11 +54,10 @@ class Sampled:
 
     @property
     def resolution(self) -> float | None:
-        """What gaps of 0 are shorter than: the clock's step, but no more than the shortest gap;
-        None, the latter itself, where the step is not known."""
-        if self.step is None:
-            return None
-        return float(min(self.step, self.gap.min(where=self.gap > 0, initial=np.inf)))
+        """What gaps of 0 are shorter than: half the clock's step, as a difference of two readings
+        is 0 with the probability that the law has up to there, to first order; None, the shortest
+        other gap, where the step is not known."""
+        return None if self.step is None else self.step / 2
 
     @property
     def ended(self) -> int:
@@ -124,8 +123,8 @@ class Laws:
         whose = "machine's" if self.by == "system" else "nodes'"
         return [
             f"{percent(share)} of the {whose} gaps are 0: the log's clock is too coarse, or "
-            f"failures come too much at once, for a law of the {whose} gaps. Do not rely on the laws "
-            "here; look at the bursts instead."
+            f"failures come too much at once, for a law of the {whose} gaps. Do not rely on "
+            "the laws here; look at the bursts instead."
         ]
 
 

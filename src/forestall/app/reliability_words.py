@@ -112,8 +112,8 @@ def zeros_line(fits: Summary, unit: str) -> str:
         return ""
     least = f"{figure(fits['resolution'])} {unit}"
     what = "the shortest other gap"
-    if fits["clock_step"] == fits["resolution"]:
-        what = "the step of the log's clock"
+    if fits["clock_step"] is not None:
+        what = "half the step of the log's clock"
     return f"Gaps of 0 count as shorter than {what}, {least} (left-censored)."
 
 

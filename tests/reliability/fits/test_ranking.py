@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -208,3 +209,14 @@ def test_one_law_counts_once() -> None:
     assert sum(row.weight for row in tails.rows) == pytest.approx(1)
     short = fit_all(rng.random(400), families=["generalized-pareto", "weibull"])
     assert not any(row.same_as for row in short.rows)
+
+
+def test_a_maximum_that_was_not_reached_does_not_win() -> None:
+    ranking = fit_all(np.random.default_rng(4).weibull(0.7, 200), families=["weibull", "gamma"])
+    best, other = ranking.rows
+    lost = replace(best, fitted=replace(best.fitted, converged=False))
+    again = replace(ranking, rows=(lost, other)).by("aic")
+    assert [row.name for row in again.rows] == [other.name, best.name]
+    assert f"{best.fitted.family.title} *" in again.summary()
+    neither = replace(ranking, rows=(lost, replace(other, fitted=lost.fitted))).by("bic")
+    assert "nan" not in neither.summary()

@@ -67,9 +67,15 @@ class Row:
                 return bool(near > at)
         return False
 
+    @property
+    def counts(self) -> bool:
+        """Whether the likelihood is a maximum that may be compared with others': it has one, and it
+        was reached."""
+        return self.fitted.converged and not self.unbounded
+
     def key(self, rank_by: RankBy) -> float:
         """Return what is sorted by, the best lowest."""
-        if rank_by not in ("ks", "ad") and self.unbounded:
+        if rank_by not in ("ks", "ad") and not self.counts:
             return float("inf")
         if rank_by == "loglik":
             value = -self.fitted.loglik
@@ -130,7 +136,7 @@ class Ranking:
     def by(self, rank_by: RankBy) -> Ranking:
         """Return the ranking in another order: aic, aicc, bic, loglik, ks or ad."""
         _check_rank_by(rank_by)
-        rows = sorted(self.rows, key=lambda row: row.key(rank_by))
+        rows = sorted(self.rows, key=lambda row: (row.key(rank_by), row.fitted.aic))
         return replace(self, rows=tuple(rows), rank_by=rank_by)
 
     def with_p_values(self, draws: int = 999, seed: int = 1) -> Ranking:
@@ -185,7 +191,7 @@ class Ranking:
             f"    {'family':<24}{'loglik':>11}{'AIC':>11}{'BIC - best':>11}{'weight':>8}"
             f"{'KS':>8}{p_head[0]}{'AD':>9}{p_head[1]}"
         )
-        least = min(row.key("bic") for row in self.rows)
+        least = min((row.key("bic") for row in self.rows if row.counts), default=self.best.bic)
         for rank, row in enumerate(self.rows, 1):
             fit, distance = row.fitted, row.goodness
             p = (f"{p:>7.3f}" if tested else "" for p in (distance.ks_p, distance.ad_p))
@@ -196,7 +202,7 @@ class Ranking:
                 f"{distance.ks:>8.4f}{next(p)}{_number(distance.ad):>9}{next(p)}"
             )
         if not all(row.fitted.converged for row in self.rows):
-            lines.append("* the maximum was not reached; the likelihood may be higher")
+            lines.append("* the maximum was not reached, so it does not count in the order")
         if any(row.unbounded for row in self.rows):
             lines.append("+ the likelihood has no bound, so it does not count in the order")
         lines.append(f"best: {self.best.family.title}: {_parameters(self.best)}")
