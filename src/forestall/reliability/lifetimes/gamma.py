@@ -11,6 +11,7 @@ in Radio Wave Propagation", 1960.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -77,9 +78,9 @@ GAMMA = StandardGamma()
 class PowerOfGamma(Fittable):
     """Families with (t / s)^power gamma of scale 1, the power and s following from parameters."""
 
+    @abstractmethod
     def stacy(self, *theta: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return shape, power and scale of the generalized gamma law that this is."""
-        raise NotImplementedError
 
     def y(self, t: Floats, *theta: npt.ArrayLike) -> tuple[Floats, Floats]:
         """Return the shape, and the gamma variate that time `t` stands for; 0 up to 0."""
