@@ -154,6 +154,8 @@ class Bursting:
 def bursting_of(history: History, seed: int) -> Bursting:
     """Return whether failures come in bursts."""
     gaps = history.gaps("system")
+    if len(history) < 2:
+        return Bursting(None, None, None, gaps.zeros, "the log has one failure")
     length = gaps.length[~gaps.censored]
     start, end = history.span
     daily = counts_per_interval(history.time, start, end, DAY) if end - start >= DAY else length[:0]

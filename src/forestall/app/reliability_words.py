@@ -85,7 +85,8 @@ def measure_rows(summary: Summary) -> list[tuple[str, str, str]]:
 
 def _exposure(summary: Summary) -> str:
     of = "up" if summary["clock"] == "uptime" else "in service"
-    return f"{figure(summary['node_years'])} node-years {of} over {summary['failures']:,} failures"
+    failures = words.counted(summary["failures"], "failure")
+    return f"{figure(summary['node_years'])} node-years {of} over {failures}"
 
 
 def _hours(hours: object) -> str:
