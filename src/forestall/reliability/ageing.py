@@ -220,8 +220,8 @@ def expected_failures(law: Lifetime, times: npt.ArrayLike, ages: npt.ArrayLike =
     if np.all(np.asarray(ages) == 0):
         return np.asarray(law.cdf(at) + weights(new, at) @ rises).reshape(np.shape(times))
 
-    old, shares = np.unique(np.asarray(ages, dtype=np.float64), return_counts=True)
-    lived, shares = law.cumulative_hazard(old), shares / shares.sum()
+    old, counts = np.unique(np.asarray(ages, dtype=np.float64), return_counts=True)
+    lived, shares = law.cumulative_hazard(old), counts / counts.sum()
 
     def log_sf(t: Floats) -> Floats:
         with np.errstate(divide="ignore"):
