@@ -61,7 +61,7 @@ def calendar_years(origin: int | None, first: int, last: int) -> Years:
         raise ParameterError("years", "calendar", "age: the log has no dates")
     years = np.array([first + origin, last + origin]).astype("datetime64[s]")
     low, high = years.astype("datetime64[Y]")
-    span = np.arange(low, high + 1)
+    span = np.arange(low, high + np.timedelta64(1, "Y"))
     edges = span[1:].astype("datetime64[s]").astype(np.int64) - origin
     return Years(tuple(int(y) for y in span.astype(np.int64) + 1970), edges[None, :])
 

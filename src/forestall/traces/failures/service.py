@@ -11,6 +11,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.traces.failures.raw import Int, Service
 
 DAY = 86_400
+_MONTH = np.timedelta64(1, "M")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 BEFORE, CURRENT = "before tracking", "current"
 _MONTH_YEAR = re.compile(r"([A-Za-z]{3})-(\d\d)")
@@ -31,7 +32,7 @@ def month(text: str) -> tuple[int, int] | None:
     index, number = named
     year = 1900 + number if number >= 70 else 2000 + number
     first = np.datetime64(f"{year:04d}-{index + 1:02d}", "M")
-    return _second(first), _second(first + 1)
+    return _second(first), _second(first + _MONTH)
 
 
 def day_before(text: str, limit: int) -> tuple[int, int] | None:
@@ -46,7 +47,7 @@ def day_before(text: str, limit: int) -> tuple[int, int] | None:
     for year in range(last, last - 9, -1):
         first = np.datetime64(f"{year:04d}-{index + 1:02d}", "M")
         begin = _second(first) + (number - 1) * DAY
-        if number >= 1 and begin < _second(first + 1) and begin + DAY <= limit:
+        if number >= 1 and begin < _second(first + _MONTH) and begin + DAY <= limit:
             return begin, begin + DAY
     return None
 
