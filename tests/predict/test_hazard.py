@@ -13,6 +13,7 @@ from scipy import integrate, stats
 import forestall as fs
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
+from forestall.model.observations import window_of
 from forestall.predict import hazard_fit as fits
 from forestall.predict.base import Predictor
 from forestall.predict.hazard import HazardPredictor
@@ -21,7 +22,7 @@ DAY = 86_400
 
 
 def seen_of(history: Failures, nodes: int) -> fits.Seen:
-    return fits.seen_in(history, nodes, fits.window_of(history))
+    return fits.seen_in(history, nodes, window_of(history))
 
 
 def days(*times: float) -> list[int]:
@@ -140,10 +141,10 @@ def test_nodes_all_alike_share_all_they_know() -> None:
 
 
 def test_the_window_of_a_log() -> None:
-    assert fits.window_of(Failures.build([5, 60], [0, 0])) == (5, 61)
-    assert fits.window_of(Failures.build([0, 60], [0, 0])) == (0, 61)
-    assert fits.window_of(fs.generate_failures(64, 100, 1)) == (0, 100 * DAY)
-    assert fits.window_of(Failures.build([-50, 60], [0, 0])) == (-50, 61)
+    assert window_of(Failures.build([5, 60], [0, 0])) == (5, 61)
+    assert window_of(Failures.build([0, 60], [0, 0])) == (0, 61)
+    assert window_of(fs.generate_failures(64, 100, 1)) == (0, 100 * DAY)
+    assert window_of(Failures.build([-50, 60], [0, 0])) == (-50, 61)
 
 
 def test_failures_of_one_second_and_one_node() -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from forestall._compile import records
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
+from forestall.model.observations import window_of
 from forestall.predict import hazard_kernels as kernels
 from forestall.predict.hazard_kernels import DAY, HAZARD, Hazard
 
@@ -144,7 +145,7 @@ class HazardPredictor:
         """
         from forestall.predict import hazard_fit as fits
 
-        window = fits.window_of(history)
+        window = window_of(history)
         number = max(history.nodes, nodes or 0, int(history.node.max(initial=-1)) + 1)
         seen = fits.seen_in(history, number, window)
         if self._fixed:

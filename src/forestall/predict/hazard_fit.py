@@ -103,16 +103,6 @@ class Seen:
         return total
 
 
-def window_of(history: Failures) -> tuple[int, int]:
-    """Return the [begin, end) that a log covers: [0, span) where all of it lies in that, else from
-    its first failure."""
-    if len(history) == 0:
-        return 0, history.span
-    first, last = int(history.time[0]), int(history.time[-1])
-    begin = 0 if first >= 0 and last < history.span else first
-    return begin, max(begin + history.span, last + 1)
-
-
 def seen_in(history: Failures, nodes: int, window: tuple[int, int]) -> Seen:
     """Return the gaps of a log in its window, s.
 

@@ -1,0 +1,4 @@
+"""What a predictor is worth: ROC, calibration, cost and benefit, alarms in time.
+
+Everything here takes scores and outcomes as arrays, whoever made them.
+"""

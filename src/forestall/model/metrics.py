@@ -1,0 +1,74 @@
+"""Metrics of nodes: samples of equal-length arrays, sorted by (node, time)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.cleaning import Cleaning
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Samples in order of (node, time); at most one for a node and second.
+
+    Attributes
+    ----------
+    time : int64[n], seconds since the trace's epoch
+    node : int64[n], node number from 0
+    value : float64[n, m], nan where a sample lacks a metric
+    names : the m metrics, with their units where known, such as ``memory_share``
+    nodes : number of nodes
+    node_names : names of the nodes by number, where the source has names
+    period : seconds between samples (the median of the gaps; 0 where unknown)
+    origin : Unix seconds of time 0, None where the source has no dates
+    source, cleaning : where it came from; what was left out or changed on reading
+    """
+
+    time: npt.NDArray[np.int64]
+    node: npt.NDArray[np.int64]
+    value: npt.NDArray[np.float64]
+    names: tuple[str, ...]
+    nodes: int
+    node_names: tuple[str, ...] | None = None
+    period: int = 0
+    origin: int | None = None
+    source: str = ""
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    def __post_init__(self) -> None:
+        assert len(self.time) == len(self.node) == len(self.value), "columns of unlike lengths"
+        assert self.value.shape == (len(self.time), len(self.names)), "names do not fit the values"
+        later = np.diff(self.time) > 0
+        assert bool(np.all((np.diff(self.node) > 0) | ((np.diff(self.node) == 0) & later))), (
+            "samples are not in order of (node, time)"
+        )
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def first(self) -> npt.NDArray[np.int64]:
+        """Return int64[nodes + 1]: node k's samples are those from first[k] to first[k + 1]."""
+        return np.searchsorted(self.node, np.arange(self.nodes + 1))
+
+    def column(self, name: str) -> npt.NDArray[np.float64]:
+        """Return one metric, float64[n]."""
+        return self.value[:, self.names.index(name)]
+
+    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Metrics:
+        """Return the samples at these positions (ascending) or where the mask holds."""
+        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
+        return replace(self, time=self.time[where], node=self.node[where], value=self.value[where])
+
+    def table(self) -> pl.DataFrame:
+        """Return a Polars table ``time,node,METRIC,...``."""
+        import polars as pl
+
+        columns = {name: self.value[:, k] for k, name in enumerate(self.names)}
+        return pl.DataFrame({"time": self.time, "node": self.node, **columns})
