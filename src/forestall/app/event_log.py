@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from forestall.app.hazard import HAZARD_FILE, read_hazard, write_hazard
+from forestall.app.learned import TABLE_FILE, plugin_of, read_table, write_table
 from forestall.engine.engine import Engine
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import TraceError
@@ -26,6 +27,7 @@ from forestall.traces.atomic import atomic_path
 if TYPE_CHECKING:
     from forestall.predict.foreseen_kernels import Foreseen
     from forestall.predict.hazard_kernels import Hazard
+    from forestall.predict.tabulated import Tabulated
     from forestall.simulate.run import Outcome
 
 EVENTS = ("time", "event", "job", "node", "until", "size", "estimate", "interval", "decisions")
@@ -44,12 +46,18 @@ DECISIONS = (
 )
 
 
-def write_event_log(outcome: Outcome, folder: Path, predictor: Any = None) -> None:
+def write_event_log(
+    outcome: Outcome, folder: Path, predictor: Any = None, table: Tabulated | None = None
+) -> None:
     """Write `events.csv` (what the engine was told), `decisions.csv` (what it answered) and
     `foreseen.csv` (the failures that its predictor knew of), or `hazard.csv` (what a hazard
-    predictor knew of each node when the run began)."""
+    predictor knew of each node when the run began), or `predictions.npz` (the answers of one that
+    has learnt)."""
     _write(folder / "events.csv", _event_lines(outcome))
     _write(folder / "decisions.csv", decision_lines(_decisions(outcome), outcome.workload.jobs.job))
+    if table is not None:
+        write_table(table, folder / TABLE_FILE)
+        return
     if outcome.parameters.predictor == "hazard":
         write_hazard(predictor, folder / HAZARD_FILE)
         return
@@ -175,7 +183,12 @@ def replay(folder: Path) -> list[str]:
     parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
     known, start = Failures.none(), int(events["time"][0])
     foreseen: Foreseen | Hazard
-    if parameters.predictor == "trace":
+    plugin = None
+    if parameters.predictor == "learned":
+        table = read_table(folder)
+        plugin = plugin_of(table, None, parameters)
+        foreseen, start = foreseen_by(None, known, period), int(table.times[0])
+    elif parameters.predictor == "trace":
         log = _read(folder / "foreseen.csv")
         known = Failures.build(log["time"], log["node"], log["downtime"], log["detectability"])
         foreseen = foreseen_by(TracePredictor(parameters.accuracy), known, period)
@@ -184,7 +197,7 @@ def replay(folder: Path) -> list[str]:
         foreseen = read_hazard(folder, summary["predictor"])
     else:
         foreseen = foreseen_by(None, known, period)
-    engine = Engine(parameters.nodes, rules_of(parameters), foreseen, start)
+    engine = Engine(parameters.nodes, rules_of(parameters), foreseen, start, plugin=plugin)
     ids: list[int] = []
     place: dict[int, int] = {}
 

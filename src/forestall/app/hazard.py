@@ -17,6 +17,7 @@ from forestall.simulate.prepare import DEFAULT_DOWNTIME
 from forestall.traces.atomic import atomic_path
 
 if TYPE_CHECKING:
+    from forestall.predict.learner import Learner
     from forestall.simulate.parameters import Parameters
     from forestall.traces.training import TrainingLog
 
@@ -29,8 +30,13 @@ class Training:
 
     log: TrainingLog
 
-    def predictor(self, nodes: int) -> HazardPredictor:
-        """Return a predictor for a machine of so many nodes."""
+    def predictor(self, nodes: int, name: str | None = None) -> HazardPredictor | Learner:
+        """Return a predictor for a machine of so many nodes; of that name in `predict list`, or
+        None for the hazard predictor."""
+        if name is not None:
+            from forestall.app.learned import Learned
+
+            return Learned.trained(name, self.log, nodes).learner
         learnt = HazardPredictor()
         learnt.fit(self.log.failures, nodes=nodes, end=self.log.end)
         return learnt

@@ -26,6 +26,8 @@ class Tables(Protocol):
     @property
     def predictor(self) -> Any: ...
     @property
+    def table(self) -> Any: ...
+    @property
     def cleaning(self) -> Cleaning: ...
     @property
     def summary(self) -> dict[str, Any]: ...
@@ -52,7 +54,7 @@ def save(
     if len(result.outcome.log.events):
         from forestall.app.event_log import write_event_log
 
-        write_event_log(result.outcome, folder, result.predictor)
+        write_event_log(result.outcome, folder, result.predictor, result.table)
     if report:
         write_report(
             folder / "report.html",

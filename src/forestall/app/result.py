@@ -44,6 +44,7 @@ class Result:
     cleaning : what was left out or changed on the way in
     own_rules : whether a predictor or placement rule of the user's own took part
     predictor : what promised, as it was when the run began; None for the trace predictor
+    table : the answers of a predictor that has learnt, `forestall.predict.tabulated.Tabulated`
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
     """
@@ -53,6 +54,7 @@ class Result:
     cleaning: Cleaning = field(default_factory=Cleaning)
     own_rules: bool = False
     predictor: Any = None
+    table: Any = None
 
     @cached_property
     def measures(self) -> dict[str, Any]:
@@ -111,6 +113,10 @@ class Result:
         """What promised, by name, with its numbers."""
         if self.predictor is None:
             return {"name": "trace", "accuracy": self.outcome.parameters.accuracy}
+        if self.table is not None:
+            from forestall.app.learned import described_run
+
+            return described_run(self.predictor)
         if self.outcome.parameters.predictor != "hazard":
             return {"name": "own"}
         from forestall.app.hazard import described

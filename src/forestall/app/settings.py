@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -49,6 +49,7 @@ class Inputs:
     train: Path | None = None
     train_from: str | None = None
     train_days: float | None = None
+    predictor: Path | str | None = None
 
     def read_jobs(self) -> Jobs:
         """Return the chosen jobs."""
@@ -101,7 +102,8 @@ class Inputs:
     def told(self) -> dict[str, Any]:
         """Return the options of reading that are not the defaults, for `summary.json`."""
         plain = Inputs(self.log)
-        given = asdict(self) | {"train": None if self.train is None else str(self.train)}
+        paths = {n: getattr(self, n) for n in ("train", "predictor")}
+        given = asdict(self) | {n: None if p is None else str(p) for n, p in paths.items()}
         names = [n for n in given if n not in {"log", "failures"} and given[n] != getattr(plain, n)]
         return {"from" if name == "start" else name: given[name] for name in names}
 
@@ -131,27 +133,54 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
 
     given = {name: values[name] for name in Parameters.model_fields if name in values}
     out = values.get("out")
+    learnt = learnt_of(given)
+    if learnt is not None:
+        given["predictor"] = "learned"
     settings = Settings(
-        inputs_of(log, values),
+        replace(inputs_of(log, values), predictor=learnt),
         parameters_of({name: parameter_value(name, value) for name, value in given.items()}),
         None if out is None else folder_of(values),
         _flag("log_events", values.get("log_events", False)),
         report_of(values),
         gantt_of(values),
     )
-    check_training(settings.inputs, {settings.parameters.predictor})
+    check_training(settings.inputs, {settings.parameters.predictor if learnt is None else learnt})
     if settings.log_events and out is None:
         raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
     return settings
 
 
-def check_training(inputs: Inputs, predictors: Collection[str]) -> None:
+def learnt_of(values: Mapping[str, Any]) -> Path | str | None:
+    """Return the file, or the name, of a predictor that has learnt; None for those of `Forecast`.
+
+    Raises ParameterError for what is neither.
+    """
+    given = values.get("predictor")
+    from forestall.predict.registry import LEARNERS
+    from forestall.simulate.parameters import NAMED
+
+    if given is None or str(given) in NAMED:
+        return None
+
+    name = _text("predictor", given)
+    if name in LEARNERS and "/" not in name:
+        return name
+    if Path(name).is_file():
+        return Path(name)
+    allowed = "trace, hazard, a file of forestall predict train, or one of forestall predict list"
+    raise ParameterError("predictor", name, allowed)
+
+
+def check_training(inputs: Inputs, predictors: Collection[str | Path]) -> None:
     """Raise ParameterError where a predictor lacks its training log, or a log its predictor."""
-    if "hazard" in predictors:
+    learns = [one for one in predictors if isinstance(one, str) and one != "trace"]
+    if any(isinstance(one, Path) for one in predictors) and inputs.failures is None:
+        raise ParameterError("predictor", "of a file", "a failure log as well (--failures FILE)")
+    if learns:
         for name in ("failures", "train"):
             if getattr(inputs, name) is None:
                 allowed = f"a {'training' if name == 'train' else 'failure'} log as well"
-                raise ParameterError("predictor", "hazard", f"{allowed} (--{name} FILE)")
+                raise ParameterError("predictor", learns[0], f"{allowed} (--{name} FILE)")
     elif inputs.train is not None:
         allowed = "a predictor that learns as well (--predictor hazard)"
         raise ParameterError("train", str(inputs.train), allowed)

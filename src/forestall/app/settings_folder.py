@@ -25,7 +25,7 @@ RUN_FILES = (
     SUMMARY,
 )
 """Files of a run with the trace predictor, the one that says that all others are there last."""
-OTHER_RUN_FILES = ("hazard.csv",)
+OTHER_RUN_FILES = ("hazard.csv", "predictions.npz")
 """What a run with another predictor writes in the place of `foreseen.csv`."""
 
 

@@ -43,7 +43,7 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
         failures,
         log_events=settings.log_events,
         progress=progress,
-        **arguments_of(settings.parameters, training),
+        **arguments_of(settings.parameters, training, settings.inputs.predictor),
     )
     told = {name: str(value) for name, value in settings.inputs.told().items()}
     if "jobs" in told:  # the slice; "jobs" is where they came from
@@ -54,11 +54,19 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
     return Done(result, hints(jobs, failures, result), settings.out)
 
 
-def arguments_of(parameters: Parameters, training: Training | None) -> dict[str, Any]:
-    """Return the parameters as `simulate` takes them, the predictor fitted where it learns."""
+def arguments_of(
+    parameters: Parameters, training: Training | None, learnt: Path | str | None = None
+) -> dict[str, Any]:
+    """Return the parameters as `simulate` takes them, the predictor fitted where it learns.
+
+    `learnt` is the file of a trained predictor, or the name of one that a training log is for.
+    """
     given = parameters.model_dump()
-    if training is not None and parameters.predictor == "hazard":
-        given["predictor"] = training.predictor(parameters.nodes)
+    if learnt is not None:
+        given["predictor"] = learnt
+    name = learnt if isinstance(learnt, str) else None
+    if training is not None and (name is not None or parameters.predictor == "hazard"):
+        given["predictor"] = training.predictor(parameters.nodes, name)
     return given
 
 

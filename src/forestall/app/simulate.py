@@ -10,17 +10,18 @@ import numpy as np
 from pydantic import ValidationError
 
 from forestall.app.hazard import at_start
+from forestall.app.learned import Learned, answers, plugin_of
 from forestall.app.result import Result
 from forestall.engine.engine import Engine
-from forestall.engine.plugin import Placement, Plugin, least_risky, lowest
+from forestall.engine.plugin import Placement, Plugin
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.predict.hazard import HazardPredictor
+from forestall.predict.learner import Learner
 from forestall.predict.trace import TracePredictor
-from forestall.simulate.parameters import Parameters
+from forestall.simulate.parameters import NAMED, Parameters
 from forestall.simulate.prepare import (
-    DEFAULT_DOWNTIME,
     Workload,
     foreseen_by,
     prepare_failures,
@@ -91,7 +92,7 @@ def simulate(
     jobs: Jobs | str | Path | Any,
     failures: Failures | str | Path | Any | None = None,
     *,
-    predictor: TracePredictor | HazardPredictor | Predictor | str | None = None,
+    predictor: TracePredictor | HazardPredictor | Learner | Predictor | str | None = None,
     placement: str | Placement | None = None,
     log_events: bool = False,
     progress: Progress | None = None,
@@ -104,9 +105,9 @@ def simulate(
     jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table
     failures : a Failures, a path, a table with time and node, or None for no failures
     predictor : a TracePredictor (its accuracy counts), a HazardPredictor that was fitted on what
-        came before (it is left as it is), or any object with the methods of
-        `forestall.predict.base.Predictor`; None or "trace" means a trace predictor of the parameter
-        `accuracy`
+        came before (it is left as it is), any trained predictor of `forestall predict list` or the
+        file of one, or any object with the methods of `forestall.predict.base.Predictor`; None or
+        "trace" means a trace predictor of the parameter `accuracy`
     placement : "fault-aware", "first", or a function (free, size, risk, start, end) -> nodes; None
         means fault-aware for the promise policy and first for the classic ones
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
@@ -123,8 +124,11 @@ def simulate(
     >>> result.jobs["finish"].to_list(), result.qos
     ([600, 660], 1.0)
     """
-    if isinstance(predictor, str):
-        parameters, predictor = {"predictor": predictor, **parameters}, None
+    run_log = failures_of(failures)
+    if isinstance(predictor, str | Path):
+        parameters, predictor = _by_name(predictor, parameters, run_log)
+    if isinstance(predictor, Learner):
+        parameters = {"predictor": "learned", **parameters}
     elif isinstance(predictor, TracePredictor):
         parameters = {"accuracy": predictor.accuracy, **parameters}
     elif type(predictor) is HazardPredictor:  # a class below it is a predictor of the user's own
@@ -133,22 +137,39 @@ def simulate(
     if own_placement is None:
         parameters = {"placement": placement, **parameters}
     settings = parameters_of(parameters)
-    log = prepare_failures(failures_of(failures), settings)
+    log = prepare_failures(run_log, settings)
     workload = prepare_jobs(jobs_of(jobs), log, settings)
     period = log.span if settings.repeat_failures else 0
     start = first_moment(workload, log)
     learnt = at_start(predictor, settings, start) if settings.predictor == "hazard" else None
     known = None if isinstance(predictor, TracePredictor) else learnt or predictor
-    own = own_placement is not None or known is not learnt
-    if own:
-        asked = known if learnt is None else learnt.copy()
-        plugin = _plugin(asked, own_placement, settings, period)
+    table = None
+    if settings.predictor == "learned" and not isinstance(known, Learner):
+        raise ParameterError("predictor", "learned", "a trained predictor, or the file of one")
+    if isinstance(known, Learner):
+        table = answers(known, settings, log, start)
+    own = own_placement is not None or (known is not learnt and table is None)
+    if own or table is not None:
+        asked = table or (known if learnt is None else learnt.copy())
+        plugin = plugin_of(asked, own_placement, settings, period)
         outcome = _play_plugin(workload, log, settings, plugin, log_events, progress)
     else:
         foreseen = _foreseen(learnt, settings, log, period)
         outcome = play(workload, log, settings, foreseen, log_events=log_events, progress=progress)
     sources = {"jobs": workload.jobs.source, "failures": log.source}
-    return Result(outcome, sources, workload.cleaning + log.cleaning, own, known)
+    return Result(outcome, sources, workload.cleaning + log.cleaning, own, known, table)
+
+
+def _by_name(
+    predictor: str | Path, parameters: dict[str, Any], run: Failures
+) -> tuple[dict[str, Any], Learner | None]:
+    """Return the parameters and the predictor that a name or a file stands for."""
+    if str(predictor) in NAMED:
+        return {"predictor": str(predictor), **parameters}, None
+    if not Path(predictor).is_file():
+        allowed = "trace, hazard, or the file of a trained predictor"
+        raise ParameterError("predictor", str(predictor), allowed)
+    return parameters, Learned.from_file(Path(predictor), run).learner
 
 
 def _foreseen(
@@ -158,19 +179,6 @@ def _foreseen(
     if learnt is None:
         return foreseen_by(TracePredictor(settings.accuracy), log, period)
     return learnt.arrays() if settings.policy == "promise" else foreseen_by(None, log, period)
-
-
-def _plugin(
-    predictor: Predictor | None, placement: Placement | None, settings: Parameters, period: int
-) -> Plugin:
-    if settings.policy != "promise":
-        raise ParameterError(
-            "policy", settings.policy, "promise, with a predictor or placement of your own"
-        )
-    if placement is None:
-        placement = least_risky if settings.placement == "fault-aware" else lowest
-    downtime = settings.downtime if isinstance(settings.downtime, int) else DEFAULT_DOWNTIME
-    return Plugin(predictor, placement, downtime, period)
 
 
 def _play_plugin(

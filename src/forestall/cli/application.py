@@ -15,6 +15,8 @@ from forestall.cli.options import OPTIONS, examples
 from forestall.cli.registry import ReaderLeftError, StoppedError
 from forestall.model.errors import ForestallError, ParameterError
 
+PREDICTION = "What will fail, and what a prediction is worth"
+
 app = typer.Typer(
     name="forestall",
     help="Replay workloads on clusters that fail, promise deadlines with probabilities, and "
@@ -83,6 +85,7 @@ def whole() -> typer.Typer:
         design,
         fit,
         interval,
+        predict,
         reliability,
         reproduce,
         simulate,
@@ -102,6 +105,7 @@ def whole() -> typer.Typer:
                 module.add_to(app)
             for added in app.registered_commands[known:]:
                 added.rich_help_panel = panel
+        app.add_typer(predict.group(), name="predict", rich_help_panel=PREDICTION)
         app.add_typer(traces.group(), name="traces", rich_help_panel="Logs and papers")
         app.add_typer(reproduce.group(), name="reproduce", rich_help_panel="Logs and papers")
     return app

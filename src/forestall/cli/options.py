@@ -112,9 +112,9 @@ PARAMETERS: Final = (
     Choice(
         "predictor",
         PREDICTION,
-        "What promises rest on: the log to come, seen with --accuracy, or hazards learnt from "
-        "--train (default trace).",
-        choices=("trace", "hazard"),
+        "What promises rest on: the log to come, seen with --accuracy (trace, the default), or "
+        "what was learnt: hazard or a name of `predict list` with --train, or a predictor's file.",
+        "trace|hazard|NAME|FILE",
     ),
     Choice(
         "accuracy",

@@ -11,7 +11,9 @@ from forestall.model.units import MAX_SECONDS
 Policy = Literal["promise", "fcfs", "easy", "conservative"]
 Checkpoint = Literal["risk", "none", "periodic", "daly"]
 Placement = Literal["fault-aware", "first"]
-Forecast = Literal["trace", "hazard"]
+Forecast = Literal["trace", "hazard", "learned"]
+NAMED = frozenset({"trace", "hazard"})
+"""Predictors that a name is enough for; "learned" stands for a trained one."""
 Seconds = Annotated[int, Field(ge=0, lt=MAX_SECONDS)]
 Positive = Annotated[int, Field(ge=1, lt=MAX_SECONDS)]
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]

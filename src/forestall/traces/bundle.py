@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +24,11 @@ from forestall.traces.atomic import atomic_path
 HEADER: Final = "header.json"
 MOST_BYTES: Final = 8 * 2**30
 """Larger archives, unpacked, are taken for mistakes."""
+DAMAGE: Final = (
+    zipfile.BadZipFile, zlib.error, struct.error, KeyError, ValueError, EOFError,
+    NotImplementedError, OverflowError,
+)  # fmt: skip
+"""What reading a damaged archive raises."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a ZIP archive can hold
 
 
@@ -84,9 +91,7 @@ def read_bundle(
             }
     except OSError as error:
         raise TraceError(place, f"cannot be read: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError) as error:
-        if isinstance(error, TraceError):
-            raise
+    except DAMAGE:
         raise TraceError(place, f"is no {what}, or a damaged one") from None
     except RuntimeError:  # an encrypted archive
         raise TraceError(place, f"is no {what}: it is encrypted") from None

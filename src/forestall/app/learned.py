@@ -1,0 +1,122 @@
+"""A learner's way into a run and into its folder, from which its answers can be had back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forestall.app.predictor_files import described, load_predictor
+from forestall.engine.plugin import Placement, Plugin, least_risky, lowest
+from forestall.model.errors import ParameterError, TraceError
+from forestall.model.observations import Observations
+from forestall.predict.learner import Learner
+from forestall.predict.tabulated import Tabulated, tabulate
+from forestall.simulate.prepare import DEFAULT_DOWNTIME
+from forestall.traces.bundle import read_bundle, write_bundle
+
+if TYPE_CHECKING:
+    from forestall.model.failures import Failures
+    from forestall.predict.base import Predictor
+    from forestall.simulate.parameters import Parameters
+    from forestall.traces.training import TrainingLog
+
+TABLE_FILE = "predictions.npz"
+WHAT = "forestall table of predictions"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A predictor for runs: from a file, or by name with a log to learn from."""
+
+    learner: Learner
+
+    @classmethod
+    def from_file(cls, path: Path, run: Failures) -> Learned:
+        """Return the predictor of a file, on the clock of a run's failures.
+
+        Where a log has no dates, what the predictor has seen is taken to end where the run begins.
+        """
+        learner = load_predictor(path)
+        return cls(learner.moved(shift_to(learner.seen, run)))
+
+    @classmethod
+    def trained(cls, name: str, log: TrainingLog, nodes: int) -> Learned:
+        """Return a predictor that has learnt from a training log, on the clock of the run."""
+        from forestall.predict.registry import new_learner
+
+        learner = new_learner(name)
+        learner.fit(log.failures, nodes=nodes, end=log.end)
+        return cls(learner)
+
+
+def shift_to(seen: Observations, run: Failures) -> int:
+    """Return by how much the clock of a run runs ahead of that of what was seen, s."""
+    if seen.origin is not None and run.origin is not None:
+        return seen.origin - run.origin
+    return -seen.end
+
+
+def answers(learner: Learner, settings: Parameters, log: Failures, start: int) -> Tabulated:
+    """Return what the learner will say during a run whose first event is at `start`, each answer
+    from what came before it.
+
+    Raises ParameterError where it knows of what comes later, or the run does not suit it.
+    """
+    if learner.seen.end > start:
+        raise ParameterError(
+            "predictor",
+            f"{learner.name} with failures up to {learner.seen.end} s",
+            f"one that has seen nothing after the run begins, at {start} s (predict train --until)",
+        )
+    if settings.policy != "promise":
+        raise ParameterError("policy", settings.policy, f"promise, with predictor {learner.name}")
+    if settings.repeat_failures:
+        allowed = f"false, with predictor {learner.name}: it learns from failures as they come"
+        raise ParameterError("repeat_failures", True, allowed)
+    last = int(log.time[-1]) + 1 if len(log) else start
+    end = max(start + 1, last, log.span if len(log) else 0)
+    later = Observations.of(log, begin=start, end=end, nodes=settings.nodes)
+    return tabulate(learner, later, settings.nodes)
+
+
+def plugin_of(
+    predictor: Predictor | None, placement: Placement | None, settings: Parameters, period: int = 0
+) -> Plugin:
+    """Return what answers in the place of compiled predictors and placement rules; without a
+    placement, that of the settings. Raises ParameterError for another policy than the promise."""
+    if settings.policy != "promise":
+        raise ParameterError(
+            "policy", settings.policy, "promise, with a predictor or placement of your own"
+        )
+    if placement is None:
+        placement = least_risky if settings.placement == "fault-aware" else lowest
+    downtime = settings.downtime if isinstance(settings.downtime, int) else DEFAULT_DOWNTIME
+    return Plugin(predictor, placement, downtime, period)
+
+
+def described_run(learner: Learner) -> dict[str, Any]:
+    """Return what `summary.json` says of the predictor."""
+    return {**described(learner), "kind": "learned"}
+
+
+def write_table(table: Tabulated, path: Path) -> None:
+    """Write the answers of a run."""
+    values = {"horizons": list(table.horizons)}
+    write_bundle(path, WHAT, VERSION, values, {"times": table.times, "hazard": table.hazard})
+
+
+def read_table(folder: Path) -> Tabulated:
+    """Return the answers of the run in this folder. Raises TraceError where they are missing."""
+    path = folder / TABLE_FILE
+    if not path.exists():
+        raise TraceError(path, "is missing; simulate with --log-events writes it")
+    values, arrays = read_bundle(path, WHAT, VERSION)
+    try:
+        times, hazard = arrays["times"].astype(np.int64), arrays["hazard"]
+        return Tabulated(times, hazard, tuple(values["horizons"]))
+    except (KeyError, AssertionError, TypeError) as error:
+        raise TraceError(path, f"is a damaged {WHAT} ({error!r})") from None

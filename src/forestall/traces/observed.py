@@ -1,0 +1,118 @@
+"""Failures, events and metrics of one machine on one clock and one numbering of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.errors import ParameterError
+from forestall.model.failures import Failures
+from forestall.model.metrics import Metrics
+from forestall.model.observations import Observations, window_of
+from forestall.model.ras import RasLog
+
+Int = npt.NDArray[np.int64]
+Log = TypeVar("Log", RasLog, Metrics)
+
+
+def observed(
+    failures: Failures,
+    events: RasLog | None = None,
+    metrics: Metrics | None = None,
+    *,
+    until: int | None = None,
+    nodes: int | None = None,
+) -> Observations:
+    """Return what the logs tell of one machine, on the clock and with the node numbers of the
+    failure log.
+
+    Nodes of other logs are found by name; of a failure log without names, by the number that a
+    name ends in. Events of other places stay (a place of -1: they may matter to the machine),
+    samples of other nodes are left out.
+
+    Parameters
+    ----------
+    until : the moment at which the window ends, s (None: with the failure log, or with what
+        begins before its end and lasts longer)
+    nodes : number of nodes where that is more than the logs tell
+
+    Raises ParameterError where no node of a log is known to the failure log, or their clocks cannot
+    be compared.
+    """
+    begin, end = window_of(failures)
+    if events is not None:
+        events = _of_machine(_on_clock(events, failures, "events"), failures)
+    if metrics is not None:
+        metrics = _known(_on_clock(metrics, failures, "metrics"), failures)
+    stop = end if until is None else until
+    most = max([nodes or 0, failures.nodes, metrics.nodes if metrics is not None else 0])
+    return Observations.of(
+        failures, begin=min(begin, stop), end=stop, nodes=most, events=events, metrics=metrics
+    )
+
+
+def _on_clock(log: Log, failures: Failures, what: str) -> Log:
+    """Return a log on the failure log's clock."""
+    if log.origin is None or failures.origin is None:
+        if log.origin is not failures.origin:
+            allowed = "a log with dates, as the failure log has them"
+            if failures.origin is None:
+                allowed = "a log without dates, as the failure log is"
+            raise ParameterError(what, log.source, allowed)
+        return log
+    shift = log.origin - failures.origin
+    return replace(log, time=log.time + shift, origin=failures.origin)
+
+
+def _of_machine(events: RasLog, failures: Failures) -> RasLog:
+    number = numbers_of(events.places, failures.names, failures.nodes)
+    if len(events) and not np.any(number[events.place] >= 0):
+        raise ParameterError("events", events.places[0], _expected(failures))
+    names = failures.names or tuple(str(k) for k in range(failures.nodes))
+    return replace(events, place=number.astype(np.int32)[events.place], places=names)
+
+
+def _known(metrics: Metrics, failures: Failures) -> Metrics:
+    if metrics.node_names is None:
+        return metrics
+    names = failures.names
+    number = numbers_of(metrics.node_names, names, failures.nodes if names else None)
+    if len(metrics) and not np.any(number[metrics.node] >= 0):
+        raise ParameterError("metrics", metrics.node_names[0], _expected(failures))
+    node = number[metrics.node]
+    order = np.lexsort((metrics.time, node))
+    order = order[node[order] >= 0]
+    return replace(
+        metrics,
+        time=metrics.time[order],
+        node=node[order],
+        value=metrics.value[order],
+        nodes=max(failures.nodes, int(node.max(initial=-1)) + 1),
+        node_names=names,
+    )
+
+
+def _expected(failures: Failures) -> str:
+    if failures.names:
+        return f"names of nodes as the failure log has them, such as {failures.names[0]}"
+    return "names that end in the number of a node"
+
+
+def numbers_of(names: Sequence[str], known: Sequence[str] | None, nodes: int | None = None) -> Int:
+    """Return the node number of each name, int64[len(names)], -1 where it is none.
+
+    `known` are the names by number; without them the number that a name ends in counts, where it is
+    below `nodes`.
+    """
+    if known is not None:
+        place = {name: k for k, name in enumerate(known)}
+        return np.fromiter((place.get(name, -1) for name in names), np.int64, len(names))
+    found = (re.search(r"(\d{1,9})\D*$", name) for name in names)
+    numbers = (int(match[1]) if match else -1 for match in found)
+    answer = np.fromiter(numbers, np.int64, len(names))
+    return np.where(answer < nodes, answer, -1) if nodes is not None else answer

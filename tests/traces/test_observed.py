@@ -1,0 +1,84 @@
+"""Logs of one machine on one clock: names, numbers, shifts, and what cannot be joined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from forestall.model.errors import ParameterError
+from forestall.model.failures import Failures
+from forestall.model.metrics import Metrics
+from forestall.model.ras import RasLog
+from forestall.traces.observed import numbers_of, observed
+
+
+def failures(origin: int | None = None, names: tuple[str, ...] | None = None) -> Failures:
+    log = Failures.build([10, 500], [1, 2])
+    return replace(log, span=1000, nodes=3, origin=origin, names=names)
+
+
+def events(origin: int | None = None) -> RasLog:
+    return RasLog(
+        np.array([0, 20, 990]),
+        np.array([0, 1, 2], dtype=np.int32),
+        np.array([2, 7, 7], dtype=np.int8),
+        np.array([0, 0, 0], dtype=np.int32),
+        places=("rack", "node-1", "node-2"),
+        kinds=("x",),
+        span=991,
+        origin=origin,
+    )
+
+
+def metrics(origin: int | None = None) -> Metrics:
+    value = np.array([[1.0], [2.0], [3.0]])
+    return Metrics(
+        np.array([5, 5, 5]), np.array([0, 1, 2]), value, ("load",), 3, ("b", "c", "x"), 60, origin
+    )
+
+
+def test_events_by_the_number_in_a_name() -> None:
+    seen = observed(failures(), events())
+    assert seen.events is not None
+    assert seen.events.place.tolist() == [-1, 1, 2]
+    assert (seen.begin, seen.end, seen.nodes) == (0, 1000, 3)
+
+
+def test_clocks_are_brought_together() -> None:
+    seen = observed(failures(origin=100), events(origin=90))
+    assert seen.events is not None
+    assert seen.events.time.tolist() == [10, 980]  # the first lies before the failure log's window
+    assert seen.events.origin == 100
+
+
+def test_metrics_by_name() -> None:
+    seen = observed(failures(names=("a", "b", "c")), metrics=metrics())
+    assert seen.metrics is not None
+    assert seen.metrics.node.tolist() == [1, 2]
+    assert seen.metrics.value.tolist() == [[1.0], [2.0]]
+
+
+def test_until() -> None:
+    seen = observed(failures(), events(), until=500)
+    assert (len(seen.failures), seen.end) == (1, 500)
+
+
+def test_clocks_that_cannot_be_compared() -> None:
+    with pytest.raises(ParameterError, match="dates"):
+        observed(failures(origin=100), events())
+    with pytest.raises(ParameterError, match="without dates"):
+        observed(failures(), events(origin=5))
+
+
+def test_logs_of_another_machine() -> None:
+    with pytest.raises(ParameterError, match="names of nodes"):
+        observed(failures(names=("p", "q", "r")), metrics=metrics())
+    with pytest.raises(ParameterError, match="names of nodes"):
+        observed(failures(names=("p", "q", "r")), events())
+
+
+def test_numbers() -> None:
+    assert numbers_of(["n07", "x", "r1c2-s", "9"], None, 8).tolist() == [7, -1, 2, -1]
+    assert numbers_of(["b", "z"], ["a", "b"]).tolist() == [1, -1]
