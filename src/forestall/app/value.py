@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from forestall.app.learned import Learned
+from forestall.app.settings import learnt_of, settings_of
 from forestall.app.simulate import simulate
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
@@ -84,8 +87,9 @@ def replayed(
 
     Every replay is run with each of them. A learner's clock must show the moments of the replay's,
     with nothing seen after its time 0. Each measure has its mean over the replays and, with two or
-    more, half the width of its 90 % interval; `regained` is the share of the QoS that failures cost
-    without prediction which the predictor brings back, up to the perfect one's.
+    more, half the width of its 90 % interval. `regained` is the share of the QoS that failures cost
+    without prediction which the predictor brings back (1: as much as the perfect one; below 0: it
+    costs QoS); `saved` the like share of the node-hours lost to failures.
     """
     if not replays:
         raise ParameterError("replays", 0, "at least one workload")
@@ -119,6 +123,12 @@ def _row(name: str, runs: Mapping[str, list[dict[str, float]]]) -> dict[str, Any
         shares.append((own["qos"] - none["qos"]) / gap if abs(gap) > 1e-9 else np.nan)
     known = [one for one in shares if np.isfinite(one)]
     row["regained"], row["regained_half_width"] = spread(known) if known else (None, None)
+    saved = []
+    for none, own, best in zip(runs[NONE], mine, runs[PERFECT], strict=True):
+        gap = none["lost_node_hours"] - best["lost_node_hours"]
+        saved.append((none["lost_node_hours"] - own["lost_node_hours"]) / gap if gap else np.nan)
+    known = [one for one in saved if np.isfinite(one)]
+    row["saved"], row["saved_half_width"] = spread(known) if known else (None, None)
     return row
 
 
