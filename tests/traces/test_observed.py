@@ -65,6 +65,23 @@ def test_until() -> None:
     assert (len(seen.failures), seen.end) == (1, 500)
 
 
+def test_nodes_that_only_their_failures_name() -> None:
+    """Each counts from when it is heard of; that all of them will fail is not told in advance."""
+    log = Failures.build([5, 10, 20, 30, 40], [1, 0, 1, 2, 0])
+    named = replace(log, span=50, nodes=3, names=("a", "b", "c"))
+    seen = observed(named)
+    assert seen.failures.time.tolist() == [20, 40]
+    assert seen.failures.node.tolist() == [1, 0]
+    assert seen.failures.service_start is not None
+    assert seen.failures.service_start.tolist() == [10, 5, 30]
+    assert (seen.begin, seen.end) == (0, 50)
+    assert [remark.count for remark in seen.failures.aside.remarks] == [3]
+    assert len(observed(named, nodes=9).failures) == 5  # the machine is known
+    assert len(observed(log).failures) == 5  # numbers, up to the machine's size
+    quiet = replace(named, nodes=4, names=("a", "b", "c", "d"))
+    assert len(observed(quiet).failures) == 5  # the log knows of a node that never failed
+
+
 def test_clocks_that_cannot_be_compared() -> None:
     with pytest.raises(ParameterError, match="dates"):
         observed(failures(origin=100), events())

@@ -39,12 +39,15 @@ def observed(
     ----------
     until : the moment at which the window ends, s (None: with the failure log, or with what
         begins before its end and lasts longer)
-    nodes : number of nodes where that is more than the logs tell
+    nodes : number of nodes where that is more than the logs tell; without it, nodes of a log that
+        names only those that fail count from when they are heard of, see `heard_of`
 
     Raises ParameterError where no node of a log is known to the failure log, or their clocks cannot
     be compared.
     """
     begin, end = window_of(failures)
+    if nodes is None and named_by_failing(failures):
+        failures = heard_of(failures)
     if events is not None:
         events = _of_machine(_on_clock(events, failures, "events"), failures)
     if metrics is not None:
@@ -53,6 +56,38 @@ def observed(
     most = max([nodes or 0, failures.nodes, metrics.nodes if metrics is not None else 0])
     return Observations.of(
         failures, begin=min(begin, stop), end=stop, nodes=most, events=events, metrics=metrics
+    )
+
+
+def named_by_failing(log: Failures) -> bool:
+    """Return whether a log knows its nodes only from their failures, so that its list of nodes
+    tells the future: it has names, no times in service, and no node that never fails."""
+    if log.names is None or log.service_start is not None or len(log) == 0:
+        return False
+    return bool(np.all(np.bincount(log.node, minlength=log.nodes) > 0))
+
+
+def heard_of(log: Failures) -> Failures:
+    """Return a log in which each node is in service from its first failure on, by which it is heard
+    of for the first time; that failure itself, which nobody could have foretold, is left out.
+
+    Without this, that a node of such a log has not failed yet would mean that it will.
+    """
+    begin, end = window_of(log)
+    _, first = np.unique(log.node, return_index=True)
+    since = np.full(log.nodes, begin, dtype=np.int64)
+    since[log.node[first]] = log.time[first]
+    keep = np.ones(len(log), dtype=np.bool_)
+    keep[first] = False
+    text = "first failures of nodes, by which the log names them: nobody could have foretold them"
+    places = [f"node {log.names[k] if log.names else k}" for k in log.node[first].tolist()]
+    return replace(
+        log.take(keep),
+        span=end - begin,
+        service_start=since,
+        service_end=np.full(log.nodes, end, dtype=np.int64),
+        service_new=np.zeros(log.nodes, dtype=np.bool_),
+        aside=log.aside.plus("heard_of", text, "left out", places),
     )
 
 
