@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from forestall.app.settings import FAILURE_OPTIONS, inputs_of
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
+
+if TYPE_CHECKING:
+    from forestall.traces.metrics.info import MetricInfo
+    from forestall.traces.ras.info import RasInfo
 
 PACKED = frozenset({".gz", ".xz", ".zst"})
 
@@ -32,6 +36,28 @@ def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
     if failing:
         return inputs_of(path, {**values, "failures": path}).read_failures()
     return inputs_of(path, values).read_jobs()
+
+
+def read_beside(path: Path, kind: str, values: Mapping[str, Any]) -> RasInfo | MetricInfo:
+    """Return what is in an event log or in metrics of nodes, as these options choose.
+
+    Raises ParameterError for an option that has no meaning there.
+    """
+    known = {"strict", "from", "days"} | ({"system"} if kind == "events" else set())
+    for name in values:
+        if name not in known:
+            raise ParameterError(name, values[name], f"nothing with --as {kind}")
+    inputs = inputs_of(path, {**values, "failures": path})
+    given: dict[str, Any] = {"start": inputs.start, "days": inputs.days, "strict": inputs.strict}
+    if kind == "events":
+        from forestall.traces.ras.info import describe_events
+        from forestall.traces.ras.read import read_ras
+
+        return describe_events(read_ras(path, system=inputs.system, **given))
+    from forestall.traces.metrics.info import describe_metrics
+    from forestall.traces.metrics.read import read_metrics
+
+    return describe_metrics(read_metrics(path, **given))
 
 
 def write_log(log: Jobs | Failures, out: Path) -> str:

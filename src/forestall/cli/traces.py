@@ -1,4 +1,4 @@
-"""`forestall traces`: what is in a log, other formats, and made-up logs."""
+"""`forestall traces`: what is in a log, other formats, filters, and made-up logs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from forestall.cli import traces_filter, traces_generate
 from forestall.cli.options import JSON, READING, chosen, examples, with_options
 from forestall.cli.registry import command
 from forestall.cli.screen import say, show
@@ -23,7 +24,7 @@ OUT = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
 def group() -> typer.Typer:
     """Return the group."""
     app = typer.Typer(
-        help="Say what is in a log, write it in another format, or make one up.",
+        help="Say what is in a log, write it in another format, filter it, or make one up.",
         no_args_is_help=True,
         rich_markup_mode="rich",
         epilog=examples("forestall traces info jobs.swf", "forestall traces generate --help"),
@@ -33,6 +34,7 @@ def group() -> typer.Typer:
         "info",
         "forestall traces info jobs.swf",
         "forestall traces info lanl.csv --system 19 --from 2003-07-18T16:00 --days 365",
+        "forestall traces info ras.log --as events",
     )(info)
     command(
         app,
@@ -40,6 +42,7 @@ def group() -> typer.Typer:
         "forestall traces convert jobs.swf.gz jobs.parquet",
         "forestall traces convert lanl.csv failures.csv --system 20",
     )(convert)
+    traces_filter.add_to(app)
     made = typer.Typer(
         help="Make up a log from published models.",
         no_args_is_help=True,
@@ -61,6 +64,8 @@ def group() -> typer.Typer:
         "forestall traces generate failures failures.csv --nodes 128 --days 365",
         "forestall traces generate failures failures.csv --preset lanl05 --nodes 1024 --days 90",
     )(generate_failures)
+    traces_filter.add_generate_to(made)
+    traces_generate.add_generate_to(made)
     app.add_typer(made, name="generate")
     return app
 
@@ -78,14 +83,21 @@ def info(
             show_default=False,
         ),
     ] = None,
+    kind: Annotated[
+        Literal["log", "events", "metrics"],
+        typer.Option("--as", help="Jobs or failures, records of an event log, metrics of nodes."),
+    ] = "log",
     as_json: JSON = False,
     **given: Any,
 ) -> None:
     """Say what is in a log: span, counts, sizes, load, gaps, oddities."""
-    from forestall.app.settings_traces import read_log
+    from forestall.app.settings_traces import read_beside, read_log
     from forestall.traces.info import describe
 
-    rows = describe(read_log(log, chosen(given)), nodes=nodes).rows()
+    if kind == "log":
+        rows = describe(read_log(log, chosen(given)), nodes=nodes).rows()
+    else:
+        rows = read_beside(log, kind, chosen(given)).rows()
     if as_json:
         from forestall.cli.screen import say_json
 

@@ -28,7 +28,7 @@ _CLOCK = "%Y-%m-%d-%H.%M.%S"
 FATAL = LineFormat(
     "Blue Gene/L's FATAL events",
     re.compile(
-        rf"(?P<time>{_STAMP})\.\d+ (?:(?P<place>\S+) )??(?:RAS|NULL) (?P<kind>\S+ \S+)(?: .*)?"
+        rf"(?P<time>{_STAMP})\.\d+ (?:(?P<place>\S+) )?(?:RAS|NULL) (?P<kind>\S+ \S+)(?: .*)?"
     ),
     _CLOCK,
     skip=lambda line: False,
