@@ -1,4 +1,4 @@
-"""`forestall reproduce`: the papers behind it, from real logs."""
+"""`forestall reproduce`: the papers behind it, from real logs or machines of known truth."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from forestall.cli.screen import Bar, say, show
 def group() -> typer.Typer:
     """Return the group with a command for each paper."""
     app = typer.Typer(
-        help="Redraw the figures of the papers that forestall builds on, from real logs.",
+        help="Redraw the figures of the papers that forestall builds on.",
         no_args_is_help=True,
         rich_markup_mode="rich",
         epilog=examples(
             "forestall reproduce promises --data traces",
             "forestall reproduce queues --data traces",
+            "forestall reproduce assessment",
         ),
     )
     command(app, "promises", "forestall reproduce promises --data traces --out promises")(promises)
     command(app, "queues", "forestall reproduce queues --data traces --out queues")(queues)
+    command(app, "assessment", "forestall reproduce assessment --out assessment")(assessment)
     return app
 
 
@@ -84,6 +86,30 @@ def queues(
             say(reason, indent=2)
         say()
     say(f"Figures, values.csv and verdict.md are in {found.folder}")
+
+
+def assessment(
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for figures and verdict.")
+    ] = Path("forestall-assessment"),
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, metavar="N", help="Of the generated machines.")
+    ] = 1,
+) -> None:
+    """Brandt et al., Sandia: is memory worth acting on? Figures 2 and 3 on machines of known
+    truth."""
+    from forestall.reproduce.assessment import Plan, reproduce
+    from forestall.reproduce.assessment.report import headline
+
+    with Bar("machines") as bar:
+        found = reproduce(out, plan=Plan(seed=seed), progress=bar)
+    say(headline(found.claims))
+    say()
+    for claim in found.claims:
+        say(f"{claim.claim} ({claim.section}; the paper: {claim.paper})")
+        say(f"{claim.verdict}; {claim.measured}", indent=2)
+    say()
+    say(f"Figures, tables and verdict.md are in {found.folder}")
 
 
 def _logs(data: Path | None) -> Path:

@@ -1,0 +1,1 @@
+"""Metrics of nodes: readers of stores and tables, and our own files."""
