@@ -18,11 +18,19 @@ from forestall.__about__ import __version__
 
 if TYPE_CHECKING:
     from forestall.app.design import read_cluster as read_cluster
+    from forestall.app.predictor_files import load_predictor as load_predictor
+    from forestall.app.predictor_files import save_predictor as save_predictor
     from forestall.model import errors as errors
     from forestall.model.failures import Failures as Failures
+    from forestall.model.job_records import JobRecords as JobRecords
     from forestall.model.jobs import Jobs as Jobs
+    from forestall.model.metrics import Metrics as Metrics
     from forestall.model.nodes import NodeSet as NodeSet
+    from forestall.model.observations import Observations as Observations
+    from forestall.model.ras import RasLog as RasLog
     from forestall.predict.hazard import HazardPredictor as HazardPredictor
+    from forestall.predict.registry import new_learner as new_learner
+    from forestall.predict.semi_markov.process import SemiMarkov as SemiMarkov
     from forestall.predict.trace import TracePredictor as TracePredictor
     from forestall.reliability.checkpoints import checkpoint_interval as checkpoint_interval
     from forestall.reliability.cluster import Cluster as Cluster
@@ -35,14 +43,27 @@ if TYPE_CHECKING:
     from forestall.traces import read_jobs as read_jobs
     from forestall.traces.generate import generate_failures as generate_failures
     from forestall.traces.generate import generate_jobs as generate_jobs
+    from forestall.traces.generate.hosts import generate_hosts as generate_hosts
+    from forestall.traces.generate.memory import generate_memory as generate_memory
+    from forestall.traces.generate.ras import generate_ras as generate_ras
+    from forestall.traces.job_records import read_job_records as read_job_records
+    from forestall.traces.metrics.read import read_metrics as read_metrics
+    from forestall.traces.observed import observed as observed
+    from forestall.traces.ras.read import read_ras as read_ras
 
 _HOME: Final[dict[str, str]] = {
     "Cluster": "forestall.reliability.cluster",
     "Failures": "forestall.model.failures",
     "HazardPredictor": "forestall.predict.hazard",
+    "JobRecords": "forestall.model.job_records",
     "Jobs": "forestall.model.jobs",
+    "Metrics": "forestall.model.metrics",
     "NodeSet": "forestall.model.nodes",
+    "Observations": "forestall.model.observations",
+    "Parameters": "forestall.simulate.parameters",
     "Queue": "forestall.reliability.queues",
+    "RasLog": "forestall.model.ras",
+    "SemiMarkov": "forestall.predict.semi_markov.process",
     "TracePredictor": "forestall.predict.trace",
     "checkpoint_interval": "forestall.reliability.checkpoints",
     "completion_time": "forestall.reliability.completion",
@@ -50,12 +71,21 @@ _HOME: Final[dict[str, str]] = {
     "fit": "forestall.reliability.fits.estimate",
     "fit_all": "forestall.reliability.fits.ranking",
     "generate_failures": "forestall.traces.generate",
+    "generate_hosts": "forestall.traces.generate.hosts",
     "generate_jobs": "forestall.traces.generate",
+    "generate_memory": "forestall.traces.generate.memory",
+    "generate_ras": "forestall.traces.generate.ras",
     "lifetime": "forestall.reliability.lifetimes.registry",
+    "load_predictor": "forestall.app.predictor_files",
+    "new_learner": "forestall.predict.registry",
+    "observed": "forestall.traces.observed",
     "read_cluster": "forestall.app.design",
     "read_failures": "forestall.traces",
+    "read_job_records": "forestall.traces.job_records",
     "read_jobs": "forestall.traces",
-    "Parameters": "forestall.simulate.parameters",
+    "read_metrics": "forestall.traces.metrics.read",
+    "read_ras": "forestall.traces.ras.read",
+    "save_predictor": "forestall.app.predictor_files",
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""
 

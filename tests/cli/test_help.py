@@ -46,8 +46,8 @@ def examples(command: Any) -> list[str]:
 
 def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
-        "certify", "compare", "demo", "design", "fit", "interval", "reliability", "replay",
-        "reproduce", "simulate", "spares", "sweep", "traces",
+        "assess", "certify", "compare", "demo", "design", "fit", "interval", "predict",
+        "reliability", "replay", "reproduce", "simulate", "spares", "sweep", "traces",
     }  # fmt: skip
 
 

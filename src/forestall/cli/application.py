@@ -79,6 +79,7 @@ def run(arguments: Sequence[str]) -> int:
 def whole() -> typer.Typer:
     """Return the application with every command in its place."""
     from forestall.cli import (
+        assess,
         audit,
         compare,
         demo,
@@ -106,6 +107,7 @@ def whole() -> typer.Typer:
             for added in app.registered_commands[known:]:
                 added.rich_help_panel = panel
         app.add_typer(predict.group(), name="predict", rich_help_panel=PREDICTION)
+        app.add_typer(assess.group(), name="assess", rich_help_panel=PREDICTION)
         app.add_typer(traces.group(), name="traces", rich_help_panel="Logs and papers")
         app.add_typer(reproduce.group(), name="reproduce", rich_help_panel="Logs and papers")
     return app

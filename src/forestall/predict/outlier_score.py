@@ -100,12 +100,12 @@ class Reference:
         The least probability of its metrics, times their number (Bonferroni); nan where a sample
         has no metric.
         """
-        told = ~np.isnan(samples).all(axis=1)
-        answer = np.full(len(samples), np.nan)
-        each = self.curves(quantities_of(samples[told], self.side, self.cloud))
-        highest = np.nanmax(each, axis=1) if len(each) else np.zeros(0)
+        each = self.curves(quantities_of(samples, self.side, self.cloud))
+        highest = np.full(len(each), np.nan)
+        for column in each.T:
+            highest = np.fmax(highest, column)
         count = np.maximum((~np.isnan(each)).sum(axis=1), 1)
-        answer[told] = np.maximum(highest - np.log10(count), 0.0)
+        answer: Floats = np.maximum(highest - np.log10(count), 0.0)
         return answer
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

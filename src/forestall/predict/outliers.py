@@ -28,6 +28,7 @@ from forestall.predict.outlier_score import (
     reference_from,
     reference_of,
 )
+from forestall.traces.streams import stream
 
 Flags = npt.NDArray[np.bool_]
 CELLS = 2_000_000
@@ -138,8 +139,9 @@ class Outlier(Learner):
         for name in self.names:
             if name not in table.names:
                 raise ParameterError("metrics", name, "one of " + ", ".join(table.names))
-        columns = [table.names.index(name) for name in self.names]
-        values: Floats = table.value[where][:, columns]
+        values: Floats = table.value[where]
+        if self.names != table.names:
+            values = values[:, [table.names.index(name) for name in self.names]]
         return values
 
     def _reference(self, seen: Observations, where: Flags, until: int) -> Reference:
@@ -148,7 +150,7 @@ class Outlier(Learner):
         assert table is not None
         time, node = table.time[where], table.node[where]
         well = was_well(seen.failures, time, node, self.settings["guard"], until)
-        rng = np.random.default_rng([self.settings["seed"], 3])
+        rng = stream(self.settings["seed"], "outlier")
         return reference_of(self._values(seen, where)[well], self.side, self.method, rng)
 
     def _calibrate(self, past: Observations) -> None:
@@ -184,16 +186,17 @@ class Outlier(Learner):
         table = seen.metrics
         if table is None or len(moments) == 0:
             return answer
-        recent = (table.time >= moments[0] - self.stale) & (table.time < moments[-1])
-        surprise = self._surprise(seen, np.flatnonzero(recent))
-        rows = np.flatnonzero(recent)[~np.isnan(surprise)]
-        order = np.argsort(table.time[rows], kind="stable")
-        rows, surprise = rows[order], surprise[~np.isnan(surprise)][order]
-        time, node = table.time[rows], table.node[rows]
-        last = last_rows(time, node, moments, seen.nodes)
+        rows = np.flatnonzero((table.time >= moments[0] - self.stale) & (table.time < moments[-1]))
+        rows = rows[~np.isnan(self._values(seen, rows)).all(axis=1)]
+        rows = rows[np.argsort(table.time[rows], kind="stable")]
+        last = last_rows(table.time[rows], table.node[rows], moments, seen.nodes)
         there = last >= 0
-        which = last[there]
-        since = np.broadcast_to(moments[:, None], last.shape)[there] - time[which]
+        which = rows[last[there]]
+        since = np.broadcast_to(moments[:, None], last.shape)[there] - table.time[which]
+        used = np.zeros(len(table), dtype=np.bool_)
+        used[which[since <= self.stale]] = True
+        surprise = np.full(len(table), np.nan)
+        surprise[used] = self._surprise(seen, np.flatnonzero(used))
         answer[there] = np.where(since <= self.stale, surprise[which], np.nan)
         return answer
 

@@ -1,0 +1,67 @@
+"""One rate for all nodes and all times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.observations import Observations
+from forestall.predict.base import Floats, Nodes
+from forestall.predict.baselines.histories import ahead_of, node_seconds, probability
+from forestall.predict.learner import HORIZONS, Learner, State
+
+
+class Constant(Learner):
+    """The machine's rate: what is said of every node at every time is the same.
+
+    With n failures in E seconds of nodes in service the rate is (n + 1/2) / E, which is that of
+    Jeffreys' prior, and not 0 where nothing has failed yet; the probability of failing within h is
+    1 - exp(-rate h).
+
+    Parameters
+    ----------
+    horizons : seconds ahead that it answers for, ascending
+
+    Examples
+    --------
+    >>> from forestall.model.failures import Failures
+    >>> predictor = Constant(horizons=(86_400,))
+    >>> past = Observations.of(Failures.build([100, 500], [0, 1]), begin=0, end=864_000, nodes=4)
+    >>> predictor.fit(past)
+    >>> predictor.failure_probability(np.array([0, 3]), 864_000, 950_400).round(4)
+    array([0.0606, 0.0606])
+    """
+
+    name: ClassVar[str] = "constant"
+    summary: ClassVar[str] = "the machine's failure rate, the same for all nodes"
+    memory: ClassVar[int] = 0
+
+    def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
+        super().__init__(horizons=[int(h) for h in horizons])
+        self.rate = 0.0
+
+    def learn(self, past: Observations) -> None:
+        """Learn the rate, failures per node-second."""
+        seconds = node_seconds(past)
+        self.rate = (len(past.failures) + 0.5) / seconds if seconds > 0 else 0.0
+
+    def chances(self, seen: Observations, times: Nodes) -> Floats:
+        """Return float64[T, nodes, H], see `Learner`."""
+        return self.risks(seen, times, self.horizons)
+
+    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
+        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
+        answer = np.empty((len(times), seen.nodes, len(horizons)))
+        answer[:] = probability(self.rate * ahead_of(horizons))
+        return answer
+
+    def learnt(self) -> State:
+        """Return the rate."""
+        return {"rate": self.rate}, {}
+
+    def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `learnt` returned."""
+        self.rate = float(values["rate"])
