@@ -17,11 +17,17 @@ from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, 
 from forestall.predict.features import Rows, Vocabulary, Walk
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.trees import Trees, coded, edges_of, from_scikit
+from forestall.traces.streams import stream
 
 HELD_OUT: Final = 0.25
 """The last part of the past: it says how many trees are enough, and calibrates."""
-EACH: Final = 6
+EACH: Final = 4
 """Moments sampled before each failure and horizon, at most."""
+LEAST_ROWS: Final = 2000
+FOR_EACH: Final = 30
+"""Moments sampled far from failures for each failure, at most; or `LEAST_ROWS` in all."""
+STAGE: Final = 20
+"""Trees between two looks at what is held out; without a better sum in as many, that is all."""
 WARM_UP: Final = 30 * 86_400
 """From the beginning of observation on nothing is learnt for so long, or a tenth of the past."""
 FEWEST: Final = 10
@@ -43,7 +49,7 @@ class Boosted(Learner):
     leaves : of each tree
     rate : how much of each tree's correction is taken
     ridge : failures that a leaf must stand out against (added to the expected ones)
-    rows : moments sampled for each horizon, at most
+    rows : moments sampled far from failures, at most; half as many for each horizon
     calibration : "auto", "isotonic" or "platt", see `forestall.predict.calibrate`
     seed : of the sampling
     horizons : seconds ahead, ascending
@@ -63,15 +69,15 @@ class Boosted(Learner):
         leaves: int = 8,
         rate: float = 0.1,
         ridge: float = 10.0,
-        rows: int = 40_000,
+        rows: int = 20_000,
         calibration: str = "auto",
         seed: int = 0,
         horizons: Sequence[int] = HORIZONS,
     ) -> None:
         if trees < 1:
             raise ParameterError("trees", trees, "1 or more")
-        if leaves < 2:
-            raise ParameterError("leaves", leaves, "2 or more")
+        if not 2 <= leaves <= 31:
+            raise ParameterError("leaves", leaves, "2 to 31")
         if not 0 < rate <= 1:
             raise ParameterError("rate", rate, "a number in (0, 1]")
         if ridge < 0:
@@ -105,9 +111,9 @@ class Boosted(Learner):
         drawn = decisions(
             past,
             self.horizons,
-            np.random.default_rng([self.settings["seed"], 0]),
+            stream(self.settings["seed"], "boosted"),
             begin=past.begin + min(WARM_UP, span // 10),
-            rows=self.settings["rows"],
+            rows=min(self.settings["rows"], max(LEAST_ROWS, FOR_EACH * len(past.failures))),
             each=EACH,
         )
         times, first = drawn.order()
@@ -135,8 +141,7 @@ class Boosted(Learner):
         level = Platt(0.0, both.level())
         if early.failures() < FEWEST or late.failures() < FEWEST / 2:
             return Trees.none([0.0]), level
-        trees = from_scikit(self._fitted(early, self.settings["trees"]))
-        number = _enough(trees, late)
+        trees, number = self._enough(early, late)
         if number == 0:
             return Trees.none([0.0]), level
         curve = calibrator(
@@ -148,23 +153,44 @@ class Boosted(Learner):
         )
         return from_scikit(self._fitted(both, number)), curve
 
-    def _fitted(self, sample: _Sample, trees: int) -> Any:
-        from threadpoolctl import threadpool_limits
+    def _enough(self, early: _Sample, late: _Sample) -> tuple[Trees, int]:
+        """Return trees learnt from the early part, and how many of them do best on the late one; 0
+        where even those say next to nothing: the log-likelihood must grow by 2."""
+        model, most = None, self.settings["trees"]
+        losses = [_loss(np.zeros(len(late.rows)), late)]
+        while True:
+            model = self._fitted(early, min(len(losses) - 1 + STAGE, most), model)
+            trees = from_scikit(model)
+            apart = replace(
+                trees, group=np.arange(len(trees), dtype=np.int32), base=np.zeros(len(trees))
+            )
+            stages = np.cumsum(apart.margins(late.rows), axis=1)
+            losses += [_loss(stages[:, k], late) for k in range(len(losses) - 1, len(trees))]
+            best = int(np.argmin(losses))
+            if len(trees) >= most or best <= len(trees) - STAGE:
+                return trees, best if losses[best] < losses[0] - 2 else 0
 
-        model = _classifier()(
-            max_iter=trees,
-            learning_rate=self.settings["rate"],
-            max_leaf_nodes=self.settings["leaves"],
-            l2_regularization=self.settings["ridge"],
-            min_samples_leaf=20,
-            max_features=0.5,
-            early_stopping=False,
-            random_state=self.settings["seed"],
-        )
+    def _fitted(self, sample: _Sample, trees: int, model: Any = None) -> Any:
+        """Return a model of so many trees; a model that is given grows on."""
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+
+        if model is None:
+            model = _classifier()(
+                learning_rate=self.settings["rate"],
+                max_leaf_nodes=self.settings["leaves"],
+                l2_regularization=self.settings["ridge"],
+                min_samples_leaf=20,
+                max_features=0.5,
+                early_stopping=False,
+                random_state=self.settings["seed"],
+                warm_start=True,
+            )
         rows = sample.rows.copy()
         rows[:, np.isnan(rows).all(axis=0)] = 0.0  # no bins are found for nothing at all
         with threadpool_limits(1):
-            return model.fit(rows, sample.failed, sample_weight=sample.weight)
+            return model.set_params(max_iter=trees).fit(
+                rows, sample.failed, sample_weight=sample.weight
+            )
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
         """Return float64[T, nodes, H], see `Learner`."""
@@ -229,19 +255,6 @@ class _Sample:
         """Return the log odds of failing, whatever the features."""
         failures, total = self.failures(), float(self.weight.sum())
         return float(np.log((failures + 0.5) / max(total - failures + 0.5, 0.5)))
-
-
-def _enough(trees: Trees, late: _Sample) -> int:
-    """Return how many of the trees do best on what was held out; 0 where even those say next to
-    nothing: the log-likelihood must grow by 2."""
-    apart = replace(
-        trees, group=np.arange(len(trees), dtype=np.int32), base=np.zeros(len(trees))
-    ).margins(late.rows)
-    stages = np.cumsum(apart, axis=1)
-    losses = [_loss(np.zeros(len(late.rows)), late)]
-    losses += [_loss(stages[:, k], late) for k in range(stages.shape[1])]
-    best = int(np.argmin(losses))
-    return best if losses[best] < losses[0] - 2 else 0
 
 
 def _loss(margin: Floats, late: _Sample) -> float:

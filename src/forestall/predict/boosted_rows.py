@@ -91,7 +91,7 @@ def decisions(
     past : a window that has ended
     horizons : s, ascending: between any two neighbours lies a stratum, and beyond the last one
     begin : the first moment
-    rows : at most so many of each stratum
+    rows : at most so many of the stratum beyond the last horizon, half as many of each other
     each : at most so many for each failure, but for the stratum beyond the last horizon
     """
     gaps = _gaps(past, begin, horizons[0])
@@ -102,7 +102,8 @@ def decisions(
         if high is not None:
             first = np.maximum(first, gaps.failure - high + 1)
         length = np.maximum(last - first + 1, 0)
-        number = rows if high is None else min(rows, each * int(np.count_nonzero(length)))
+        near = min(rows // 2, each * int(np.count_nonzero(length)))
+        number = rows if high is None else near
         parts.append(_drawn(gaps, first, length, number, rng))
     all_of = Decisions(
         *(
@@ -136,14 +137,28 @@ def _gaps(past: Observations, begin: int, shortest: int) -> _Gaps:
 def _drawn(
     gaps: _Gaps, first: Nodes, length: Nodes, number: int, rng: np.random.Generator
 ) -> Decisions:
-    """Return moments spread evenly over stretches laid end to end, each at random in its part."""
+    gap, time = spread(first, length, number, rng)
+    ahead = np.where(gaps.failure[gap] >= NEVER, NEVER, gaps.failure[gap] - time)
+    weight = np.full(len(time), int(length.sum()) / max(len(time), 1))
+    return Decisions(time, gaps.node[gap], ahead, gaps.stop[gap], weight)
+
+
+def spread(
+    first: Nodes, length: Nodes, number: int, rng: np.random.Generator
+) -> tuple[Nodes, Nodes]:
+    """Return moments spread evenly over stretches laid end to end, each at random in its part.
+
+    Parameters
+    ----------
+    first, length : int64[k], where each stretch begins and how many seconds it has, >= 0
+    number : how many moments, at most one for each second
+
+    Returns which stretch each lies in, and when it is.
+    """
     total = int(length.sum())
     number = min(number, total)
     ends = np.cumsum(length)
     at = (np.arange(number) + rng.random(number)) * (total / max(number, 1))
     at = np.minimum(at.astype(np.int64), total - 1)
-    gap = np.searchsorted(ends, at, side="right")
-    time = first[gap] + at - (ends[gap] - length[gap])
-    ahead = np.where(gaps.failure[gap] >= NEVER, NEVER, gaps.failure[gap] - time)
-    weight = np.full(number, total / max(number, 1))
-    return Decisions(time, gaps.node[gap], ahead, gaps.stop[gap], weight)
+    which = np.searchsorted(ends, at, side="right")
+    return which, first[which] + at - (ends[which] - length[which])

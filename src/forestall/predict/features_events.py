@@ -83,9 +83,7 @@ class EventRows:
         whose = ("node", "machine")
         return tuple(f"{who}_events_{c}_{w}" for w in WINDOWS for c in classes for who in whose)
 
-    def write(
-        self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]
-    ) -> None:
+    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
         from forestall.predict.features_kernels import event_rows
 

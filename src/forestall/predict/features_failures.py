@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 HOUR: Final = 3600
 DAY: Final = 86_400
 WEEK: Final = 7 * DAY
-WINDOWS: Final = {"1h": HOUR, "6h": 6 * HOUR, "1d": DAY, "7d": WEEK, "30d": 30 * DAY, "1y": 365 * DAY}
+WINDOWS: Final = {
+    "1h": HOUR,
+    "6h": 6 * HOUR,
+    "1d": DAY,
+    "7d": WEEK,
+    "30d": 30 * DAY,
+    "1y": 365 * DAY,
+}
 NEAR, WIDE = 4, 5
 RADII: Final = (1, 4, 16)
 DECAYS: Final = {"hour": HOUR, "day": DAY, "week": WEEK, "month": 30 * DAY}
@@ -79,9 +86,7 @@ class FailureRows:
             found += ["last_kind", *(f"kind_{kind}" for kind in kinds)]
         return (*found, "down", "last_downtime_hours") if downtimes else tuple(found)
 
-    def write(
-        self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]
-    ) -> None:
+    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
         from forestall.predict.features_kernels import failure_rows
 
@@ -144,9 +149,7 @@ class CalendarRows:
     def __init__(self, seen: Observations) -> None:
         self._origin = seen.origin
 
-    def write(
-        self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]
-    ) -> None:
+    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of these moments; nan where the log has no dates."""
         if self._origin is None:
             out[:] = np.nan

@@ -325,8 +325,7 @@ class Samples(NamedTuple):
     """Samples of m metrics, in order of (node, time).
 
     time, node : int64[n]; value : float64[n, m], nan where missing
-    sums : float64[n, m, 3]: count, sum and sum of squares of value - origin[node, m], of a node's
-        samples up to this one
+    sums : float64[n, m, 3]: count, sum, squares of value - origin[node, m] of a node's so far
     origin : float64[nodes, m]; centre : float64[m], near the middle of all nodes' values
     order : int64[n], the samples in order of time
     first : int64[nodes + 1], where each node's begin
@@ -483,8 +482,7 @@ def sample_row(data, state, t, n, m, row):
 
 @entry
 def sample_rows(data, state, times, first, nodes, out):
-    """Write the features of metrics into `out`, float32[cells, 1 + metrics * columns]: hours since
-    the last sample, then `sample_row` of each metric."""
+    """Write hours since the last sample, then `sample_row` of each metric, into `out`, float32."""
     metrics, width = data.value.shape[1], 3 * len(data.windows) - 1
     for j in range(len(times)):
         t = times[j]

@@ -31,7 +31,7 @@ class MetricRows:
     """The walk along samples; see `forestall.predict.features_kernels`."""
 
     def __init__(self, seen: Observations, names: tuple[str, ...], period: int) -> None:
-        from forestall.predict.features_kernels import SampleState, Samples
+        from forestall.predict.features_kernels import Samples, SampleState
 
         found = seen.metrics
         assert found is not None, "no metrics"
@@ -74,9 +74,7 @@ class MetricRows:
         each += [f"above_{w}" for w in spans[1:]] + ["score_own", "score_others"]
         return ("hours_since_sample", *(f"{m}:{what}" for m in metrics for what in each))
 
-    def write(
-        self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]
-    ) -> None:
+    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
         from forestall.predict.features_kernels import sample_rows
 

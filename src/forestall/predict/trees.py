@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.predict.base import Floats
+from forestall.predict.base import Floats, Nodes
 
 if TYPE_CHECKING:
     from forestall.predict.trees_kernels import Forest
 
 BLOCK: Final = 64
-"""Rows that go down a tree together."""
+"""Rows that a tree is asked about at once."""
 
 BINS: Final = 127
 """Edges that a feature may be split at, at most."""
@@ -55,14 +56,17 @@ class Trees:
 
         sums = np.tile(self.base, (len(rows), 1))
         if len(self) and len(rows):
-            add_trees(self._forest(), rows, np.empty(BLOCK, dtype=np.int32), sums)
+            columns = np.zeros((rows.shape[1], BLOCK), dtype=np.float32)
+            add_trees(self._forest, rows, columns, np.empty(BLOCK, dtype=np.int32), sums)
         return sums
 
     def importance(self, features: int) -> Floats:
         """Return float64[features]: each feature's share of the gain of all splits, 0 for all where
         nothing was ever split."""
         splits = self.child[:, 0] != np.arange(len(self.child))
-        gain = np.bincount(self.feature[splits], weights=self.gain[splits], minlength=features)
+        gain: Floats = np.bincount(
+            self.feature[splits], weights=self.gain[splits], minlength=features
+        ).astype(np.float64)
         total = gain.sum()
         shares: Floats = gain / total if total > 0 else gain
         return shares
@@ -123,32 +127,53 @@ class Trees:
             threshold[k] = edges[self.feature[k]][int(self.threshold[k])]
         return replace(self, threshold=threshold)
 
+    @cached_property
     def _forest(self) -> Forest:
-        from forestall.predict.trees_kernels import Forest
+        """The same for the kernel: splits and leaves apart, leaves from left to right."""
+        from forestall.predict.trees_kernels import MOST_LEAVES, Forest, places
 
+        leaf = self.child[:, 0] == np.arange(len(self.child))
+        tree = np.repeat(np.arange(len(self)), np.diff(self.root))
+        leaves = np.bincount(tree[leaf], minlength=len(self))
+        assert leaves.max(initial=0) <= MOST_LEAVES, f"a tree of {leaves.max()} leaves"
+        below, before = self._leaves_below(leaf)
+        first_leaf = np.append(0, np.cumsum(leaves))
+        value = np.empty(int(first_leaf[-1]))
+        value[first_leaf[tree[leaf]] + before[leaf]] = self.value[leaf]
+        inner = ~leaf
+        on_left = below[self.child[inner, 0]]
         return Forest(
-            root=self.root,
-            depth=self._depths(),
-            feature=self.feature,
-            threshold=self.threshold,
-            astray=self.astray,
-            child=self.child,
-            value=self.value,
+            split=np.append(0, np.cumsum(np.bincount(tree[inner], minlength=len(self)))),
+            leaf=first_leaf,
+            feature=self.feature[inner],
+            threshold=_rounded_down(self.threshold[inner]),
+            astray=self.astray[inner],
+            left=(~(((1 << on_left) - 1) << before[inner])).astype(np.int32),
+            value=value,
             group=self.group,
+            place=places(),
         )
 
-    def _depths(self) -> npt.NDArray[np.int64]:
-        """Return int64[trees]: steps from each root to its deepest leaf. Parents stand before
-        their children."""
-        at, depth = self.root[:-1].astype(np.int32), np.zeros(len(self), dtype=np.int64)
-        front, tree = at, np.arange(len(self))
-        while True:
-            inner = self.child[front, 0] != front
-            front, tree = front[inner], tree[inner]
-            if not len(front):
-                return depth
-            depth[tree] += 1  # one step for a tree, however many of its nodes stand here
-            front, tree = self.child[front].ravel(), np.repeat(tree, 2)
+    def _leaves_below(self, leaf: npt.NDArray[np.bool_]) -> tuple[Nodes, Nodes]:
+        """Return int64[nodes]: how many leaves lie under each node, and how many of its tree lie to
+        the left of it. Children come after their parents."""
+        below, before = leaf.astype(np.int64), np.zeros(len(leaf), dtype=np.int64)
+        inner = np.flatnonzero(~leaf).tolist()
+        children = self.child.tolist()
+        for k in reversed(inner):
+            below[k] = below[children[k][0]] + below[children[k][1]]
+        for k in inner:
+            left, right = children[k]
+            before[left], before[right] = before[k], before[k] + below[left]
+        return below, before
+
+
+def _rounded_down(threshold: Floats) -> npt.NDArray[np.float32]:
+    """Return the largest float32 that are not above: features are float32, so that they are at most
+    the one where they are at most the other."""
+    near = threshold.astype(np.float32)
+    down = np.nextafter(near, np.float32(-np.inf))
+    return np.where(near.astype(np.float64) > threshold, down, near)
 
 
 def edges_of(rows: npt.NDArray[np.float32], most: int = BINS) -> list[Floats]:
