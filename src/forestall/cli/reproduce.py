@@ -23,11 +23,18 @@ def group() -> typer.Typer:
             "forestall reproduce promises --data traces",
             "forestall reproduce queues --data traces",
             "forestall reproduce assessment",
+            "forestall reproduce availability --data traces",
         ),
     )
     command(app, "promises", "forestall reproduce promises --data traces --out promises")(promises)
     command(app, "queues", "forestall reproduce queues --data traces --out queues")(queues)
     command(app, "assessment", "forestall reproduce assessment --out assessment")(assessment)
+    command(
+        app,
+        "availability",
+        "forestall reproduce availability --data traces --out availability",
+        "forestall reproduce availability --quick",
+    )(availability)
     return app
 
 
@@ -107,6 +114,29 @@ def assessment(
     say()
     for claim in found.claims:
         say(f"{claim.claim} ({claim.section}; the paper: {claim.paper})")
+        say(f"{claim.verdict}; {claim.measured}", indent=2)
+    say()
+    say(f"Figures, tables and verdict.md are in {found.folder}")
+
+
+def availability(
+    data: DATA = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for figures and verdict.")
+    ] = Path("forestall-availability"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer hosts and windows: a look in some seconds.")
+    ] = False,
+) -> None:
+    """Bagchi et al., cycle sharing: accuracy of temporal reliability, against linear models, noise
+    and training. Without --data on generated hosts alone."""
+    from forestall.reproduce.availability import QUICK, reproduce
+
+    named = _logs(data) if data is not None or "FORESTALL_DATA" in os.environ else None
+    with Bar("windows") as bar:
+        found = reproduce(out, data=named, plan=QUICK if quick else None, progress=bar)
+    for claim in found.claims:
+        say(f"{claim.claim} ({claim.hosts})")
         say(f"{claim.verdict}; {claim.measured}", indent=2)
     say()
     say(f"Figures, tables and verdict.md are in {found.folder}")

@@ -1,0 +1,184 @@
+"""The learner: nodes as up/down processes of their own age, hosts with load by clock window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.errors import ParameterError
+from forestall.model.observations import Observations
+from forestall.predict.base import Floats, Nodes
+from forestall.predict.baselines.histories import service
+from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.predict.semi_markov import foresight, load, updown
+from forestall.predict.states import HOLD, TH1, TH2
+
+WAYS: Final = ("auto", "use", "ignore")
+FORMS: Final = ("auto", "updown", "load")
+
+MOMENTS: Final = 160
+CELLS: Final = 400_000
+"""Moments, and node-moments at most, of the later half of the past on which levels are checked."""
+
+CERTAIN: Final = 5.0
+"""Failures that the belief in the learned level is worth."""
+
+
+class SemiMarkovPredictor(Learner):
+    """Nodes that are up and down by turns, asked with their age since the last recovery.
+
+    How long a node stays up is learned without assuming a law: hazards by age (Nelson and Aalen),
+    times a factor for the node (a gamma frailty: of all its past, and of late) and one for the hour
+    of the day on weekdays and weekends. A node that was never seen to fail has a constant hazard,
+    its age not being known. Where times down count, a node that is not back yet must be back before
+    it can fail again. `forestall.predict.semi_markov.updown` has the formulas.
+
+    Where samples of load are there (metrics ``cpu``, a share of 1, and perhaps ``memory_free``), a
+    host is in the state S1 to S5 of its load, and its failures are foretold by the process of the
+    clock window, see `forestall.predict.semi_markov.load`.
+
+    The level for each horizon is set by what was foretold and what came in the later half of the
+    past.
+
+    Parameters
+    ----------
+    horizons : seconds ahead that it answers for, ascending
+    downtimes : "use" or "ignore" the times down of the log; "auto" takes what foretold the later
+        half of the past better
+    form : "updown", "load", or "auto" for load where there are samples of it
+    thresholds, hold, guest_memory : of the states of load, see
+        `forestall.predict.states.host_states`; hold in s
+
+    Source: Bagchi et al., the FALCON and iShare work, "Resource Availability Prediction".
+    """
+
+    name: ClassVar[str] = "semi-markov"
+    summary: ClassVar[str] = "up/down and load states, by age and clock window"
+    memory: ClassVar[int] = 2 * 86_400
+
+    def __init__(
+        self,
+        *,
+        horizons: Sequence[int] = HORIZONS,
+        downtimes: str = "auto",
+        form: str = "auto",
+        thresholds: Sequence[float] = (TH1, TH2),
+        hold: int = HOLD,
+        guest_memory: float = 0.0,
+    ) -> None:
+        super().__init__(
+            horizons=[int(h) for h in horizons],
+            downtimes=downtimes,
+            form=form,
+            thresholds=[float(v) for v in thresholds],
+            hold=int(hold),
+            guest_memory=float(guest_memory),
+        )
+        if downtimes not in WAYS:
+            raise ParameterError("downtimes", downtimes, "one of " + ", ".join(WAYS))
+        if form not in FORMS:
+            raise ParameterError("form", form, "one of " + ", ".join(FORMS))
+        low, high = self.settings["thresholds"]
+        if not 0 <= low <= high:
+            raise ParameterError("thresholds", [low, high], "0 <= Th1 <= Th2")
+        self.model = load.LoadModel((low, high), int(hold), float(guest_memory))
+        self.down = downtimes == "use"
+        self.law = updown.no_law()
+        self.levels: Floats = np.ones(len(self.horizons))
+        self.tables: Floats | None = None
+
+    def learn(self, past: Observations) -> None:
+        """Learn hazards, frailties and the clock; with load, the processes of each hour."""
+        form = self.settings["form"]
+        if form == "load" and not load.usable(past):
+            raise ParameterError("form", form, "metrics with a column cpu, or another form")
+        self.tables = None
+        if form != "updown" and load.usable(past):
+            self.tables = load.learn_tables(past, self.model)
+        ways = {"use": (True,), "ignore": (False,)}.get(self.settings["downtimes"], (False, True))
+        if not np.any(past.failures.downtime > 0):
+            ways = (False,)
+        tried = []
+        for down in ways:
+            self.down, self.law = down, updown.learn_law(past, downtimes=down)
+            self.levels, loss = self._levels(past)
+            tried.append((loss, down, self.law, self.levels))
+        _, self.down, self.law, self.levels = min(tried, key=lambda one: one[0])
+
+    def chances(self, seen: Observations, times: Nodes) -> Floats:
+        """Return float64[T, nodes, H], see `Learner`."""
+        raw = self._raw(seen, np.asarray(times, dtype=np.int64))
+        levelled: Floats = -np.expm1(self.levels * np.log1p(-np.minimum(raw, 1 - 1e-15)))
+        return np.maximum.accumulate(levelled, axis=-1, out=levelled)
+
+    def _raw(self, seen: Observations, times: Nodes) -> Floats:
+        if self.tables is None:
+            return foresight.foretold(self.law, seen, times, self.horizons, downtimes=self.down)
+        states = load.states_before(seen, times, self.model)
+        found = load.chances_of_load(self.tables, states, times, self.horizons, seen.origin)
+        factor = foresight.usual_frailty(self.law, seen, times, downtimes=self.down)[..., None]
+        made: Floats = -np.expm1(factor * np.log1p(-np.minimum(found, 1 - 1e-15)))
+        return made
+
+    def _levels(self, past: Observations) -> tuple[Floats, float]:
+        """Return by what the hazard of each horizon must be multiplied for as many failures as came
+        in the later half of the past, and the log loss of a mean node-moment with that."""
+        levels, losses = np.ones(len(self.horizons)), []
+        middle = (past.begin + past.end) // 2
+        count = int(min(MOMENTS, max(8, CELLS // max(past.nodes, 1))))
+        begin, stop = service(past)
+        for k, ahead in enumerate(self.horizons):
+            if past.end - ahead <= middle or len(past.failures) == 0:
+                continue
+            times = np.unique(np.linspace(middle, past.end - ahead, count).astype(np.int64))
+            raw = np.minimum(self._raw(past, times)[..., k], 1 - 1e-12)
+            there = (begin <= times[:, None]) & (times[:, None] + ahead <= stop)
+            came = _came(past, times, ahead)[there]
+            hazard = -np.log1p(-raw[there])
+            levels[k] = _level(hazard, came)
+            chance = np.clip(-np.expm1(-levels[k] * hazard), 1e-12, 1 - 1e-12)
+            losses.append(-float(np.log(np.where(came, chance, 1 - chance)).mean()))
+        return levels, float(np.sum(losses)) if losses else math.inf
+
+    def learnt(self) -> State:
+        """Return the law, the levels, and the tables of load where there are some."""
+        values, arrays = updown.law_state(self.law)
+        arrays["levels"] = self.levels
+        if self.tables is not None:
+            arrays["tables"] = self.tables
+        return {**values, "down": self.down}, arrays
+
+    def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `learnt` returned."""
+        self.down = bool(values["down"])
+        self.law = updown.law_of_state(values, arrays)
+        self.levels = np.asarray(arrays["levels"], dtype=np.float64)
+        self.tables = arrays.get("tables")
+
+
+def _came(past: Observations, times: Nodes, ahead: int) -> npt.NDArray[np.bool_]:
+    """Return bool[T, nodes]: whether each node failed within [t, t + ahead)."""
+    log = past.failures
+    made = np.zeros((len(times), past.nodes), dtype=np.bool_)
+    low, high = (np.searchsorted(log.time, times + more, side="left") for more in (0, ahead))
+    for row, (first, last) in enumerate(zip(low, high, strict=True)):
+        made[row, log.node[first:last]] = True
+    return made
+
+
+def _level(hazard: Floats, came: npt.NDArray[np.bool_]) -> float:
+    """Return the factor on hazards at which they foretell as many failures as came."""
+    low, high = -3.0, 3.0
+    want = float(np.count_nonzero(came)) + CERTAIN
+    base = float(-np.expm1(-hazard).sum()) if len(hazard) else 0.0
+    share = CERTAIN / base if base > 0 else 0.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        factor = math.exp(middle)
+        told = float(-np.expm1(-factor * hazard).sum()) + share * factor * base
+        low, high = (low, middle) if told > want else (middle, high)
+    return math.exp((low + high) / 2)
