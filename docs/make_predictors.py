@@ -107,6 +107,12 @@ SETS = {
 }
 
 
+def tell(text: str) -> None:
+    """Say what was done, on standard error."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
 def judged(name: str, one: Set) -> dict[str, Any]:
     """Judge every predictor on a set; return what the page needs."""
     begin = time.perf_counter()
@@ -114,13 +120,14 @@ def judged(name: str, one: Set) -> dict[str, Any]:
     task = task_of(whole, How(most=one.most))
     found = []
     for entry in judging.wanted(None):
-        time.perf_counter()
+        since = time.perf_counter()
         reference = found[0].scores if found else None
         made = judging.trained(entry, task)
         if isinstance(made, Judged):
             found.append(made)
         else:
             found.append(judging.judge_one(entry, task, made, reference))
+        tell(f"{name}: {entry} in {time.perf_counter() - since:.1f} s")
     base = judging.best_baseline(found)
     summary = summary_of(Study(task, tuple(found), base, base, None, {}), Stakes())
     summary["title"] = one.title
@@ -142,10 +149,10 @@ def valued(task: Task, found: list[Judged]) -> list[dict[str, Any]]:
     learners = {one.name: one.learner.moved(-task.split) for one in found if one.learner}
     known = {n: one for n, one in learners.items() if one.seen.end <= 0}
 
-    def tell(done: int, total: int) -> None:
-        pass
+    def progress(done: int, total: int) -> None:
+        tell(f"run {done} of {total}")
 
-    return [*replayed(replays, known, tell), {"failures": len(failures), "nodes": nodes}]
+    return [*replayed(replays, known, progress), {"failures": len(failures), "nodes": nodes}]
 
 
 def section(summary: dict[str, Any]) -> list[str]:

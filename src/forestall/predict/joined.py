@@ -20,6 +20,7 @@ from forestall.predict.linear.learners import Autoregressive
 from forestall.predict.linear.shares import DAY
 from forestall.predict.rules import Rules
 from forestall.predict.rules_items import Histories, Records
+from forestall.traces.streams import stream
 
 CELLS = 200_000
 """How many moments and nodes are worked on together."""
@@ -91,6 +92,11 @@ class Joined(Learner):
         self.metrics: MetricModel | None = None
         self.weights = np.tile(MEANS, (len(ahead), 1))
 
+    @property
+    def memory(self) -> int:  # type: ignore[override]
+        """Seconds of events and metrics that must be kept to answer."""
+        return max(self.rules.memory, self.metrics.memory if self.metrics else 0)
+
     # --------------------------------------------------------------------------------- training
 
     def learn(self, past: Observations) -> None:
@@ -114,7 +120,7 @@ class Joined(Learner):
         step = max(self.rules.windows[0], math.ceil((past.end - since) / rows))
         step += step % 7 + 1 if 3600 < step < 86_400 else 0
         times = np.arange(since, past.end, step, dtype=np.int64)
-        rng = np.random.default_rng([self.seed, 7])
+        rng = stream(self.seed, "joined")
         share = min(1.0, QUIET / max(len(times) * past.nodes, 1))
         kept: list[tuple[Floats, Floats, Floats, Nodes]] = []
         histories = Histories.of(past)

@@ -20,6 +20,8 @@ ORDER: Final = 3
 FAR: Final = 8.0
 """Scores beyond this say no more."""
 DAY: Final = 86_400
+FADED: Final = 600
+"""Samples after which the slow mean has forgotten all but 4e-14 of what was before."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,14 @@ class MetricModel:
     ar : float64[m, ORDER]
     spread : float64[m], the usual size of a forecast's error
     stale : seconds after which a sample says nothing any more
+    memory : seconds of samples after which older ones have all but faded from the means
     """
 
     names: tuple[str, ...]
     ar: Floats
     spread: Floats
     stale: int
+    memory: int
 
     @classmethod
     def learn(cls, metrics: Metrics) -> MetricModel:
@@ -60,7 +64,7 @@ class MetricModel:
                 metrics.node, column, none, FAST, SLOW, spread[j], np.zeros(0), scores, trends
             )
             ar[j] = _yule_walker(np.clip(scores, -FAR, FAR), metrics.node)
-        return cls(metrics.names, ar, spread, max(3 * metrics.period, DAY))
+        return cls(metrics.names, ar, spread, max(3 * metrics.period, DAY), FADED * metrics.period)
 
     def features(self, metrics: Metrics) -> Floats:
         """Return float64[n, 4 m]: for each sample and metric the error of its forecast and the
@@ -96,7 +100,7 @@ class MetricModel:
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return all of it as values and arrays."""
-        return {"names": list(self.names), "stale": self.stale}, {
+        return {"names": list(self.names), "stale": self.stale, "memory": self.memory}, {
             "metric_ar": self.ar,
             "metric_spread": self.spread,
         }
@@ -109,6 +113,7 @@ class MetricModel:
             np.asarray(arrays["metric_ar"], dtype=np.float64),
             np.asarray(arrays["metric_spread"], dtype=np.float64),
             int(values["stale"]),
+            int(values["memory"]),
         )
 
 

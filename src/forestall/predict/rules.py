@@ -127,6 +127,11 @@ class Rules(Learner):
         self.mined: list[Mined] = []
         self.factors = np.ones((1, len(self.horizons)))
 
+    @property
+    def memory(self) -> int:  # type: ignore[override]
+        """Seconds of events that must be kept to answer."""
+        return max(30 * DAY, self.windows[-1])
+
     def learn(self, past: Observations) -> None:
         """Mine the rules, and measure by how much each raises the risk."""
         self.shares = Shares.learn(past)
