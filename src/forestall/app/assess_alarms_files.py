@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +11,7 @@ from forestall.app import assess_pages as pages
 from forestall.app import report_words as plain
 from forestall.app.output import write_csv, write_json
 from forestall.app.report_page import cards, page, pairs, paragraph, section, table, write_page
-from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder
+from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.assess.figures_benefit import horizon_text
 
 if TYPE_CHECKING:
@@ -28,11 +27,7 @@ FILES: Final = (*TABLES, *(f"{name}.png" for name in FIGURES), "report.html", SU
 
 def is_ours(folder: Path) -> bool:
     """Return whether a folder holds judged alarms."""
-    try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(summary, dict) and {"main_horizon_s", "by_score"} <= summary.keys()
+    return holds(folder, ("main_horizon_s", "by_score"))
 
 
 def check_alarms_folder(folder: Path, *, force: bool) -> None:

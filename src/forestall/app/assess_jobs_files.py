@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +14,7 @@ from forestall.app import report_words as plain
 from forestall.app.fit_words import figure
 from forestall.app.output import write_csv, write_json
 from forestall.app.report_page import cards, page, pairs, paragraph, section, table, write_page
-from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder
+from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder, holds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,11 +29,7 @@ FILES: Final = (*TABLES, *(f"{name}.png" for name in FIGURES), "report.html", SU
 
 def is_ours(folder: Path) -> bool:
     """Return whether a folder holds a judged metric."""
-    try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(summary, dict) and {"metric", "periods", "benefit"} <= summary.keys()
+    return holds(folder, ("metric", "periods", "benefit"))
 
 
 def check_jobs_folder(folder: Path, *, force: bool) -> None:
@@ -103,16 +98,16 @@ def tables(found: Study) -> list[pl.DataFrame]:
 
 
 def _pictures(found: Study) -> list[pages.Picture]:
-    from forestall.assess.figures_benefit import plot_benefit, plot_roc
+    from forestall.assess.figures import plot_roc
+    from forestall.assess.figures_benefit import plot_benefit
 
     drawn = []
     curve = found.curve_roc
     if curve is not None:
-        area = found.summary["auc"]
         drawn.append(
             pages.Picture(
                 FIGURES[0],
-                lambda: plot_roc(curve.fpr, curve.tpr, area),
+                lambda: plot_roc({found.summary["metric"]: curve}),
                 "ROC curve of the metric over idle periods that answer for jobs.",
                 words.on_area(found.summary),
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +21,7 @@ from forestall.app.report_page import (
     table,
     write_page,
 )
-from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder
+from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder, holds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,11 +38,7 @@ MOST_POINTS: Final = 100_000
 
 def is_ours(folder: Path) -> bool:
     """Return whether a folder holds judged scores."""
-    try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(summary, dict) and {"auc", "auc_ci", "operating_points"} <= summary.keys()
+    return holds(folder, ("auc", "auc_ci", "operating_points"))
 
 
 def check_scores_folder(folder: Path, *, force: bool) -> None:

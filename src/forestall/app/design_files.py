@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from forestall.app.design import Design
 from forestall.app.design_search import Found, structure_told
-from forestall.app.settings_folder import check_folder, fill_folder
+from forestall.app.settings_folder import check_folder, fill_folder, holds
 from forestall.figures.style import (
     BLACK,
     DASHES,
@@ -31,11 +31,7 @@ FILES = ("changes.csv", "tradeoff.csv", "tradeoff.png", SUMMARY)
 
 def is_design_folder(folder: Path) -> bool:
     """Return whether a folder holds a design of ours."""
-    try:
-        told = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(told, dict) and "job_failure_probability" in told
+    return holds(folder, ("job_failure_probability",), SUMMARY)
 
 
 def check_design_folder(folder: Path, *, force: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +22,7 @@ from forestall.app.report_page import (
     table,
     write_page,
 )
-from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder
+from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.assess import benefit
 from forestall.assess.calibration import reliability_table
 from forestall.assess.roc import roc
@@ -50,11 +49,7 @@ COLUMNS: Final = ("Predictor", *words.HEADS[1:])
 
 def is_ours(folder: Path) -> bool:
     """Return whether a folder holds a judgement of predictors."""
-    try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(summary, dict) and {"held_out", "best_baseline", "stakes"} <= summary.keys()
+    return holds(folder, ("held_out", "best_baseline", "stakes"))
 
 
 def check_study_folder(folder: Path, *, force: bool) -> None:

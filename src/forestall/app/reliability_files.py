@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.output import write_csv, write_json
 from forestall.app.reliability_pictures import NAMES, Picture, pictures
-from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder
+from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.figures.style import has_matplotlib
 
 if TYPE_CHECKING:
@@ -39,11 +39,7 @@ FILES: Final = (*TABLES, *(f"{name}.png" for name in NAMES), "report.html", SUMM
 
 def is_report_folder(folder: Path) -> bool:
     """Return whether a folder holds an analysis of ours."""
-    try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(summary, dict) and {"nodes_apart", "fits", "versions"} <= summary.keys()
+    return holds(folder, ("nodes_apart", "fits", "versions"))
 
 
 def check_report_folder(folder: Path, *, force: bool) -> None:

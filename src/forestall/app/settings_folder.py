@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,13 +29,18 @@ OTHER_RUN_FILES = ("hazard.csv", "predictions.npz")
 """What a run with another predictor writes in the place of `foreseen.csv`."""
 
 
-def is_run_folder(folder: Path) -> bool:
-    """Return whether a folder holds a run of ours."""
+def holds(folder: Path, keys: Collection[str], name: str = SUMMARY) -> bool:
+    """Return whether a folder has a summary of ours, by `name`, with all these keys."""
     try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        summary = json.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(summary, dict) and {"parameters", "versions"} <= summary.keys()
+    return isinstance(summary, dict) and set(keys) <= summary.keys()
+
+
+def is_run_folder(folder: Path) -> bool:
+    """Return whether a folder holds a run of ours."""
+    return holds(folder, ("parameters", "versions"))
 
 
 def check_folder(

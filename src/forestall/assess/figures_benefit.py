@@ -20,25 +20,8 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 SIZE: Final = (7.6, 4.3)
-SQUARE: Final = (4.9, 4.7)
 MOST_POINTS: Final = 2000
 HOUR: Final = 3600
-
-
-def plot_roc(
-    fpr: Floats, tpr: Floats, auc: float, axes: Axes | None = None, *, title: str = "ROC curve"
-) -> Figure:
-    """Draw true positives over false positives, beside chance."""
-    from forestall.figures.style import BLACK, GREEN, dress
-
-    place = _axes(axes, SQUARE)
-    some = _some(len(fpr))
-    place.plot(fpr[some], tpr[some], color=GREEN, linewidth=1.8, label=f"area {auc:.3f}")
-    place.plot([0, 1], [0, 1], color=BLACK, linewidth=1.0, linestyle="--", label="chance")
-    place.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-    dress(place, title, "False positive rate (share)", "True positive rate (share)")
-    place.legend(loc="lower right", frameon=False, fontsize=8.5)
-    return _figure(place)
 
 
 def plot_benefit(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from forestall.cli import assess_alarms, assess_jobs, assess_predictors, assess_value
-from forestall.cli.options import FORCE, JSON, OUTPUT, QUIET, examples
+from forestall.cli.options import FORCE, JSON, QUIET, STUDY_OUT, examples
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show
 
@@ -130,16 +130,6 @@ BINNING = Annotated[
     ),
 ]
 STRICT = Annotated[bool, typer.Option("--strict", help="A row that must be left out is an error.")]
-OUT = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Folder for tables, figures and report.html.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-    ),
-]
 
 
 def scores(
@@ -155,7 +145,7 @@ def scores(
     bins: BINS = 10,
     binning: BINNING = "auto",
     strict: STRICT = False,
-    out: OUT = None,
+    out: STUDY_OUT = None,
     force: FORCE = False,
     quiet: QUIET = False,
     as_json: JSON = False,

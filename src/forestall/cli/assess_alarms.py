@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +11,9 @@ from forestall.cli.options import (
     FAILURES,
     FORCE,
     JSON,
-    OUTPUT,
     QUIET,
-    READING,
+    READ_FAILURES,
+    STUDY_OUT,
     chosen,
     with_options,
 )
@@ -24,11 +23,6 @@ from forestall.cli.screen import Bar, say, say_json, show
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-READ = tuple(
-    replace(choice, panel=FAILURES)
-    for choice in READING
-    if choice.name in {"system", "from", "days", "fold_nodes", "failure_format", "strict"}
-)
 JUDGING = "Judging"
 
 
@@ -88,19 +82,9 @@ SEED = Annotated[
     int,
     typer.Option("--seed", min=0, metavar="N", help="Of draws.", rich_help_panel=JUDGING),
 ]
-OUT = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Folder for tables, figures and report.html.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-    ),
-]
 
 
-@with_options(READ)
+@with_options(READ_FAILURES)
 def alarms(
     raised: RAISED,
     failures: LOG,
@@ -109,7 +93,7 @@ def alarms(
     nodes: NODES = None,
     level: LEVEL = 0.95,
     seed: SEED = 1,
-    out: OUT = None,
+    out: STUDY_OUT = None,
     force: FORCE = False,
     quiet: QUIET = False,
     as_json: JSON = False,

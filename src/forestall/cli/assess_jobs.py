@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from forestall.cli.options import FORCE, JSON, OUTPUT, QUIET, READING, chosen, with_options
+from forestall.cli.options import (
+    FORCE,
+    JSON,
+    QUIET,
+    READING,
+    STUDY_OUT,
+    chosen,
+    with_options,
+)
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show
 
@@ -157,16 +165,6 @@ LIMIT = Annotated[
 SEED = Annotated[
     int, typer.Option("--seed", min=0, metavar="N", help="Of draws.", rich_help_panel=ACTING)
 ]
-OUT = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Folder for tables, figures and report.html.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-    ),
-]
 
 
 @with_options(READ)
@@ -186,7 +184,7 @@ def jobs(
     currency: CURRENCY = "",
     limit: LIMIT = 10,
     seed: SEED = 1,
-    out: OUT = None,
+    out: STUDY_OUT = None,
     force: FORCE = False,
     quiet: QUIET = False,
     as_json: JSON = False,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from forestall.cli.options import (
-    FAILURES,
     FORCE,
     JSON,
-    OUTPUT,
     QUIET,
-    READING,
+    READ_FAILURES,
+    STUDY_OUT,
     chosen,
     with_options,
 )
@@ -25,11 +23,6 @@ from forestall.cli.screen import Bar, say, say_json, show
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-READ = tuple(
-    replace(choice, panel=FAILURES)
-    for choice in READING
-    if choice.name in {"system", "from", "days", "fold_nodes", "failure_format", "strict"}
-)
 JUDGEMENT = "Judgement"
 STAKES = "What is at stake"
 
@@ -111,16 +104,9 @@ PRICE = Annotated[
 CURRENCY = Annotated[
     str, typer.Option("--currency", metavar="NAME", help="Of prices.", rich_help_panel=STAKES)
 ]
-OUT = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", metavar="DIR", help="Folder for tables, figures and report.html.",
-        rich_help_panel=OUTPUT, show_default=False,
-    ),
-]  # fmt: skip
 
 
-@with_options(READ)
+@with_options(READ_FAILURES)
 def predictors(
     log: Annotated[
         Path, typer.Argument(metavar="FAILURES", help="A failure log of any known format.")
@@ -140,7 +126,7 @@ def predictors(
     loss: LOSS = 24.0,
     price: PRICE = None,
     currency: CURRENCY = "EUR",
-    out: OUT = None,
+    out: STUDY_OUT = None,
     force: FORCE = False,
     quiet: QUIET = False,
     as_json: JSON = False,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
@@ -192,6 +192,25 @@ OPTIONS: Final = {
     **{choice.name: choice.spelling for choice in (*PARAMETERS, *READING, *TRAINING)},
 }
 """Spellings by key, for messages."""
+
+READ_FAILURES: Final = tuple(
+    replace(choice, panel=FAILURES)
+    for choice in READING
+    if choice.name in {"system", "from", "days", "fold_nodes", "failure_format", "strict"}
+)
+"""Options of commands that take a failure log as their argument."""
+
+STUDY_OUT = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder for tables, figures and report.html.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
+"""Where a command puts what it found, as files."""
 
 CONFIG = Annotated[
     Path | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ from forestall.cli.options import (
     JSON,
     OUTPUT,
     QUIET,
-    READING,
+    READ_FAILURES,
     chosen,
     examples,
     with_options,
@@ -24,11 +23,6 @@ from forestall.cli.screen import say, say_json, show
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-READ = tuple(
-    replace(choice, panel=FAILURES)
-    for choice in READING
-    if choice.name in {"system", "from", "days", "fold_nodes", "failure_format", "strict"}
-)
 BESIDE = "What was observed beside"
 
 
@@ -105,7 +99,7 @@ UNTIL = Annotated[
 ]
 
 
-@with_options(READ)
+@with_options(READ_FAILURES)
 def train(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Which predictor; see `forestall predict list`.")
@@ -145,7 +139,7 @@ def train(
         print_trained(told)
 
 
-@with_options(READ)
+@with_options(READ_FAILURES)
 def ask(
     predictor: Annotated[
         Path, typer.Argument(metavar="PREDICTOR", help="A file of `forestall predict train`.")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from forestall.cli.options import (
-    FAILURES,
     FORCE,
     JSON,
-    OUTPUT,
     QUIET,
-    READING,
+    READ_FAILURES,
+    STUDY_OUT,
     chosen,
     with_options,
 )
@@ -24,11 +22,6 @@ from forestall.cli.screen import Bar, say, say_json, show
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-READ = tuple(
-    replace(choice, panel=FAILURES)
-    for choice in READING
-    if choice.name in {"system", "from", "days", "fold_nodes", "failure_format", "strict"}
-)
 ANALYSIS = "Analysis"
 FEW_FAMILIES = 5
 FEW_NODES = 10
@@ -91,19 +84,9 @@ UNIT = Annotated[
     Literal["s", "min", "h", "d"],
     typer.Option("--unit", help="Unit of gaps.", rich_help_panel=ANALYSIS),
 ]
-OUT = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Folder for tables, figures and report.html.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-    ),
-]
 
 
-@with_options(READ)
+@with_options(READ_FAILURES)
 def reliability(
     log: LOG,
     by: BY = None,
@@ -112,7 +95,7 @@ def reliability(
     draws: DRAWS = 0,
     seed: SEED = 1,
     unit: UNIT = "h",
-    out: OUT = None,
+    out: STUDY_OUT = None,
     force: FORCE = False,
     quiet: QUIET = False,
     as_json: JSON = False,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall.assess.benefit import at_random, net_benefit, of_periods, perfect, unrelated
-from forestall.assess.figures_benefit import plot_benefit, plot_roc
+from forestall.assess.figures import plot_roc
+from forestall.assess.figures_benefit import plot_benefit
 from forestall.assess.roc import roc
 from forestall.figures.files import save
 from forestall.figures.style import (
@@ -61,7 +62,7 @@ def figure_2(played: Played) -> Figure:
     """Redraw Figure 2."""
     main = played.main
     curve = roc(main.values, main.hits)
-    return plot_roc(curve.fpr, curve.tpr, curve.auc, title="Figure 2 redrawn: ROC curve")
+    return plot_roc({"active memory": curve}, title="Figure 2 redrawn: ROC curve")
 
 
 def figure_3(played: Played, seed: int) -> Figure:
