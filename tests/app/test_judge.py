@@ -134,9 +134,11 @@ def test_standing_beside_the_best_baseline() -> None:
     base = stood("rate", 0.1, 0.0)
     words = {
         skill: judging.standing(stood("x", skill, 0.02), base, 0.9)["word"]
-        for skill in (0.05, 0.1, 0.2)
+        for skill in (0.05, 0.09, 0.1, 0.11, 0.2)
     }
-    assert words == {0.05: "worse", 0.1: "even", 0.2: "better"}
+    assert words == {
+        0.05: "worse", 0.09: "perhaps worse", 0.1: "even", 0.11: "perhaps better", 0.2: "better",
+    }  # fmt: skip
 
 
 def test_what_is_worse_than_a_baseline_stands_first() -> None:
@@ -144,9 +146,12 @@ def test_what_is_worse_than_a_baseline_stands_first() -> None:
         {"name": "rate", "baseline": True, "standing": "even"},
         {"name": "oracle", "baseline": False, "standing": "worse"},
         {"name": "boosted", "baseline": False, "standing": "better"},
+        {"name": "dice", "baseline": False, "standing": "perhaps worse"},
     ]
     text = verdict({"best_baseline": "rate", "chosen": "boosted", "predictors": rows, "act": None})
-    assert text.startswith("Worse than the best trivial baseline (rate): oracle")
+    assert text.startswith(
+        "Worse than the best trivial baseline (rate): oracle; perhaps (the interval holds 0) dice;"
+    )
     assert "better than the best trivial baseline (rate): boosted" in text
 
 

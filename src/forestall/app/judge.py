@@ -315,13 +315,13 @@ def best_baseline(judged: Sequence[Judged]) -> Judged:
 
 
 def standing(one: Judged, base: Judged, level: float) -> dict[str, Any]:
-    """Return how a predictor stands to the best baseline: `better`, `worse`, or `even` where the
-    interval of the difference of their Brier skills holds 0."""
+    """Return how a predictor stands to the best baseline by the difference of their Brier skills:
+    `better` or `worse`, with `perhaps` where its interval holds 0; `even` where there is none."""
     difference = one.estimates["brier_skill"].over(base.estimates["brier_skill"], level)
     area_ = one.estimates["auc"].over(base.estimates["auc"], level)
     word = "even"
-    if difference.low > 0:
-        word = "better"
-    elif difference.high < 0 or not np.isfinite(difference.value):
-        word = "worse"
+    if difference.value != 0:
+        word = "better" if difference.value > 0 else "worse"
+        if not (difference.low > 0 or difference.high < 0):
+            word = f"perhaps {word}"
     return {"word": word, "skill": difference, "auc": area_}

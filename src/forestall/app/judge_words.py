@@ -12,23 +12,24 @@ NOTHING: Final = "-"
 HEADS: Final = (
     "Predictor", "AUC", "Brier skill", "Recall 1 h", "6 h", "24 h", "Lead", "Standing",
 )  # fmt: skip
-STANDS: Final = {"better": "better", "worse": "WORSE", "even": "even"}
+STANDS: Final = {
+    "better": "better", "perhaps better": "better?", "even": "even", "perhaps worse": "worse?",
+    "worse": "WORSE",
+}  # fmt: skip
 
 
 def verdict(summary: Summary) -> str:
     """Return the account in one line: first what is worse than the best trivial baseline."""
     base = summary["best_baseline"]
-    rows = [row for row in summary["predictors"] if row["standing"] is not None]
-    rows = [row for row in rows if not row["baseline"]]
-    worse = [row["name"] for row in rows if row["standing"] == "worse"]
-    better = [row["name"] for row in rows if row["standing"] == "better"]
+    rows = [row for row in summary["predictors"] if row["standing"] and not row["baseline"]]
     parts = []
-    if worse:
-        parts.append(f"worse than the best trivial baseline ({base}): {', '.join(worse)}")
-    if better:
-        parts.append(f"better than the best trivial baseline ({base}): {', '.join(better)}")
-    if not better and rows:
-        parts.append(f"nothing is clearly better than the best trivial baseline ({base})")
+    for word in ("worse", "better"):
+        sure = [row["name"] for row in rows if row["standing"] == word]
+        perhaps = [row["name"] for row in rows if row["standing"] == f"perhaps {word}"]
+        named = [", ".join(sure)] if sure else []
+        named += [f"perhaps (the interval holds 0) {', '.join(perhaps)}"] if perhaps else []
+        if named:
+            parts.append(f"{word} than the best trivial baseline ({base}): {'; '.join(named)}")
     if not rows:
         parts.append(f"best of the trivial baselines: {base}")
     parts.append(acting(summary))
@@ -46,16 +47,20 @@ def acting(summary: Summary) -> str:
     low, high = act["node_hours_per_month_low"], act["node_hours_per_month_high"]
     half = (high - low) / 2
     saved = act["node_hours_per_month"]
-    verb = "saves" if saved >= 0 else "costs"
+    if saved < 0:
+        return (
+            f"do not act on {name}: the past's best threshold, p >= {act['threshold']:.3g}, would "
+            f"have cost {-saved:,.0f} +- {half:,.0f} node-hours a month"
+        )
     text = (
-        f"act on {name} when p >= {act['threshold']:.3g}: {verb} {abs(saved):,.0f} +- {half:,.0f} "
+        f"act on {name} when p >= {act['threshold']:.3g}: saves {saved:,.0f} +- {half:,.0f} "
         f"node-hours a month, {act['needless_actions_per_month']:,.0f} needless actions"
     )
     stakes = summary["stakes"]
     if stakes["price_per_node_hour"] is not None:
-        money = abs(saved) * stakes["price_per_node_hour"]
+        money = saved * stakes["price_per_node_hour"]
         text += f" ({money:,.0f} {stakes['currency']} a month)"
-    return text if low > 0 or saved < 0 else text + " (not surely: the interval holds 0)"
+    return text if low > 0 else text + " (not surely: the interval holds 0)"
 
 
 def task_line(summary: Summary) -> str:
@@ -128,7 +133,7 @@ def short(value: float | None, digits: int) -> str:
 NOTE: Final = (
     "* trivial baseline. Brier skill: 1 - Brier / Brier of the constant rate, 24 h ahead. Lead: "
     "median time from when the alarm came on to the failure. Standing: Brier skill beside that of "
-    "the best baseline; even where the interval of the difference holds 0."
+    "the best baseline; with a question mark where the interval of the difference holds 0."
 )
 
 
