@@ -34,6 +34,8 @@ def main(folder: Path) -> None:
     worth(jobs, failures, folder / "worth.png")
     laws(folder)
     queues(folder)
+    predictors(folder)
+    acting(folder)
 
 
 def worth(jobs: fs.Jobs, failures: fs.Failures, path: Path) -> None:
@@ -95,6 +97,41 @@ def queues(folder: Path) -> None:
         found = design(cluster, optimize=True, jobs=jobs).found
     assert found is not None
     tradeoff(found).savefig(folder / "tradeoff.png", dpi=80)
+
+
+NAMES = ("rate", "recency", "periodic", "renewal", "semi-markov", "neural", "rules", "stacked")
+
+
+def predictors(folder: Path) -> None:
+    """Judge predictors on the year of failures of the page on them, and draw what each is worth."""
+    from forestall.app.judge import How
+    from forestall.app.judge_figures import plot_predictors
+    from forestall.app.judge_files import benefit_figure
+    from forestall.app.judge_study import Stakes, study_of
+    from forestall.assess.figures_benefit import plot_benefit
+    from forestall.traces.generate import Bursts
+
+    year = fs.generate_failures(
+        NODES, 365, SEED, rate_per_year=1021, heterogeneity=1.0, bursts=Bursts(share=0.2)
+    )
+    found = study_of(fs.observed(year), NAMES, How(), Stakes())
+    plot_predictors(found.summary["predictors"]).savefig(folder / "predictors.png", dpi=110)
+    benefit_figure(found, plot_benefit).savefig(folder / "benefit.png", dpi=80)
+
+
+def acting(folder: Path) -> None:
+    """Draw what acting on memory brings on the machine of the page on metrics."""
+    from forestall.app.assess_jobs import study
+    from forestall.app.assess_jobs_study import Asked
+    from forestall.assess.figures_benefit import plot_benefit
+    from forestall.traces.generate.memory import generate_memory, write_scenario
+
+    with TemporaryDirectory() as name:
+        made = Path(name)
+        write_scenario(made, *generate_memory(SEED, nodes=NODES, days=16), "parquet")
+        found = study(made / "jobs.csv", made / "metrics.parquet", None, {}, Asked())
+    drawn = plot_benefit(found.curve, found.band, found.ideal, blind=found.blind)
+    drawn.savefig(folder / "act.png", dpi=80)
 
 
 if __name__ == "__main__":
