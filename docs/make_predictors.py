@@ -131,6 +131,7 @@ def judged(name: str, one: Set) -> dict[str, Any]:
     base = judging.best_baseline(found)
     summary = summary_of(Study(task, tuple(found), base, base, None, {}), Stakes())
     summary["title"] = one.title
+    del summary["verdict"]  # no threshold for acting is sought here
     summary["source"] = Path(summary["source"]).name
     summary["value"] = valued(task, found) if one.jobs else None
     summary["seconds"] = round(time.perf_counter() - begin)

@@ -188,3 +188,11 @@ def test_assess_value(failures: Path, predictor: Path, tmp_path: Path, capsys: C
     text = call(capsys, *base, "--predictors", predictor, "--risk", 0.3).out
     assert text.splitlines()[0] == account["verdict"]
     assert call(capsys, *base, "--predictors", "rate").code == 2
+    named = call(
+        capsys, *base, "--predictors", "rate", "--train", failures, "--risk", 0.3, "--json"
+    )
+    assert named.code == 0, named.err
+    assert json.loads(named.out)["predictors"][1]["qos"] == account["predictors"][1]["qos"]
+    easy = call(capsys, *base, "--predictors", predictor, "--policy", "easy")
+    assert easy.code == 2
+    assert "promise nothing" in easy.err

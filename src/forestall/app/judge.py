@@ -134,11 +134,11 @@ def task_of(whole: Observations, how: How, split: int | None = None) -> Task:
     begin, end = whole.begin, whole.end
     at = begin + round(how.split * (end - begin)) if split is None else split
     if not begin < at < end:
-        raise ParameterError("until", at, f"a moment within the log, {begin} to {end} s")
+        raise ParameterError("--split-at", at, f"a moment within the log, {begin} to {end} s")
     later = int((whole.failures.time >= at).sum())
     if later < LEAST_FAILURES:
         raise InputError(
-            f"{whole.failures.source}: only {later} failures lie in the held-out time; at least "
+            f"{whole.failures.source}: {later} failures lie in the held-out time; at least "
             f"{LEAST_FAILURES} are needed to judge a predictor"
         )
     return Task(whole, at, how, tuple(_grid(whole, at, h, how) for h in HORIZONS))
@@ -248,6 +248,10 @@ def _median(values: Float, block: Int, weights: Float, level: float) -> Estimate
 def wanted(names: Sequence[str] | None) -> list[str]:
     """Return the predictors to judge, all without a choice; the constant rate is always first."""
     chosen = list(LEARNERS) if names is None else [*names]
+    for name in chosen:
+        if name not in LEARNERS and not Path(name).is_file():
+            allowed = "files of predict train, or some of " + ", ".join(LEARNERS)
+            raise ParameterError("--predictors", name, allowed)
     return list(dict.fromkeys(("constant", *chosen)))
 
 
@@ -299,12 +303,12 @@ def _from_file(path: Path, task: Task) -> Learner:
     shift = mine - log if mine is not None and log is not None else 0
     if learner.trained_until + shift > task.split:
         raise ParameterError(
-            "predictors",
+            "--predictors",
             str(path),
             "a predictor that was trained on nothing after the split (predict train --until)",
         )
     if learner.nodes > task.whole.nodes:
-        raise ParameterError("predictors", str(path), f"one for {task.whole.nodes} nodes")
+        raise ParameterError("--predictors", str(path), f"one for {task.whole.nodes} nodes")
     return learner
 
 

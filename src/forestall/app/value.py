@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.learned import Learned
-from forestall.app.settings import learnt_of, settings_of
-from forestall.app.simulate import simulate
+from forestall.app.settings import inputs_of, learnt_of, parameter_value
+from forestall.app.simulate import parameters_of, simulate
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
+from forestall.simulate.parameters import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,23 +155,27 @@ class Account:
 
     def replayed(self, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
         """Return the account as JSON can hold it. Raises InputError and its kin."""
-        settings = settings_of(self.log, {**self.values, "predictor": "trace"})
-        inputs = settings.inputs
+        inputs = inputs_of(self.log, self.values)
+        known = {name: self.values[name] for name in Parameters.model_fields if name in self.values}
+        parameters = parameters_of({n: parameter_value(n, v) for n, v in known.items()})
+        if parameters.policy != "promise":
+            allowed = "promise: other policies promise nothing"
+            raise ParameterError("policy", parameters.policy, allowed)
         if inputs.failures is None:
             raise ParameterError("failures", None, "a failure log (--failures FILE)")
         failures = inputs.read_failures()
         training = inputs.read_training(failures)
-        nodes = settings.parameters.nodes
+        nodes = parameters.nodes
         learners = {}
         for name in self.predictors:
             learnt = learnt_of({"predictor": name})
             if isinstance(learnt, Path):
                 learners[learnt.name] = Learned.from_file(learnt, failures).learner
             elif training is None:
-                raise ParameterError("predictors", name, "a training log as well (--train FILE)")
+                raise ParameterError("--predictors", name, "a training log as well (--train FILE)")
             else:
                 learners[name] = Learned.trained(name, training.log, nodes).learner
-        given = settings.parameters.model_dump(exclude={"nodes", "predictor", "accuracy"})
+        given = parameters.model_dump(exclude={"nodes", "predictor", "accuracy"})
         replay = Replay(inputs.read_jobs(), failures, nodes, given)
         rows = replayed([replay], learners, progress)
         return {

@@ -21,6 +21,8 @@ Bool = npt.NDArray[np.bool_]
 
 WEEK: Final = 7 * 86_400
 NEVER: Final = np.iinfo(np.int64).max
+FEWEST_BLOCKS: Final = 4
+"""Of fewer weeks no interval is told: how they differ cannot be known."""
 BINS: Final = 2048
 """Scores are put into so many bins of like counts for intervals of areas (not for the areas)."""
 
@@ -105,7 +107,7 @@ def estimate(value: float, draws: Float, level: float, blocks: int) -> Estimate:
     teachers should know about the bootstrap", 2015, Section 5.3).
     """
     good = draws[np.isfinite(draws)]
-    if blocks < 2 or len(good) < max(2, len(draws) // 2) or not np.isfinite(value):
+    if blocks < FEWEST_BLOCKS or len(good) < max(2, len(draws) // 2) or not np.isfinite(value):
         return Estimate(value, np.nan, np.nan, draws, blocks)
     far = stdtrit(blocks - 1, (1 + level) / 2) * math.sqrt(blocks / (blocks - 1))
     tail = float(ndtr(-far))

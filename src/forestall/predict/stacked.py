@@ -28,6 +28,7 @@ as make `CELLS` answers of each member."""
 FEWEST: Final = 10
 """With fewer failures held out, all members count the same."""
 LEAST: Final = 1e-9
+SHIFT: Final = 3.0
 
 
 class Stacked(Learner):
@@ -35,19 +36,22 @@ class Stacked(Learner):
 
     The members learn from the first 70 % of the past and answer about the rest, which they have not
     seen. A logistic curve of their log odds is learnt from those answers, with weights of 0 or
-    more, drawn towards equal ones by a ridge; and a calibration of its outcome. For every horizon
-    there is one for failing before it, given that the node did not fail before the one that comes
-    before, so probabilities ascend. Then the members learn from all of the past. That is causal,
-    since nothing later than the past's end is used; and honest, since the weights come from answers
-    about what was held out. What the members learn last differs from what was weighted by more data
-    only.
+    more, drawn towards equal ones by a ridge, and a shift drawn towards 0 by it: what was held out
+    is one season of the machine, and a shift that suits it need not suit the next. For every
+    horizon there is one for failing before it, given that the node did not fail before the one that
+    comes before, so probabilities ascend. Then the members learn from all of the past. That is
+    causal, since nothing later than the past's end is used; and honest, since the weights come from
+    answers about what was held out. What the members learn last differs from what was weighted by
+    more data only.
 
     Parameters
     ----------
     members : names of predictors; those that need what is not observed are skipped. Default: the
         trivial baselines, "renewal", and "boosted" where scikit-learn is installed
-    ridge : how much a weight's squared distance from an equal share costs, in failures
-    calibration : "auto", "isotonic" or "platt", see `forestall.predict.calibrate`
+    ridge : how much a weight's squared distance from an equal share costs, in failures; the
+        shift's square costs `SHIFT` times as much
+    calibration : of the outcome: "none", for the logistic curve is one already, or "auto",
+        "isotonic" or "platt", see `forestall.predict.calibrate`
     seed : of the held-out moments
     horizons : seconds ahead, ascending
 
@@ -62,8 +66,8 @@ class Stacked(Learner):
         self,
         *,
         members: Sequence[str] | None = None,
-        ridge: float = 3.0,
-        calibration: str = "auto",
+        ridge: float = 10.0,
+        calibration: str = "none",
         seed: int = 0,
         horizons: Sequence[int] = HORIZONS,
     ) -> None:
@@ -75,8 +79,8 @@ class Stacked(Learner):
             raise ParameterError("members", names, "one or more, each once")
         if ridge < 0:
             raise ParameterError("ridge", ridge, "a number of failures, 0 or more")
-        if calibration not in METHODS:
-            raise ParameterError("calibration", calibration, "one of " + ", ".join(METHODS))
+        if calibration not in ("none", *METHODS):
+            raise ParameterError("calibration", calibration, "one of none, " + ", ".join(METHODS))
         if seed < 0:
             raise ParameterError("seed", seed, "a whole number, 0 or more")
         super().__init__(
@@ -130,6 +134,9 @@ class Stacked(Learner):
                 continue
             made = combination(odds, failed, weight, self.settings["ridge"])
             self._weights[:, k], self._shifts[k] = made
+            if self.settings["calibration"] == "none":
+                curves.append(Platt(1.0, 0.0))
+                continue
             curves.append(
                 calibrator(
                     made[0] @ odds + made[1],
@@ -211,7 +218,8 @@ def combination(
     ----------
     odds : float64[M, n], of each of M predictors
     failed, weight : [n], outcomes and what each counts
-    ridge : half of it times the squared distance of the weights from 1 / M counts as loss
+    ridge : half of it times the squared distance of the weights from 1 / M, and `SHIFT` times the
+        squared shift, counts as loss
     """
     from scipy.optimize import minimize
 
@@ -220,9 +228,11 @@ def combination(
     def loss(at: Floats) -> tuple[float, Floats]:
         z = at[:-1] @ odds + at[-1]
         off = at[:-1] - equal
-        value = weight @ (np.logaddexp(0.0, z) - failed * z) + 0.5 * ridge * (off @ off)
+        value = weight @ (np.logaddexp(0.0, z) - failed * z)
+        value += 0.5 * ridge * (off @ off + SHIFT * at[-1] ** 2)
         slope = weight * (expit(z) - failed)
-        return float(value), np.append(odds @ slope + ridge * off, slope.sum())
+        tilt = slope.sum() + SHIFT * ridge * at[-1]
+        return float(value), np.append(odds @ slope + ridge * off, tilt)
 
     bounds = [(0.0, None)] * len(odds) + [(None, None)]
     found = minimize(loss, np.append(equal, 0.0), jac=True, method="L-BFGS-B", bounds=bounds)
