@@ -18,13 +18,14 @@ def test_time_to_next_and_service(seed: int) -> None:
     moments = np.unique(rng.integers(0, 60, 8))
     found = panel.time_to_next(time, node, nodes, moments)
     start, end = rng.integers(0, 30, nodes), rng.integers(20, 60, nodes)
-    there = panel.in_service(start, end, nodes, moments, 5)
+    there = panel.in_service(start, end, moments, found, 5)
     for row, moment in enumerate(moments.tolist()):
         for one in range(nodes):
             later = [t for t, n in zip(time.tolist(), node.tolist(), strict=True)
                      if n == one and t >= moment]  # fmt: skip
             assert found[row, one] == (min(later) - moment if later else panel.NEVER)
-            assert there[row, one] == (start[one] <= moment and moment + 5 <= end[one])
+            lasts = moment + 5 if found[row, one] >= 5 else moment + found[row, one] + 1
+            assert there[row, one] == (start[one] <= moment and lasts <= end[one])
 
 
 def panel_of(seed: int, signal: float) -> tuple[np.ndarray, panel.Decisions]:

@@ -154,7 +154,7 @@ def _grid(whole: Observations, split: int, horizon: int, how: How) -> Grid:
         )
     log = whole.failures
     ahead = panels.time_to_next(log.time, log.node, whole.nodes, moments)
-    counts = panels.in_service(log.service_start, log.service_end, whole.nodes, moments, horizon)
+    counts = panels.in_service(log.service_start, log.service_end, moments, ahead, horizon)
     made = panels.Decisions.of(ahead, counts, moments, horizon)
     rng = stream(how.seed, "judge", "weeks", str(horizon))
     weights = panels.week_weights(made.blocks, how.draws, rng)

@@ -47,17 +47,22 @@ def time_to_next(time: Int, node: Int, nodes: int, moments: Int) -> Int:
     return answer
 
 
-def in_service(start: Int | None, end: Int | None, nodes: int, moments: Int, horizon: int) -> Bool:
-    """Return bool[len(moments), nodes]: whether each node is in service from the moment to the
-    horizon; everything where the times in service are not told."""
+def in_service(start: Int | None, end: Int | None, moments: Int, ahead: Int, horizon: int) -> Bool:
+    """Return bool[len(moments), nodes]: whether each node is in service at the moment, and until
+    the horizon or until it fails; everything where the times in service are not told.
+
+    A node that leaves service because it fails counts: else its failure would not.
+    """
+    counts: Bool = np.ones(ahead.shape, dtype=np.bool_)
     if start is None or end is None:
-        return np.ones((len(moments), nodes), dtype=np.bool_)
-    since, until = moments[:, None] >= start[None, :], moments[:, None] + horizon <= end[None, :]
-    told: Bool = since & until
-    if told.shape[1] < nodes:
-        more = np.ones((len(moments), nodes - told.shape[1]), dtype=np.bool_)
-        told = np.concatenate((told, more), axis=1)
-    return told[:, :nodes]
+        return counts
+    known = min(len(start), ahead.shape[1])
+    since, until = start[None, :known], end[None, :known]
+    at = moments[:, None]
+    soon = np.minimum(ahead[:, :known], horizon)
+    ends = np.minimum(soon + 1, horizon)  # a failing node need not last any longer
+    counts[:, :known] = (at >= since) & (at + ends <= until)
+    return counts
 
 
 @dataclass(frozen=True)
