@@ -130,7 +130,9 @@ def acting(folder: Path) -> None:
         made = Path(name)
         write_scenario(made, *generate_memory(SEED, nodes=NODES, days=16), "parquet")
         found = study(made / "jobs.csv", made / "metrics.parquet", None, {}, Asked())
-    drawn = plot_benefit(found.curve, found.band, found.ideal, blind=found.blind)
+    drawn = plot_benefit(
+        found.curve, found.band, found.ideal, blind=found.blind, name="memory_share"
+    )
     drawn.savefig(folder / "act.png", dpi=80)
 
 

@@ -23,6 +23,7 @@ from forestall.assess.benefit import (
     unrelated,
     worth,
 )
+from forestall.assess.figures_benefit import plot_benefit
 from forestall.model.errors import ParameterError
 
 
@@ -199,3 +200,11 @@ def test_nothing_hangs_on_any_occasion() -> None:
     empty = Occasions(np.arange(3.0), zero, zero + 1, zero > 0, np.arange(3), zero)
     band = unrelated(empty, np.random.default_rng(1), draws=5, points=4)
     assert band.mean.tolist() == band.low.tolist() == [0, -1, -2, -3]
+
+
+def test_the_curve_has_the_name_of_its_predictor() -> None:
+    occasions = occasions_of([(0.1, 0.0, 1.0), (0.2, 5.0, 1.0), (0.3, 9.0, 1.0)])
+    band = at_random(occasions, np.random.default_rng(1), draws=20)
+    for named, label in (({"name": "recency"}, "recency"), ({}, "predictor")):
+        axes = plot_benefit(net_benefit(occasions), band, perfect(occasions), **named).axes[0]
+        assert label in [line.get_label() for line in axes.lines]

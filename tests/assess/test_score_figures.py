@@ -33,11 +33,30 @@ def test_reliability_diagrams_of_odd_tables(name: str, binning: Binning) -> None
     assert png(figure).startswith(b"\x89PNG")
     assert len(below.patches) == len(table)
     assert [bar.get_height() for bar in below.patches] == table.count.tolist()
+    if np.ptp(table.end - table.begin) > 1e-9:
+        middle = [bar.get_x() + bar.get_width() / 2 for bar in below.patches]
+        assert middle == pytest.approx(table.said.tolist())
     low, high = above.get_xlim()
     assert low <= table.said.min() <= table.said.max() <= high
     low, high = above.get_ylim()
     assert table.seen.max() <= high
     assert above.get_xscale() == ("log" if (name, binning) == ("spread", "count") else "linear")
+
+
+def test_counts_of_bins_are_readable() -> None:
+    rng = np.random.default_rng(5)
+    chance = rng.beta(0.1, 30, 20_000)
+    failed = rng.random(20_000) < chance
+    figure = plot_reliability(reliability_table(chance, failed, 10, "width"))
+    figure.canvas.draw()
+    below = figure.axes[1]
+    ticks = [tick.get_text() for tick in below.get_yticklabels()]
+    assert below.get_yscale() == "log"
+    assert "1,000" in ticks
+    assert not any("10^" in text or "mathdefault" in text for text in ticks)
+    below = plot_reliability(reliability_table(0.1 + 0.9 * chance, failed, 10, "count")).axes[1]
+    low, high = below.get_xlim()
+    assert max(bar.get_width() for bar in below.patches) < 0.05 * (high - low)
 
 
 def test_curves_show_their_areas_and_keep_their_ends() -> None:

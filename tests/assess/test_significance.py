@@ -426,3 +426,12 @@ def test_what_cannot_be_used_is_named(call: Any, named: str) -> None:
     score, failed = draw(30)
     with pytest.raises(ParameterError, match=f"^{named}:"):
         call(score, failed, np.random.default_rng(1))
+
+
+def test_one_sided_p_value_of_an_area() -> None:
+    rng = np.random.default_rng(8)
+    score, failed = rng.normal(size=60), rng.random(60) < 0.4
+    up, down = delong(score, failed), delong(-score, failed)
+    assert up.p_better + down.p_better == pytest.approx(1)
+    assert min(up.p_better, down.p_better) == pytest.approx(up.p_value / 2)
+    assert (up.p_better < 0.5) == (up.auc > 0.5)

@@ -14,14 +14,18 @@ import polars as pl
 import pytest
 
 from cli.calls import call
+from forestall.app import assess_alarms_words as words
 from forestall.app.assess_alarms_files import FIGURES, FILES, TABLES
 from forestall.figures import style
 
 Capsys = pytest.CaptureFixture[str]
-DAY = 86_400
+Ends = tuple[float, float] | None
+HOUR = 3600
+DAY = 24 * HOUR
 KEYS = {
     "verdict", "source", "failures_source", "window", "nodes", "node_days", "alarms",
-    "alarms_about_the_machine", "alarms_outside_the_window", "failures", "nodes_failed", "lead_s",
+    "alarms_about_the_machine", "alarms_outside_the_window", "failures",
+    "failures_before_the_window", "nodes_failed", "lead_s",
     "level", "main_horizon_s", "recall", "chance_recall", "precision",
     "false_alarms_per_node_day", "lead_time_median_s", "horizons", "by_score", "remarks",
     "parameters", "versions",
@@ -89,6 +93,69 @@ def test_the_numbers(logs: tuple[Path, Path], capsys: Capsys) -> None:
     late = summary(capsys, logs[0], "--failures", logs[1], "--lead", "3h", "--horizons", "6h")
     assert late["horizons"][0]["late"] > 0
     assert late["horizons"][0]["caught"] < six["caught"]
+
+
+@pytest.fixture(scope="module")
+def one_week(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return alarms from day 101 on that foresee one week, and failures of 200 days."""
+    folder, rng = tmp_path_factory.mktemp("week"), np.random.default_rng(4)
+    bursts = [rng.integers(7 * w * DAY, (7 * w + 2) * DAY, 40) for w in (20, 27)]
+    when = np.sort(np.concatenate([rng.integers(0, 200 * DAY, 150), *bursts]))
+    node = rng.integers(0, 16, len(when))
+    good = [(t - HOUR, n) for t, n in zip(when, node, strict=True) if 140 <= t / DAY < 141.2]
+    wild = [(rng.integers(101 * DAY, 200 * DAY), rng.integers(0, 16)) for _ in range(900)]
+    failures = write(folder / "failures.csv", "time,node", list(zip(when, node, strict=True)))
+    return write(folder / "alarms.csv", "time,node", [*good, *wild]), failures
+
+
+def test_the_interval_that_decides_is_shown(one_week: tuple[Path, Path], capsys: Capsys) -> None:
+    found = summary(capsys, one_week[0], "--failures", one_week[1])
+    row = found["horizons"][1]
+    assert row["beats_chance"] is None
+    assert row["recall_ci_weeks"][0] < row["chance_recall"] < row["recall_ci"][0]
+    low, high = (f"{100 * end:.1f} %" for end in row["recall_ci_weeks"])
+    assert found["verdict"].startswith("No better than chance: ")
+    assert f"{low} to {high}, drawing whole weeks again)" in found["verdict"]
+    done = call(capsys, "assess", "alarms", one_week[0], "--failures", one_week[1])
+    assert "and decides: " in done.out
+    assert max(map(len, done.out.splitlines()[1:])) <= 100
+
+
+@pytest.mark.parametrize(
+    ("by_count", "by_weeks", "chance", "decides"),
+    [
+        ((0.2, 0.4), (0.1, 0.5), 0.05, "recall_ci"),
+        ((0.1, 0.5), (0.2, 0.4), 0.05, "recall_ci"),
+        ((0.1, 0.5), (0.05, 0.6), 0.3, "recall_ci"),
+        ((0.2, 0.4), (0.1, 0.5), 0.15, "recall_ci_weeks"),
+        ((0.2, 0.4), (0.1, 0.5), 0.9, "recall_ci"),
+        ((0.2, 0.4), None, 0.3, "recall_ci"),
+        (None, None, 0.3, None),
+    ],
+)
+def test_which_interval_decides(
+    by_count: Ends, by_weeks: Ends, chance: float, decides: str | None
+) -> None:
+    row = {"recall_ci": by_count, "recall_ci_weeks": by_weeks, "chance_recall": chance}
+    assert words.deciding(row) == decides
+
+
+def test_the_window_begins_at_the_first_alarm(one_week: tuple[Path, Path], capsys: Capsys) -> None:
+    alarms, failures = one_week
+    times = pl.read_csv(failures)["time"]
+    first = pl.read_csv(alarms)["time"].min()
+    found = summary(capsys, alarms, "--failures", failures)
+    assert found["window"]["from_s"] == first
+    assert found["failures_before_the_window"] == (times < first).sum() > 50
+    assert found["failures"] == (times >= first).sum()
+    done = call(capsys, "assess", "alarms", alarms, "--failures", failures)
+    assert "the window begins at the first alarm: " in done.out
+    whole = summary(capsys, alarms, "--failures", failures, "--from", 0)
+    assert (whole["window"]["from_s"], whole["failures"]) == (0, len(times))
+    assert whole["failures_before_the_window"] == 0
+    assert whole["recall"] < found["recall"]
+    early = summary(capsys, alarms, "--failures", failures, "--days", 90)
+    assert (early["alarms"], early["failures"] > 50) == (0, True)
 
 
 def test_crying_wolf_is_called_so(logs: tuple[Path, Path], tmp_path: Path, capsys: Capsys) -> None:

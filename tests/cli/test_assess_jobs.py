@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from cli.calls import call
+from forestall.app import assess_jobs_words as words
 from forestall.app.assess_jobs_files import FIGURES, FILES, TABLES
 from forestall.cli import main
 from forestall.figures import style
@@ -22,8 +23,8 @@ Capsys = pytest.CaptureFixture[str]
 KEYS = {
     "verdict", "source", "metrics_source", "metric", "side", "value", "window", "nodes",
     "cores_per_node", "jobs", "periods", "auc", "auc_ci", "auc_ci_by_node", "p_value",
-    "p_value_by_node", "permutations", "permutations_as_high", "benefit", "rule", "act_on",
-    "limit_nodes", "level", "remarks", "parameters", "versions",
+    "p_value_by_node", "permutations", "permutations_as_high", "benefit", "rule", "advised",
+    "act_on", "limit_nodes", "level", "remarks", "parameters", "versions",
 }  # fmt: skip
 
 
@@ -61,8 +62,7 @@ def test_the_verdict_comes_first(leaking: tuple[Path, Path], capsys: Capsys) -> 
     assert second.startswith("would act on: ")
     for word in ("Case I", "Case III", "DeLong", "permutations", "Needless", "At random"):
         assert word in done.out
-    tables = [line for line in done.out.splitlines()[2:] if "  " in line]
-    assert max(map(len, tables)) <= 100
+    assert max(map(len, done.out.splitlines()[1:])) <= 100
 
 
 def test_the_numbers(leaking: tuple[Path, Path], capsys: Capsys) -> None:
@@ -85,7 +85,48 @@ def test_the_numbers(leaking: tuple[Path, Path], capsys: Capsys) -> None:
     assert knee["at_random_per_month_node_hours"] < knee["per_month_node_hours"]
     low, high = knee["per_month_ci_node_hours"]
     assert low < knee["per_month_node_hours"] < high
-    assert found["rule"] == "knee"
+    assert (found["rule"], found["advised"]) == ("knee", True)
+
+
+def test_p_values_are_one_sided(
+    leaking: tuple[Path, Path], sound: tuple[Path, Path], capsys: Capsys
+) -> None:
+    for logs in (leaking, sound):
+        for side in ("high", "low"):
+            found = asked(capsys, logs, "--side", side)
+            for name in ("p_value", "p_value_by_node"):
+                assert (found[name] < 0.5) == (found["auc"] > 0.5), (logs, side, name)
+    rows = words.area_rows(found)
+    assert [row[2].split(";")[0].split(",")[0] for row in rows[2:]] == ["one-sided"] * 2
+
+
+def test_a_gain_of_attribution_is_no_reason_to_act(
+    leaking: tuple[Path, Path], capsys: Capsys
+) -> None:
+    found = asked(capsys, leaking)
+    knee = found["benefit"]["knee"]
+    knee["beats_no_relation"] = False
+    knee["no_relation_per_month_node_hours"] = 1.04 * knee["per_month_node_hours"]
+    text = words.verdict(found)
+    assert text.startswith("Do not act on memory_share: the gain is of attribution, not of the")
+    assert "better than chance" in text
+    assert not words.advised(found)
+    assert words.dry_run(found).startswith("would act on: nothing, for the verdict is not to act;")
+    knee["no_relation_per_month_node_hours"] = 0.9 * knee["per_month_node_hours"]
+    start = "Do not act on memory_share: the gain is not surely more than attribution alone brings"
+    assert words.verdict(found).startswith(start)
+
+
+def test_the_area_is_shown_with_the_interval_that_decides(
+    leaking: tuple[Path, Path], capsys: Capsys
+) -> None:
+    found = asked(capsys, leaking)
+    found |= {"auc_ci": [0.51, 0.6], "auc_ci_by_node": [0.48, 0.63], "p_value_by_node": 0.125}
+    assert words.verdict(found).startswith("Do not act on memory_share: it does not surely tell")
+    assert "(0.480 to 0.630 with the periods of a node together), not surely" in words.on_area(
+        found
+    )
+    assert "(p = 0.125)" in words.on_area(found)
 
 
 def test_an_action_has_a_cost_and_time_a_price(leaking: tuple[Path, Path], capsys: Capsys) -> None:
@@ -111,6 +152,13 @@ def test_without_a_relation_nobody_is_told_to_act(sound: tuple[Path, Path], caps
     found = asked(capsys, sound)
     assert found["verdict"].startswith("Do not act on memory_share: it does not surely tell")
     assert found["auc_ci"][0] < 0.5 < found["auc_ci"][1]
+    assert found["advised"] is False
+    done = call(capsys, "assess", "jobs", sound[0], "--metrics", sound[1])
+    second = " ".join(done.out.split("\n\n")[0].splitlines()[1:])
+    nodes = found["act_on"][0]
+    assert second.startswith("would act on: nothing, for the verdict is not to act; by the thresh")
+    assert f"these would be the nodes: {nodes}, " in re.sub(" +", " ", second)
+    assert max(map(len, done.out.splitlines()[1:])) <= 100
 
 
 def test_states_are_the_users_to_set(leaking: tuple[Path, Path], capsys: Capsys) -> None:
@@ -243,6 +291,17 @@ def test_bad_files_are_one_line(leaking: tuple[Path, Path], tmp_path: Path, caps
     for jobs, metrics in ((bad, leaking[1]), (leaking[0], bad), (leaking[0], tmp_path / "none")):
         done = call(capsys, "assess", "jobs", jobs, "--metrics", metrics)
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done.err
+
+
+def test_one_of_several_metrics_must_be_named(
+    leaking: tuple[Path, Path], tmp_path: Path, capsys: Capsys
+) -> None:
+    several = tmp_path / "several.parquet"
+    pl.read_parquet(leaking[1]).with_columns(load=1 - pl.col("memory_share")).write_parquet(several)
+    done = call(capsys, "assess", "jobs", leaking[0], "--metrics", several)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "has 2 metrics: memory_share, load; say which one with --metric NAME" in done.err
+    assert asked(capsys, (leaking[0], several), "--metric", "load")["metric"] == "load"
 
 
 @pytest.mark.parametrize("state", ["COMPLETED", "FAILED"])

@@ -53,6 +53,29 @@ def test_json_for_scripts(capsys: Capsys, scores: Path) -> None:
     assert 0.5 < raw["auc"] < 1
 
 
+def test_the_verdict_is_a_key(capsys: Capsys, scores: Path) -> None:
+    found = summary(capsys, scores, "--draws", 99)
+    assert next(iter(found)) == "verdict"
+    assert found["verdict"].startswith("Better than chance: area 0.")
+    done = call(capsys, "assess", "scores", scores, "--draws", 99)
+    assert done.out.splitlines()[0] == found["verdict"]
+
+
+def test_scores_within_0_and_1_need_not_be_probabilities(capsys: Capsys, scores: Path) -> None:
+    options = ("--draws", 99, "--baseline", "recency")
+    by_range = summary(capsys, scores, *options)
+    none = summary(capsys, scores, *options, "--no-probabilities")
+    said = summary(capsys, scores, *options, "--probabilities")
+    assert (none["probabilities"], none["brier"], none["reliability"]) == (False, None, None)
+    assert none["others"][0]["brier"] is None
+    assert none["others"][0]["against"]["brier_skill"] is None
+    assert "probabilities" not in none["verdict"]
+    assert none["auc"] == by_range["auc"]
+    assert (said["probabilities"], said["brier"]) == (True, by_range["brier"])
+    done = call(capsys, "assess", "scores", scores, "--draws", 99, "--no-probabilities")
+    assert "note: scores are not judged as probabilities (--no-probabilities)" in done.out
+
+
 def test_the_same_bytes_for_the_same_seed(capsys: Capsys, scores: Path) -> None:
     one, two, other = (
         call(capsys, "assess", "scores", scores, "--score", "recency", "--seed", seed, "--json").out
@@ -155,6 +178,7 @@ def test_markup_in_names_is_only_text(capsys: Capsys, tmp_path: Path) -> None:
         (("--threshold", "nan"), "--threshold: nan is not allowed"),
         (("--threshold", "high"), "--threshold"),
         (("--binning", "odd"), "--binning"),
+        (("--score", "raw", "--probabilities"), "--probabilities: 'raw = "),
     ],
 )
 def test_what_cannot_be_used_is_one_line(

@@ -137,24 +137,31 @@ def study_of(
 
 
 def _line(alarms: Alarms, failures: Failures, asked: Asked, told: Mapping[str, Any]) -> Line:
-    """Return the time line in the log's window; where no option says its ends, it reaches over
-    all failures and alarms."""
+    """Return the time line in the log's window. Where no option says its ends, it reaches from the
+    first alarm, for what came before a predictor ran is no miss, to the last of all."""
     named = failures.nodes + len(alarms.others)
     if failures.names is None:
         named = max(named, int(alarms.node.max(initial=-1)) + 1)
     if asked.nodes is not None and asked.nodes < named:
         allowed = f"at least {named:,}, as many as the log and the alarms name"
         raise ParameterError("--nodes", asked.nodes, allowed)
+    end = failures.span if told.get("days") is not None else None
     return line_of(
         alarms.time,
         alarms.node,
         failures.time,
         failures.node,
         nodes=asked.nodes or named,
-        begin=0 if told.get("from") is not None else None,
-        end=failures.span if told.get("days") is not None else None,
+        begin=0 if told.get("from") is not None else _first(alarms, end),
+        end=end,
         until=alarms.until,
     )
+
+
+def _first(alarms: Alarms, end: int | None) -> int | None:
+    """Return when the first alarm came, where one came before the end."""
+    times = alarms.time if end is None else alarms.time[alarms.time < end]
+    return int(times.min()) if len(times) else None
 
 
 def _by_score(
@@ -218,6 +225,7 @@ def summary_of(found: Study) -> dict[str, Any]:
         "alarms_about_the_machine": machine,
         "alarms_outside_the_window": len(found.alarms) - len(line.alarm_time),
         "failures": len(line.failure_time),
+        "failures_before_the_window": int((found.failures.time < line.begin).sum()),
         "nodes_failed": len(np.unique(line.failure_node)),
         "lead_s": asked.lead,
         "level": asked.level,

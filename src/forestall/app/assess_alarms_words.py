@@ -39,7 +39,7 @@ def verdict(summary: Summary) -> str:
     caught = f"{count(row['caught'])} of {counted(row['failures'], 'failure')}"
     text = (
         f"{lead}: alarms within {within} before caught {caught} "
-        f"({percent(row['recall'])}{_ends(row['recall_ci'])}), where as much alarm time at random "
+        f"({percent(row['recall'])}{_ends(row)}), where as much alarm time at random "
         f"would catch {percent(row['chance_recall'])}; {percent(row['precision'])} of the alarms "
         f"were right, with {rate(row['false_alarms_per_node_day'])} false alarms a node and day"
     )
@@ -49,8 +49,26 @@ def verdict(summary: Summary) -> str:
     return f"{text}.{_which_nodes(row)}{_few(summary)}"
 
 
-def _ends(ci: Any) -> str:
-    return "" if ci is None else f"; {percent(ci[0])} to {percent(ci[1])}"
+def _ends(row: Summary) -> str:
+    """Return the interval of recall that the verdict goes by."""
+    name = deciding(row)
+    if name is None:
+        return ""
+    low, high = row[name]
+    weeks = ", drawing whole weeks again" if name == "recall_ci_weeks" else ""
+    return f"; {percent(low)} to {percent(high)}{weeks}"
+
+
+def deciding(row: Summary) -> str | None:
+    """Return the key of the interval of recall that the verdict goes by: that of weeks where it
+    holds chance and the other does not, for recall must be beyond chance by both."""
+    weeks = row["recall_ci_weeks"]
+    if row["recall_ci"] is None or weeks is None:
+        return None if row["recall_ci"] is None else "recall_ci"
+    low, high = row["recall_ci"]
+    chance = row["chance_recall"]
+    held = not low <= chance <= high and weeks[0] <= chance <= weeks[1]
+    return "recall_ci_weeks" if held else "recall_ci"
 
 
 def _which_nodes(row: Summary) -> str:
@@ -159,9 +177,19 @@ def notes(summary: Summary) -> list[str]:
     outside = summary["alarms_outside_the_window"]
     if outside:
         found.append(f"{counted(outside, 'alarm')} outside the window left out")
-    weeks = main_row(summary)["recall_ci_weeks"] if summary["failures"] else None
+    before = summary["failures_before_the_window"]
+    if before:
+        found.append(
+            f"the window begins at the first alarm: {counted(before, 'failure')} before it left "
+            "out (--from says otherwise)"
+        )
+    row = main_row(summary)
+    weeks = row["recall_ci_weeks"] if summary["failures"] else None
     if weeks is not None:
-        ends = interval(weeks)
-        found.append(f"drawing whole weeks again gives {ends} % for the verdict's recall")
+        decides = deciding(row) == "recall_ci_weeks"
+        found.append(
+            f"drawing whole weeks again gives {interval(weeks)} % for the verdict's recall"
+            + (", and decides: failures of a week may hang together" if decides else "")
+        )
     found += [f"{one['text']} ({one['action']})" for one in summary["remarks"]]
     return found

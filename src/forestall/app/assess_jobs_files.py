@@ -127,6 +127,7 @@ def _pictures(found: Study) -> list[pages.Picture]:
                 found.curve,
                 found.band,
                 found.ideal,
+                name=found.summary["metric"],
                 blind=found.blind,
                 per_node_hour=cores,
                 unit=unit,

@@ -154,8 +154,13 @@ def _metric(samples: Metrics, metric: str | None) -> str:
     if metric in names:
         return str(metric)
     more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN} more"
-    allowed = "one of " + ", ".join(names[:SHOWN]) + more
-    raise ParameterError("--metric", metric or "", allowed)
+    listed = ", ".join(names[:SHOWN]) + more
+    if metric is None:
+        raise TraceError(
+            samples.source,
+            f"has {len(names):,} metrics: {listed}; say which one with --metric NAME",
+        )
+    raise ParameterError("--metric", metric, f"one of {listed}")
 
 
 def _numbered(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.assess_jobs_words import verdict
+from forestall.app.assess_jobs_words import advised, verdict
 from forestall.app.fit import finite
 from forestall.app.reliability import versions
 from forestall.assess.benefit import MONTH_HOURS
@@ -25,11 +25,9 @@ def summary_of(found: Study) -> dict[str, Any]:
     asked, inputs, periods = found.asked, found.inputs, found.periods
     one, two, three = periods.counts()
     cores = asked.cores or inputs.cores() or 1
-    records = inputs.records
-    failed, judged = inputs.fates(asked.failed_states, asked.ignored_states)
     summary: dict[str, Any] = {
         "verdict": "",
-        "source": records.source,
+        "source": inputs.records.source,
         "metrics_source": inputs.metrics_source,
         "metric": inputs.metric,
         "side": asked.side,
@@ -43,13 +41,7 @@ def summary_of(found: Study) -> dict[str, Any]:
         },
         "nodes": inputs.nodes,
         "cores_per_node": cores,
-        "jobs": {
-            "all": len(records),
-            "judged": int(judged.sum()),
-            "failed": int((failed & judged).sum()),
-            "attributed": int((periods.period >= 0).sum()),
-            "states": records.counts(),
-        },
+        "jobs": _jobs(found),
         "periods": {
             "case_1": one,
             "case_2": two,
@@ -60,6 +52,7 @@ def summary_of(found: Study) -> dict[str, Any]:
         **_areas(found),
         "benefit": _benefit(found, cores),
         "rule": found.rule,
+        "advised": False,
         "act_on": [_named(found, node) for node in found.act_on()],
         "limit_nodes": asked.limit,
         "level": asked.level,
@@ -79,8 +72,20 @@ def summary_of(found: Study) -> dict[str, Any]:
         "versions": versions(),
     }
     plain: dict[str, Any] = finite(summary)
-    plain["verdict"] = verdict(plain)
+    plain |= {"verdict": verdict(plain), "advised": advised(plain)}
     return plain
+
+
+def _jobs(found: Study) -> dict[str, Any]:
+    records, asked = found.inputs.records, found.asked
+    failed, judged = found.inputs.fates(asked.failed_states, asked.ignored_states)
+    return {
+        "all": len(records),
+        "judged": int(judged.sum()),
+        "failed": int((failed & judged).sum()),
+        "attributed": int((found.periods.period >= 0).sum()),
+        "states": records.counts(),
+    }
 
 
 def _areas(found: Study) -> dict[str, Any]:
@@ -90,7 +95,7 @@ def _areas(found: Study) -> dict[str, Any]:
         "auc_ci": _ends(found.area),
         "auc_ci_by_node": _ends(found.area_by_node),
         "p_value": None if chance is None else chance.p_value,
-        "p_value_by_node": None if found.area_by_node is None else found.area_by_node.p_value,
+        "p_value_by_node": None if found.area_by_node is None else found.area_by_node.p_better,
         "permutations": 0 if chance is None else chance.draws,
         "permutations_as_high": 0 if chance is None else chance.exceed,
     }

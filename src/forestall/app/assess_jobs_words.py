@@ -30,10 +30,25 @@ def verdict(summary: Summary) -> str:
     if beats_chance(summary) is not True:
         lead = f"Do not act on {metric}: it does not surely tell failing jobs from others."
         return f"{lead} {told}"
-    text = (
-        f"Act when {metric} {sign(summary)} {threshold(one['threshold'])}: saves "
+    brings = (
         f"{saved(one)} a month{money(summary, one)}, {needless(one)}; acting as often at random "
-        f"would save {figure(one['at_random_per_month_node_hours'], 3)}. {unrelated(one)}{told}"
+        f"would save {figure(one['at_random_per_month_node_hours'], 3)}"
+    )
+    mean = figure(one["no_relation_per_month_node_hours"], 3)
+    beyond = f"{metric} {sign(summary)} {threshold(one['threshold'])}"
+    if not one["beats_no_relation"]:
+        more = one["per_month_node_hours"] > one["no_relation_per_month_node_hours"]
+        why = "not surely more than attribution alone brings" if more else (
+            "of attribution, not of the metric"
+        )  # fmt: skip
+        return (
+            f"Do not act on {metric}: the gain is {why}. Acting when "
+            f"{beyond} would save {brings}, and the same actions without any relation to "
+            f"failures {mean}. {told}"
+        )
+    text = (
+        f"Act when {beyond}: saves {brings}, and the same actions without any relation to "
+        f"failures {mean}. {told}"
     )
     held = benefit["held_out"]
     if held["threshold"] is not None:
@@ -44,33 +59,42 @@ def verdict(summary: Summary) -> str:
     return text
 
 
-def unrelated(one: Summary) -> str:
-    """Say how much of the gain is of attribution alone."""
-    mean = figure(one["no_relation_per_month_node_hours"], 3)
-    if one["beats_no_relation"]:
-        return f"Without any relation to failures the same actions would seem to save {mean}. "
-    return (
-        f"But without any relation to failures the same actions would seem to save {mean} as well: "
-        "at this threshold the gain is of attribution, not of the metric. "
-    )
+def advised(summary: Summary) -> bool:
+    """Return whether the verdict is to act: it pays, the metric tells failing jobs from others, and
+    the gain is more than attribution alone brings."""
+    rule = summary["rule"]
+    if rule == "never" or beats_chance(summary) is not True:
+        return False
+    return bool(summary["benefit"][rule]["beats_no_relation"])
+
+
+def deciding(summary: Summary) -> str | None:
+    """Return the key of the interval of the area that reaches furthest down; None without one."""
+    names = ("auc_ci", "auc_ci_by_node")
+    lows = {k: number(summary[k][0]) for k in names if summary[k] is not None}
+    known = {name: low for name, low in lows.items() if low is not None}
+    return min(known, key=lambda name: known[name]) if known else None
 
 
 def beats_chance(summary: Summary) -> bool | None:
     """Return whether the area is above 0.5 beyond doubt, by the wider of its intervals."""
-    found = [summary[name] for name in ("auc_ci", "auc_ci_by_node") if summary[name] is not None]
-    lows = [ci[0] for ci in found if number(ci[0]) is not None]
-    return None if not lows else min(lows) > 0.5
+    name = deciding(summary)
+    return None if name is None else bool(summary[name][0] > 0.5)
 
 
 def on_area(summary: Summary) -> str:
     """Say whether the metric tells periods before failed jobs from others."""
     if summary["auc"] is None:
         return "No area: the jobs that periods answer for all failed, or none did."
-    low, high = summary["auc_ci"]
+    ends, p = summary["auc_ci"], summary["p_value"]
+    together, sure = "", beats_chance(summary)
+    if not sure and deciding(summary) == "auc_ci_by_node" and ends[0] > 0.5:
+        ends, p = summary["auc_ci_by_node"], summary["p_value_by_node"]
+        together = " with the periods of a node together"
     better = {True: "better than chance", False: "not surely better than chance", None: ""}
     return (
-        f"Area {summary['auc']:.3f} ({low:.3f} to {high:.3f}), "
-        f"{better[beats_chance(summary)]} (p {p_equals(summary['p_value'])})."
+        f"Area {summary['auc']:.3f} ({ends[0]:.3f} to {ends[1]:.3f}{together}), "
+        f"{better[sure]} (p {p_equals(p)})."
     )
 
 
@@ -119,6 +143,11 @@ def dry_run(summary: Summary) -> str:
         return "would act on: nothing (no idle node is beyond the threshold)"
     most = summary["limit_nodes"]
     full = f" (the limit of {counted(most, 'node')} at once)" if len(nodes) == most else ""
+    if not advised(summary):
+        return (
+            "would act on: nothing, for the verdict is not to act; by the threshold these would "
+            f"be the nodes: {', '.join(nodes)}{full}"
+        )
     return f"would act on: {', '.join(nodes)}{full}"
 
 
@@ -153,14 +182,13 @@ def area_rows(summary: Summary) -> list[tuple[str, str, str]]:
     as_high = f"{count(summary['permutations_as_high'])} of {count(summary['permutations'])}"
     rows = [
         ("Area under the ROC curve", f"{summary['auc']:.3f}", f"{low:.3f} to {high:.3f} (DeLong)"),
-        ("p-value", p_text(summary["p_value"]), f"{as_high} permutations as high"),
+        ("p-value", p_text(summary["p_value"]), f"one-sided; {as_high} permutations as high"),
     ]
     if summary["auc_ci_by_node"] is not None:
         low, high = summary["auc_ci_by_node"]
         p = p_text(summary["p_value_by_node"])
-        rows.insert(
-            1, ("", "", f"{low:.3f} to {high:.3f} (periods of a node together; p {p}, two-sided)")
-        )
+        rows.insert(1, ("", "", f"{low:.3f} to {high:.3f} (periods of a node together)"))
+        rows.append(("", p, "one-sided, periods of a node together"))
     return rows
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from forestall.app import assess_scores_words as words
 from forestall.assess import calibration as cal
 from forestall.assess import significance as sig
 from forestall.assess.roc import Confusion, Roc, numbered, roc
@@ -45,6 +46,8 @@ class ScoreQuestion:
     level : of intervals
     bins, binning : of the reliability table: bins of equal width, of equal count, or (auto) of
         equal count where one of equal width would hold most cases
+    probabilities : whether the judged scores are probabilities; None: whatever lies within 0 and 1
+        is, as are the other columns then; False: none is
     """
 
     score: tuple[str, ...] = ("score",)
@@ -57,6 +60,7 @@ class ScoreQuestion:
     level: float = 0.95
     bins: int = cal.BINS
     binning: cal.Binning | Literal["auto"] = "auto"
+    probabilities: bool | None = None
 
     def __post_init__(self) -> None:
         if not self.score or not all(self.score):
@@ -127,8 +131,8 @@ def study(
         told(2 * k, steps)
         curves[name] = roc(scores.scores[name], scores.failed)
         told(2 * k + 1, steps)
-        if cal.is_probability(scores.scores[name]):
-            value = scores.scores[name]
+        value = scores.scores[name]
+        if are_probabilities(name, value, asked):
             tables[name] = cal.reliability_table(
                 value, scores.failed, asked.bins, binning_of(value, asked), level=asked.level
             )
@@ -140,6 +144,7 @@ def study(
     told(steps, steps)
     count, ill = len(scores), int(np.count_nonzero(scores.failed))
     summary = {
+        "verdict": "",
         "source": str(path),
         "rows": scores.rows,
         "n": count,
@@ -159,7 +164,22 @@ def study(
         "parameters": {**asdict(asked), "score": ",".join(asked.score), "strict": strict},
         "versions": versions(),
     }
-    return ScoreStudy(asked, scores, curves, tables, plain(summary))
+    told_plainly = plain(summary)
+    told_plainly["verdict"] = words.verdict(told_plainly)
+    return ScoreStudy(asked, scores, curves, tables, told_plainly)
+
+
+def are_probabilities(name: str, value: Any, asked: ScoreQuestion) -> bool:
+    """Return whether a column of scores is judged as probabilities.
+
+    Raises ParameterError where the judged one is said to be and cannot.
+    """
+    within = cal.is_probability(value)
+    if asked.probabilities and name == asked.score[0] and not within:
+        high, low = float(value.max()), float(value.min())
+        strange = f"{name} = {high if high > 1 else low:g}"
+        raise ParameterError("--probabilities", strange, "scores within 0 and 1")
+    return within and asked.probabilities is not False
 
 
 def usable_groups(scores: Scores) -> Any:
@@ -222,8 +242,7 @@ def chance_of(
     small = min(curve.positives, curve.negatives)
     clustered = None
     if interval.method == "clustered" and isfinite(interval.p_value):
-        half = interval.p_value / 2
-        clustered = half if interval.auc >= 0.5 else 1 - half
+        clustered = interval.p_better
     if small * asked.draws > MOST_DRAWN:
         p = sig.normal_p(value, failed)
         return {"p_value": p, "p_method": "normal", "p_exceed": None, "draws": None, "p_normal": p,
@@ -333,7 +352,7 @@ def against(
         "brier_skill_ci": None,
         "brier_p_value": None,
     }
-    if cal.is_probability(one) and cal.is_probability(two):
+    if are_probabilities(first, one, asked) and are_probabilities(second, two, asked):
         skill = cal.skill(one, failed, two, level=asked.level, groups=grouped)
         told["brier_skill"], told["brier_p_value"] = skill.skill, skill.p_value
         told["brier_skill_ci"] = [skill.low, skill.high]

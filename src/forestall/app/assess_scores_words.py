@@ -297,6 +297,8 @@ def remark_lines(summary: Summary) -> list[str]:
             "note: the scores leave DeLong's interval no width (an area of 0, 1/2 or 1, or one "
             "case of a kind); Newcombe's is shown"
         )
-    if not summary["probabilities"]:
+    if summary["parameters"]["probabilities"] is False:
+        lines.append("note: scores are not judged as probabilities (--no-probabilities)")
+    elif not summary["probabilities"]:
         lines.append("note: scores are not all within 0 and 1, so they are no probabilities")
     return lines

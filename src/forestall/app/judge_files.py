@@ -154,7 +154,7 @@ def benefit_figure(found: Study, draw: Callable[..., Figure]) -> Figure:
     occasions = found.act.occasions
     rng = stream(found.task.how.seed, "judge", "random")
     band = benefit.at_random(occasions, rng, draws=RANDOM_DRAWS)
-    return draw(found.act.curve, band, benefit.perfect(occasions))
+    return draw(found.act.curve, band, benefit.perfect(occasions), name=found.chosen.name)
 
 
 def report(summary: words.Summary, drawn: dict[str, Html]) -> str:

@@ -35,6 +35,8 @@ TALL: Final = (6.4, 6.6)
 MOST_POINTS: Final = 2000
 WIDE: Final = 20.0
 """Above this ratio of the last bin's mean probability to the first's, scales are logarithmic."""
+THIN: Final = 0.014
+"""Width of a bar of counts where bins are of unequal width, as a share of the axis."""
 NARROW: Final = 0.3
 """Where nothing above this share is said or seen, the reliability diagram shows the part below."""
 
@@ -174,26 +176,35 @@ def _stretch(axes: Axes, table: ReliabilityTable) -> None:
 
 
 def _counts(axes: Axes, table: ReliabilityTable) -> None:
-    """Draw the cases of each bin, to a log scale where they differ much."""
-    across = float(table.end[-1] - table.begin[0]) or 1.0
-    thin = 0.02 * table.begin if _spread(table) else 0.004 * across
-    width = np.maximum(table.end - table.begin, thin)
-    axes.bar(
-        table.begin, table.count, width, align="edge", color=SKY, edgecolor=BLUE, linewidth=0.8
-    )
+    """Draw the cases of each bin, to a log scale where they differ much: over the bin, or, where
+    bins are of unequal width, as a thin bar at the mean of what was said."""
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    width = table.end - table.begin
+    alike = float(np.ptp(width)) < 1e-9 and float(width.min()) > 0
+    if alike:
+        begin = table.begin
+    else:
+        low, high = axes.get_xlim()
+        width = THIN * (table.said * np.log(high / low) if _spread(table)
+                        else np.full(len(table), high - low))  # fmt: skip
+        begin = table.said - width / 2
+    axes.bar(begin, table.count, width, align="edge", color=SKY, edgecolor=BLUE, linewidth=0.8)
     most, least = int(table.count.max()), int(table.count.min())
     if most > 20 * least:
         axes.set_yscale("log")
         axes.set_ylim(max(least / 3, 0.3), most * 6)
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(FuncFormatter(tick_text))
     else:
         axes.set_ylim(0, most * 1.25)
-    narrow = len(table) > 12 or float((width / width.sum()).min()) < 0.06 or _spread(table)
-    for at, count in zip(table.begin + width / 2, table.count, strict=True):
-        if not narrow:
-            axes.annotate(
-                f"{count:,}", (float(at), float(count)), (0, 2), textcoords="offset points",
-                ha="center", fontsize=7, color=INK,
-            )  # fmt: skip
+    if not alike or len(table) > 12:
+        return
+    for at, count in zip(begin + width / 2, table.count, strict=True):
+        axes.annotate(
+            f"{count:,}", (float(at), float(count)), (0, 2), textcoords="offset points",
+            ha="center", fontsize=7, color=INK,
+        )  # fmt: skip
 
 
 def _some(count: int) -> slice | Ints:

@@ -30,6 +30,7 @@ def plot_benefit(
     ideal: tuple[Floats, Floats],
     axes: Axes | None = None,
     *,
+    name: str = "predictor",
     blind: Band | None = None,
     per_node_hour: float = 1.0,
     unit: str = "node-hours",
@@ -37,8 +38,8 @@ def plot_benefit(
 ) -> Figure:
     """Draw the net benefit over the share acted on, beside chance and the perfect predictor.
 
-    `blind` is what the same actions would bring if the predictor told nothing; `per_node_hour`
-    turns node-hours into `unit`: cores of a node, or a price.
+    `name` is that of the predictor; `blind` is what the same actions would bring if it told
+    nothing; `per_node_hour` turns node-hours into `unit`: cores of a node, or a price.
     """
     from forestall.figures.style import BLACK, GREEN, GREY, INK, ORANGE, SKY, dress, legend
 
@@ -52,7 +53,7 @@ def plot_benefit(
     some = _some(len(curve.net))
     place.plot(
         100 * curve.share[some], curve.net[some] * per_node_hour, color=GREEN, linewidth=2.0,
-        label="predictor",
+        label=name,
     )  # fmt: skip
     if blind is not None:
         _band(place, blind, per_node_hour, (ORANGE, ":"), "no relation (5 to 95 %)")

@@ -222,6 +222,11 @@ class AreaInterval:
     method: str
     p_value: float = math.nan
 
+    @property
+    def p_better(self) -> float:
+        """One-sided p-value of an area no better than chance."""
+        return self.p_value / 2 if self.auc >= 0.5 else 1 - self.p_value / 2
+
 
 def delong(
     scores: npt.ArrayLike,

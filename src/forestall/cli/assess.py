@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from forestall.cli import assess_alarms, assess_jobs, assess_predictors, assess_value
+from forestall.cli.assess_notes import tell
 from forestall.cli.options import FORCE, JSON, QUIET, STUDY_OUT, examples
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show
@@ -49,6 +50,7 @@ def add_to(app: typer.Typer) -> None:
         "forestall assess scores scores.csv --threshold 0.3 --out report",
         "forestall assess scores scores.csv --score ours,theirs --group node",
         "forestall assess scores scores.csv --score p --baseline recency --json",
+        "forestall assess scores scores.csv --score anomaly --no-probabilities",
     )(scores)
 
 
@@ -129,6 +131,15 @@ BINNING = Annotated[
         rich_help_panel=JUDGING,
     ),
 ]
+PROBABILITIES = Annotated[
+    bool | None,
+    typer.Option(
+        "--probabilities/--no-probabilities",
+        help="Whether scores are probabilities (default: if all lie within 0 and 1).",
+        rich_help_panel=JUDGING,
+        show_default=False,
+    ),
+]
 STRICT = Annotated[bool, typer.Option("--strict", help="A row that must be left out is an error.")]
 
 
@@ -144,6 +155,7 @@ def scores(
     level: LEVEL = 0.95,
     bins: BINS = 10,
     binning: BINNING = "auto",
+    probabilities: PROBABILITIES = None,
     strict: STRICT = False,
     out: STUDY_OUT = None,
     force: FORCE = False,
@@ -164,6 +176,7 @@ def scores(
         level=level,
         bins=bins,
         binning=binning,
+        probabilities=probabilities,
     )
     if out is not None:
         from forestall.app.assess_scores_files import check_scores_folder
@@ -190,13 +203,13 @@ def print_scores(summary: Mapping[str, Any]) -> None:
     """Print the verdict and the tables."""
     from forestall.app import assess_scores_words as words
 
-    say(words.verdict(summary))
+    say(summary["verdict"])
     say()
     show(words.measure_rows(summary))
     others = words.other_rows(summary)
     if others:
         say()
-        say(f"Beside {summary['score']}, on the same cases (differences: first less the other)")
+        tell(f"Beside {summary['score']}, on the same cases (differences: first less the other)")
         show(others, words.OTHER_HEADS, right=(1, 3, 5, 6), wrap=(0,))
     say()
     say("Thresholds (a score at or above is an alarm)")
@@ -209,4 +222,4 @@ def print_scores(summary: Mapping[str, Any]) -> None:
     if remarks:
         say()
     for line in remarks:
-        say(line)
+        tell(line)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall.cli.assess_notes import tell
 from forestall.cli.options import (
     FAILURES,
     FORCE,
@@ -131,9 +132,9 @@ def print_alarms(summary: Mapping[str, Any]) -> None:
     """Print the verdict and the tables."""
     from forestall.app import assess_alarms_words as words
 
-    say(words.verdict(summary))
+    say(summary["verdict"])
     say()
-    say(words.headline(summary))
+    tell(words.headline(summary))
     show(words.rows(summary), words.HEADS, right=range(8))
     say()
     show(words.count_rows(summary), words.COUNT_HEADS, right=range(8))
@@ -146,4 +147,4 @@ def print_alarms(summary: Mapping[str, Any]) -> None:
     if notes:
         say()
     for note in notes:
-        say(note)
+        tell(note)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from forestall.cli.assess_notes import tell
 from forestall.cli.options import (
     FORCE,
     JSON,
@@ -243,10 +244,10 @@ def print_jobs(summary: Mapping[str, Any]) -> None:
     """Print the verdict, what one would act on, and the tables."""
     from forestall.app import assess_jobs_words as words
 
-    say(words.verdict(summary))
-    say(words.dry_run(summary))
+    say(summary["verdict"])
+    tell(words.dry_run(summary))
     say()
-    say(words.headline(summary))
+    tell(words.headline(summary))
     show(words.case_rows(summary), right=(1,))
     say()
     show(words.area_rows(summary), right=(1,))
@@ -256,4 +257,4 @@ def print_jobs(summary: Mapping[str, Any]) -> None:
     show(words.share_rows(summary), words.SHARE_HEADS, right=range(7))
     say()
     for line in (*words.notes(summary), *words.remark_lines(summary)):
-        say(line)
+        tell(line)
