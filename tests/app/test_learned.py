@@ -127,3 +127,39 @@ def test_a_folder_without_its_table(tmp_path: Path) -> None:
     table.unlink()
     with pytest.raises(TraceError, match="is missing"):
         replay(folder)
+
+
+def test_dates_are_named_where_there_are_any() -> None:
+    learner = new_learner("rate")
+    learner.fit(window(whole(origin=10**9), 0, 100 * DAY), nodes=NODES)
+    run = window(whole(origin=10**9), 90 * DAY, 120 * DAY)
+    with pytest.raises(ParameterError, match=r"failures up to 2001-12-\d\dT"):
+        fs.simulate(jobs(), run, nodes=NODES, predictor=learner.moved(-90 * DAY))
+
+
+def test_a_log_without_dates_that_was_learnt_from_is_no_run(tmp_path: Path) -> None:
+    log = replace(whole(), source=str(tmp_path / "log.csv"))
+    learner = new_learner("rate")
+    learner.fit(log, nodes=NODES)
+    save_predictor(learner, tmp_path / "p")
+    for run in (log, window(log, 90 * DAY, 120 * DAY), replace(log, source="a copy")):
+        with pytest.raises(ParameterError, match="one that has not learnt from the run's failures"):
+            fs.simulate(jobs(), run, nodes=NODES, predictor=tmp_path / "p")
+    early = new_learner("rate")
+    early.fit(replace(window(log, 0, 100 * DAY), source=log.source), nodes=NODES)
+    save_predictor(early, tmp_path / "early")
+    fs.simulate(
+        jobs(), window(log, 100 * DAY, 120 * DAY), nodes=NODES, predictor=tmp_path / "early"
+    )
+
+
+def test_nodes_of_other_names_are_no_run(tmp_path: Path) -> None:
+    names = tuple(f"R{k:02d}" for k in range(NODES))
+    learner = new_learner("rate")
+    learner.fit(replace(window(whole(), 0, 100 * DAY), nodes=NODES, names=names))
+    save_predictor(learner, tmp_path / "p")
+    run = replace(later(), nodes=NODES, names=names)
+    fs.simulate(jobs(), run, nodes=NODES, predictor=tmp_path / "p", risk=0.5)
+    bent = replace(run, names=("R99", *names[1:]))
+    with pytest.raises(ParameterError, match=r"its node 0 is R00, that of .* is R99"):
+        fs.simulate(jobs(), bent, nodes=NODES, predictor=tmp_path / "p")

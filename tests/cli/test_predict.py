@@ -69,6 +69,53 @@ def test_ask(predictor: Path, failures: Path, capsys: Capsys) -> None:
     assert all(len(line) <= 100 for line in text.splitlines()[1:])
 
 
+def test_moments_may_be_durations(failures: Path, tmp_path: Path, capsys: Capsys) -> None:
+    out = tmp_path / "p"
+    done = call(capsys, "predict", "train", "rate", failures, "--until", "10d", "--out", out)
+    assert done.code == 0, done.err
+    told = json.loads(call(capsys, "predict", "ask", out, "--at", "10d12h", "--json").out)
+    assert (told["at_s"], told["predictor"]["trained_until_s"]) == (907_200, 864_000)
+    dated = tmp_path / "dated.csv"
+    dated.write_text("time,node\n2024-01-01T00:00:00,0\n2024-01-05T00:00:00,1\n")
+    done = call(capsys, "predict", "train", "rate", dated, "--until", "2d", "--out", out, "--json")
+    assert json.loads(done.out)["trained_failures"] == 1
+    told = json.loads(call(capsys, "predict", "ask", out, "--at", "2024-01-04", "--json").out)
+    assert told["at"] == "2024-01-04T00:00:00"
+
+
+def named_log(path: Path, rows: list[tuple[int, str]]) -> Path:
+    """Write a log of named nodes, days and names."""
+    lines = [f"2024-01-{day:02d}T00:00:00,{name}\n" for day, name in rows]
+    path.write_text("time,node\n" + "".join(lines))
+    return path
+
+
+def test_nodes_of_a_later_log_are_found_by_name(tmp_path: Path, capsys: Capsys) -> None:
+    first = [(1, "b"), (2, "c"), (3, "b"), (4, "c"), (5, "b"), (6, "b")]
+    later = [(10, "a"), (11, "c"), (12, "a"), (13, "a"), (14, "d")]
+    one = named_log(tmp_path / "one.csv", first)
+    two = named_log(tmp_path / "two.csv", later)
+    both = named_log(tmp_path / "both.csv", first + later)
+    out, whole = tmp_path / "p", tmp_path / "q"
+    done = call(capsys, "predict", "train", "rate", one, "--out", out, "--json")
+    remarks = json.loads(done.out)["remarks"]
+    assert [(row["kind"], row["count"]) for row in remarks] == [("heard_of", 2)]
+    assert "2 first failures" in call(capsys, "predict", "train", "rate", one, "--out", out).out
+    done = call(capsys, "predict", "ask", out, "--since", two, "--json")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert {row["node"]: row["name"] for row in told["nodes"]} == dict(enumerate("bcad"))
+    assert told["predictor"]["seen_failures"] == 4 + 3  # of a and d the first ones are left out
+    assert call(capsys, "predict", "train", "rate", both, "--out", whole).code == 0
+    from forestall.app.predictor_files import load_predictor
+
+    assert len(load_predictor(whole).seen.failures) == 7
+    strangers = named_log(tmp_path / "other.csv", [(20, "x"), (21, "x"), (22, "y")])
+    done = call(capsys, "predict", "ask", out, "--since", strangers)
+    assert done.code == 2
+    assert "a log of the nodes that the predictor knows, such as b" in done.err
+
+
 def test_list(capsys: Capsys) -> None:
     from forestall.predict.registry import LEARNERS
 
@@ -87,11 +134,38 @@ def test_list(capsys: Capsys) -> None:
         (["predict", "train", "rate", "FAILURES", "--out", "no/dir/x"], "cannot be written"),
         (
             ["predict", "train", "rate", "FAILURES", "--out", "x", "--set", "a=1"],
-            "settings of rate",
+            "rate has no setting 'a'; it has: horizons",
         ),
         (["predict", "train", "rate", "FAILURES", "--out", "x", "--set", "a"], "KEY=VALUE"),
         (["predict", "train", "rate", "missing.csv", "--out", "x"], "missing.csv"),
-        (["predict", "train", "outlier", "FAILURES", "--out", "x"], "does without metrics"),
+        (
+            ["predict", "train", "outlier", "FAILURES", "--out", "x"],
+            "outlier needs metrics (--metrics FILE)",
+        ),
+        (["predict", "train", "oracle", "FAILURES", "--out", "x"], "NAME: 'oracle'"),
+        (
+            ["predict", "train", "rate", "FAILURES", "--out", "x", "--set", "horizons=abc"],
+            "--set horizons: 'abc' is not allowed",
+        ),
+        (
+            ["predict", "train", "boosted", "FAILURES", "--out", "x", "--set", "seed=-1"],
+            "--set seed: -1 is not allowed",
+        ),
+        (
+            ["predict", "train", "rate", "FAILURES", "--out", "x", "--until", "2004-01-01"],
+            "--until: '2004-01-01' is not allowed; expected seconds, or a duration such as 10d",
+        ),
+        (
+            ["predict", "train", "rate", "FAILURES", "--out", "x", "--nodes", "8"],
+            "--nodes: 8 is not allowed; expected at least as many as the logs have, 16",
+        ),
+        (["predict", "ask", "PREDICTOR", "--since", "EARLY"], "--since: "),
+        (["predict", "ask", "PREDICTOR", "--at", "2004-01-01"], "--at: '2004-01-01'"),
+        (["predict", "ask", "PREDICTOR", "--until", "5d"], "--until: '5d'"),
+        (
+            ["simulate", "JOBS", "--failures", "FAILURES", "--predictor", "PREDICTOR"],
+            "one that has not learnt from the run's failures",
+        ),
         (["predict", "ask", "FAILURES"], "is no forestall predictor"),
         (["predict", "ask", "PREDICTOR", "--at", "5"], "no earlier than what the predictor knows"),
         (["predict", "ask", "PREDICTOR", "--nodes", "99"], "numbers from 0 to 15"),
@@ -117,6 +191,7 @@ def test_wrong_input_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     places = {"FAILURES": failures, "PREDICTOR": predictor, "JOBS": job_log(tmp_path / "jobs.csv")}
+    places["EARLY"] = failure_log(tmp_path / "early.csv", span=10_000)
     before = sorted(tmp_path.iterdir())
     done = call(capsys, *(places.get(one, one) for one in arguments))
     assert done.code == 2

@@ -10,6 +10,7 @@ import pytest
 
 from cli.calls import call
 from forestall.traces import read_failures
+from forestall.traces.observed import observed
 from forestall.traces.ras import pipeline, read_ras
 
 Capsys = pytest.CaptureFixture[str]
@@ -51,6 +52,8 @@ def test_what_each_step_took(log: Path, tmp_path: Path, capsys: Capsys) -> None:
     failures = read_failures(out)
     assert (failures.time.tolist(), failures.node.tolist()) == ([0, 86_400], [0, 0])
     assert failures.kind == ("KERNEL machine check <*>",) * 2
+    assert failures.names == tuple(sorted(PLACES))
+    assert failures.origin == 1_117_813_320  # the first record's
     assert pl.read_csv(names)["name"].to_list() == sorted(PLACES)
     assert len(read_ras(left)) == 2
 
@@ -138,7 +141,8 @@ def test_logs_without_severities(tmp_path: Path, capsys: Capsys) -> None:
     done = call(capsys, "traces", "filter", path, "--year", 2023)
     assert done.code == 0
     assert done.out.startswith("2 failures from 2 records")
-    assert "severity" not in done.out
+    assert not any(line.startswith("severity") for line in done.out.splitlines())
+    assert "Warning: the log tells neither severities nor alerts, so every record" in done.out
     code, _, err = call(capsys, "traces", "filter", path, "--severity", "FATAL")
     assert (code, err.count("\n")) == (2, 1)
     assert "tells no severities" in err
@@ -165,3 +169,58 @@ def test_a_made_up_log_goes_all_the_way(tmp_path: Path, capsys: Capsys) -> None:
     code, _, err = call(capsys, "traces", "generate", "ras", out, "--warned", 2)
     assert (code, err.count("\n")) == (2, 1)
     assert "warned" in err
+
+
+def test_a_failure_log_for_a_predictor(log: Path, tmp_path: Path, capsys: Capsys) -> None:
+    """What the filter writes fits its event log: dates and names go through the file."""
+    out, learnt = tmp_path / "failures.csv", tmp_path / "rules.predictor"
+    assert call(capsys, "traces", "filter", log, "--level", "midplane", "--out", out).code == 0
+    done = call(
+        capsys, "predict", "train", "rules", out, "--events", log, "--nodes", 2, "--out", learnt
+    )
+    assert (done.code, done.err) == (0, "")
+    assert "2 failures of 2 nodes" in done.out
+
+
+def test_names_with_like_numbers_stay_apart(tmp_path: Path, capsys: Capsys) -> None:
+    path, out = tmp_path / "events.csv", tmp_path / "f.csv"
+    head = "time,place,severity,kind\n"
+    path.write_text(f"{head}10,web-a1,FATAL,x\n5000,web-b1,FATAL,y\n90000,db7,FATAL,z\n")
+    assert call(capsys, "traces", "filter", path, "--out", out, "--quiet").code == 0
+    seen = observed(read_failures(out), read_ras(path), nodes=3)
+    assert seen.events is not None
+    assert seen.events.place.tolist() == seen.failures.node.tolist() == [1, 2, 0]
+
+
+def test_days_of_a_log_without_a_year(tmp_path: Path, capsys: Capsys) -> None:
+    path = tmp_path / "messages"
+    path.write_text(
+        "Nov  9 12:01:01 n1 kernel: a\nNov 11 12:09:01 n1 b: c\nNov 11 15:09:01 n1 d: e\n"
+    )
+    done = call(capsys, "traces", "filter", path)
+    assert "Days: median 1, most 2 (day 3), none on 1 of 3." in done.out
+    told = call(capsys, "traces", "filter", path, "--year", 2023)
+    assert "Days: median 1, most 2 (2023-11-11), none on 1 of 3." in told.out
+
+
+def test_steps_that_take_every_record(log: Path, capsys: Capsys) -> None:
+    done = call(capsys, "traces", "filter", log, "--steps", "temporal")
+    assert "Every record counts as one of a failure: --steps" in done.out
+    assert "Every record" not in call(capsys, "traces", "filter", log).out
+
+
+def test_a_job_log_is_no_event_log(tmp_path: Path, capsys: Capsys) -> None:
+    path = tmp_path / "jobs.swf"
+    for top in ("; MaxNodes: 4\n", ""):
+        path.write_text(top + "1 0 5 1451 128 -1 -1 128 -1 -1 1 1 1 -1 -1 -1 -1 -1\n")
+        for command in (["filter", path], ["info", path, "--as", "events"]):
+            code, out, err = call(capsys, "traces", *command)
+            assert (code, out, err.count("\n")) == (2, "", 1)
+            assert "is a job log (SWF); expected an event log" in err
+
+
+def test_a_name_without_a_format(tmp_path: Path, capsys: Capsys) -> None:
+    code, out, err = call(capsys, "traces", "generate", "ras", tmp_path / "r.txt")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "r.txt: does not say a format; expected a name in .csv, .parquet" in err
+    assert list(tmp_path.iterdir()) == []

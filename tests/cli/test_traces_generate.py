@@ -72,6 +72,11 @@ def test_hosts(tmp_path: Path) -> None:
         (("hosts", "x.txt"), TraceError, "does not say a format"),
         (("hosts", "x.csv", "--days", "-1"), ParameterError, "days: -1.0"),
         (("hosts", "x.csv", "--th2", "2"), ParameterError, "th2: 2.0"),
+        (
+            ("hosts", "x.csv", "--th1", "0.9"),
+            ParameterError,
+            "th1: 0.9 is not allowed; expected from 0.05 to 0.75",
+        ),
         (("memory", "x", "--relation", "nan"), ParameterError, "relation: nan"),
         (("memory", "x", "--load", "0"), ParameterError, "load: 0.0"),
     ],

@@ -21,7 +21,7 @@ from forestall.predict.features import features
 
 pytest.importorskip("sklearn")
 HOUR, DAY = 3600, 86_400
-SMALL = {"trees": 30, "rows": 4000}
+SMALL = {"trees": 30, "rows": 8000}
 NODES, DAYS = 40, 240
 
 
@@ -257,3 +257,20 @@ def test_what_is_asked_in_one_go_is_what_is_asked_in_parts() -> None:
     parts = [trained().chances(o, LATER[k : k + 7]) for k in range(0, len(LATER), 7)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert features(o, LATER).values.shape[0] == len(LATER)
+
+
+def test_failures_at_one_hour_of_the_day_do_not_multiply() -> None:
+    """All failures of few days come at midnight, and most of them on a few days: near midnight as
+    many are foretold as came, not hundreds."""
+    rng = np.random.default_rng(4)
+    nodes, days = 4000, 40
+    day = np.sort(rng.choice([5, 8, 9, 14, 20, 21, 22, 26, 29, 33, 34, 36, 38], 90))
+    log = Failures.build(day * DAY, rng.choice(nodes, 90, replace=False))
+    past = Observations.of(replace(log, nodes=nodes, span=days * DAY, origin=0), nodes=nodes)
+    learner = Boosted()
+    learner.learn(past)
+    times = np.arange(5 * DAY, days * DAY, DAY) - HOUR // 4
+    told = learner.chances(past, times)[..., 0].sum()
+    assert 0.2 * 90 < told < 6 * 90
+    night = learner.chances(past, times + 12 * HOUR)[..., 0].sum()
+    assert night < 10

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from forestall.model.errors import ParameterError
+from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
@@ -192,7 +192,7 @@ def test_what_it_needs_must_be_there(name: str) -> None:
         made.fit(bare)
         assert made.nodes == NODES
     else:
-        with pytest.raises(ParameterError, match="does without"):
+        with pytest.raises(InputError, match=f"{name} needs"):
             made.fit(bare)
 
 

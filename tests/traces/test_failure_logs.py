@@ -237,3 +237,10 @@ def test_real_logs_without_failures(data: Path, name: str) -> None:
 def test_tables_that_are_no_failure_logs(data: Path, name: str) -> None:
     with pytest.raises(TraceError, match="is no failure log that is known"):
         read_failures(data / name)
+
+
+def test_a_job_log_is_no_failure_log(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.swf"
+    path.write_text("1 0 5 1451 128 -1 -1 128 -1 -1 1 1 1 -1 -1 -1 -1 -1\n")
+    with pytest.raises(TraceError, match=r"is a job log \(SWF\); expected a failure log"):
+        read_failures(path)

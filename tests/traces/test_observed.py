@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.ras import RasLog
 from forestall.traces.observed import numbers_of, observed
+from forestall.traces.ras import pipeline, read_ras
 
 
 def failures(origin: int | None = None, names: tuple[str, ...] | None = None) -> Failures:
@@ -99,3 +101,35 @@ def test_logs_of_another_machine() -> None:
 def test_numbers() -> None:
     assert numbers_of(["n07", "x", "r1c2-s", "9"], None, 8).tolist() == [7, -1, 2, -1]
     assert numbers_of(["b", "z"], ["a", "b"]).tolist() == [1, -1]
+
+
+def test_places_within_a_node() -> None:
+    """The smallest part around a place that is a node counts; what is at none is counted."""
+    places = ("R00-M0-N0-C:J02-U01", "R00-M1-N3", "R00", "R01-M0", "dn7", "R00-M0")
+    log = replace(
+        events(origin=0),
+        time=np.arange(6),
+        place=np.arange(6, dtype=np.int32),
+        severity=np.full(6, 7, dtype=np.int8),
+        kind=np.zeros(6, dtype=np.int32),
+        places=places,
+    )
+    named = replace(failures(origin=0, names=("R00-M0", "R00-M1", "dn")), span=1000)
+    seen = observed(named, log)
+    assert seen.events is not None
+    assert seen.events.place.tolist() == [0, 1, -1, -1, -1, 0]
+    (remark,) = seen.events.cleaning.remarks
+    assert (remark.kind, remark.names) == ("no_node", ("R00", "R01-M0", "dn7"))
+    assert str(remark).startswith("3 events at no node of the failure log (of 6 events) (kept)")
+    whole = replace(named, node=np.zeros(2, dtype=np.int64), nodes=1, names=("system",))
+    all_of_it = observed(whole, log, nodes=1).events
+    assert all_of_it is not None
+    assert all_of_it.place.tolist() == [0] * 6
+    assert all_of_it.cleaning.remarks == ()
+
+
+def test_events_of_nodes_among_failures_of_midplanes(data: Path) -> None:
+    log = read_ras(data / "bluegene-l-fatal" / "Best.all-fail.xz")
+    seen = observed(pipeline(log).failures("midplane"), log)
+    assert seen.events is not None
+    assert np.all(seen.events.place >= 0)  # 0.4 % where only equal names count

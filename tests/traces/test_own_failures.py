@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -130,7 +131,6 @@ def test_unsorted_rows_are_sorted_and_named(tmp_path: Path) -> None:
         (",0,,,", "time: is empty; expected a whole number of at least 0"),
         ("1,-2,,,", "node: '-2'; expected a whole number of at least 0"),
         ("1,10000000,,,", NODES.format(10_000_000)),
-        ("1,n4,,,", "node: 'n4'; expected a whole number of at least 0"),
         ("1,0,-5,,", "downtime: '-5'; expected a whole number of at least 0"),
         ("1,0,inf,,", "downtime: 'inf'; expected a whole number of at least 0"),
         ("1,0,,,1.01", "detectability: '1.01'; expected a number from 0 to 1"),
@@ -181,3 +181,135 @@ def test_a_table_of_something_else_is_not_taken_for_ours(tmp_path: Path) -> None
     with pytest.raises(TraceError, match="is no failure log that is known"):
         read_failures(path)
     assert len(read_failures(path, format="csv")) == 1
+
+
+WORDS = st.text("abR0-1:,\"' #é", min_size=1).map(str.strip).filter(bool)
+
+
+@given(
+    failures(),
+    st.none() | st.integers(-(2**32), 2**33),
+    st.none() | st.lists(WORDS, min_size=1, max_size=6, unique=True),
+    st.integers(0, 2**20),
+    st.integers(0, 5),
+    st.sampled_from(["a.csv", "a.csv.gz"]),
+)
+def test_dates_names_and_span_go_through_a_file(
+    tmp_path_factory: pytest.TempPathFactory,
+    log: Failures,
+    origin: int | None,
+    names: list[str] | None,
+    more: int,
+    quiet: int,
+    name: str,
+) -> None:
+    path = tmp_path_factory.mktemp("failures") / name
+    log = replace(log, span=log.span + more, nodes=log.nodes + quiet, origin=origin)
+    if names is not None:  # those of nodes that never failed among them
+        log = Failures.build(log.time, log.node % len(names), log.downtime, log.detectability)
+        log = replace(log, nodes=len(names), origin=origin, names=tuple(names))
+    write_failures_csv(log, path)
+    again = read_failures(path, strict=True)
+    assert again.time.tolist() == log.time.tolist()
+    assert sorted(zip(again.time, again.node, strict=True)) == sorted(
+        zip(log.time, log.node, strict=True)
+    )
+    if names is not None or origin is not None:
+        assert (again.origin, again.names, again.nodes) == (origin, log.names, log.nodes)
+        assert again.span == log.span
+    second = path.with_name("b.csv")
+    write_failures_csv(again, second)
+    assert read_failures(second).origin == again.origin
+
+
+def test_a_plain_log_has_no_comments(tmp_path: Path) -> None:
+    write_failures_csv(Failures.build([1, 2], [0, 3]), tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text() == "time,node\n1,0\n2,3\n"
+
+
+def test_names_are_numbered_in_sorted_order(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("time,node\n5,web-b1\n7,web-a1\n9,db7\n11,12\n12,\n")
+    read = read_failures(path)
+    assert read.names == ("12", "db7", "web-a1", "web-b1")
+    assert read.node.tolist() == [3, 2, 1, 0]
+    assert read.cleaning.counts() == {"bad_node": 1}
+    path.write_text("time,node\n5,1\n7,n4\n9,2\n")  # one word among numbers is a mistake
+    read = read_failures(path)
+    assert (read.names, read.node.tolist()) == (None, [1, 2])
+    with pytest.raises(TraceError, match=r"a\.csv:3: node: 'n4'; expected a whole number"):
+        read_failures(path, strict=True)
+
+
+def test_comments_above_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "# by hand\n# origin: 2024-01-01\n# span: 864000\n# names: c, a, b\n"
+        "time,node\n3600,a\n86400,c\n90000,z\n"
+    )
+    read = read_failures(path)
+    assert (read.names, read.node.tolist(), read.nodes) == (("c", "a", "b"), [1, 0], 3)
+    assert (read.origin, read.span, read.time.tolist()) == (1_704_067_200, 864_000, [3600, 86_400])
+    assert read.cleaning.remarks[0].names == ("line 8",)
+    later = read_failures(path, start="2024-01-02")
+    assert (later.time.tolist(), later.span) == ([0], 9 * 86_400)
+    assert read_failures(path, start=86_400).origin == later.origin  # in the log's own seconds
+    path.write_text("# origin: 2024-01-02\n# nodes: 9\ntime,node\n2024-01-01,3\n2024-01-03,1\n")
+    read = read_failures(path)
+    assert (read.time.tolist(), read.nodes) == ([86_400], 9)
+    path.write_text("# only a word\n\ntime,node\n200000000,1\n")
+    assert read_failures(path).origin == 0
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("origin: soon", "a.csv:1: origin: 'soon'; expected a date"),
+        ("span: -1", "a.csv:1: span: '-1'; expected a whole number of seconds"),
+        ("nodes: many", "a.csv:1: nodes: 'many'; expected a whole number from 1"),
+        ("nodes: 0", "a.csv:1: nodes: '0'; expected a whole number from 1"),
+        ("names: a,b,a", "a.csv:1: names: 'a,b,a'; expected different names"),
+        ("names:", "a.csv:1: names: ''; expected different names"),
+    ],
+)
+def test_bad_comments(tmp_path: Path, comment: str, message: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"# {comment}\ntime,node\n1,a\n")
+    with pytest.raises(TraceError) as caught:
+        read_failures(path)
+    assert message in str(caught.value)
+
+
+def test_unix_seconds_have_dates(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("time,node\n1704067300,1\n1704067200,0\n")
+    read = read_failures(path)
+    assert (read.origin, read.time.tolist()) == (0, [1_704_067_200, 1_704_067_300])
+    assert read.span == 101
+    path.write_text("time,node\n50,1\n1704067200,0\n")  # a long log of its own seconds
+    assert read_failures(path).origin is None
+    late = replace(Failures.build([2**29], [0]), names=("n1",), span=9)
+    write_failures_csv(late, path)  # a syslog without a year: no dates
+    assert (read_failures(path).origin, read_failures(path).span) == (None, 9)
+
+
+def test_samples_of_metrics_are_no_failures(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.csv"
+    rows = [f"{60 * k},{n},0.5\n" for k in range(6) for n in range(2)]
+    path.write_text("time,node,cpu\n" + "".join(rows))
+    with pytest.raises(TraceError, match=r"samples of metrics \('cpu'; .* 60 s\), .*--as metrics"):
+        read_failures(path)
+    path.write_text("time,node\n" + "".join(row.rpartition(",")[0] + "\n" for row in rows))
+    assert len(read_failures(path)) == 12  # nothing but failures that come evenly
+    path.write_text("time,node,cpu\n" + "".join(f"{k**3},{k % 2},0.5\n" for k in range(20)))
+    read = read_failures(path)
+    assert read.cleaning.remarks[0].counted == "1 column ignored ('cpu')"
+
+
+def test_names_of_a_large_machine(tmp_path: Path) -> None:
+    """The header may lie beyond what is looked at to tell the format."""
+    names = tuple(f"R{k:05d}-M0-N0-C:J02-U01" for k in range(20_000))
+    log = replace(Failures.build([3, 9], [19_999, 0]), nodes=20_000, names=names)
+    write_failures_csv(log, tmp_path / "a.csv")
+    again = read_failures(tmp_path / "a.csv", strict=True)
+    assert (again.names, again.node.tolist()) == (names, [19_999, 0])

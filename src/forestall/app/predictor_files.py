@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from forestall.__about__ import __version__
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.units import format_duration
 from forestall.traces.bundle import read_bundle, write_bundle
 
 if TYPE_CHECKING:
@@ -65,3 +68,10 @@ def described(predictor: Learner) -> dict[str, Any]:
         "origin_unix_s": seen.origin,
         "source": seen.failures.source,
     }
+
+
+def spoken(time: int, origin: int | None) -> str:
+    """Return a moment in words: a date where the clock has one."""
+    if origin is None:
+        return f"{format_duration(time)} ({time} s)"
+    return str(np.datetime64(int(time + origin), "s"))

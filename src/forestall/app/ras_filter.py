@@ -211,12 +211,20 @@ def _summary(log: RasLog, filtered: Filtered, failures: Failures, level: str) ->
         "rules": _rules(log, filtered),
         "left": len(filtered.log),
         "top_kinds": _most(log.kinds, np.bincount(filtered.log.kind, minlength=len(log.kinds))),
-        "failures": _failures(failures, level),
+        "failures": _failures(failures, level, _window(log)),
         "remarks": [
             {"kind": one.kind, "count": one.count, "text": one.counted, "action": one.action}
             for one in log.cleaning.remarks
         ],
     }
+
+
+def _window(log: RasLog) -> tuple[int, int]:
+    """Return [begin, end) of a log: from its time 0, or from its first record where that lies far
+    from time 0, as without a year."""
+    first, last = (int(log.time[0]), int(log.time[-1])) if len(log) else (0, -1)
+    begin = 0 if last < log.span else first
+    return begin, begin + log.span
 
 
 def _most(kinds: tuple[str, ...], counts: Any) -> list[dict[str, Any]]:
@@ -240,12 +248,14 @@ def _rules(log: RasLog, filtered: Filtered) -> list[dict[str, Any]] | None:
     ]
 
 
-def _failures(failures: Failures, level: str) -> dict[str, Any]:
-    """Return counts, rates and failures a day (of the calendar, where the log has dates)."""
+def _failures(failures: Failures, level: str, window: tuple[int, int]) -> dict[str, Any]:
+    """Return counts, rates and failures a day (of the calendar, where the log has dates); `window`
+    is what the log covers, s."""
     count, days = len(failures), failures.span / DAY
-    day = (failures.time + (failures.origin or 0)) // DAY
-    begin = (failures.origin or 0) // DAY
-    end = ((failures.origin or 0) + max(failures.span, 1) - 1) // DAY
+    zero = failures.origin or 0
+    day = (failures.time + zero) // DAY
+    begin = (zero + window[0]) // DAY
+    end = (zero + max(window[1], window[0] + 1) - 1) // DAY
     end = max(end, int(day.max()) if count else begin)
     begin = min(begin, int(day.min()) if count else begin)
     per_day = np.bincount(day - begin, minlength=end - begin + 1)

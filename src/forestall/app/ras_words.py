@@ -30,6 +30,22 @@ def headline(summary: Mapping[str, Any]) -> str:
     )
 
 
+def warnings(summary: Mapping[str, Any]) -> list[str]:
+    """Return what must be minded: that nothing told failures from other records."""
+    if {"severity", "alerts"} & {step["name"] for step in summary["steps"]}:
+        return []
+    told = summary["alerts"] is not None or set(summary["severities"]) - {"UNKNOWN"}
+    if told:
+        return [
+            "Every record counts as one of a failure: --steps takes neither severity nor alerts."
+        ]
+    return [
+        "Warning: the log tells neither severities nor alerts, so every record counts as one of a",
+        "failure. Keep only lines that tell of failures in LOG (with grep, by the kinds below), or",
+        "take a log with severities (syslog with <priority>, a table with a severity or alert).",
+    ]
+
+
 def step_rows(summary: Mapping[str, Any]) -> Rows:
     """Return a row for each step."""
     return [

@@ -12,10 +12,12 @@ from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 
 if TYPE_CHECKING:
+    from forestall.traces.job_records_info import RecordInfo
     from forestall.traces.metrics.info import MetricInfo
     from forestall.traces.ras.info import RasInfo
 
 PACKED = frozenset({".gz", ".xz", ".zst"})
+HEAD_LINES = 50
 
 
 def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
@@ -38,8 +40,47 @@ def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
     return inputs_of(path, values).read_jobs()
 
 
-def read_beside(path: Path, kind: str, values: Mapping[str, Any]) -> RasInfo | MetricInfo:
-    """Return what is in an event log or in metrics of nodes, as these options choose.
+def kind_of(path: Path) -> str:
+    """Return what a file holds by its first lines: "log" (jobs, failures, or nothing that is
+    known), "records", "metrics" or "events"."""
+    from forestall.traces.failures.raw import Head
+    from forestall.traces.info import is_failure_log
+    from forestall.traces.job_records import looks_like as holds_records
+    from forestall.traces.metrics.raw import parquet_columns
+    from forestall.traces.metrics.read import is_metrics
+    from forestall.traces.packed import read_head, text_of
+    from forestall.traces.ras.read import ras_format
+    from forestall.traces.ras.tables import own_columns
+    from forestall.traces.swf_rows import is_swf
+    from forestall.traces.table import REQUIRED, is_parquet
+
+    if not path.exists():
+        return "log"
+    if path.is_dir():
+        failing = any(path.glob("event_trace*.tab*")) or not is_metrics(path)
+        return "log" if failing else "metrics"
+    if is_parquet(path):
+        columns = parquet_columns(path)
+        events = own_columns(columns) is not None
+    else:
+        lines = tuple(text_of(read_head(path)).splitlines()[:HEAD_LINES])
+        form = ras_format(path)
+        if is_swf(lines) or (is_failure_log(path) and form != "hpc"):  # hpc tells no failures
+            return "log"
+        columns = Head(path, lines).columns
+        events = form is not None
+    if set(REQUIRED) <= set(columns):
+        return "log"
+    if holds_records(path):
+        return "records"
+    return "events" if events else "metrics" if is_metrics(path) else "log"
+
+
+def read_beside(
+    path: Path, kind: str, values: Mapping[str, Any]
+) -> RasInfo | MetricInfo | RecordInfo:
+    """Return what is in an event log, in metrics of nodes or in records of jobs, as these options
+    choose.
 
     Raises ParameterError for an option that has no meaning there.
     """
@@ -54,6 +95,11 @@ def read_beside(path: Path, kind: str, values: Mapping[str, Any]) -> RasInfo | M
         from forestall.traces.ras.read import read_ras
 
         return describe_events(read_ras(path, system=inputs.system, **given))
+    if kind == "records":
+        from forestall.traces.job_records import read_job_records
+        from forestall.traces.job_records_info import describe_records
+
+        return describe_records(read_job_records(path, **given))
     from forestall.traces.metrics.info import describe_metrics
     from forestall.traces.metrics.read import read_metrics
 

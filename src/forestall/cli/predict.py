@@ -10,6 +10,7 @@ import typer
 from forestall.cli.options import (
     FAILURES,
     JSON,
+    OPTIONS,
     OUTPUT,
     QUIET,
     READ_FAILURES,
@@ -18,7 +19,7 @@ from forestall.cli.options import (
     with_options,
 )
 from forestall.cli.registry import command
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import Bar, say, say_json, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +93,7 @@ UNTIL = Annotated[
     typer.Option(
         "--until",
         metavar="TIME",
-        help="Learn from what lies before this moment only (default: the log's end).",
+        help="Learn from what lies before this moment only: a date, or 10d (default: the end).",
         rich_help_panel=FAILURES,
         show_default=False,
     ),
@@ -132,7 +133,8 @@ def train(
     from forestall.app import predict as app
 
     sources = app.Sources(log, chosen(given), events, metrics, nodes, until)
-    told = app.train(name, sources, app.settings_from(settings or []), out)
+    with Bar("training", quiet=quiet or as_json) as bar:
+        told = app.train(name, sources, app.settings_from(settings or []), out, bar.tell)
     if as_json:
         say_json(told)
     elif not quiet:
@@ -155,7 +157,7 @@ def ask(
         typer.Option(
             "--at",
             metavar="TIME",
-            help="When the window begins (default: the latest known moment).",
+            help="When the window begins: a date, or 10d (default: the latest known moment).",
             show_default=False,
         ),
     ] = None,
@@ -188,7 +190,9 @@ def ask(
     told = {**values, "events": events, "metrics": metrics, "until": until}
     extra = next((key for key, value in told.items() if value is not None), None)
     if since is None and extra is not None:
-        raise ParameterError(extra, told[extra], "a failure log as well (--since FAILURES)")
+        value = told[extra] if isinstance(told[extra], bool) else str(told[extra])
+        option = extra if extra in OPTIONS else f"--{extra}"
+        raise ParameterError(option, value, "a failure log as well (--since FAILURES)")
     later = None if since is None else app.Sources(since, values, events, metrics, None, until)
     answer = app.ask(predictor, app.Asked(nodes, at, ahead, later))
     if as_json:
@@ -228,6 +232,7 @@ def print_trained(told: Mapping[str, Any]) -> None:
             ("predictor", f"{told['name']}: {told['summary']}"),
             ("learnt from", f"{told['trained_failures']:,} failures of {told['nodes']:,} nodes"),
             ("up to", until),
+            *((one["action"], one["text"]) for one in told["remarks"]),
             ("file", told["file"]),
         ]
     )

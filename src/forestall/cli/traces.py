@@ -15,6 +15,7 @@ from forestall.cli.screen import say, show
 LOG = Annotated[
     Path, typer.Argument(metavar="FILE", help="A job log or a failure log of any known format.")
 ]
+ANY_LOG = Annotated[Path, typer.Argument(metavar="FILE", help="A log of any known format.")]
 READ = tuple(choice for choice in READING if choice.name != "failures")
 NODES = Annotated[int, typer.Option("--nodes", min=1, metavar="N", help="Nodes of the machine.")]
 SEED = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of all that is drawn.")]
@@ -72,7 +73,7 @@ def group() -> typer.Typer:
 
 @with_options(READ)
 def info(
-    log: LOG,
+    log: ANY_LOG,
     nodes: Annotated[
         int | None,
         typer.Option(
@@ -84,20 +85,30 @@ def info(
         ),
     ] = None,
     kind: Annotated[
-        Literal["log", "events", "metrics"],
-        typer.Option("--as", help="Jobs or failures, records of an event log, metrics of nodes."),
-    ] = "log",
+        Literal["log", "events", "metrics", "records"] | None,
+        typer.Option(
+            "--as",
+            help="Jobs or failures, events, metrics of nodes, accounting records of jobs (default: "
+            "as it looks; jobs or failures first).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JSON = False,
     **given: Any,
 ) -> None:
-    """Say what is in a log: span, counts, sizes, load, gaps, oddities."""
-    from forestall.app.settings_traces import read_beside, read_log
+    """Say what is in a log: span, counts, sizes, load, gaps, oddities.
+
+    FILE holds jobs, failures, events, metrics of nodes, or accounting records of jobs.
+    """
+    from forestall.app.settings_traces import kind_of, read_beside, read_log
     from forestall.traces.info import describe
 
-    if kind == "log":
-        rows = describe(read_log(log, chosen(given)), nodes=nodes).rows()
+    values = chosen(given)
+    what = kind or ("log" if "failure_format" in values else kind_of(log))
+    if what == "log":
+        rows = describe(read_log(log, values), nodes=nodes).rows()
     else:
-        rows = read_beside(log, kind, chosen(given)).rows()
+        rows = read_beside(log, what, values).rows()
     if as_json:
         from forestall.cli.screen import say_json
 

@@ -125,7 +125,9 @@ def _file(name: str, what: str) -> Any:
     )
 
 
-OUT = Annotated[Path | None, _file("out", "Where the failures go, as our own CSV.")]
+OUT = Annotated[
+    Path | None, _file("out", "Where the failures go, as our own CSV with dates and names.")
+]
 NAMES = Annotated[Path | None, _file("names", "Where the names of the nodes go: node,name.")]
 RECORDS = Annotated[Path | None, _file("records", "Where the records that are left go.")]
 
@@ -163,6 +165,8 @@ def print_filtered(summary: Mapping[str, Any]) -> None:
     from forestall.app import ras_words as words
 
     say(words.headline(summary))
+    for line in words.warnings(summary):
+        say(line)
     say()
     show(words.step_rows(summary), words.STEP_HEADS, right=(2, 3, 4, 5))
     kinds = words.kind_rows(summary["top_kinds"], summary["left"])
@@ -229,10 +233,14 @@ def generate_ras(
     OUT is a .csv (.gz, .xz and .zst are packed) or a .parquet file.
     """
     from forestall.app.ras_filter import write_truth
+    from forestall.model.errors import TraceError
     from forestall.traces.generate import Bursts
     from forestall.traces.generate import ras as made
+    from forestall.traces.metrics.write import is_table_name
     from forestall.traces.ras import write_ras
 
+    if not is_table_name(out):
+        raise TraceError(out, "does not say a format; expected a name in .csv, .parquet")
     bursts = Bursts(share=burst_share, size=3.0, spread=30.0)
     warnings = made.Warnings(warned, lead_hours, false_per_node_day=false_warnings)
     log, failures, known = made.generate_ras(

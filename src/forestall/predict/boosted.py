@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import MissingExtraError, ParameterError
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.boosted_rows import Decisions, decisions
 from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
@@ -30,6 +31,10 @@ STAGE: Final = 20
 """Trees between two looks at what is held out; without a better sum in as many, that is all."""
 WARM_UP: Final = 30 * 86_400
 """From the beginning of observation on nothing is learnt for so long, or a tenth of the past."""
+STEEPEST: Final = 1.0
+MANY: Final = 50
+"""With fewer failures held out, calibration may draw margins together but not apart: a steeper
+curve would multiply risks where margins are higher than any it was learnt on."""
 FEWEST: Final = 10
 """With fewer failures to learn from, or half as many held out, the base rate is all there is."""
 
@@ -74,29 +79,17 @@ class Boosted(Learner):
         seed: int = 0,
         horizons: Sequence[int] = HORIZONS,
     ) -> None:
-        if trees < 1:
-            raise ParameterError("trees", trees, "1 or more")
-        if not 2 <= leaves <= 31:
-            raise ParameterError("leaves", leaves, "2 to 31")
-        if not 0 < rate <= 1:
+        if check.number("rate", rate, "a number in (0, 1]", above=0) > 1:
             raise ParameterError("rate", rate, "a number in (0, 1]")
-        if ridge < 0:
-            raise ParameterError("ridge", ridge, "a number of failures, 0 or more")
-        if rows < 100:
-            raise ParameterError("rows", rows, "100 or more")
-        if calibration not in METHODS:
-            raise ParameterError("calibration", calibration, "one of " + ", ".join(METHODS))
-        if seed < 0:
-            raise ParameterError("seed", seed, "a whole number, 0 or more")
         super().__init__(
-            trees=trees,
-            leaves=leaves,
-            rate=rate,
-            ridge=ridge,
-            rows=rows,
-            calibration=calibration,
-            seed=seed,
-            horizons=[int(h) for h in horizons],
+            trees=check.whole("trees", trees, 1),
+            leaves=check.whole("leaves", leaves, 2, 31),
+            rate=float(rate),
+            ridge=check.number("ridge", ridge, "a number of failures, 0 or more", least=0),
+            rows=check.whole("rows", rows, 100),
+            calibration=check.choice("calibration", calibration, METHODS),
+            seed=check.whole("seed", seed, 0, 2**32 - 1),
+            horizons=check.seconds(horizons),
         )
         self._words = Vocabulary()
         self._trees = Trees.none([0.0] * len(self.horizons))
@@ -151,6 +144,9 @@ class Boosted(Learner):
             method=self.settings["calibration"],
             failures=int(late.failures()),
         )
+        steep = isinstance(curve, Platt) and curve.slope > STEEPEST
+        if steep and late.failures() < MANY:
+            curve = _moved(trees.first(number).margins(late.rows)[:, 0], late)
         return from_scikit(self._fitted(both, number)), curve
 
     def _enough(self, early: _Sample, late: _Sample) -> tuple[Trees, int]:
@@ -259,6 +255,12 @@ class _Sample:
 
 def _loss(margin: Floats, late: _Sample) -> float:
     """Return the log loss at the level that suits these margins best."""
+    z = margin + _moved(margin, late).shift
+    return float((late.weight * (np.logaddexp(0.0, z) - late.failed * z)).sum())
+
+
+def _moved(margin: Floats, late: _Sample) -> Platt:
+    """Return the curve of slope 1 at the level that suits these margins best."""
     shift = late.level() - float(np.average(margin, weights=late.weight))
     for _ in range(20):
         chance = 1 / (1 + np.exp(-(margin + shift)))
@@ -267,8 +269,7 @@ def _loss(margin: Floats, late: _Sample) -> float:
         shift -= min(max(step, -1.0), 1.0)
         if abs(step) < 1e-6:
             break
-    z = margin + shift
-    return float((late.weight * (np.logaddexp(0.0, z) - late.failed * z)).sum())
+    return Platt(STEEPEST, shift)
 
 
 def _classifier() -> Any:

@@ -52,8 +52,10 @@ class Decisions:
 
     def within(self, begin: int, end: int, shortest: int, longest: int) -> npt.NDArray[np.bool_]:
         """Return bool[n]: the moments from `begin` on of nodes that last for `shortest` seconds,
-        about which it was known before `end` whether they last for `longest`."""
-        known = self.time + longest <= np.minimum(self.stop, end)
+        about which it was known before `end` whether they last for `longest`: those that leave
+        service before that count where they fail first."""
+        failed = (self.ahead < longest) & (self.time + self.ahead < self.stop)
+        known = (self.time + longest <= end) & ((self.time + longest <= self.stop) | failed)
         answer: npt.NDArray[np.bool_] = (self.time >= begin) & known & (self.ahead >= shortest)
         return answer
 
@@ -96,15 +98,18 @@ def decisions(
     """
     gaps = _gaps(past, begin, horizons[0])
     bounds = (0, *horizons)
-    parts = []
+    machine = _machine_strata(past, begin, bounds[:2])
+    parts: list[Decisions] = []
     for low, high in zip(bounds, (*horizons, None), strict=True):
         first, last = gaps.begin, np.minimum(gaps.last, gaps.failure - low)
         if high is not None:
             first = np.maximum(first, gaps.failure - high + 1)
         length = np.maximum(last - first + 1, 0)
-        near = min(rows // 2, each * int(np.count_nonzero(length)))
-        number = rows if high is None else near
-        parts.append(_drawn(gaps, first, length, number, rng))
+        if high is None:
+            parts += _far(gaps, first, length, rows, machine, rng)
+        else:
+            near = min(rows // 2, each * int(np.count_nonzero(length)))
+            parts.append(_drawn(gaps, first, length, near, rng))
     all_of = Decisions(
         *(
             np.concatenate([getattr(part, name) for part in parts])
@@ -128,7 +133,7 @@ def _gaps(past: Observations, begin: int, shortest: int) -> _Gaps:
     return _Gaps(
         node=node,
         begin=np.maximum(before + 1, since[node]),
-        last=np.minimum(failure, until[node] - shortest),
+        last=np.minimum(failure, until[node] - np.where(failure < until[node], 1, shortest)),
         failure=failure,
         stop=until[node],
     )
@@ -137,10 +142,84 @@ def _gaps(past: Observations, begin: int, shortest: int) -> _Gaps:
 def _drawn(
     gaps: _Gaps, first: Nodes, length: Nodes, number: int, rng: np.random.Generator
 ) -> Decisions:
-    gap, time = spread(first, length, number, rng)
+    return _decisions(gaps, *spread(first, length, number, rng), int(length.sum()))
+
+
+def _decisions(gaps: _Gaps, gap: Nodes, time: Nodes, seconds: int) -> Decisions:
+    """Return moments of gaps that stand for so many node-seconds in all."""
     ahead = np.where(gaps.failure[gap] >= NEVER, NEVER, gaps.failure[gap] - time)
-    weight = np.full(len(time), int(length.sum()) / max(len(time), 1))
+    weight = np.full(len(time), seconds / max(len(time), 1))
     return Decisions(time, gaps.node[gap], ahead, gaps.stop[gap], weight)
+
+
+@dataclass(frozen=True)
+class _Stretches:
+    """Parts of the time, in order and apart, counted through: second 0 is the first of them.
+
+    Attributes
+    ----------
+    begin, length : int64[k], s; there is at least one, of any length
+    """
+
+    begin: Nodes
+    length: Nodes
+
+    def before(self, time: Nodes) -> Nodes:
+        """Return how many seconds of them lie before each time."""
+        ends = np.cumsum(self.length)
+        which = np.maximum(np.searchsorted(self.begin, time, side="right") - 1, 0)
+        inside = np.clip(time - self.begin[which], 0, self.length[which])
+        return np.asarray(ends[which] - self.length[which] + inside)
+
+    def moment(self, count: Nodes) -> Nodes:
+        """Return the time of each of their seconds."""
+        ends = np.cumsum(self.length)
+        which = np.searchsorted(ends, count, side="right")
+        return np.asarray(self.begin[which] + count - (ends[which] - self.length[which]))
+
+
+def _machine_strata(past: Observations, begin: int, bounds: tuple[int, ...]) -> list[_Stretches]:
+    """Return the time from `begin` on by how long it is until the machine's next failure: one part
+    between any two neighbouring bounds, and one beyond the last; those without a second left out.
+    """
+    log = np.unique(past.failures.time[past.failures.time >= begin])
+    before = np.append(begin - 1, log)  # a stretch begins after a failure, and ends with the next
+    found = []
+    for low, high in zip(bounds, (*bounds[1:], None), strict=True):
+        if high is None:  # with what comes after the last failure
+            first, last = before + 1, np.append(log - low, past.end - 1)
+        else:
+            first, last = np.maximum(before[:-1] + 1, log - high + 1), log - low
+        length = np.maximum(last - first + 1, 0)
+        if length.sum() > 0:
+            found.append(_Stretches(first[length > 0], length[length > 0]))
+    return found
+
+
+def _far(
+    gaps: _Gaps,
+    first: Nodes,
+    length: Nodes,
+    rows: int,
+    machine: list[_Stretches],
+    rng: np.random.Generator,
+) -> list[Decisions]:
+    """Return moments long before a node's next failure, as many of each stratum of the machine.
+
+    What is told about the machine is the same for all nodes, and shortly before a failure it stands
+    in many rows that fail: without enough rows of other nodes at the same time, chance would say
+    how many of those there were.
+    """
+    strata = []
+    for part in machine:
+        begin = part.before(first)
+        strata.append((part, begin, np.maximum(part.before(first + length) - begin, 0)))
+    strata = [one for one in strata if one[2].sum() > 0]
+    drawn = []
+    for part, begin, seconds in strata:
+        gap, count = spread(begin, seconds, rows // len(strata), rng)
+        drawn.append(_decisions(gaps, gap, part.moment(count), int(seconds.sum())))
+    return drawn
 
 
 def spread(

@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import service
 from forestall.predict.joined_metrics import MetricModel
@@ -79,16 +80,21 @@ class Joined(Learner):
         seed: int = 0,
         horizons: Sequence[int] = HORIZONS,
     ) -> None:
-        ahead = [int(h) for h in horizons]
+        ahead = check.seconds(horizons)
+        parts = {}
+        for name, kind, given in (("rules", Rules, rules), ("series", Autoregressive, series)):
+            if not isinstance(given or {}, Mapping) or "horizons" in (given or {}):
+                allowed = f"settings of {kind.name} beside its horizons, in braces"
+                raise ParameterError(name, given, allowed)
+            parts[name] = dict(given or {})
+            check.check_names(name, kind, parts[name])
         super().__init__(
-            rules=dict(rules or {}), series=dict(series or {}), width=float(width),
-            seed=int(seed), horizons=ahead,
+            **parts, width=check.number("width", width, "a finite number above 0", above=0),
+            seed=check.whole("seed", seed, 0), horizons=ahead,
         )  # fmt: skip
-        if not (math.isfinite(width) and width > 0):
-            raise ParameterError("width", width, "above 0")
-        self.width, self.seed = float(width), int(seed)
-        self.rules = Rules(**self.settings["rules"], horizons=ahead)
-        self.series = Autoregressive(**self.settings["series"], horizons=ahead)
+        self.width, self.seed = self.settings["width"], self.settings["seed"]
+        self.rules = Rules(**parts["rules"], horizons=ahead)
+        self.series = Autoregressive(**parts["series"], horizons=ahead)
         self.metrics: MetricModel | None = None
         self.weights = np.tile(MEANS, (len(ahead), 1))
 
@@ -123,14 +129,13 @@ class Joined(Learner):
         rng = stream(self.seed, "joined")
         share = min(1.0, QUIET / max(len(times) * past.nodes, 1))
         kept: list[tuple[Floats, Floats, Floats, Nodes]] = []
-        histories = Histories.of(past)
+        histories, stop = Histories.of(past), service(past)[1]
         for cells, common, special in self._rows(past, times, self._active(past, times)):
             moment, node = times[cells // past.nodes], cells % past.nodes
             wait = histories.following(moment, node) - moment
             use = (wait < ahead[-1]) | (rng.random(len(cells)) < share)
             weight = np.where(wait < ahead[-1], 1.0, 1 / share)
-            room = past.end - moment
-            about = np.stack((wait, room), axis=1)
+            about = np.stack((wait, past.end - moment, stop[node] - moment), axis=1)
             kept.append((common[use], special[use], weight[use], about[use]))
         prior = self._prior()
         if not kept or not sum(len(part[0]) for part in kept):
@@ -138,9 +143,9 @@ class Joined(Learner):
         common, special, weight, about = (np.concatenate(p) for p in zip(*kept, strict=True))
         answer = np.empty((len(ahead), len(prior)))
         for k, horizon in enumerate(ahead.tolist()):
-            known = about[:, 1] >= horizon
-            design = _design(common[known], special[known, k])
-            failed = about[known, 0] < horizon
+            failed = about[:, 0] < np.minimum(horizon, about[:, 2])  # before it leaves service
+            known = (about[:, 1] >= horizon) & (failed | (about[:, 2] >= horizon))
+            design, failed = _design(common[known], special[known, k]), failed[known]
             apart = min(1.0, step / horizon)  # a failure counts about once
             answer[k] = logistic(design, failed, apart * weight[known], prior, self.width)
         return answer

@@ -18,11 +18,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import ParameterError
+from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 
 HORIZONS: tuple[int, ...] = (3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
@@ -60,13 +61,7 @@ class Learner(ABC):
 
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
-        self.horizons = tuple(int(h) for h in settings.get("horizons", HORIZONS))
-        if (
-            not self.horizons
-            or min(self.horizons) <= 0
-            or sorted(set(self.horizons)) != [*self.horizons]
-        ):
-            raise ParameterError("horizons", self.horizons, "positive seconds, ascending")
+        self.horizons = tuple(check.seconds(settings.get("horizons", HORIZONS)))
         self.trained = 0
         self.trained_until = 0
         self._seen: Observations | None = None
@@ -142,15 +137,13 @@ class Learner(ABC):
         nodes : number of nodes where that is more than the log tells
         end : the moment at which the window ends on the clock of a run; all times move with it
 
-        Raises ParameterError where something that the predictor `needs` is missing.
+        Raises InputError where something that the predictor `needs` is missing.
         """
         past = history if isinstance(history, Observations) else Observations.of(history)
         if nodes is not None and nodes > past.nodes:
             past = replace(past, nodes=nodes)
         for part in sorted(self.needs - set(past.parts())):
-            raise ParameterError(
-                "predictor", self.name, f"one that does without {part}: there are none"
-            )
+            raise InputError(f"{self.name} needs {part}, and there are none")
         self.learn(past)
         self._take(past.moved(0 if end is None else end - past.end))
         self.trained, self.trained_until = len(past.failures), self.seen.end

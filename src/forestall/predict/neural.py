@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import neural_network as network
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     histories,
@@ -65,23 +65,14 @@ class Neural(Learner):
         seed: int = 0,
         horizons: Sequence[int] = HORIZONS,
     ) -> None:
-        for name, value, least, greatest in (
-            ("order", order, 1, 64),
-            ("units", units, 1, 64),
-            ("most", most, 100, 10_000_000),
-            ("seed", seed, 0, 2**63 - 1),
-        ):
-            if not (isinstance(value, int) and least <= value <= greatest):
-                raise ParameterError(name, value, f"a whole number from {least} to {greatest}")
-        if not (np.isfinite(decay) and decay > 0):
-            raise ParameterError("decay", decay, "a finite number above 0")
+        order, units = check.whole("order", order, 1, 64), check.whole("units", units, 1, 64)
         super().__init__(
             order=order,
             units=units,
-            decay=float(decay),
-            most=most,
-            seed=seed,
-            horizons=[int(h) for h in horizons],
+            decay=check.number("decay", decay, "a finite number above 0", above=0),
+            most=check.whole("most", most, 100, 10_000_000),
+            seed=check.whole("seed", seed, 0, 2**63 - 1),
+            horizons=check.seconds(horizons),
         )
         self.network = network.exponential(LONGEST, order, units)
 

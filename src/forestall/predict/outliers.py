@@ -12,12 +12,13 @@ from scipy.special import expit
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     fails_within,
     last_rows,
     node_seconds,
-    service,
+    outcome_known,
 )
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.outlier_score import (
@@ -86,19 +87,13 @@ class Outlier(Learner):
         seed: int = 0,
         horizons: Sequence[int] = HORIZONS,
     ) -> None:
-        if side not in ("high", "low", "both"):
-            raise ParameterError("side", side, "high, low or both")
-        if method not in ("univariate", "mahalanobis"):
-            raise ParameterError("method", method, "univariate or mahalanobis")
-        for name, value, greatest in (
-            ("window", window, LONGEST),
-            ("guard", guard, 2**40),
-            ("stale", stale, LONGEST),
-            ("seed", seed, 2**63 - 1),
-        ):
-            if not (isinstance(value, int) and 0 <= value <= greatest):
-                raise ParameterError(name, value, f"a whole number from 0 to {greatest}")
-        names = None if metrics is None else [str(name) for name in metrics]
+        check.choice("side", side, ("high", "low", "both"))
+        check.choice("method", method, ("univariate", "mahalanobis"))
+        window = check.whole("window", window, 0, LONGEST)
+        guard = check.whole("guard", guard, 0, 2**40)
+        stale = check.whole("stale", stale, 0, LONGEST)
+        seed = check.whole("seed", seed, 0, 2**63 - 1)
+        names = None if metrics is None else check.texts("metrics", metrics)
         if names == []:
             raise ParameterError("metrics", names, "at least one name, or None for all")
         super().__init__(
@@ -109,7 +104,7 @@ class Outlier(Learner):
             guard=guard,
             stale=stale,
             seed=seed,
-            horizons=[int(h) for h in horizons],
+            horizons=check.seconds(horizons),
         )
         self.side, self.method = cast(Side, side), cast(Method, method)
         self.names: tuple[str, ...] = ()
@@ -163,12 +158,10 @@ class Outlier(Learner):
         self.without = level.copy()
         if len(times) == 0 or rate == 0:
             return
-        begin, stop = service(past)
         bend = np.log1p(self.scores(past, times))
         for k, horizon in enumerate(self.horizons):
-            known = (times[:, None] >= begin) & (times[:, None] + horizon <= stop)
-            known &= times[:, None] + horizon <= past.end
             failed = fails_within(past.failures, times, past.nodes, horizon)
+            known = outcome_known(past, times, horizon, failed)
             weight = min(1.0, step / horizon)  # moments that see the same failure are not many
             there = known & ~np.isnan(bend)
             self.line[k] = logistic(bend[there], failed[there], weight, level[k])

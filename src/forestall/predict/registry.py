@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from forestall.model.errors import ParameterError
+from forestall.predict import settings as check
 from forestall.predict.learner import Learner
 
 LEARNERS: Final[dict[str, str]] = {
@@ -45,5 +46,15 @@ def learner_class(name: str) -> type[Learner]:
 
 
 def new_learner(name: str, **settings: Any) -> Learner:
-    """Return an untrained predictor of this name."""
-    return learner_class(name)(**settings)
+    """Return an untrained predictor of this name.
+
+    Raises InputError for a setting that it does not have, ParameterError for a bad one.
+    """
+    kind = learner_class(name)
+    check.check_names(name, kind, settings)
+    given = dict(settings)
+    if "horizons" in given:
+        given["horizons"] = check.seconds(given["horizons"])
+    if isinstance(given.get("members"), str):
+        given["members"] = check.texts("members", given["members"])
+    return kind(**given)

@@ -11,6 +11,7 @@ from scipy.special import betainc, gammaln
 
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     Histories,
@@ -50,7 +51,7 @@ class Renewal(Learner):
     memory: ClassVar[int] = 0
 
     def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=[int(h) for h in horizons])
+        super().__init__(horizons=check.seconds(horizons))
         self.law = Law(1.0, 1.0, LONGEST)
 
     def learn(self, past: Observations) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import service
 from forestall.predict.learner import HORIZONS, Learner, State
@@ -103,26 +104,20 @@ class Rules(Learner):
         most: int = 100,
         horizons: Sequence[int] = HORIZONS,
     ) -> None:
+        spans = check.ascending("windows", windows, "positive whole seconds, ascending")
+        counts = check.ascending("repeats", repeats, "whole numbers of 1 or more, ascending")
+        if check.number("fdr", fdr, "a number within (0, 1)", above=0) >= 1:
+            raise ParameterError("fdr", fdr, "a number within (0, 1)")
         super().__init__(
-            windows=[int(w) for w in windows], hits=int(hits), size=int(size), fdr=float(fdr),
-            repeats=[int(r) for r in repeats], prior=float(prior), most=int(most),
-            horizons=[int(h) for h in horizons],
+            windows=spans, hits=check.whole("hits", hits, 1), size=check.whole("size", size, 1, 3),
+            fdr=float(fdr), repeats=counts, most=check.whole("most", most, 1),
+            prior=check.number("prior", prior, "a finite number above 0", above=0),
+            horizons=check.seconds(horizons),
         )  # fmt: skip
-        ascending = sorted(set(windows)) == [*windows]
-        if not windows or min(windows) <= 0 or not ascending:
-            raise ParameterError("windows", [*windows], "positive seconds, ascending")
-        if not repeats or min(repeats) < 1 or sorted(set(repeats)) != [*repeats]:
-            raise ParameterError("repeats", [*repeats], "counts of 1 or more, ascending")
-        if not 1 <= size <= 3:
-            raise ParameterError("size", size, "1 to 3")
-        if not 0 < fdr < 1:
-            raise ParameterError("fdr", fdr, "within (0, 1)")
-        for name, number in (("hits", hits), ("most", most), ("prior", prior)):
-            if not (math.isfinite(number) and number > 0):
-                raise ParameterError(name, number, "above 0")
-        self.windows = tuple(int(w) for w in windows)
-        self.limits = Limits(int(hits), int(size), float(fdr), tuple(int(r) for r in repeats))
-        self.prior, self.most = float(prior), int(most)
+        own = self.settings
+        self.windows = tuple(spans)
+        self.limits = Limits(own["hits"], own["size"], own["fdr"], tuple(counts))
+        self.prior, self.most = own["prior"], own["most"]
         self.shares = Shares()
         self.mined: list[Mined] = []
         self.factors = np.ones((1, len(self.horizons)))
@@ -155,8 +150,10 @@ class Rules(Learner):
             rate = self.shares.of(past, some)[0][row, node]
             wait = histories.following(moment, node) - moment
             for k in range(len(ahead)):
-                known = moment + ahead[k] <= past.end
-                soon = known & (wait < ahead[k])
+                inside = wait < np.minimum(ahead[k], stop[node] - moment)  # before it leaves
+                known = inside | (moment + ahead[k] <= stop[node])
+                known &= moment + ahead[k] <= past.end
+                soon = known & inside
                 failed[:, k] += np.bincount(which[soon], minlength=len(failed))
                 risk = -np.expm1(-rate[known] * (ahead[k] / DAY))
                 meant[:, k] += np.bincount(which[known], risk, minlength=len(failed))

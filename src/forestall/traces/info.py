@@ -18,6 +18,7 @@ from forestall.traces.failures.formats import FORMATS
 from forestall.traces.failures.raw import Head
 from forestall.traces.packed import read_head, text_of
 from forestall.traces.read import HEAD_LINES, read_failures, read_jobs
+from forestall.traces.swf_rows import is_swf
 from forestall.traces.table import is_parquet
 
 Numbers = npt.NDArray[np.int64]
@@ -176,6 +177,8 @@ def is_failure_log(path: Path) -> bool:
         return False
     raw = read_head(path)
     head = Head(path, tuple(text_of(raw).splitlines()[:HEAD_LINES]))
+    if is_swf(head.lines):
+        return False
     return any(known.looks_like(head) for known in FORMATS)
 
 

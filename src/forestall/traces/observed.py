@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,12 @@ from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations, window_of
 from forestall.model.ras import RasLog
+from forestall.traces.ras.places import coarsened, is_blue_gene
 
 Int = npt.NDArray[np.int64]
 Log = TypeVar("Log", RasLog, Metrics)
+AROUND: Final = ("node", "card", "nodecard", "midplane", "rack", "system")
+"""Levels at which a place may lie within a node of a failure log, from fine to coarse."""
 
 
 def observed(
@@ -32,8 +35,10 @@ def observed(
     failure log.
 
     Nodes of other logs are found by name; of a failure log without names, by the number that a
-    name ends in. Events of other places stay (a place of -1: they may matter to the machine),
-    samples of other nodes are left out.
+    name ends in. An event at a Blue Gene location within a node of the failure log (a chip of a
+    midplane) counts for that node. Events of other places stay (a place of -1: they may matter to
+    the machine) and are counted in the `cleaning` of the events; samples of other nodes are left
+    out.
 
     Parameters
     ----------
@@ -106,10 +111,32 @@ def _on_clock(log: Log, failures: Failures, what: str) -> Log:
 
 def _of_machine(events: RasLog, failures: Failures) -> RasLog:
     number = numbers_of(events.places, failures.names, failures.nodes)
+    if failures.names is not None:
+        number = _within(events.places, failures.names, number)
     if len(events) and not np.any(number[events.place] >= 0):
         raise ParameterError("events", events.places[0], _expected(failures))
     names = failures.names or tuple(str(k) for k in range(failures.nodes))
-    return replace(events, place=number.astype(np.int32)[events.place], places=names)
+    nowhere = events.place[number[events.place] < 0]
+    text = f"events at no node of the failure log (of {len(events):,} events)"
+    places = (events.places[k] for k in nowhere.tolist())
+    return replace(
+        events,
+        place=number.astype(np.int32)[events.place],
+        places=names,
+        cleaning=events.cleaning.plus("no_node", text, "kept", places),
+    )
+
+
+def _within(places: Sequence[str], names: Sequence[str], number: Int) -> Int:
+    """Return the numbers of places; one that is no node itself counts for the smallest part of the
+    machine around it that is one: a Blue Gene location for its card, midplane or rack."""
+    known = {name: k for k, name in enumerate(names)}
+    answer = number.copy()
+    for k in np.flatnonzero(number < 0).tolist():
+        levels = AROUND if is_blue_gene(places[k]) else AROUND[-1:]
+        around = (known.get(coarsened(places[k], level), -1) for level in levels)
+        answer[k] = next((found for found in around if found >= 0), -1)
+    return answer
 
 
 def _known(metrics: Metrics, failures: Failures) -> Metrics:

@@ -16,6 +16,7 @@ from forestall.traces.failures.window import choose
 from forestall.traces.findings import shown
 from forestall.traces.packed import read_head, text_of
 from forestall.traces.swf import read_swf
+from forestall.traces.swf_rows import is_swf
 from forestall.traces.table import REQUIRED, is_parquet, read_job_table
 
 HEAD_LINES = 50
@@ -119,6 +120,8 @@ def read_failures(
 def failure_format(path: Path) -> Format:
     """Return the format of a failure log; TraceError where it is none that is known."""
     head = _head(path)
+    if is_swf(head.lines):
+        raise TraceError(path, "is a job log (SWF); expected a failure log")
     for known in FORMATS:
         if known.looks_like(head):
             return known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +49,18 @@ FRACTIONAL = frozenset({"cpu", "memory"})
 _EXTRA = "more"
 _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _MOST = 2**62
+
+
+def is_swf(lines: Sequence[str]) -> bool:
+    """Return whether a text that begins with these lines is SWF: a comment first, or rows of 18
+    numbers only."""
+    rows = [line.strip() for line in lines if line.strip()]
+    if rows and rows[0].startswith(";"):
+        return True
+    fields = [row.encode(errors="replace").split() for row in rows if not row.startswith(";")]
+    return bool(fields) and all(
+        len(row) == len(COLUMNS) and all(map(_NUMBER.fullmatch, row)) for row in fields
+    )
 
 
 class SwfRows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +16,15 @@ from forestall.traces.packed import pack
 def write_failures_csv(failures: Failures, path: str | Path) -> None:
     """Write ``time,node[,downtime][,kind][,detectability]``; .gz, .xz and .zst are packed.
 
-    Columns of which nothing is known are left out, and single unknown fields blank. The file
-    appears whole or not at all.
+    Columns of which nothing is known are left out, and single unknown fields blank. Of a log with
+    dates or names, nodes are written by name, and lines above the header tell the date of time 0,
+    the span and all nodes (see `failures.own`). The file appears whole or not at all.
     """
     import polars as pl
 
     columns = {"time": pl.Series(failures.time), "node": pl.Series(failures.node)}
+    if failures.names is not None:
+        columns["node"] = pl.Series(list(failures.names), dtype=pl.String).gather(failures.node)
     if bool(np.any(failures.downtime >= 0)):
         down = pl.Series(failures.downtime)
         columns["downtime"] = down.set(down < 0, None)
@@ -29,4 +34,23 @@ def write_failures_csv(failures: Failures, path: str | Path) -> None:
         columns["detectability"] = pl.Series(failures.detectability).fill_nan(None)
     with atomic_path(path) as beside:
         text = pl.DataFrame(columns).write_csv(quote_style="necessary")
+        text = _notes(failures) + text
         pack(beside, text.encode(), Path(path).suffix)
+
+
+def _notes(failures: Failures) -> str:
+    """Return the lines above the header: none for a log without dates and names."""
+    if failures.origin is None and failures.names is None:
+        return ""
+    lines = []
+    if failures.origin is not None:
+        lines.append(f"# origin: {np.datetime64(failures.origin, 's')}")
+    if failures.span > 0:
+        lines.append(f"# span: {failures.span}")
+    if failures.names is None and failures.nodes > 0:
+        lines.append(f"# nodes: {failures.nodes}")
+    if failures.names is not None:
+        row = io.StringIO()
+        csv.writer(row, lineterminator="").writerow(failures.names)
+        lines.append(f"# names: {row.getvalue()}")
+    return "".join(f"{line}\n" for line in lines)

@@ -183,7 +183,7 @@ def test_what_cannot_be_learned() -> None:
         host.process(MONDAY + DAY, HOUR, first="other")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="start"):
         host.process(MONDAY, HOUR)
-    with pytest.raises(ParameterError, match="initial"):
+    with pytest.raises(ParameterError, match=r"start: \d+ .* a state as initial=, 0 to 4"):
         host.temporal_reliability(MONDAY + 400 * DAY, HOUR)
     for states in ([], [5], [-1], [[0]]):
         with pytest.raises(ParameterError, match="states"):

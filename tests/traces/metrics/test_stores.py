@@ -209,6 +209,15 @@ def test_a_file_a_machine(tmp_path: Path) -> None:
         read_metrics(archive)
 
 
+def test_days_of_planetlab_are_not_mixed(tmp_path: Path) -> None:
+    for day in ("one", "two"):
+        put(tmp_path / f"{day}.csv", "vm,t000,t001\na,1,2\n")
+    with pytest.raises(TraceError, match=r"holds 2 days .* one day, such as one\.csv"):
+        read_metrics(tmp_path)
+    (tmp_path / "two.csv").unlink()
+    assert len(read_metrics(tmp_path)) == 2
+
+
 def test_planetlab_itself(data: Path) -> None:
     path = data / "planetlab-cpu" / "planetlab_20110303.csv.gz"
     read = read_metrics(path, strict=True)

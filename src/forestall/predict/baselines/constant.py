@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import ahead_of, node_seconds, probability
 from forestall.predict.learner import HORIZONS, Learner, State
@@ -40,7 +41,7 @@ class Constant(Learner):
     memory: ClassVar[int] = 0
 
     def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=[int(h) for h in horizons])
+        super().__init__(horizons=check.seconds(horizons))
         self.rate = 0.0
 
     def learn(self, past: Observations) -> None:

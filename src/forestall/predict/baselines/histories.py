@@ -123,6 +123,29 @@ def fails_within(log: Failures, times: Nodes, nodes: int, horizon: int) -> npt.N
     return np.asarray(np.cumsum(change, axis=0)[:-1] > 0)
 
 
+def outcome_known(
+    seen: Observations, times: Nodes, horizon: int, failed: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Return bool[T, nodes]: whether an answer at each time about [t, t + horizon) can be learnt.
+
+    The node must be in service at t and the window's end not before t + horizon; and the node must
+    be in service for all of the horizon, or fail before it leaves: it may leave by failing.
+
+    Parameters
+    ----------
+    failed : bool[T, nodes], whether the node fails within [t, t + horizon), see `fails_within`
+    """
+    begin, stop = service(seen)
+    moment = times[:, None]
+    answer = (moment >= begin) & (moment < stop) & (moment + horizon <= seen.end)
+    leaves = answer & (moment + horizon > stop)
+    if leaves.any():
+        log = seen.failures
+        inside = log.take(log.time < stop[log.node])
+        answer &= ~leaves | (failed & fails_within(inside, times, seen.nodes, horizon))
+    return np.asarray(answer)
+
+
 def ranks(log: Failures) -> Nodes:
     """Return int64[n]: how many failures of its node come before each one."""
     order = np.argsort(log.node, kind="stable")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     ahead_of,
@@ -46,7 +47,7 @@ class Rate(Learner):
     memory: ClassVar[int] = 0
 
     def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=[int(h) for h in horizons])
+        super().__init__(horizons=check.seconds(horizons))
         self.prior_failures, self.prior_seconds = 1.0, UNSEEN
 
     def learn(self, past: Observations) -> None:

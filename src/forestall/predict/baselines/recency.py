@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     ahead_of,
@@ -71,7 +72,7 @@ class Recency(Learner):
     memory: ClassVar[int] = 0
 
     def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=[int(h) for h in horizons])
+        super().__init__(horizons=check.seconds(horizons))
         self.again = self.first = Ages(np.zeros(len(EDGES)))
 
     def learn(self, past: Observations) -> None:

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
-from forestall.predict.baselines.histories import last_before, service
+from forestall.predict.baselines.histories import fails_within, outcome_known
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.linear.arma import Arma, fit_arma
 from forestall.predict.linear.counts import (
@@ -54,12 +54,10 @@ class Counting(Learner):
         self, *, bin: int = 21_600, order: int = 8, horizons: Sequence[int] = HORIZONS, **more: Any
     ) -> None:
         super().__init__(
-            bin=int(bin), order=int(order), horizons=[int(h) for h in horizons], **more
-        )
-        for name, number in (("bin", bin), ("order", order)):
-            if number < 1:
-                raise ParameterError(name, number, "1 or more")
-        self.bin, self.order = int(bin), int(order)
+            bin=check.whole("bin", bin, 1), order=check.whole("order", order, 1),
+            horizons=check.seconds(horizons), **more,
+        )  # fmt: skip
+        self.bin, self.order = self.settings["bin"], self.settings["order"]
         self.shares = Shares()
         self.pool = np.tile([1.0, 0.0], (len(self.horizons), 1))
 
@@ -132,12 +130,10 @@ def training_times(past: Observations, horizon: int) -> Nodes:
 def outcomes(
     past: Observations, times: Nodes, horizon: int
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return whether nodes failed within [t, t + horizon), and whether they were in service at t;
-    bool[T, nodes]."""
-    before = last_before(past.failures, times, past.nodes)
-    failed = last_before(past.failures, times + horizon, past.nodes) != before
-    begin, stop = service(past)
-    return failed, (begin <= times[:, None]) & (times[:, None] < stop)
+    """Return whether nodes failed within [t, t + horizon), and whether that may be learnt, see
+    `outcome_known`; bool[T, nodes]."""
+    failed = fails_within(past.failures, times, past.nodes, horizon)
+    return failed, outcome_known(past, times, horizon, failed)
 
 
 class Last(Counting):
@@ -237,13 +233,10 @@ class _ByArma(Counting):
         horizons: Sequence[int] = HORIZONS,
     ) -> None:
         super().__init__(
-            bin=bin, order=order, transform=transform, level_days=float(level_days),
+            bin=bin, order=order, transform=check.choice("transform", transform, [*TRANSFORMS]),
+            level_days=check.number("level_days", level_days, "a finite number above 0", above=0),
             horizons=horizons,
         )  # fmt: skip
-        if not (math.isfinite(level_days) and level_days > 0):
-            raise ParameterError("level_days", level_days, "above 0")
-        if transform not in TRANSFORMS:
-            raise ParameterError("transform", transform, "one of " + ", ".join(TRANSFORMS))
         self.transform = transform
         self.model = Arma(np.zeros(0), np.zeros(0), 0.0, 0.0)
         self.half_life, self.first = float(level_days) * DAY / self.bin, 0.0

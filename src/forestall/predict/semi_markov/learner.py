@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
+from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
-from forestall.predict.baselines.histories import service
+from forestall.predict.baselines.histories import fails_within, outcome_known
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.semi_markov import foresight, load, updown
 from forestall.predict.states import HOLD, TH1, TH2
@@ -70,22 +71,19 @@ class SemiMarkovPredictor(Learner):
         hold: int = HOLD,
         guest_memory: float = 0.0,
     ) -> None:
+        low, high = check.numbers("thresholds", thresholds, "two numbers, 0 <= Th1 <= Th2", 2)
         super().__init__(
-            horizons=[int(h) for h in horizons],
-            downtimes=downtimes,
-            form=form,
-            thresholds=[float(v) for v in thresholds],
-            hold=int(hold),
-            guest_memory=float(guest_memory),
+            horizons=check.seconds(horizons),
+            downtimes=check.choice("downtimes", downtimes, WAYS),
+            form=check.choice("form", form, FORMS),
+            thresholds=[low, high],
+            hold=check.whole("hold", hold, 0),
+            guest_memory=check.number("guest_memory", guest_memory, "0 or more", least=0),
         )
-        if downtimes not in WAYS:
-            raise ParameterError("downtimes", downtimes, "one of " + ", ".join(WAYS))
-        if form not in FORMS:
-            raise ParameterError("form", form, "one of " + ", ".join(FORMS))
-        low, high = self.settings["thresholds"]
         if not 0 <= low <= high:
             raise ParameterError("thresholds", [low, high], "0 <= Th1 <= Th2")
-        self.model = load.LoadModel((low, high), int(hold), float(guest_memory))
+        held, memory = self.settings["hold"], self.settings["guest_memory"]
+        self.model = load.LoadModel((low, high), held, memory)
         self.down = downtimes == "use"
         self.law = updown.no_law()
         self.levels: Floats = np.ones(len(self.horizons))
@@ -130,14 +128,14 @@ class SemiMarkovPredictor(Learner):
         levels, losses = np.ones(len(self.horizons)), []
         middle = (past.begin + past.end) // 2
         count = int(min(MOMENTS, max(8, CELLS // max(past.nodes, 1))))
-        begin, stop = service(past)
         for k, ahead in enumerate(self.horizons):
             if past.end - ahead <= middle or len(past.failures) == 0:
                 continue
             times = np.unique(np.linspace(middle, past.end - ahead, count).astype(np.int64))
             raw = np.minimum(self._raw(past, times)[..., k], 1 - 1e-12)
-            there = (begin <= times[:, None]) & (times[:, None] + ahead <= stop)
-            came = _came(past, times, ahead)[there]
+            failed = fails_within(past.failures, times, past.nodes, ahead)
+            there = outcome_known(past, times, ahead, failed)
+            came = failed[there]
             hazard = -np.log1p(-raw[there])
             levels[k] = _level(hazard, came)
             chance = np.clip(-np.expm1(-levels[k] * hazard), 1e-12, 1 - 1e-12)
@@ -158,16 +156,6 @@ class SemiMarkovPredictor(Learner):
         self.law = updown.law_of_state(values, arrays)
         self.levels = np.asarray(arrays["levels"], dtype=np.float64)
         self.tables = arrays.get("tables")
-
-
-def _came(past: Observations, times: Nodes, ahead: int) -> npt.NDArray[np.bool_]:
-    """Return bool[T, nodes]: whether each node failed within [t, t + ahead)."""
-    log = past.failures
-    made = np.zeros((len(times), past.nodes), dtype=np.bool_)
-    low, high = (np.searchsorted(log.time, times + more, side="left") for more in (0, ahead))
-    for row, (first, last) in enumerate(zip(low, high, strict=True)):
-        made[row, log.node[first:last]] = True
-    return made
 
 
 def _level(hazard: Floats, came: npt.NDArray[np.bool_]) -> float:

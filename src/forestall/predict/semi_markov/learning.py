@@ -261,7 +261,8 @@ class HostHistory:
         """
         state = self.state_at(start) if initial is None else initial
         if state is None:
-            raise ParameterError("initial", None, "a state: the host was not seen at that time")
+            allowed = f"a state as initial=, 0 to {len(self.names) - 1}: the host was not seen then"
+            raise ParameterError("start", start, allowed)
         process = self.process(start, length, days=days, first=first, after=after)
         return process.reliability(state, length // self.runs.period)
 

@@ -72,6 +72,7 @@ def figure_3(played: Played, seed: int) -> Figure:
         played.main.curve,
         at_random(occasions, stream(seed, "assessment", "random")),
         perfect(occasions),
+        name="active memory",
         blind=unrelated(occasions, stream(seed, "assessment", "blind")),
         per_node_hour=CORES,
         unit="CPU-hours",

@@ -93,6 +93,8 @@ class RawFailures:
     calendar : whether times are dates (so that time 0 must be chosen) or count from 0 already
     service : when each of the nodes was in service, where the log tells
     aside : remarks that matter to who studies the log, not to who replays it
+    zero : time 0 in the log's own count, where the log itself tells it
+    span : seconds that the log covers from there, where it tells that
     """
 
     time: Int
@@ -107,6 +109,8 @@ class RawFailures:
     cleaning: Cleaning = field(default_factory=Cleaning)
     service: Service | None = None
     aside: Cleaning = field(default_factory=Cleaning)
+    zero: int | None = None
+    span: int | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
-from forestall.traces.failures.raw import RawFailures, Service
+from forestall.traces.failures.raw import Int, RawFailures, Service
+from forestall.traces.metrics.times import UNIX_FROM
 
 DAY = SECONDS["d"]
 
@@ -24,9 +25,10 @@ def choose(
 ) -> Failures:
     """Return the failures in [start, start + days), in order of (time, node).
 
-    Time 0 is `start`; without one it is the first failure of a log with dates, and 0 of a log that
-    counts seconds. The span is `days` where given, else from time 0 (the first failure of a log
-    that counts seconds) to the last failure, that second included. With `fold_nodes` k, node n
+    Time 0 is `start`; without one it is what the log itself says, else the first failure of a log
+    with dates, and 0 of a log that counts seconds. The span is `days` where given, else to the end
+    of the log where it tells that, else from time 0 (the first failure of a log that counts
+    seconds) to the last failure, that second included. With `fold_nodes` k, node n
     becomes n // k. The time in service of a node is cut where `start` and `days` cut, and is not
     new where it is; folded nodes are in service from the earliest to the latest. Raises
     ParameterError, and TraceError where nothing lies in the window.
@@ -45,7 +47,6 @@ def choose(
     order = np.lexsort((node, time))
     index = inside[order]
     time = time[order]
-    first = 0 if start is not None else int(time[0])
     nodes = -(-max(raw.nodes, int(raw.node.max()) + 1) // fold_nodes)
     service = _service(raw, zero, start is not None, length)
     if service is not None:
@@ -56,7 +57,7 @@ def choose(
         np.full(len(index), -1) if raw.downtime is None else raw.downtime[index],
         np.full(len(index), np.nan) if raw.detectability is None else raw.detectability[index],
         kind=None if raw.kind is None else tuple(raw.kind[i] for i in index.tolist()),
-        span=int(time[-1]) - first + 1 if length is None else length,
+        span=_span(raw, time, zero, start is not None) if length is None else length,
         nodes=nodes,
         repairs=raw.repairs,
         names=_folded(raw.names, fold_nodes),
@@ -111,8 +112,26 @@ def _zero(raw: RawFailures, start: str | int | None) -> int:
         zero = parse_time(str(start), "from")
         if abs(zero) >= MAX_SECONDS // 2:
             raise ParameterError("from", start, "a time within a thousand years of the log's epoch")
+        if raw.zero and abs(zero) < UNIX_FROM and str(start).strip().lstrip("+-").isdigit():
+            return raw.zero + zero  # seconds from the log's own time 0
         return zero
+    if raw.zero is not None:
+        return raw.zero
     return int(raw.time.min()) if raw.calendar else 0
+
+
+def _span(raw: RawFailures, time: Int, zero: int, begins: bool) -> int:
+    """Return the seconds that a log covers from `zero` (or its first failure) on; `time` are those
+    of the failures in the window, counted from `zero`."""
+    seen = int(time[-1]) + 1 - (0 if begins else int(time[0]))
+    if raw.span is None:
+        return seen
+    if not begins:
+        return max(seen, raw.span)
+    first, last = int(raw.time.min()), int(raw.time.max())
+    base = raw.zero if raw.zero is not None else first if raw.calendar else 0
+    begin = base if last < base + raw.span else first
+    return max(seen, begin + raw.span - zero)
 
 
 def _nothing(raw: RawFailures, zero: int, length: int | None) -> str:

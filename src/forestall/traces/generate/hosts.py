@@ -170,7 +170,9 @@ def host_plan(
 ) -> HostPlan:
     """Return what host `k` of `generate_hosts` does; parameters as there."""
     _checked(k + 1, days, 1)
-    if not 0.05 <= th1 <= th2 - 0.1 <= 0.75:
+    if not 0.05 <= th1 <= 0.75:
+        raise ParameterError("th1", th1, "from 0.05 to 0.75")
+    if not th1 <= th2 - 0.1 <= 0.75:
         raise ParameterError("th2", th2, f"from {th1 + 0.1:g} (th1 + 0.1) to 0.85")
     if not 0.02 <= guest_memory <= 0.3:
         raise ParameterError("guest-memory", guest_memory, "from 0.02 to 0.3")

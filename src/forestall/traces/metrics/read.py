@@ -168,5 +168,11 @@ def _folder(path: Path, format: str | None, asked: Asked) -> Samples:
     ((name, some),) = found.items()
     if name == "machines" and not any(hostload.is_tar(read_head(file, 512)) for file in some):
         return hostload.read_machines(path, asked)
+    if name == "planetlab" and len(some) > 1:
+        message = (
+            f"holds {len(some)} days that all begin at time 0 and share names; expected the file "
+            f"of one day, such as {some[0].name}"
+        )
+        raise TraceError(path, message)
     parts = [_BY_NAME[name].read(file, asked) for file in some]
     return joined(parts, path) if len(parts) > 1 else parts[0]

@@ -25,6 +25,7 @@ from forestall.traces.ras.tables import (
     read_parquet,
     read_table,
 )
+from forestall.traces.swf_rows import is_swf
 from forestall.traces.table import is_parquet
 
 HEAD_LINES: Final = 50
@@ -139,6 +140,8 @@ def _form(path: Path, name: str | None) -> Layout | str:
     table = header_of(lines)
     if table is not None:
         return table.name
+    if is_swf(lines):
+        raise TraceError(path, "is a job log (SWF); expected an event log")
     counts = [layout.matches(lines) for layout in LAYOUTS]
     if max(counts) > 0:
         return LAYOUTS[counts.index(max(counts))]
