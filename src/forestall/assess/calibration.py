@@ -474,7 +474,7 @@ def _fitted(
         if not np.linalg.cond(matrix) < 1e14:
             return at, unknown, False
         inverse = np.linalg.inv(matrix)
-        rest = truth - share
+        rest: Floats = truth - share
         step = inverse @ (columns @ rest)
         at = at + step
         if np.abs(step).max() < 1e-10:

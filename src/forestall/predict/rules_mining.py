@@ -279,13 +279,14 @@ class _Pairs:
         sets = sorted(candidates)
         if not sets:
             return {}
-        hits, support = (np.array([candidates[s][n] for s in sets]) for n in range(2))
-        p_values = fisher(hits, support, self.baskets.failed, self.baskets.total)
+        counts = np.array([candidates[one] for one in sets], dtype=np.int64)
+        many, among = counts[:, 0], counts[:, 1]
+        p_values = fisher(many, among, self.baskets.failed, self.baskets.total)
         whole = np.array(sets)
         for left in range(3):
             i, j = np.delete(whole, left, axis=1).T
             p_values = np.maximum(
-                p_values, fisher(hits, support, self.hits[i, j], self.support[i, j])
+                p_values, fisher(many, among, self.hits[i, j], self.support[i, j])
             )
         return {sets[k]: float(p_values[k]) for k in discoveries(p_values, level, len(tested))}
 
