@@ -211,6 +211,10 @@ def test_a_run_with_a_file_and_with_a_name(
     assert by_file["predictor"]["kind"] == "learned"
     assert by_file["predictor"]["trained_until_s"] == 0
     assert by_file["qos"] == by_name["qos"]
+    assert (
+        "knows of nothing"
+        not in call(capsys, *base, "--predictor", "rate", "--train", failures).out
+    )
     out = tmp_path / "run"
     done = call(capsys, *base, "--risk", 0.3, "--predictor", predictor, "--log-events",
                 "--out", out, "--no-report")  # fmt: skip
@@ -271,3 +275,18 @@ def test_assess_value(failures: Path, predictor: Path, tmp_path: Path, capsys: C
     easy = call(capsys, *base, "--predictors", predictor, "--policy", "easy")
     assert easy.code == 2
     assert "promise nothing" in easy.err
+
+
+def test_a_gap_before_the_run_is_told(tmp_path: Path, capsys: Capsys) -> None:
+    """What lies between the training and the run counts as time without failures."""
+    log, jobs = tmp_path / "dated.csv", job_log(tmp_path / "jobs.csv")
+    plain = failure_log(tmp_path / "plain.csv", count=400, span=SPAN).read_text()
+    log.write_text("# origin: 2005-01-01T00:00:00\n" + plain)
+    path = tmp_path / "p"
+    base = ["simulate", jobs, "--failures", log, "--nodes", 16, "--predictor", path, "--risk", 0.3]
+    for until, told in (("2005-01-20", True), ("2005-02-10", False)):
+        train = ["predict", "train", "rate", log, "--until", until, "--out", path]
+        assert call(capsys, *train).code == 0
+        done = call(capsys, *base, "--from", "2005-02-10")
+        assert done.code == 0, done.err
+        assert ("knows of nothing in the 21.0 d before the run" in done.out) is told

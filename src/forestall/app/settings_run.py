@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from forestall.simulate.run import Progress
 
 
+LONG_GAP = 86_400
+"""Seconds between what a predictor has seen and a run from which on it is worth a hint."""
+
+
 @dataclass(frozen=True)
 class Done:
     """A finished run: its result, hints in words, and where its files are (None: nowhere)."""
@@ -84,7 +88,7 @@ def save_whole(
 def hints(jobs: Jobs, failures: Failures, result: Result) -> tuple[str, ...]:
     """Return what looks as if the user meant something else, and which option would say so."""
     parameters = result.outcome.parameters
-    found = [_machine(jobs, parameters), *_failures(failures, parameters, result)]
+    found = [_machine(jobs, parameters), *_failures(failures, parameters, result), _unseen(result)]
     return tuple(hint for hint in found if hint)
 
 
@@ -94,6 +98,19 @@ def _machine(jobs: Jobs, parameters: Parameters) -> str:
     return (
         f"the job log's header says that its machine has {jobs.nodes:,} nodes; use "
         f"--nodes {jobs.nodes} for that machine"
+    )
+
+
+def _unseen(result: Result) -> str:
+    """Return that a predictor knows nothing of the time just before the run, where that is so."""
+    if result.table is None:
+        return ""
+    gap = int(result.table.times[0]) - result.predictor.seen.end
+    if gap < LONG_GAP:
+        return ""
+    return (
+        f"the predictor knows of nothing in the {format_duration(gap)} before the run, and takes "
+        "it that no node failed then; train it up to the run (predict train --until, or --train)"
     )
 
 
