@@ -1,0 +1,44 @@
+"""The nodes of a machine as its batch system describes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.cleaning import Cleaning
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """One entry a node; whole numbers are -1 and texts "" where not told.
+
+    Attributes
+    ----------
+    names : of the nodes
+    cpus, gpus, memory_mb : int64[n]
+    partitions : names of the partitions that each node is in
+    hardware : what tells kinds of nodes apart: GPU type, features, CPUs and memory, as text
+    state, reason : raw, as last seen
+    boot : int64[n], Unix seconds of the last boot
+    partition_limits : requested time allowed in each partition, s (`NEVER`: no limit)
+    seen : when this was written down, Unix seconds; None where not told
+    """
+
+    names: tuple[str, ...]
+    cpus: npt.NDArray[np.int64]
+    gpus: npt.NDArray[np.int64]
+    memory_mb: npt.NDArray[np.int64]
+    partitions: tuple[tuple[str, ...], ...]
+    hardware: tuple[str, ...]
+    state: tuple[str, ...]
+    reason: tuple[str, ...]
+    boot: npt.NDArray[np.int64]
+    partition_limits: dict[str, int] = field(default_factory=dict)
+    seen: int | None = None
+    source: str = ""
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    def __len__(self) -> int:
+        return len(self.names)
