@@ -7,20 +7,37 @@ DEMO := .venv
 DEV := .venv-dev
 BIN := $(DEV)/bin
 
-.PHONY: help demo test lint types imports unit coverage clean
+.PHONY: help demo test debian lint types imports unit coverage clean
 
 help:
 	@echo "make demo      install into $(DEMO) and run the demonstration"
 	@echo "make test      everything that must hold: style, types, imports, tests"
-	@echo "make lint types imports unit   the same, one at a time"
+	@echo "make debian lint types imports unit   the same, one at a time"
 	@echo "make coverage  the tests with compilation off, and what they reach"
 	@echo "make clean     remove both environments and the caches"
 
 demo: $(DEMO)/.installed
 	$(DEMO)/bin/forestall demo
 
-# No Debian package is needed by any test today.
-test: lint types imports unit
+test: debian lint types imports unit
+
+# A real Slurm, for the tests that start one. Where it cannot be had they are skipped, and say so.
+APT := DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::http::Timeout=30
+SLURM := $(shell cat tests/slurm_cluster/debian-packages.txt)
+debian:
+	@missing=; for package in $(SLURM); do \
+	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q ' ok installed' || \
+	    missing="$$missing $$package"; \
+	done; \
+	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm: all there"; \
+	elif [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	  echo "tests with a real Slurm will be skipped: no root or no apt-get to install$$missing"; \
+	elif said=$$({ $(APT) update && \
+	    $(APT) install -y --no-install-recommends $$missing; } </dev/null 2>&1); then \
+	  echo "installed for the tests with a real Slurm:$$missing"; \
+	else echo "$$said" | tail -n 3; \
+	  echo "tests with a real Slurm will be skipped: could not install$$missing"; \
+	fi
 
 lint: $(DEV)/.installed
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from forestall.reliability.checkpoints import checkpoint_interval
 from forestall.reliability.completion import completion_time
 
 Capsys = pytest.CaptureFixture[str]
+T0 = 1_700_000_000
 BASE = ("interval", "--mttf", "4d", "--checkpoint-cost", "5m")
 
 
@@ -179,3 +181,63 @@ def test_nodes_of_which_some_fails_at_once(capsys: Capsys, work: tuple[str, ...]
     assert "--checkpoint-cost" in never.err
     assert "practically no checkpoint would be finished" in never.err
     assert "1e9" not in never.err
+
+
+def outages(path: Path, count: int = 8) -> Path:
+    day = 86_400
+    rows = [
+        f"c1|n{k % 4}|{T0 + k * day}|{T0 + k * day + 3600}|DOWN|root(0)|Not responding"
+        for k in range(count)
+    ]
+    path.write_text("\n".join(["Cluster|NodeName|TimeStart|TimeEnd|State|User|Reason", *rows]))
+    return path
+
+
+def test_the_mttf_is_measured_from_records(capsys: Capsys, tmp_path: Path) -> None:
+    path = outages(tmp_path / "events.txt")
+    base = ("interval", path, "--nodes", 16, "--checkpoint-cost", "5m")
+    done = call(capsys, *base, "--json")
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out)
+    rate = found["measured"]
+    assert (rate["failures"], rate["of"]) == (8, "outages that are faults")
+    # Four nodes over seven days and an hour, less eight hours in outages.
+    assert rate["node_days"] == pytest.approx(4 * (7 + 1 / 24) - 8 / 24)
+    assert found["mttf_s"] == pytest.approx(rate["node_mttf_s"] / 16)
+    wanted = checkpoint_interval(rate["node_mttf_s"], 300, nodes=16)
+    assert found["optimal_s"] == pytest.approx(wanted.optimal)
+    assert rate["optimal_low_s"] < found["optimal_s"] < rate["optimal_high_s"]
+    text = call(capsys, *base).out
+    assert "Measured: 8 outages that are faults" in text
+    assert "The best interval at the ends of that" in text
+
+
+def test_recall_lets_the_interval_grow(capsys: Capsys) -> None:
+    without, found = told(capsys), told(capsys, "--recall", 0.36)
+    # sqrt(2 M C / (1 - r)): Young's interval grows by 1 / sqrt(0.64).
+    assert found["young_s"] == pytest.approx(without["young_s"] / 0.8)  # type: ignore[operator]
+    assert found["recall"] == 0.36
+    assert "foresees 36 %" in call(capsys, *BASE, "--recall", 0.36).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--checkpoint-cost", "5m"), "--mttf"),
+        (("{log}", "--mttf", "4d", "--checkpoint-cost", "5m"), "either"),
+        (("{quiet}", "--checkpoint-cost", "5m"), "failure"),
+        (("--mttf", "4d", "--checkpoint-cost", "5m", "--recall", "1"), "--recall"),
+        (("--mttf", "4d", "--checkpoint-cost", "5m", "--recall", ".5", "--shape", "2"), "--recall"),
+    ],
+)
+def test_where_the_rate_comes_from(
+    capsys: Capsys, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    log = outages(tmp_path / "events.txt")
+    quiet = tmp_path / "quiet.txt"
+    quiet.write_text(log.read_text().replace("Not responding", "planned maintenance"))
+    filled = [one.format(log=log, quiet=quiet) for one in arguments]
+    done = call(capsys, "interval", *filled)
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert words in done.err

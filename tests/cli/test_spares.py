@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -120,3 +121,32 @@ def test_refusals(
     code, out, err = call(capsys, "spares", *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert named in err
+
+
+def test_the_rate_is_measured_from_records(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    day, begin = 86_400, 1_700_000_000
+    path = tmp_path / "events.txt"
+    rows = [
+        f"c1|n{k % 4}|{begin + k * day}|{begin + k * day + 3600}|DOWN|root(0)|Not responding"
+        for k in range(8)
+    ]
+    path.write_text("\n".join(["Cluster|NodeName|TimeStart|TimeEnd|State|User|Reason", *rows]))
+    base = ("spares", path, "--nodes", 64, "--hours", "24")
+    found = json.loads(call(capsys, *base, "--json").out)
+    rate = found["measured"]
+    assert rate["failures"] == 8
+    assert found["mttf_s"] == pytest.approx(rate["node_mttf_s"])
+    told = json.loads(
+        call(
+            capsys, "spares", "--nodes", 64, "--hours", "24", "--json",
+            "--mttf", f"{rate['node_mttf_s']}s",
+        ).out
+    )  # fmt: skip
+    assert found["spares"] == told["spares"]
+    assert rate["spares_low"] <= found["spares"] <= rate["spares_high"]
+    assert "Measured: 8 outages" in call(capsys, *base).out
+    refused = call(capsys, *base, "--mttf", "4d")
+    assert refused.code == 2
+    assert "either" in refused.err

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from cli.calls import call, failure_log, job_log
-from forestall.traces.job_records import read_job_records
+from forestall.app.job_records import read_job_records
 from forestall.traces.job_records_info import describe_records
 
 Capsys = pytest.CaptureFixture[str]

@@ -93,7 +93,7 @@ def read_inputs(
 
     `reading` may hold ``from``, ``days`` and ``strict``.
     """
-    from forestall.traces.job_records import read_job_records
+    from forestall.app.job_records import read_job_records
     from forestall.traces.metrics.read import read_metrics
 
     start, days = reading.get("from"), reading.get("days")

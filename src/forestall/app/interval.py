@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from forestall.reliability.completion import (
     CompletionTime,
     completion_of,
 )
+
+if TYPE_CHECKING:
+    from forestall.app.books.failure_rate import Measured
 
 HOPELESS = 1e-6
 """At no higher efficiency than this, checkpoints are as good as never finished."""
@@ -36,12 +39,18 @@ class Answer:
     job : the law of its time; None without a work length, or where it has too many checkpoints
     deadlines : seconds by which the job has ended with each probability of `PROMISES`; inf where
         it never does
+    recall : share of the failures that a predictor foresees; they cost no lost work
+    measured : the failure rate, where it comes from records
+    ends : the best interval at the ends of that rate's interval, s; None where it has no end
     """
 
     found: CheckpointInterval
     shape: float
     job: CompletionTime | None
     deadlines: tuple[float, ...]
+    recall: float = 0.0
+    measured: Measured | None = None
+    ends: tuple[float | None, float | None] = (None, None)
 
     @property
     def approximate(self) -> bool:
@@ -85,11 +94,33 @@ class Answer:
                 "error": _plain(self.job.error),
                 "method": self.job.method,
             }
+        if self.recall:
+            told["recall"] = self.recall
+        if self.measured is not None:
+            told["measured"] = rate_json(self.measured) | {
+                "optimal_low_s": self.ends[0],
+                "optimal_high_s": self.ends[1],
+            }
         return told
 
 
+def rate_json(rate: Measured) -> dict[str, Any]:
+    """Return a measured failure rate as plain values."""
+    low, high = rate.mttf_ends()
+    return {
+        "failures": rate.failures,
+        "events": rate.events,
+        "node_days": rate.node_days,
+        "of": rate.what,
+        "node_mttf_s": _plain(rate.mttf),
+        "node_mttf_low_s": _plain(low),
+        "node_mttf_high_s": _plain(high),
+        "level": rate.level,
+    }
+
+
 def answer(
-    mttf: str,
+    mttf: str | None,
     cost: str,
     *,
     shape: float = 1.0,
@@ -98,14 +129,18 @@ def answer(
     restart: str = "0",
     downtime: str = "0",
     work: str | None = None,
+    recall: float = 0.0,
+    rate: Measured | None = None,
 ) -> Answer:
-    """Return the answer to ``forestall interval``; ParameterError names the option."""
-    if nodes < 1:
-        raise ParameterError("--nodes", nodes, "a whole number of at least 1")
-    if not (math.isfinite(shape) and 0.05 <= shape <= 100):
-        raise ParameterError("--shape", shape, "a number from 0.05 to 100")
+    """Return the answer to ``forestall interval``; ParameterError names the option.
+
+    A measured `rate` stands in the place of `mttf`. With `recall` r only 1 - r of the failures are
+    unforeseen, and the interval grows to sqrt(2 M C / (1 - r)) to first order (Aupy, Robert, Vivien
+    and Zaidouni, arXiv 1207.6936).
+    """
+    _check(mttf, rate, recall, shape, nodes)
     times = {
-        "--mttf": mttf,
+        **({} if mttf is None else {"--mttf": mttf}),
         "--checkpoint-cost": cost,
         **({} if work is None else {"--work": work}),
     }
@@ -113,11 +148,12 @@ def answer(
     for name, value in told.items():
         if value == 0:
             raise ParameterError(name, times[name], "a duration of at least 1s")
+    life = rate.mttf if rate is not None else float(told["--mttf"])
     pauses = parse_duration(restart, "--restart"), parse_duration(downtime, "--downtime")
     old = ages if ages in ("new", "steady") else _age(ages)
     try:
         found = checkpoint_interval(
-            told["--mttf"],
+            life / (1 - recall),
             told["--checkpoint-cost"],
             shape=shape,
             nodes=nodes,
@@ -130,11 +166,46 @@ def answer(
         if error.name == "cost":
             raise ParameterError("--checkpoint-cost", cost, error.allowed) from None
         raise ParameterError(f"--{error.name}", error.value, error.allowed) from None
+    ends: tuple[float | None, float | None] = (None, None)
+    if rate is not None:
+        low, high = (
+            _optimal(end / (1 - recall), told["--checkpoint-cost"], nodes, pauses)
+            for end in rate.mttf_ends()
+        )
+        ends = (low, high)
+    more = (recall, rate, ends)
     memory = found.system.rate is None and not carried(found.system)
     if found.plan is None or (memory and found.plan.segments > MOST_SEGMENTS):
-        return Answer(found, shape, None, ())
+        return Answer(found, shape, None, (), *more)
     job = completion_of(found.plan, found.system, points=POINTS)
-    return Answer(found, shape, job, tuple(np.asarray(job.quantile(PROMISES)).tolist()))
+    deadlines = tuple(np.asarray(job.quantile(PROMISES)).tolist())
+    return Answer(found, shape, job, deadlines, *more)
+
+
+def _check(
+    mttf: str | None, rate: Measured | None, recall: float, shape: float, nodes: int
+) -> None:
+    """Raise ParameterError for what does not fit together."""
+    if mttf is None and rate is None:
+        raise ParameterError("--mttf", "", "a duration, or records to measure it: --slurm, FILES")
+    if mttf is not None and rate is not None:
+        raise ParameterError("--mttf", mttf, "either --mttf, or --slurm and FILES")
+    if not 0 <= recall < 1:
+        raise ParameterError("--recall", recall, "a share from 0 to below 1, such as 0.3")
+    if recall and shape != 1:
+        raise ParameterError("--recall", recall, "0 with a --shape other than 1")
+    if nodes < 1:
+        raise ParameterError("--nodes", nodes, "a whole number of at least 1")
+    if not (math.isfinite(shape) and 0.05 <= shape <= 100):
+        raise ParameterError("--shape", shape, "a number from 0.05 to 100")
+
+
+def _optimal(mttf: float, cost: int, nodes: int, pauses: tuple[int, int]) -> float | None:
+    """Return the best interval of a long job at this MTTF, None where it has no end."""
+    if not math.isfinite(mttf):
+        return None
+    restart, downtime = pauses
+    return checkpoint_interval(mttf, cost, nodes=nodes, restart=restart, downtime=downtime).optimal
 
 
 def _age(text: str) -> float:

@@ -43,9 +43,9 @@ def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
 def kind_of(path: Path) -> str:
     """Return what a file holds by its first lines: "log" (jobs, failures, or nothing that is
     known), "records", "metrics" or "events"."""
+    from forestall.app.job_records import holds_job_records
     from forestall.traces.failures.raw import Head
     from forestall.traces.info import is_failure_log
-    from forestall.traces.job_records import looks_like as holds_records
     from forestall.traces.metrics.raw import parquet_columns
     from forestall.traces.metrics.read import is_metrics
     from forestall.traces.packed import read_head, text_of
@@ -60,6 +60,8 @@ def kind_of(path: Path) -> str:
         failing = any(path.glob("event_trace*.tab*")) or not is_metrics(path)
         return "log" if failing else "metrics"
     if is_parquet(path):
+        if is_failure_log(path):
+            return "log"
         columns = parquet_columns(path)
         events = own_columns(columns) is not None
     else:
@@ -71,7 +73,7 @@ def kind_of(path: Path) -> str:
         events = form is not None
     if set(REQUIRED) <= set(columns):
         return "log"
-    if holds_records(path):
+    if holds_job_records(path):
         return "records"
     return "events" if events else "metrics" if is_metrics(path) else "log"
 
@@ -96,7 +98,7 @@ def read_beside(
 
         return describe_events(read_ras(path, system=inputs.system, **given))
     if kind == "records":
-        from forestall.traces.job_records import read_job_records
+        from forestall.app.job_records import read_job_records
         from forestall.traces.job_records_info import describe_records
 
         return describe_records(read_job_records(path, **given))
@@ -109,17 +111,17 @@ def read_beside(
 def write_log(log: Jobs | Failures, out: Path) -> str:
     """Write a log in the format that the name asks for; return in words what was written.
 
-    Jobs: .swf, .csv or .parquet; failures: .csv; with .gz, .xz or .zst packed.
+    Jobs: .swf, .csv or .parquet; failures: .csv or .parquet; text with .gz, .xz or .zst packed.
     """
     suffixes = [suffix for suffix in out.suffixes if suffix not in PACKED]
     suffix = suffixes[-1] if suffixes else ""
-    allowed = (".csv",) if isinstance(log, Failures) else (".swf", ".csv", ".parquet")
+    allowed = (".csv", ".parquet") if isinstance(log, Failures) else (".swf", ".csv", ".parquet")
     if suffix not in allowed:
         raise TraceError(out, f"does not say a format; expected a name in {', '.join(allowed)}")
     if isinstance(log, Failures):
-        from forestall.traces.write import write_failures_csv
+        from forestall.traces.write import write_failures
 
-        write_failures_csv(log, out)
+        write_failures(log, out)
     elif suffix == ".swf":
         from forestall.traces.swf import write_swf
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS, format_duration, parse_duration
@@ -13,6 +13,9 @@ from forestall.reliability.cluster import age_of
 from forestall.reliability.pools import Pool
 from forestall.reliability.spares import SparesAnswer, answer_pool, answer_spares, never_short
 from forestall.reliability.systems import Age, assumption, from_mttf
+
+if TYPE_CHECKING:
+    from forestall.app.books.failure_rate import Measured
 
 DAY: Final = 86_400
 RATE: Final = 6.5
@@ -23,7 +26,8 @@ CHAIN_DOWN: Final = 150
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, durations as text; see `forestall.cli.spares` for what each means."""
+    """A question, durations as text; see `forestall.cli.spares` for what each means. A `measured`
+    rate stands in the place of `mttf` and `rate`."""
 
     nodes: int
     hours: str
@@ -35,6 +39,7 @@ class Asked:
     pool: bool = False
     repair: str | None = None
     copies: int = 0
+    measured: Measured | None = None
 
     @property
     def seconds(self) -> float:
@@ -53,6 +58,11 @@ class Asked:
 
     def mean(self) -> float:
         """Return a node's mean life, s."""
+        if self.measured is not None:
+            if self.mttf is not None or self.rate is not None:
+                name, value = ("--mttf", self.mttf) if self.mttf else ("--rate", self.rate)
+                raise ParameterError(name, value, "either that, or --slurm and FILES")
+            return self.measured.mttf
         if self.mttf is not None and self.rate is not None:
             raise ParameterError("--rate", self.rate, "either --mttf or --rate")
         if self.mttf is not None:
@@ -96,7 +106,34 @@ class Answer:
 
 
 def answer(asked: Asked) -> Answer:
-    """Return how many spares it takes. Raises ParameterError."""
+    """Return how many spares it takes, with a measured rate also at its interval's ends. Raises
+    ParameterError."""
+    done = _answer(asked)
+    rate = asked.measured
+    if rate is None:
+        return done
+    from forestall.app.interval import rate_json
+
+    low, high = (_answer_at(asked, end) for end in reversed(rate.mttf_ends()))
+    few = "0" if low is None else f"{low:,}"
+    many = "no number" if high is None else f"{high:,}"
+    remarks = [f"Measured: {rate.text}", f"At the ends of that: {few} to {many} spares."]
+    if few == many:
+        remarks[1] = f"At the ends of that: {few} as well."
+    measured = rate_json(rate) | {"spares_low": low, "spares_high": high}
+    return replace(
+        done, remarks=(*remarks, *done.remarks[1:]), more={**done.more, "measured": measured}
+    )
+
+
+def _answer_at(asked: Asked, mttf: float) -> int | None:
+    """Return the spares at another MTTF, s: 0 where it has no end."""
+    if not math.isfinite(mttf):
+        return 0
+    return _answer(replace(asked, measured=None, mttf=f"{mttf}s")).found.spares
+
+
+def _answer(asked: Asked) -> Answer:
     seconds, mean = asked.seconds, asked.mean()
     if asked.nodes < 1:
         raise ParameterError("--nodes", asked.nodes, "at least 1")

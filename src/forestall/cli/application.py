@@ -15,16 +15,18 @@ from forestall.cli.options import OPTIONS, examples
 from forestall.cli.registry import ReaderLeftError, StoppedError
 from forestall.model.errors import ForestallError, ParameterError
 
+BOOKS = "What a site's own records tell"
 PREDICTION = "What will fail, and what a prediction is worth"
 
 app = typer.Typer(
     name="forestall",
     help="Replay workloads on clusters that fail, promise deadlines with probabilities, and "
     "account for what became of the promises. Say how machines fail, and lay out queues, "
-    "checkpoints and spares for it.",
+    "checkpoints and spares for it. Keep the books of a site from its own records.",
     epilog=examples(
         "forestall demo",
         "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
+        "forestall report --slurm --out report.html",
         "forestall reliability failures.csv --out study",
         "forestall interval --mttf 4d --checkpoint-cost 5m",
         "forestall traces info jobs.swf",
@@ -81,13 +83,17 @@ def whole() -> typer.Typer:
     from forestall.cli import (
         assess,
         audit,
+        backtest,
         compare,
         demo,
         design,
         fit,
+        import_,
         interval,
+        lemons,
         predict,
         reliability,
+        report,
         reproduce,
         simulate,
         spares,
@@ -96,6 +102,7 @@ def whole() -> typer.Typer:
     )
 
     panels = {
+        BOOKS: (report, lemons),
         "Runs and promises": (demo, simulate, sweep, compare, audit),
         "How machines fail, and what to do": (reliability, fit, design, interval, spares),
     }
@@ -106,6 +113,8 @@ def whole() -> typer.Typer:
                 module.add_to(app)
             for added in app.registered_commands[known:]:
                 added.rich_help_panel = panel
+        app.add_typer(import_.group(), name="import", rich_help_panel=BOOKS)
+        app.add_typer(backtest.group(), name="backtest", rich_help_panel=BOOKS)
         app.add_typer(predict.group(), name="predict", rich_help_panel=PREDICTION)
         app.add_typer(assess.group(), name="assess", rich_help_panel=PREDICTION)
         app.add_typer(traces.group(), name="traces", rich_help_panel="Logs and papers")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestall.cli.options import JSON
+from forestall.cli.options import JSON, with_options
+from forestall.cli.options_site import FILES, SITE, given_of, rate_of
 from forestall.cli.registry import command
 from forestall.cli.screen import say, say_json, show
 
@@ -24,7 +25,13 @@ TITLES = {
 }
 
 MTTF = Annotated[
-    str, typer.Option("--mttf", metavar="DURATION", help="A node's mean time to failure.")
+    str | None,
+    typer.Option(
+        "--mttf",
+        metavar="DURATION",
+        help="A node's mean time to failure, where it is not measured from records.",
+        show_default=False,
+    ),
 ]
 COST = Annotated[
     str, typer.Option("--checkpoint-cost", metavar="DURATION", help="Time of a checkpoint.")
@@ -40,6 +47,15 @@ SHAPE = Annotated[
 ]
 NODES = Annotated[
     int, typer.Option("--nodes", metavar="N", help="Nodes of the job.", rich_help_panel=FAILURES)
+]
+RECALL = Annotated[
+    float,
+    typer.Option(
+        "--recall",
+        metavar="R",
+        help="Share of the failures that a predictor foresees in time to save the work.",
+        rich_help_panel=FAILURES,
+    ),
 ]
 AGES = Annotated[
     str,
@@ -83,26 +99,34 @@ def add_to(app: typer.Typer) -> None:
         "forestall interval --mttf 4d --checkpoint-cost 5m",
         "forestall interval --mttf 1000d --shape 0.7 --nodes 512 --checkpoint-cost 5m --restart 5m",
         "forestall interval --mttf 1000d --nodes 512 --checkpoint-cost 5m --work 30d --json",
+        "forestall interval --slurm --nodes 256 --checkpoint-cost 5m",
+        "forestall interval jobs.txt events.txt --nodes 256 --checkpoint-cost 5m --recall 0.3",
     )(interval)
 
 
+@with_options(SITE)
 def interval(
-    mttf: MTTF,
     checkpoint_cost: COST,
+    files: FILES = None,
+    mttf: MTTF = None,
     shape: SHAPE = 1.0,
     nodes: NODES = 1,
+    recall: RECALL = 0.0,
     ages: AGES = "steady",
     restart: RESTART = "0",
     downtime: DOWNTIME = "0",
     work: WORK = None,
     as_json: JSON = False,
+    **options: Any,
 ) -> None:
     """Say how often to checkpoint: the best interval, and how far the closed forms are from it.
 
-    Intervals count work between checkpoints. Overhead is expected time over work, less 1.
+    Intervals count work between checkpoints. Overhead is expected time over work, less 1. With
+    --slurm or files a node's MTTF is measured from a site's records.
     """
     from forestall.app.interval import answer
 
+    given = given_of(files, options)
     found = answer(
         mttf,
         checkpoint_cost,
@@ -112,6 +136,8 @@ def interval(
         restart=restart,
         downtime=downtime,
         work=work,
+        recall=recall,
+        rate=rate_of(given, told=mttf),
     )
     if as_json:
         say_json(found.as_json())
@@ -127,12 +153,30 @@ def _print(found: Answer) -> None:
         say()
     mttf = found.found.mttf
     said = clock(mttf) if mttf >= 1 else f"{mttf:.2g} s"
-    say(f"Mean time between failures of the system: {said}.")
+    what = "unforeseen failures" if found.recall else "failures"
+    say(f"Mean time between {what} of the system: {said}.")
+    if found.measured is not None:
+        _print_measured(found)
+    if found.recall:
+        say(
+            f"A predictor foresees {100 * found.recall:g} % of the failures, and work is saved in "
+            "time. What acting on its alarms costs, false ones too, comes on top."
+        )
     say(f"Assumes: {found.found.assumes}.")
     if found.job is not None:
         _print_job(found)
     elif found.found.plan is not None and not found.hopeless:
         say("The job has too many checkpoints for a distribution; its mean follows the efficiency.")
+
+
+def _print_measured(found: Answer) -> None:
+    rate = found.measured
+    assert rate is not None
+    say(f"Measured: {rate.text}")
+    low, high = found.ends
+    until = "upwards" if high is None else f"to {clock(high)}"
+    if low is not None:
+        say(f"The best interval at the ends of that: {clock(low)} {until}.")
 
 
 def _print_intervals(found: Answer) -> None:

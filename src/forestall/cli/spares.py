@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestall.cli.options import JSON
+from forestall.cli.options import JSON, with_options
+from forestall.cli.options_site import FILES, SITE, given_of, rate_of
 from forestall.cli.registry import command
 from forestall.cli.screen import say, say_json, show
 
@@ -105,12 +106,15 @@ def add_to(app: typer.Typer) -> None:
         "forestall spares --nodes 256 --hours 128 --target 0.99 --mttf 102840h --shape 0.7",
         "forestall spares --nodes 512 --hours 7d --target 0.99 --pool",
         "forestall spares --nodes 2048 --hours 30d --target 0.99 --repair 2d --json",
+        "forestall spares --slurm --since 365d --nodes 256 --hours 7d --target 0.99",
     )(spares)
 
 
+@with_options(SITE)
 def spares(
     nodes: COUNT,
     hours: HOURS,
+    files: FILES = None,
     target: TARGET = 0.99,
     mttf: MTTF = None,
     rate: RATE = None,
@@ -120,15 +124,20 @@ def spares(
     repair: REPAIR = None,
     copies: COPIES = 0,
     as_json: JSON = False,
+    **options: Any,
 ) -> None:
     """Say how many spares it takes so that, with the wanted probability, no job waits for a node.
 
     Without --pool or --repair: a job holds N nodes, the spares among them, and goes on while no
-    more are lost than there are spares (k out of N).
+    more are lost than there are spares (k out of N). With --slurm or files the failure rate is
+    measured from a site's records.
     """
     from forestall.app.spares import Asked, answer
 
-    done = answer(Asked(nodes, hours, target, mttf, rate, shape, ages, pool, repair, copies))
+    measured = rate_of(given_of(files, options), told=rate if mttf is None else mttf)
+    done = answer(
+        Asked(nodes, hours, target, mttf, rate, shape, ages, pool, repair, copies, measured)
+    )
     if as_json:
         say_json(done.json)
     else:

@@ -173,9 +173,7 @@ def is_failure_log(path: Path) -> bool:
     """Return whether a file (or folder) is a failure log of a known format."""
     if path.is_dir():
         return True
-    if is_parquet(path):
-        return False
-    raw = read_head(path)
+    raw = b"" if is_parquet(path) else read_head(path)
     head = Head(path, tuple(text_of(raw).splitlines()[:HEAD_LINES]))
     if is_swf(head.lines):
         return False

@@ -1,11 +1,8 @@
-"""Accounting records of jobs with their nodes: Slurm's `sacct`, and plain tables.
+"""Accounting records of jobs with their nodes, as plain tables.
 
-- ``sacct --parsable2`` (or ``--parsable``) with at least JobID, Start, End, State and NodeList;
-  AllocCPUS or NCPUS are read too. Steps of jobs are left out. Times are the cluster's clock as it
-  stands.
-- CSV or Parquet ``job,start,end,state,nodes[,cores]``: times as dates, Unix seconds, or seconds
-  from a trace's own 0; nodes as a hostlist (``node[001-128],login1``), or numbers (``0-3,7``);
-  cores of the whole job.
+CSV or Parquet ``job,start,end,state,nodes[,cores]``: times as dates, Unix seconds, or seconds from
+a trace's own 0; nodes as a hostlist (``node[001-128],login1``), or numbers (``0-3,7``); cores of
+the whole job. What Slurm itself writes is read by `forestall.app.job_records`.
 """
 
 from __future__ import annotations
@@ -26,16 +23,14 @@ from forestall.model.nodes import NodeSet
 from forestall.traces.atomic import atomic_path
 from forestall.traces.delimited import Sheet, check_columns, header_names, read_sheet
 from forestall.traces.findings import Finding, Findings, shown
-from forestall.traces.metrics.raw import parquet_columns, readable
+from forestall.traces.metrics.raw import parquet_columns
 from forestall.traces.metrics.times import EXPECTED, times_of, window_from
-from forestall.traces.packed import pack, read_bytes, read_head, text_of
+from forestall.traces.packed import pack, read_head, text_of
 from forestall.traces.table import is_parquet
 
 Int = npt.NDArray[np.int64]
 
 REQUIRED: Final = ("job", "start", "end", "state", "nodes")
-SACCT: Final = {"JobID": "job", "Start": "start", "End": "end", "State": "state"}
-SACCT_CORES: Final = ("AllocCPUS", "NCPUS", "AllocCPUs")
 
 NO_TIME: Final = frozenset({"", "unknown", "none", "n/a", "na", "null", "nan", "never"})
 NO_NODES: Final = frozenset({"", "none assigned", "(null)", "none", "unknown", "n/a", "null"})
@@ -55,17 +50,15 @@ class _Nodes:
 def read_job_records(
     path: str | Path,
     *,
-    format: str | None = None,
     start: str | int | None = None,
     days: float | None = None,
     strict: bool = False,
 ) -> JobRecords:
-    """Read accounting records, of either format, told apart by the header.
+    """Read a table of accounting records.
 
     Parameters
     ----------
     path : the file; text may be packed (.gz, .xz, .zst)
-    format : ``sacct`` or ``table``, where it shall not be guessed
     start : time 0, as a date or in the file's own seconds; without it the first start of a file
         with dates, the own 0 of one that counts seconds
     days : only jobs that ran in [start, start + days) at any time, in whole, are taken
@@ -74,16 +67,12 @@ def read_job_records(
     Without `start` and `days` jobs that never started are kept, after all others. Raises TraceError
     where the file cannot be used, ParameterError for a bad parameter.
     """
-    if format not in (None, "sacct", "table"):
-        raise ParameterError("format", format, "sacct or table")
     place = Path(path)
-    if format == "sacct" or (format is None and looks_like_sacct(place)):
-        sheet = _sacct(place, strict)
-    elif place.is_file() and is_parquet(place):
+    if place.is_file() and is_parquet(place):
         sheet = _parquet(place, strict)
     else:
         sheet = read_sheet(place, REQUIRED, ("cores",), strict=strict)
-    return _records(sheet, path, start, days)
+    return in_window(_records(sheet, path), path, start, days)
 
 
 def write_job_records(records: JobRecords, path: str | Path) -> None:
@@ -130,60 +119,12 @@ def write_job_records(records: JobRecords, path: str | Path) -> None:
             pack(beside, table.write_csv().encode(), Path(path).suffix)
 
 
-def looks_like_sacct(path: Path) -> bool:
-    """Return whether a file starts with a header of `sacct --parsable`."""
-    if path.is_file() and is_parquet(path):
-        return False
-    lines = text_of(read_head(path)).splitlines()
-    names = next((line for line in lines if line.strip()), "").split("|")
-    return "JobID" in names and "State" in names
-
-
 def looks_like(path: Path) -> bool:
-    """Return whether a file holds accounting records of either format."""
+    """Return whether a file holds such a table."""
     if path.is_file() and is_parquet(path):
         return set(REQUIRED) <= set(parquet_columns(path))
     first = next(iter(text_of(read_head(path)).splitlines()), "")
-    return looks_like_sacct(path) or set(REQUIRED) <= set(header_names(first))
-
-
-def _sacct(path: Path, strict: bool) -> Sheet:
-    """Return the jobs of sacct's output as the columns of a plain table."""
-    import polars as pl
-
-    lines = readable(read_bytes(path)).splitlines()
-    top = next((number for number, line in enumerate(lines) if line.strip()), None)
-    if top is None:
-        raise TraceError(path, "is empty; expected the output of sacct --parsable2")
-    names = [name.strip() for name in lines[top].split("|")]
-    check_columns(path, names, (*SACCT, "NodeList"), top + 1)
-    findings = Findings(path, strict)
-    rows, numbers, wrong, steps = [], [], [], []
-    job = names.index("JobID")
-    for number, line in enumerate(lines[top + 1 :], top + 2):
-        if not line.strip() or line == lines[top]:
-            continue
-        fields = [field.strip() for field in line.split("|")]
-        if len(fields) != len(names):
-            message = f"has {len(fields)} fields; expected the header's {len(names)}"
-            wrong.append(Finding(number, message))
-        elif "." in fields[job]:
-            steps.append(f"line {number}")
-        else:
-            rows.append(fields)
-            numbers.append(number)
-    findings.add("malformed", "rows with a wrong number of fields", "left out", wrong)
-    columns = {ours: names.index(theirs) for theirs, ours in SACCT.items()}
-    columns["nodes"] = names.index("NodeList")
-    cores = next((name for name in SACCT_CORES if name in names), None)
-    if cores is not None:
-        columns["cores"] = names.index(cores)
-    frame = pl.DataFrame(
-        {ours: [row[k] for row in rows] for ours, k in columns.items()},
-        schema=dict.fromkeys(columns, pl.String),
-    )
-    findings.note("step", "steps of jobs (not jobs)", (int(s[5:]) for s in steps))
-    return Sheet(frame, np.asarray(numbers, dtype=np.int64), tuple(columns), findings)
+    return set(REQUIRED) <= set(header_names(first))
 
 
 def _parquet(path: Path, strict: bool) -> Sheet:
@@ -206,9 +147,7 @@ def _parquet(path: Path, strict: bool) -> Sheet:
     return Sheet(pl.DataFrame(texts), lines, tuple(table.columns), Findings(path, strict))
 
 
-def _records(
-    sheet: Sheet, source: str | Path, start: str | int | None, days: float | None
-) -> JobRecords:
+def _records(sheet: Sheet, source: str | Path) -> JobRecords:
     begin, finish, calendar = _times(sheet)
     cores = _cores(sheet)
     _refuse_backwards(sheet, begin, finish)
@@ -225,7 +164,7 @@ def _records(
     cleaning = sheet.findings.cleaning(len(keep), "jobs")
     order = keep[np.argsort(begin[keep], kind="stable")]
     nodes = _nodes(texts, order)
-    records = JobRecords(
+    return JobRecords(
         tuple(job.gather(order).to_list()),
         begin[order],
         finish[order],
@@ -239,8 +178,6 @@ def _records(
         source=str(source),
         cleaning=cleaning,
     )
-    records = _windowed(records, source, calendar, start, days)
-    return replace(records, cleaning=_with_states(records))
 
 
 def _times(sheet: Sheet) -> tuple[Int, Int, bool]:
@@ -338,13 +275,19 @@ def _nodes(found: Sequence[tuple[str, ...] | NodeSet], order: Int) -> _Nodes:
     return _Nodes(offsets, node, count, names)
 
 
-def _windowed(
-    records: JobRecords,
-    source: str | Path,
-    calendar: bool,
-    start: str | int | None,
-    days: float | None,
+def in_window(
+    records: JobRecords, source: str | Path, start: str | int | None, days: float | None
 ) -> JobRecords:
+    """Return records, on their source's own clock so far, from time 0 on as `read_job_records` says
+    of `start` and `days`, with remarks on those whose fate, start or nodes are not known."""
+    records = _windowed(records, source, start, days)
+    return replace(records, cleaning=_with_states(records))
+
+
+def _windowed(
+    records: JobRecords, source: str | Path, start: str | int | None, days: float | None
+) -> JobRecords:
+    calendar = records.origin is not None
     started = records.start < NEVER
     if not bool(started.any()):
         if start is not None or days is not None:

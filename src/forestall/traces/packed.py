@@ -20,16 +20,17 @@ _MAGIC = ((b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", 
 _PACKED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 
 
-def chunks_of_lines(path: str | Path, size: int = CHUNK) -> Iterator[bytes]:
+def chunks_of_lines(path: str | Path, size: int = CHUNK, *, nul: bool = False) -> Iterator[bytes]:
     """Yield the text of a file, unpacked, in pieces of whole lines, each ending with a newline.
 
-    Raises TraceError where the file cannot be read, is packed badly or cut off, or is no text;
-    MissingExtraError where unpacking it needs an extra.
+    Raises TraceError where the file cannot be read, is packed badly or cut off, or is no text
+    (`nul`: a text may hold NUL bytes, as after a crash); MissingExtraError where unpacking it
+    needs an extra.
     """
     rest = b""
     with _unpacked(path) as file:
         while block := _read(path, file, size):
-            if b"\0" in block:
+            if not nul and b"\0" in block:
                 raise TraceError(path, "is a binary file; expected text")
             cut = block.rfind(b"\n") + 1
             if cut:

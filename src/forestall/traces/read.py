@@ -126,6 +126,8 @@ def failure_format(path: Path) -> Format:
         if known.looks_like(head):
             return known
     names = ", ".join(known.name for known in FORMATS)
+    if path.is_file() and is_parquet(path):
+        raise TraceError(path, "is Parquet, but no failure log; expected columns time,node")
     first = next((line for line in head.lines if line.strip()), "")
     if not first:
         raise TraceError(path, "is empty; expected a failure log")
@@ -140,6 +142,8 @@ def _named(name: str) -> Format:
 
 
 def _head(path: Path) -> Head:
+    if path.is_file() and is_parquet(path):
+        return Head(path, ())
     raw = read_head(path)
     if b"\0" in raw:
         raise TraceError(path, "is a binary file; expected text")

@@ -1,4 +1,4 @@
-"""Writing failure logs as our own CSV."""
+"""Writing failure logs as our own CSV, or as Parquet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,21 @@ import numpy as np
 from forestall.model.failures import Failures
 from forestall.traces.atomic import atomic_path
 from forestall.traces.packed import pack
+
+
+def write_failures(failures: Failures, path: str | Path) -> None:
+    """Write a failure log, Parquet where the name ends in .parquet, else CSV (.gz, .xz, .zst
+    packed).
+
+    Parquet keeps all of it but the remarks, CSV not what `write_failures_csv` says. The file
+    appears whole or not at all.
+    """
+    if Path(path).suffix == ".parquet":
+        from forestall.traces.failures import own_parquet
+
+        own_parquet.write(failures, path)
+    else:
+        write_failures_csv(failures, path)
 
 
 def write_failures_csv(failures: Failures, path: str | Path) -> None:

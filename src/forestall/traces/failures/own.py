@@ -11,13 +11,16 @@ cannot:
 - ``# span: 18532800``: seconds that the log covers;
 - ``# nodes: 512``: how many nodes there are, where nodes are numbers;
 - ``# names: R00-M0,R00-M1``: the names of all nodes by number, those that never failed too.
+
+The same columns may stand in a Parquet file; what the comments tell is then in its metadata
+(`own_parquet`).
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -27,6 +30,8 @@ import numpy.typing as npt
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.traces.delimited import Int, Sheet, read_sheet
+from forestall.traces.failures import own_parquet
+from forestall.traces.failures.own_parquet import OPTIONAL, REQUIRED, Notes
 from forestall.traces.failures.raw import (
     MAX_NODES,
     Format,
@@ -39,36 +44,13 @@ from forestall.traces.failures.raw import (
 from forestall.traces.findings import listed, shown
 from forestall.traces.metrics.times import UNIX_FROM
 from forestall.traces.packed import read_bytes, read_head, text_of
+from forestall.traces.table import is_parquet
 
-REQUIRED = ("time", "node")
-OPTIONAL = ("downtime", "kind", "detectability")
 NOTES: Final = ("origin", "span", "nodes", "names")
 T = TypeVar("T")
 
 FEWEST_GAPS: Final = 8
 """So many gaps between rows of a node are needed to tell that they are samples."""
-
-
-@dataclass(frozen=True)
-class Notes:
-    """What the comments above the header tell; None where they do not.
-
-    Attributes
-    ----------
-    lines : filled lines above the header
-    origin : Unix seconds of time 0; `span` in seconds; `nodes` and `names` of the machine
-    """
-
-    lines: int = 0
-    origin: int | None = None
-    span: int | None = None
-    nodes: int | None = None
-    names: tuple[str, ...] | None = None
-
-    @property
-    def silent(self) -> bool:
-        """Whether they tell nothing at all."""
-        return all(getattr(self, name) is None for name in NOTES)
 
 
 def looks_like(head: Head) -> bool:
@@ -77,6 +59,8 @@ def looks_like(head: Head) -> bool:
     A table of something else that has columns of these names as well must be named by `--format`.
     Comments above the header that tell what ours do are enough: the header may lie far below.
     """
+    if is_parquet(head.path):
+        return own_parquet.looks_like(head.path)
     above = [line for line in head.lines if _is_comment(line)]
     if any(_noted(line) is not None for line in above):
         return True
@@ -91,8 +75,15 @@ def looks_like(head: Head) -> bool:
 def read(path: Path, options: Options) -> RawFailures:
     """Read the log; rows with a bad field are left out and named."""
     single_system(options, "our own CSV")
+    if is_parquet(path):
+        sheet, notes = own_parquet.read(path, options.strict)
+        return replace(_raw(path, sheet, notes), repairs=notes.repairs, service=notes.service)
     notes = _notes(path)
     sheet = read_sheet(path, REQUIRED, OPTIONAL, strict=options.strict, titles=notes.lines)
+    return _raw(path, sheet, notes)
+
+
+def _raw(path: Path, sheet: Sheet, notes: Notes) -> RawFailures:
     dates = _has_dates(sheet)
     time = _dates(sheet, notes) if dates else sheet.whole("time", low=0, below=MAX_SECONDS)
     node, names = _nodes(sheet, notes)
@@ -275,4 +266,9 @@ def _dates(sheet: Sheet, notes: Notes) -> Int:
     return seconds
 
 
-FORMAT = Format("csv", "our own CSV: time,node[,downtime][,kind][,detectability]", looks_like, read)
+FORMAT = Format(
+    "csv",
+    "our own CSV or Parquet: time,node[,downtime][,kind][,detectability]",
+    looks_like,
+    read,
+)

@@ -1,0 +1,203 @@
+"""Accounting from what sacct said: text or JSON, one file or many, told apart by content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.adapters.slurm import sacct_json, sacct_text
+from forestall.adapters.slurm.identity import Runs, identify
+from forestall.adapters.slurm.notes import Notes
+from forestall.adapters.slurm.rows import LONGS, SHORTS, TEXTS, Rows, id_text
+from forestall.adapters.slurm.words import MOST_NAMES
+from forestall.model.accounting import Accounting
+from forestall.model.coded import Coded
+from forestall.model.errors import ParameterError, TraceError
+from forestall.model.hostlist import expand
+from forestall.model.job_records import NEVER, JobRecords
+from forestall.traces.findings import shown
+from forestall.traces.packed import read_head
+
+Long = npt.NDArray[np.int64]
+
+_UNDER_WAY: Final = 10
+_SHARE: Final = 0.01
+
+
+def read_sacct(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    zone: str | None = None,
+    strict: bool = False,
+    window: tuple[int, int] | None = None,
+    names: Sequence[str] | None = None,
+) -> Accounting:
+    """Read what sacct wrote, as text (``--parsable2``, any columns in any order, but at least JobID
+    or JobIDRaw, State, Start and End) or as ``--json``; plain or packed (.gz, .xz, .zst).
+
+    Parameters
+    ----------
+    paths : files, which may overlap in time
+    zone : time zone of dates without one, such as ``Europe/Berlin``; None: UTC, and a remark
+    strict : whether a row that must be left out or changed is an error
+    window : Unix seconds [begin, until) that sacct was asked for; None: found from the records
+    names : what the files are called in messages (default: their paths)
+
+    Raises TraceError where a file cannot be used or no run is left, ParameterError for a zone that
+    is not known.
+    """
+    files = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not files:
+        raise ParameterError("paths", paths, "at least one file of sacct")
+    called = [str(file) for file in files] if names is None else list(names)
+    source = ", ".join(called)
+    notes = Notes(strict)
+    rows = Rows(notes, zone)
+    for file, name in zip(files, called, strict=True):
+        for piece in _pieces(Path(file), notes, name):
+            rows.take(piece)
+    if not len(rows):
+        raise TraceError(source, "has no usable row of a job; sacct may have found none in its "
+                         "time, or may not be allowed to show those of others")  # fmt: skip
+    if zone is None:
+        for name in rows.local:
+            text = "files whose dates have no zone, which were taken as UTC"
+            notes.file("zone_assumed", text, name)
+    return _accounting(rows, notes, source, window)
+
+
+def looks_like_sacct(path: str | Path) -> bool:
+    """Return whether a file holds what sacct wrote, text or JSON."""
+    head = read_head(path)
+    return sacct_text.looks_like(head) or sacct_json.looks_like(head)
+
+
+def _pieces(path: Path, notes: Notes, name: str) -> Iterator[sacct_text.Piece]:
+    if sacct_json.is_json(read_head(path)):
+        return sacct_json.pieces(path, notes, name)
+    return sacct_text.pieces(path, notes, name)
+
+
+def _accounting(
+    rows: Rows, notes: Notes, source: str, window: tuple[int, int] | None
+) -> Accounting:
+    """Return the rows in order, by job. Columns are taken one by one, so that there are never two
+    copies of all."""
+    numbers: dict[str, Any] = {n: rows.long(n) for n in ("job", "submit", "start", "end")}
+    _date(numbers, rows.asked_at, notes, source)
+    texts: dict[str, Coded] = {n: rows.words(n) for n in ("user", "account", "name", "state")}
+    if rows.in_families:
+        text = f"files with more than {MOST_NAMES:,} names of jobs: numbers in them became #"
+        notes.file("name_families", text, source)
+    one = identify(Runs(
+        numbers["job"], numbers["submit"], numbers["start"], numbers["end"],
+        texts["user"].code, texts["account"].code, texts["name"].code, texts["state"],
+    ))  # fmt: skip
+    job = numbers["job"]
+    notes.jobs("repeated", "rows that repeat another", "left out", source, job[one.repeated])
+    notes.jobs("older_reading", "rows that show a run before it had gone as far as in another",
+               "left out", source, job[one.older])  # fmt: skip
+    notes.jobs("id_again", "ids that came again for another job (the database was reset)", "kept",
+               source, one.reset)  # fmt: skip
+    columns: dict[str, Any] = {"which": one.which, "attempt": one.attempt}
+    for name in (*LONGS, *SHORTS):
+        column = numbers.pop(name) if name in numbers else rows.long(name)
+        columns[name] = column[one.order]
+    for name in TEXTS:
+        column = texts.pop(name) if name in texts else rows.words(name)
+        columns[name] = column.take(one.order)
+    begin, until = window or covered(columns, rows.asked_at)
+    return Accounting(**columns, begin=begin, until=until, source=source, cleaning=notes.cleaning())
+
+
+def _date(numbers: dict[str, Any], asked_at: int, notes: Notes, source: str) -> None:
+    """Give a submit time to jobs that wait where no column told one: the last time of all."""
+    submit = numbers["submit"]
+    timeless = np.flatnonzero(submit == NEVER)
+    if len(timeless):
+        last = max(_last(submit), _last(numbers["start"]), _last(numbers["end"]), asked_at)
+        submit[timeless] = last
+        text = "jobs without any time, taken to be submitted at the end of the records"
+        notes.jobs("no_time", text, "kept", source, numbers["job"][timeless])
+
+
+def covered(columns: dict[str, Any], asked_at: int) -> tuple[int, int]:
+    """Return the time that records cover, as far as they tell: [begin, until), Unix seconds.
+
+    sacct shows every run that was under way or waiting in its time. So where many runs had started
+    long before the first end, the records were cut there and are whole only from the first end on;
+    else they are whole from the first submit on. They end with the last time of all.
+    """
+    submit, start, end = columns["submit"], columns["start"], columns["end"]
+    last = max(int(submit.max()), _last(start), _last(end), asked_at)
+    begin = int(submit.min())
+    first_end = int(end.min())
+    if first_end < NEVER:
+        under_way = int(np.count_nonzero(start < first_end))
+        if under_way >= _UNDER_WAY and first_end - begin > _SHARE * (last - begin):
+            begin = first_end
+    return begin, max(last, begin) + 1
+
+
+def job_records(accounting: Accounting) -> JobRecords:
+    """Return the runs as records of jobs with their nodes, on the same clock, in order of start.
+
+    Nodes are numbered in the order of their names; a list of nodes that cannot be read is a remark,
+    and its run has none.
+    """
+    order = np.argsort(accounting.start, kind="stable")
+    runs = accounting.nodelist
+    used = np.unique(runs.code[runs.code >= 0])
+    hosts, bad = _hosts_of(runs, used)
+    names = tuple(sorted({name for some in hosts for name in some}))
+    number = {name: place for place, name in enumerate(names)}
+    numbers = [np.unique([number[name] for name in some]).astype(np.int64) for some in hosts]
+    # The nodes of all lists one after the other; the last list is that of runs without one.
+    size = np.zeros(len(runs.words) + 1, dtype=np.int64)
+    begin = np.zeros(len(runs.words) + 1, dtype=np.int64)
+    size[used] = [len(some) for some in numbers]
+    begin[used] = np.cumsum(size[used]) - size[used]
+    pool = np.concatenate([np.empty(0, dtype=np.int64), *numbers])
+    code = runs.code[order]
+    offsets = np.concatenate(([0], np.cumsum(size[code]))).astype(np.int64)
+    place = np.repeat(begin[code] - offsets[:-1], size[code]) + np.arange(int(offsets[-1]))
+    start = accounting.start[order]
+    cleaning = accounting.cleaning.plus(
+        "nodes_unreadable", "lists of nodes that cannot be read", "kept", bad
+    )
+    return JobRecords(
+        job=tuple(map(id_text, accounting.job[order].tolist())),
+        start=start,
+        end=np.where(start == NEVER, NEVER, accounting.end[order]),
+        state=tuple(accounting.state.take(order).texts()),
+        offsets=offsets,
+        node=pool[place],
+        cores=accounting.cpus[order].astype(np.int64),
+        nodes=len(names),
+        node_names=names or None,
+        origin=0 if accounting.dated else None,
+        source=accounting.source,
+        cleaning=cleaning,
+    )
+
+
+def _hosts_of(lists: Coded, used: npt.NDArray[Any]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return the hosts of each list that is used, and the lists that cannot be read."""
+    hosts: list[tuple[str, ...]] = []
+    bad = []
+    for code in used.tolist():
+        try:
+            hosts.append(expand(lists.words[code]))
+        except ParameterError:
+            hosts.append(())
+            bad.append(shown(lists.words[code]))
+    return hosts, bad
+
+
+def _last(times: Long) -> int:
+    known = times[times < NEVER]
+    return int(known.max()) if len(known) else 0

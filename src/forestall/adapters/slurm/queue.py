@@ -1,0 +1,250 @@
+"""What Slurm said about starts of waiting jobs: snapshots of ``squeue --start``.
+
+- lines ``ASKED|JOBID|START|SUBMIT``, as `SNAPSHOT` prints them: many snapshots may be appended to
+  one file;
+- the table of ``squeue --start`` with its header, once or several times. When it was asked must be
+  told: by a line ``# asked: 2026-01-31T12:00:00`` (or seconds) above it, or by the caller;
+- ``squeue --json``; versions that do not write down when they were asked did so when the scheduler
+  last looked at a job.
+
+Times that are no dates (``N/A``) are starts that were not foreseen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from forestall.adapters.slurm.nodes import number
+from forestall.adapters.slurm.times import Moments, moments_of
+from forestall.model.cleaning import Cleaning
+from forestall.model.errors import TraceError
+from forestall.model.job_records import NEVER
+from forestall.model.start_estimates import StartEstimates
+from forestall.traces.findings import Finding, Findings, shown
+from forestall.traces.packed import read_bytes, text_of
+
+SNAPSHOT: Final = (
+    "TZ=UTC SLURM_TIME_FORMAT=%s squeue --all --start --noheader "
+    '--format="$(date +%s)|%A|%S|%V" >> starts.txt'
+)
+"""A line for the shell, or for cron with each ``%`` written as ``\\%``."""
+
+_OWN: Final = re.compile(r"\s*(\d{9,11})\|\s*([^|]*)\|([^|]*)\|([^|]*?)\s*")
+_ASKED: Final = re.compile(r"#\s*asked:\s*(\S+)\s*")
+_WHEN: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\d{9,11}|N/A|Unknown")
+_UNASKED: Final = (
+    "does not tell when Slurm was asked; write '# asked: 2026-01-31T12:00:00' above the header, "
+    "or collect with the line that forestall prints"
+)
+_HEADS: Final = {
+    "JOBID": "job",
+    "START_TIME": "start",
+    "START": "start",
+    "SUBMIT_TIME": "submit",
+    "SUBMIT": "submit",
+}
+_EXPECTED: Final = (
+    "expected lines ASKED|JOBID|START|SUBMIT, or a table of squeue --start with a header"
+)
+
+
+@dataclass
+class _Rows:
+    """Rows as text; `place` names the line of each."""
+
+    place: list[tuple[Path, int]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    job: list[str] = field(default_factory=list)
+    submit: list[str] = field(default_factory=list)
+    start: list[str] = field(default_factory=list)
+
+    def add(self, place: tuple[Path, int], asked: str, job: str, start: str, submit: str) -> None:
+        self.place.append(place)
+        self.asked.append(asked)
+        self.job.append(job)
+        self.start.append(start)
+        self.submit.append(submit)
+
+
+def looks_like_starts(text: str) -> bool:
+    """Return whether text is snapshots of start estimates in lines or tables."""
+    for line in text.splitlines():
+        if not line.strip() or _ASKED.fullmatch(line.strip()):
+            continue
+        return _OWN.fullmatch(line) is not None or _is_header(line)
+    return False
+
+
+def read_starts(
+    paths: Sequence[str | Path],
+    *,
+    zone: str | None = None,
+    strict: bool = False,
+    asked: int | None = None,
+) -> StartEstimates:
+    """Read start estimates from one or several files.
+
+    Parameters
+    ----------
+    paths : the files
+    zone : time zone of the dates (None: UTC)
+    strict : whether a row that must be left out is an error
+    asked : when the batch system was asked, Unix seconds, where a file does not tell
+
+    Raises TraceError where a file cannot be used.
+    """
+    rows = _Rows()
+    noted: list[Findings] = []
+    for path in paths:
+        text = text_of(read_bytes(path)).removeprefix("\ufeff")
+        findings = Findings(path, strict)
+        noted.append(findings)
+        if text.lstrip().startswith("{"):
+            _from_json(Path(path), text, rows, asked)
+        else:
+            _from_text(Path(path), text, rows, findings, asked)
+    return _estimates(rows, noted, zone, ", ".join(map(str, paths)))
+
+
+def _from_text(path: Path, text: str, rows: _Rows, findings: Findings, asked: int | None) -> None:
+    when = "" if asked is None else str(asked)
+    table: _Table | None = None
+    filled = False
+    for number_of, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        noted = _ASKED.fullmatch(line.strip())
+        own = _OWN.fullmatch(line)
+        if noted:
+            when = noted[1]
+        elif own:
+            rows.add((path, number_of), own[1], own[2], own[3], own[4])
+        elif _is_header(line):
+            table = _Table.of(line)
+            if not when:
+                raise TraceError(path, _UNASKED, line=number_of)
+        elif table is not None:
+            rows.add((path, number_of), when, *table.cells(line))
+        elif not filled:
+            raise TraceError(path, f"starts {shown(line)}; {_EXPECTED}", line=number_of)
+        else:
+            _refuse(findings, number_of, f"{shown(line)}; {_EXPECTED}")
+        filled = True
+    if not filled:
+        raise TraceError(path, f"is empty; {_EXPECTED}")
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The columns of a table: by separators, or by the places where the heads end."""
+
+    heads: list[str]
+    bars: bool
+    ends: dict[str, int]
+
+    @classmethod
+    def of(cls, line: str) -> _Table:
+        bars = "|" in line
+        if bars:
+            return cls([_HEADS.get(c.strip().upper(), "") for c in line.split("|")], True, {})
+        places = {_HEADS.get(m[0].upper(), ""): m.end() for m in re.finditer(r"\S+", line)}
+        return cls([_HEADS.get(c.upper(), "") for c in line.split()], False, places)
+
+    def cells(self, line: str) -> tuple[str, str, str]:
+        """Return job, start and submit of a line, "" for what is not there."""
+        if self.bars:
+            told = dict(zip(self.heads, (c.strip() for c in line.split("|")), strict=False))
+            return told.get("job", ""), told.get("start", ""), told.get("submit", "")
+        job = line.split(maxsplit=1)[0]
+        told = {name: (line[:end].split() or [""])[-1] for name, end in self.ends.items()}
+        start = told["start"]
+        if not _WHEN.fullmatch(start):  # a long id pushed the columns to the right
+            found = _WHEN.findall(line)
+            start = found[0] if found else start
+        return job, start, told.get("submit", "")
+
+
+def _refuse(findings: Findings, line: int, message: str) -> None:
+    text = "rows that are no start estimates"
+    findings.add("malformed", text, "left out", [Finding(line, message)])
+
+
+def _is_header(line: str) -> bool:
+    cells = line.split("|") if "|" in line else line.split()
+    return {"job", "start"} <= {_HEADS.get(cell.strip().upper(), "") for cell in cells}
+
+
+def _from_json(path: Path, text: str, rows: _Rows, asked: int | None) -> None:
+    try:
+        whole: Any = json.loads(text)
+    except ValueError as error:
+        raise TraceError(path, f"is no JSON, or cut off ({error})") from None
+    jobs = whole.get("jobs") if isinstance(whole, dict) else None
+    if not isinstance(jobs, list):
+        raise TraceError(path, "is JSON without jobs; expected that of squeue --json")
+    moment = number(whole.get("last_update")) or asked or _evaluated(jobs)
+    if moment is None:
+        raise TraceError(path, "does not tell when Slurm was asked (last_update)")
+    for one in jobs:
+        job = number(one.get("job_id")) if isinstance(one, dict) else None
+        if job is None or "PENDING" not in str(one.get("job_state", "")):
+            continue
+        start, submit = number(one.get("start_time")), number(one.get("submit_time"))
+        rows.add((path, 1), str(moment), str(job), str(start or ""), str(submit or ""))
+
+
+def _evaluated(jobs: list[Any]) -> int | None:
+    """Return when the scheduler last looked at a job: older versions tell no more."""
+    names = ("last_sched_evaluation", "submit_time")
+    times = [number(one.get(name)) for one in jobs if isinstance(one, dict) for name in names]
+    return max((time for time in times if time), default=None)
+
+
+def _estimates(rows: _Rows, noted: list[Findings], zone: str | None, source: str) -> StartEstimates:
+    import polars as pl
+
+    def times(texts: list[str]) -> Moments:
+        return moments_of(pl.Series(texts, dtype=pl.String), zone)
+
+    asked, start, submit = times(rows.asked), times(rows.start), times(rows.submit)
+    ids = pl.Series(rows.job, dtype=pl.String).str.extract(r"^(\d{1,18})").cast(pl.Int64)
+    bad = (asked.first == NEVER) | asked.bad | start.bad | ids.is_null().to_numpy()
+    by_path = {str(one.source): one for one in noted}
+    for k in np.flatnonzero(bad).tolist():
+        path, line = rows.place[k]
+        said = shown("|".join((rows.asked[k], rows.job[k], rows.start[k], rows.submit[k])))
+        _refuse(by_path[str(path)], line, f"{said}; {_EXPECTED}")
+    cleaning = Cleaning()
+    for findings in noted:
+        first = findings.first()
+        if first is not None and (findings.strict or bool(bad.all())):
+            raise findings.error(first)
+        cleaning += findings.cleaning(1, "estimates")
+    submitted = np.where(submit.first < NEVER, submit.first, -1)
+    job = ids.fill_null(0).to_numpy().astype(np.int64)
+    return _sorted(
+        StartEstimates(
+            asked.first[~bad], job[~bad], submitted[~bad], start.first[~bad], source, cleaning
+        )
+    )
+
+
+def _sorted(found: StartEstimates) -> StartEstimates:
+    """Return estimates in order, each once."""
+    order = np.lexsort((found.submit, found.job, found.asked))
+    asked, job, submit = found.asked[order], found.job[order], found.submit[order]
+    again = np.zeros(len(order), dtype=np.bool_)
+    again[1:] = (np.diff(asked) == 0) & (np.diff(job) == 0) & (np.diff(submit) == 0)
+    named = [f"job {job[k]} at {asked[k]}" for k in np.flatnonzero(again).tolist()]
+    keep = ~again
+    return StartEstimates(
+        asked[keep], job[keep], submit[keep], found.start[order][keep], found.source,
+        found.cleaning.plus("repeated", "estimates that were read before", "left out", named),
+    )  # fmt: skip

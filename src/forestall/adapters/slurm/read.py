@@ -1,0 +1,262 @@
+"""All that Slurm's records tell of a site: from files, told apart by what is in them, or live."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+from forestall.adapters.slurm import commands
+from forestall.adapters.slurm.events import in_order, is_header, read_events
+from forestall.adapters.slurm.nodes import (
+    looks_like_nodes,
+    looks_like_partitions,
+    looks_like_sinfo,
+    read_nodes,
+)
+from forestall.adapters.slurm.queue import looks_like_starts, read_starts
+from forestall.adapters.slurm.run import TIMEOUT, SlurmError, answer, run
+from forestall.model.cleaning import Cleaning
+from forestall.model.errors import ParameterError, TraceError
+from forestall.model.job_records import NEVER
+from forestall.model.site_records import SiteRecords
+from forestall.traces.findings import shown
+from forestall.traces.packed import read_head, text_of
+
+if TYPE_CHECKING:
+    from forestall.model.accounting import Accounting
+    from forestall.model.node_events import NodeEvents
+    from forestall.model.start_estimates import StartEstimates
+
+KINDS: Final = {
+    "jobs": "sacct",
+    "events": "sacctmgr show event",
+    "nodes": "scontrol show node, scontrol show partition, or sinfo",
+    "starts": "squeue --start",
+}
+"""Kinds of files, and the commands that print them."""
+
+Tell = Callable[[str], None]
+T = TypeVar("T")
+
+
+def kind_of(path: str | Path) -> str:
+    """Return which of `KINDS` a file is, by its beginning. Raises TraceError where it is none."""
+    raw = read_head(path)
+    if b"\0" in raw:
+        raise TraceError(path, f"is a binary file; expected the output of {_listed()}")
+    text = text_of(raw).removeprefix("\ufeff")
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    if not first:
+        raise TraceError(path, f"is empty; expected the output of {_listed()}")
+    if first.lstrip().startswith("{"):
+        return _json_kind(path, text)
+    if looks_like_nodes(text) or looks_like_partitions(text):
+        return "nodes"
+    if is_header(first):
+        return "events"
+    names = {name.strip().lower() for name in first.replace("\x1f", "|").split("|")}
+    if names & {"jobid", "jobidraw"} and "state" in names and names & {"start", "end", "submit"}:
+        return "jobs"
+    if looks_like_starts(text):
+        return "starts"
+    if looks_like_sinfo(text):
+        return "nodes"
+    raise TraceError(path, f"starts {shown(first)}; expected the output of {_listed()}")
+
+
+def read_files(
+    paths: Sequence[str | Path],
+    *,
+    zone: str | None = None,
+    strict: bool = False,
+    window: tuple[int, int] | None = None,
+    tell: Tell | None = None,
+) -> SiteRecords:
+    """Read the files that Slurm's commands printed, several of each kind if need be.
+
+    Parameters
+    ----------
+    paths : the files in any order; text may be packed (.gz, .xz, .zst)
+    zone : time zone of dates without one, such as ``Europe/Berlin`` (None: UTC)
+    strict : whether a row that must be left out or changed is an error
+    window : the time for which records were asked, [begin, until), Unix seconds (None: as the
+        records tell)
+    tell : called with what is being read
+
+    Raises TraceError where a file is none of Slurm's or cannot be used.
+    """
+    if not paths:
+        raise ParameterError("files", "none", "at least one file that Slurm's commands printed")
+    kinds: dict[str, list[Path]] = {kind: [] for kind in KINDS}
+    for path in dict.fromkeys(Path(one) for one in paths):
+        kinds[kind_of(path)].append(path)
+    say = tell or (lambda text: None)
+    accounting, events, inventory, estimates = None, None, None, None
+    if kinds["jobs"]:
+        from forestall.adapters.slurm.jobs import read_sacct
+
+        say("reading jobs")
+        accounting = read_sacct(kinds["jobs"], zone=zone, strict=strict, window=window)
+    if kinds["events"]:
+        say("reading outages of nodes")
+        events = read_events(kinds["events"], zone=zone, strict=strict)
+    if kinds["nodes"]:
+        say("reading nodes")
+        inventory = read_nodes(kinds["nodes"], zone=zone)
+    if kinds["starts"]:
+        say("reading estimates of starts")
+        estimates = read_starts(kinds["starts"], zone=zone, strict=strict)
+    found = SiteRecords(
+        accounting=accounting,
+        events=events,
+        inventory=inventory,
+        estimates=estimates,
+        sources=tuple(str(path) for group in kinds.values() for path in group),
+    )
+    return together(found, window)
+
+
+def ask(
+    since: int,
+    until: int | None = None,
+    *,
+    timeout: float = TIMEOUT,
+    strict: bool = False,
+    tell: Tell | None = None,
+) -> SiteRecords:
+    """Ask Slurm itself: `sacct`, `sacctmgr`, `scontrol` and `squeue`, none of which changes
+    anything.
+
+    Parameters
+    ----------
+    since, until : the window, Unix seconds (None: up to now)
+    timeout : seconds that each command may take
+    strict : whether a row that must be left out or changed is an error
+    tell : called with what is being asked
+
+    Without `sacct` there is nothing to report: SlurmError. What another command refuses is a
+    remark (``not_told``), and the rest is read.
+    """
+    from forestall.adapters.slurm.jobs import read_sacct
+
+    say = tell or (lambda text: None)
+    now = int(time.time())
+    window = (since, now + 1 if until is None else min(until, now + 1))
+    if window[1] <= window[0]:
+        raise ParameterError("since", since, "a time before the end of the window")
+    refused: list[str] = []
+
+    def other(command: tuple[str, ...], read: Callable[[Path], T], what: str) -> T | None:
+        say(f"asking {command[0]} for {what}")
+        try:
+            with answer(command, timeout=timeout) as path:
+                return read(path)
+        except (SlurmError, TraceError) as error:
+            if strict and isinstance(error, TraceError):
+                raise
+            refused.append(f"{what}: {error}")
+            return None
+
+    def starts(path: Path) -> StartEstimates:
+        return read_starts([path], strict=strict, asked=now)
+
+    def outages(path: Path) -> NodeEvents:
+        return read_events([path], strict=strict)
+
+    # First what is true of this moment: the others may take minutes.
+    estimates = other(commands.starts(), starts, "starts")
+    say("asking sacct for jobs")
+    fields = commands.offered(run(commands.sacct_fields(), timeout=timeout))
+    with answer(commands.sacct(fields, since, until), timeout=timeout) as path:
+        accounting = read_sacct([path], zone=None, strict=strict, window=window)
+    events = other(commands.events(since, until), outages, "outages")
+    inventory = other(commands.nodes(), lambda path: read_nodes([path], seen=now), "nodes")
+    limits = other(commands.partitions(), lambda path: read_nodes([path]), "partitions")
+    if inventory is not None and limits is not None:
+        inventory = replace(inventory, partition_limits=limits.partition_limits)
+    text = "answers that Slurm did not give"
+    found = SiteRecords(
+        accounting=replace(accounting, source="sacct"),
+        events=None if events is None else replace(events, source="sacctmgr"),
+        inventory=None if inventory is None else replace(inventory, source="scontrol"),
+        estimates=None if estimates is None else replace(estimates, source="squeue"),
+        sources=("sacct", "sacctmgr show event", "scontrol show node", "squeue --start"),
+        cleaning=Cleaning().plus("not_told", text, "left out", refused),
+    )
+    return together(found, window)
+
+
+def together(site: SiteRecords, window: tuple[int, int] | None = None) -> SiteRecords:
+    """Return records that fit each other: outages over the time that the jobs cover, and numbered
+    by the nodes of the inventory and their own.
+
+    Nodes with outages that the inventory does not know (renamed, or taken out) are kept and named.
+    """
+    events, inventory = site.events, site.inventory
+    cleaning = site.cleaning
+    if events is None:
+        return site
+    if inventory is not None and len(inventory):
+        there = set(inventory.names)
+        gone = [name for name in events.names if name not in there]
+        text = "nodes with outages that are not among the nodes now (renamed, or taken out)"
+        cleaning = cleaning.plus("unknown_nodes", text, "kept", gone)
+        events = renumbered(events, in_order({*events.names, *there}))
+    events = replace(events, span=_span(events, site.accounting, window))
+    return replace(site, events=events, cleaning=cleaning)
+
+
+def renumbered(events: NodeEvents, names: tuple[str, ...]) -> NodeEvents:
+    """Return events with their nodes numbered by their places in `names`."""
+    place = {name: number for number, name in enumerate(names)}
+    table = np.array([place[name] for name in events.names], dtype=np.int64)
+    node = table[events.node]
+    order = np.lexsort((node, events.begin))
+    return replace(replace(events, node=node, names=names).take(order), names=names)
+
+
+def _span(
+    events: NodeEvents, accounting: Accounting | None, window: tuple[int, int] | None
+) -> tuple[int, int]:
+    """Return the time that the outages cover: the window, else that of the jobs and their own."""
+    if window is not None:
+        return window
+    begin, until = events.span
+    if accounting is None or len(accounting) == 0:
+        return begin, until
+    if len(events) == 0:
+        return accounting.begin, accounting.until
+    ended = events.end[events.end < NEVER]
+    first = min(accounting.begin, int(ended.min()) if len(ended) else accounting.begin)
+    return first, max(accounting.until, until)
+
+
+_LISTS: Final = re.compile(r'"(jobs|nodes|sinfo|partitions)"\s*:\s*\[')
+_OF_QUEUE: Final = ('"job_state"', '"accrue_time"')
+
+
+def _json_kind(path: str | Path, text: str) -> str:
+    """Return the kind of a document of JSON by the first list in it."""
+    found = _LISTS.search(text)
+    if found is None:
+        raise TraceError(path, f"is JSON of something else; expected the output of {_listed()}")
+    if found[1] != "jobs":
+        return "nodes"
+    return "starts" if any(mark in text for mark in _OF_QUEUE) else "jobs"
+
+
+def _listed() -> str:
+    return "; ".join(KINDS.values())
+
+
+def read_folder(path: str | Path) -> SiteRecords:
+    """Read a folder that `forestall import slurm` wrote; TraceError where it is none."""
+    from forestall.traces.site_folder import read_folder as read
+
+    return read(path)

@@ -1,0 +1,460 @@
+"""Rows of sacct as small arrays, a piece at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.adapters.slurm.notes import Notes
+from forestall.adapters.slurm.sacct_text import Piece
+from forestall.adapters.slurm.times import Moments, elapsed_of, limit_of, moments_of, settle
+from forestall.adapters.slurm.words import MOST_NAMES, Growing, Words, by_word, coded
+from forestall.model.accounting import UNKNOWN
+from forestall.model.coded import Coded
+from forestall.model.errors import ParameterError
+from forestall.model.hostlist import expand
+from forestall.model.job_records import NEVER, base_state
+from forestall.model.units import MAX_SECONDS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Long = npt.NDArray[np.int64]
+Short = npt.NDArray[np.int32]
+Bool = npt.NDArray[np.bool_]
+Columns = dict[str, npt.NDArray[Any]]
+
+LONGS: Final = ("job", "submit", "eligible", "start", "end", "suspended", "limit")
+SHORTS: Final = ("nodes", "asked", "cpus", "gpus", "exit_code", "signal")
+NO_NODES: Final = ("None assigned", "(null)", "None", "Unknown", "N/A")
+TEXTS: Final = {
+    "state": "State", "reason": "Reason", "user": "User", "account": "Account",
+    "partition": "Partition", "qos": "QOS", "name": "JobName", "nodelist": "NodeList",
+    "failed_node": "FailedNode", "excluded": "SubmitLine",
+}  # fmt: skip
+_BLANK: Final = {
+    "reason": ("None",), "qos": ("Unknown",), "nodelist": NO_NODES, "failed_node": NO_NODES,
+}  # fmt: skip
+
+_SCALES = {"": 1, "K": 1000, "M": 1_000_000, "G": 1_000_000_000}
+_COUNT = re.compile(r"(\d+(?:\.\d*)?)([KMG]?)")
+_TASK = re.compile(r"(\d+)_(\d+)")
+_PART = re.compile(r"(\d+)\+(\d+)")
+_LEAD = re.compile(r"(\d+)(?:_\[.*)?")
+_MOST = int(np.iinfo(np.int32).max)
+
+_FLAGS: Final = frozenset({
+    "--contiguous", "--disable-status", "--exact", "--exclusive", "--get-user-env", "--hold",
+    "--ignore-pbs", "--immediate", "--interactive", "--kill-on-invalid-dep", "--label",
+    "--multi-prog", "--no-bell", "--no-kill", "--no-requeue", "--no-shell", "--nohold",
+    "--overcommit", "--overlap", "--oversubscribe", "--parsable", "--preserve-env", "--propagate",
+    "--pty", "--quiet", "--quit-on-interrupt", "--reboot", "--requeue", "--resv-ports", "--share",
+    "--spread-job", "--test-only", "--unbuffered", "--use-min-nodes", "--verbose", "--version",
+    "--wait", "--wait-all-nodes", "--whole", "--x11", "-H", "-I", "-K", "-O", "-Q", "-V", "-X",
+    "-Z", "-h", "-k", "-l", "-s", "-u", "-v",
+})  # fmt: skip
+"""Options of sbatch, srun and salloc that take no word after them; all others may."""
+
+
+class Rows:
+    """Collects the rows of all pieces as columns.
+
+    Parameters
+    ----------
+    notes : takes what is odd
+    zone : of dates without one; None: UTC
+    """
+
+    def __init__(self, notes: Notes, zone: str | None) -> None:
+        self._notes = notes
+        self._zone = zone
+        self._numbers = {name: Growing(np.int64) for name in LONGS}
+        self._numbers |= {name: Growing(np.int32) for name in SHORTS}
+        self._words = {
+            name: Words(_BLANK.get(name, ()), MOST_NAMES if name == "name" else None)
+            for name in TEXTS
+        }
+        self.asked_at = 0
+        """The latest time at which a run is known to have been under way."""
+        self.local: dict[str, None] = {}
+        """Sources with dates that have no zone."""
+        self.in_families = False
+        """Whether the names of jobs became families."""
+
+    def __len__(self) -> int:
+        return len(self._numbers["job"])
+
+    def take(self, piece: Piece) -> None:
+        """Take in the rows of a piece; what cannot be used is noted and left out."""
+        frame = piece.frame
+        states = coded(frame["State"])
+        found: Columns = {}
+        found["job"] = self._ids(frame)
+        found["exit_code"], found["signal"] = _exits(frame)
+        elapsed = _elapsed(frame)
+        found["suspended"] = _by(frame, "Suspended", elapsed_of, 0)
+        bad = self._times(piece, found, states, elapsed)
+        found["limit"] = _limits(frame)
+        never = found["start"] == NEVER
+        _sizes(frame, never, found)
+        keep = ~self._refused(piece, found, bad)
+        if not bool(keep.all()):
+            frame = frame.filter(keep)
+        for name in (*LONGS, *SHORTS):
+            self._numbers[name].add(found[name][keep])
+        for name, theirs in TEXTS.items():
+            column = _excluded(frame) if name == "excluded" else _column(frame, theirs)
+            if column is None:
+                self._words[name].none(len(frame))
+            else:
+                self._words[name].add(column)
+
+    def long(self, name: str) -> npt.NDArray[Any]:
+        """Return a column of numbers, and forget it."""
+        return self._numbers.pop(name).values
+
+    def words(self, name: str) -> Coded:
+        """Return a column of text as `Coded`, and forget it."""
+        column = self._words.pop(name)
+        self.in_families |= column.in_families
+        return column.column()
+
+    def _ids(self, frame: pl.DataFrame) -> Long:
+        import polars as pl
+
+        column = frame["JobIDRaw" if "JobIDRaw" in frame.columns else "JobID"]
+        number = column.cast(pl.Int64, strict=False)
+        ids = number.fill_null(UNKNOWN).to_numpy().copy()
+        rest = np.flatnonzero(number.is_null().to_numpy())
+        if len(rest):
+            ids[rest] = [_id_of(text) for text in column.gather(rest).to_list()]
+        return ids
+
+    def _times(
+        self,
+        piece: Piece,
+        found: Columns,
+        states: tuple[list[str], Short],
+        elapsed: Long,
+    ) -> Bool:
+        """Fill in the four times of each row; return which rows have one that cannot be read."""
+        frame, lines = piece.frame, piece.lines
+        times = {
+            name: moments_of(frame[name], self._zone)
+            if name in frame.columns
+            else Moments.none(len(frame))
+            for name in ("Submit", "Eligible", "Start", "End")
+        }
+        length = np.where(elapsed >= 0, elapsed + np.maximum(found["suspended"], 0), UNKNOWN)
+        whole = settle(times["Start"], times["End"], length)
+        start, end = whole.start.copy(), whole.end.copy()
+        if any(bool(one.local.any()) for one in times.values()):
+            self.local[piece.source] = None
+        waiting = _among(states, ("PENDING",))
+        going = _among(states, ("RUNNING", "SUSPENDED", "STOPPED"))
+        end[waiting | going] = NEVER
+        start[waiting] = NEVER
+        nowhere = np.zeros(len(start), dtype=np.bool_)
+        if "NodeList" in frame.columns:
+            nowhere = frame["NodeList"].is_in(NO_NODES).to_numpy()
+        start[nowhere & (start == end)] = NEVER
+        submit, eligible = (_before(times[name], start) for name in ("Submit", "Eligible"))
+        submit = np.where(submit < NEVER, submit, np.where(eligible < NEVER, eligible, start))
+        found["submit"] = np.where(submit < NEVER, submit, end)
+        found["eligible"] = np.where(eligible < NEVER, eligible, UNKNOWN)
+        found["start"], found["end"] = start, end
+        under_way = going & (start < NEVER) & (length >= 0)
+        if bool(under_way.any()):
+            seen = int((start[under_way] + length[under_way]).max())
+            self.asked_at = max(self.asked_at, seen)
+        ran = (start < NEVER) & (end < NEVER) & (end >= start)
+        self._note_times(piece, whole, ran)
+        other = times["Submit"].doubtful | times["Eligible"].doubtful
+        text = "rows whose Submit or Eligible exists twice on the clock, taken as the earlier"
+        self._notes.lines("twice_waiting", text, "kept", piece.source, lines[other])
+        bad = np.zeros(len(frame), dtype=np.bool_)
+        for name, one in times.items():
+            self._notes.lines("bad_time", "rows with a time that cannot be read", "left out",
+                              piece.source, lines[one.bad & ~bad],
+                              f"{name}: expected a time such as 2024-01-31T12:00:00")  # fmt: skip
+            bad |= one.bad
+        return bad
+
+    def _note_times(self, piece: Piece, whole: Any, ran: Bool) -> None:
+        for kind, text, action, rows in (
+            ("twice", "rows with a time that exists twice or not at all on the clock, settled by "
+             "the elapsed time", "kept", whole.settled),
+            ("twice_guessed", "rows with a time that exists twice or not at all on the clock, "
+             "which nothing settles", "kept", whole.guessed),
+            ("zones_mixed", "rows whose end was moved by whole hours to fit the elapsed time",
+             "changed", whole.moved),
+            ("elapsed_differs", "rows whose elapsed time is not the end less the start", "kept",
+             whole.unlike),
+        ):  # fmt: skip
+            self._notes.lines(kind, text, action, piece.source, piece.lines[rows & ran])  # type: ignore[arg-type]
+
+    def _refused(self, piece: Piece, found: Columns, bad: Bool) -> Bool:
+        lines, source = piece.lines, piece.source
+        nameless = (found["job"] < 0) & ~bad
+        self._notes.lines("no_id", "rows whose job has no id", "left out", source, lines[nameless],
+                          "JobID: expected a job's id")  # fmt: skip
+        bad = bad | nameless
+        ran = (found["start"] < NEVER) & (found["end"] < NEVER)
+        backwards = ran & (found["end"] < found["start"]) & ~bad
+        self._notes.lines("backwards", "runs that end before they start", "left out", source,
+                          lines[backwards], "End: expected a time not before Start")  # fmt: skip
+        bad |= backwards
+        return np.asarray(bad)
+
+
+def _among(states: tuple[list[str], Short], wanted: tuple[str, ...]) -> Bool:
+    words, code = states
+    return np.array([base_state(word) in wanted for word in words], dtype=np.bool_)[code]
+
+
+def _column(frame: pl.DataFrame, name: str) -> pl.Series | None:
+    if name == "User" and "UID" in frame.columns:
+        if "User" not in frame.columns:
+            return frame["UID"]
+        blank = frame["User"].fill_null("") == ""
+        if blank.any():
+            return frame["User"].zip_with(~blank, frame["UID"])
+    return frame[name] if name in frame.columns else None
+
+
+def _by(frame: pl.DataFrame, name: str, meaning: Any, default: int) -> Long:
+    """Return what each row's text means, `default` where there is none or it cannot be read."""
+    if name not in frame.columns:
+        return np.full(len(frame), default, dtype=np.int64)
+
+    def told(word: str) -> int:
+        value = meaning(word)
+        return default if value is None or value < 0 else value
+
+    return np.asarray(by_word(frame[name], told, np.int64))
+
+
+def _elapsed(frame: pl.DataFrame) -> Long:
+    import polars as pl
+
+    if "ElapsedRaw" in frame.columns:
+        raw = frame["ElapsedRaw"].cast(pl.Int64, strict=False).fill_null(UNKNOWN).to_numpy()
+        return np.where(raw < MAX_SECONDS, raw, UNKNOWN)
+    return _by(frame, "Elapsed", elapsed_of, UNKNOWN)
+
+
+def _limits(frame: pl.DataFrame) -> Long:
+    if "TimelimitRaw" in frame.columns:
+        return _by(frame, "TimelimitRaw", lambda word: limit_of(word, raw=True), UNKNOWN)
+    return _by(frame, "Timelimit", limit_of, UNKNOWN)
+
+
+def _exits(frame: pl.DataFrame) -> tuple[Short, Short]:
+    """Return exit codes and signals of ``0:9``, UNKNOWN where they are not told."""
+    if "ExitCode" not in frame.columns:
+        unknown = np.full(len(frame), UNKNOWN, dtype=np.int32)
+        return unknown, unknown
+
+    def told(word: str) -> tuple[int, int]:
+        code, _, signal = word.partition(":")
+        if not (code.isdecimal() and signal.isdecimal()):
+            return UNKNOWN, UNKNOWN
+        return min(int(code), _MOST), min(int(signal), _MOST)
+
+    words, code = coded(frame["ExitCode"])
+    table = np.array([told(word) for word in words], dtype=np.int32).reshape(-1, 2)
+    return table[code, 0], table[code, 1]
+
+
+def _id_of(text: str | None) -> int:
+    """Return the number of a job named as in the column JobID, UNKNOWN where it is none.
+
+    A task of an array has no raw id there: the array's id and the task make one that no real job
+    has.
+    """
+    text = (text or "").strip()
+    if match := _TASK.fullmatch(text):
+        lead, task = int(match[1]), int(match[2])
+        return (lead << 32) + task + 1 if lead < 2**30 and task < 2**32 - 1 else UNKNOWN
+    if match := _PART.fullmatch(text):
+        return int(match[1]) + int(match[2])
+    match = _LEAD.fullmatch(text)
+    return int(match[1]) if match and len(match[1]) < 19 else UNKNOWN
+
+
+def id_text(job: int) -> str:
+    """Return a job's id as text, that of an array's task without a raw id as Slurm writes it.
+
+    >>> id_text(12), id_text((12 << 32) + 4)
+    ('12', '12_3')
+    """
+    lead, task = divmod(job, 1 << 32)
+    return f"{lead}_{task - 1}" if lead else str(job)
+
+
+def _count(text: str) -> int:
+    """Return a whole number that may end in K, M or G; UNKNOWN where it is none."""
+    match = _COUNT.fullmatch(text)
+    if match is None:
+        return UNKNOWN
+    return min(round(float(match[1]) * _SCALES[match[2]]), _MOST)
+
+
+class _Tres:
+    """What the columns AllocTRES and ReqTRES tell, each text read once."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+        self._read: dict[str, dict[str, Long]] = {}
+
+    def __call__(self, column: str, name: str) -> Long:
+        """Return the counts of one resource, UNKNOWN where it is not named."""
+        if column not in self._frame.columns:
+            return np.full(len(self._frame), UNKNOWN, dtype=np.int64)
+        if column not in self._read:
+            words, code = coded(self._frame[column])
+            rows = [tres_of(word) for word in words]
+            self._read[column] = {
+                kind: np.array([row[k] for row in rows], dtype=np.int64)[code]
+                for k, kind in enumerate(("cpu", "node", "gpu"))
+            }
+        return self._read[column][name]
+
+
+@lru_cache(maxsize=1 << 18)
+def tres_of(text: str) -> tuple[int, int, int]:
+    """Return processors, nodes and GPUs of a list of trackable resources, UNKNOWN where the list
+    is empty; GPUs are those named without a type, else the sum over the types.
+
+    >>> tres_of("billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=16G,node=1")
+    (8, 1, 2)
+    """
+    if not text:
+        return UNKNOWN, UNKNOWN, UNKNOWN
+    found = {"cpu": UNKNOWN, "node": UNKNOWN, "gres/gpu": UNKNOWN}
+    typed = 0
+    for item in text.split(","):
+        name, _, number = item.partition("=")
+        if name in found:
+            found[name] = _count(number)
+        elif name.startswith("gres/gpu:"):
+            typed += max(_count(number), 0)
+    gpus = found["gres/gpu"]
+    return found["cpu"], found["node"], typed if gpus < 0 else gpus
+
+
+def _sizes(frame: pl.DataFrame, never: Bool, found: Columns) -> None:
+    """Fill in nodes, processors and GPUs: what the run had, and the nodes that were asked for."""
+    tres = _Tres(frame)
+
+    def counted(name: str) -> Callable[[], Long]:
+        return lambda: _whole(frame, name)
+
+    nodes = _first(
+        never, counted("AllocNodes"), lambda: tres("AllocTRES", "node"), counted("NNodes")
+    )
+    listed = ~never & (nodes <= 0)
+    if "NodeList" in frame.columns and bool(listed.any()):
+        nodes[listed] = by_word(frame["NodeList"].filter(listed), _hosts, np.int64)
+    asked = _first(None, counted("ReqNodes"), lambda: tres("ReqTRES", "node"))
+    asked[asked == 0] = UNKNOWN
+    waiting = never & (asked < 0)
+    if bool(waiting.any()):  # before a job starts, NNodes is what it asked for
+        total = _whole(frame, "NNodes")
+        asked[waiting] = np.where(total[waiting] > 0, total[waiting], UNKNOWN)
+    cpus = _first(never, counted("AllocCPUS"), counted("NCPUS"), lambda: tres("AllocTRES", "cpu"))
+    gpus = _first(never, lambda: tres("AllocTRES", "gpu"))
+    for column in (nodes, cpus, gpus):
+        column[never] = 0
+    found.update(nodes=nodes, asked=asked, cpus=cpus, gpus=gpus)
+
+
+def _first(done: Bool | None, *columns: Callable[[], Long]) -> Long:
+    """Return the first of the columns that tells something, row by row; they are only asked for
+    where a row that is not `done` needs them."""
+    whole = columns[0]().copy()
+    for column in columns[1:]:
+        unknown = whole < 0
+        if not bool((unknown if done is None else unknown & ~done).any()):
+            break
+        whole = np.where(unknown, column(), whole)
+    return np.asarray(whole)
+
+
+def _whole(frame: pl.DataFrame, name: str) -> Long:
+    """Return a column of whole numbers, UNKNOWN where it tells none."""
+    import polars as pl
+
+    if name not in frame.columns:
+        return np.full(len(frame), UNKNOWN, dtype=np.int64)
+    column = frame[name]
+    number = column.cast(pl.Int64, strict=False)
+    whole = np.clip(number.fill_null(UNKNOWN).to_numpy(), UNKNOWN, _MOST)
+    rest = np.flatnonzero(number.is_null().to_numpy())
+    if len(rest):
+        whole[rest] = by_word(column.gather(rest), _count, np.int64)
+    return np.asarray(whole)
+
+
+def _hosts(text: str) -> int:
+    if text in NO_NODES or not text:
+        return UNKNOWN
+    try:
+        return len(expand(text))
+    except ParameterError:
+        return UNKNOWN
+
+
+def _before(times: Moments, start: Long) -> Long:
+    """Return one reading of times that are not after the start, the first where both will do."""
+    other = (times.first > start) & (times.second <= start)
+    return np.where(other, times.second, times.first)
+
+
+def _excluded(frame: pl.DataFrame) -> pl.Series | None:
+    """Return the hosts that users excluded by an option of sbatch, srun or salloc."""
+    import polars as pl
+
+    if "SubmitLine" not in frame.columns:
+        return None
+    lines = frame["SubmitLine"].fill_null("")
+    may = lines.str.contains("--exclude", literal=True) | lines.str.contains(" -x", literal=True)
+    if not may.any():
+        return pl.Series([""]).new_from_index(0, len(frame))
+    words, code = coded(lines.zip_with(may, pl.Series([""])))
+    return pl.Series([excluded_by(word) for word in words]).gather(code)
+
+
+_TEXTS: Final = frozenset({"-J", "--job-name", "--comment", "--wrap", "--admin-comment"})
+
+
+@lru_cache(maxsize=1 << 16)
+def excluded_by(line: str) -> str:
+    """Return the hosts that a command line excludes, as a hostlist; "" where it excludes none.
+
+    >>> excluded_by("sbatch -N 2 -x n[1-3] job.sh -x n9")
+    'n[1-3]'
+    """
+    words = line.split()[1:]
+    found: list[str] = []
+    k = 0
+    while k < len(words) and words[k].startswith("-") and words[k] not in ("-", "--"):
+        name, equal, value = words[k].partition("=")
+        k += 1
+        if not words[k - 1].startswith("--") and len(name) > 2:  # -N2, -xn3
+            name, equal, value = name[:2], "=", words[k - 1][2:].removeprefix("=")
+        elif not equal and name not in _FLAGS and k < len(words) and words[k][:1] != "-":
+            value = words[k]
+            k += 1
+        if name in ("--exclude", "-x") and "/" not in value:  # else a file with the list
+            found.append(value)
+        # Slurm keeps no quotation marks: the words of a text follow as they are.
+        while name in _TEXTS and k < len(words) and not set("-/.") & set(words[k]):
+            k += 1
+    hosts = ",".join(found)
+    return hosts if _hosts(hosts) > 0 else ""

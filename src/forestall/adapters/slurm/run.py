@@ -1,0 +1,140 @@
+"""Runs one of Slurm's commands and says in one line why it could not be run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
+
+from forestall.model.errors import ForestallError
+from forestall.model.units import format_duration
+
+TIMEOUT: Final = 600.0
+"""Seconds that a command may take. A year of a busy site's jobs takes minutes."""
+
+ENVIRONMENT: Final = {"LC_ALL": "C", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
+"""In which Slurm speaks one language and tells times without a zone: as Unix seconds, and where it
+does not know that form, in UTC. Variables with which users change formats are taken out."""
+
+_CHANGED_BY_USERS: Final = (
+    "SACCT_FORMAT", "SACCT_FEDERATION", "SACCT_LOCAL", "SQUEUE_FORMAT", "SQUEUE_FORMAT2",
+    "SQUEUE_PARTITION", "SQUEUE_STATES", "SQUEUE_USERS", "SQUEUE_SORT", "SQUEUE_NAMES",
+    "SQUEUE_QOS", "SQUEUE_ACCOUNT", "SQUEUE_LICENSES", "SINFO_FORMAT", "SINFO_PARTITION",
+    "SINFO_SORT", "SCONTROL_ALL", "SLURM_BITSTR_LEN", "SLURM_DEBUG_FLAGS", "SLURM_JSON",
+    "SLURM_YAML",
+)  # fmt: skip
+
+_CAUSES: Final = (
+    (("fetch_config", "configuration source", "unable to open slurm.conf", "no such file"),
+     "Slurm has no configuration here: run this where sinfo works, or set SLURM_CONF"),
+    (("connection refused", "unable to contact", "problem talking to the database",
+      "failed to open persistent connection", "connection timed out", "zero bytes"),
+     "it does not answer"),
+    (("access/permission denied", "permission denied", "not authorized", "invalid user",
+      "authentication credential"),
+     "this user may not ask for that"),
+    (("accounting_storage/none", "accounting storage is disabled", "slurm accounting"),
+     "this cluster keeps no accounting"),
+)  # fmt: skip
+
+
+class SlurmError(ForestallError):
+    """One of Slurm's commands could not be run, or said that it failed.
+
+    Parameters
+    ----------
+    program : the command's name
+    message : what was wrong and what can be done
+    """
+
+    def __init__(self, program: str, message: str) -> None:
+        self.program = program
+        super().__init__(f"{program}: {message}")
+
+
+def installed(program: str = "sacct") -> bool:
+    """Return whether a command of Slurm is there."""
+    return shutil.which(program) is not None
+
+
+def environment() -> dict[str, str]:
+    """Return the variables for Slurm's commands: ours, without those that change formats."""
+    kept = {k: v for k, v in os.environ.items() if k not in _CHANGED_BY_USERS}
+    return {**kept, **ENVIRONMENT}
+
+
+def run(command: Sequence[str], *, timeout: float = TIMEOUT) -> str:
+    """Run a command and return what it says; for answers that fit in memory with ease.
+
+    Bytes that are not UTF-8 become replacement characters. Raises SlurmError where the command is
+    not installed, does not end in `timeout` seconds, or fails.
+    """
+    with answer(command, timeout=timeout) as path:
+        return path.read_bytes().decode("utf-8", errors="replace")
+
+
+@contextmanager
+def answer(command: Sequence[str], *, timeout: float = TIMEOUT) -> Iterator[Path]:
+    """Run a command and give a file with what it said, which is gone afterwards.
+
+    The answer goes from the command to the disk without passing through this process. Errors as in
+    `run`.
+    """
+    with tempfile.TemporaryDirectory(prefix="forestall-") as folder:
+        path = Path(folder) / f"{command[0]}.txt"
+        with path.open("w+b") as said:
+            _run(command, said, timeout)
+        yield path
+
+
+def _run(command: Sequence[str], said: IO[bytes], timeout: float) -> None:
+    program = command[0]
+    try:
+        done = subprocess.run(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            timeout=timeout,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise SlurmError(
+            program, "is not installed; on Debian it is in the package slurm-client"
+        ) from None
+    except PermissionError:
+        raise SlurmError(program, "may not be run by this user") from None
+    except OSError as error:
+        raise SlurmError(program, f"cannot be run: {error.strerror or error}") from None
+    except subprocess.TimeoutExpired:
+        raise SlurmError(
+            program,
+            f"gave no answer in {format_duration(timeout)} ({_spoken(command)}); ask for a shorter "
+            "time, or write the files with the commands that `forestall report` prints",
+        ) from None
+    if done.returncode:
+        said.seek(0)  # scontrol complains where it answers
+        raise SlurmError(program, _failure(done.stderr or said.read(1000), done.returncode))
+
+
+def _spoken(command: Sequence[str]) -> str:
+    text = " ".join(command)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _failure(stderr: bytes, code: int) -> str:
+    """Return in one line what Slurm said, and before it what that means where it is known."""
+    lines = [line.strip() for line in stderr.decode("utf-8", errors="replace").splitlines()]
+    lines = [line for line in lines if line]
+    if not lines:
+        return f"ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
+    said = next((line for line in reversed(lines) if "fatal" in line), lines[0])
+    lower = " ".join(lines).lower()
+    cause = next((text for words, text in _CAUSES if any(w in lower for w in words)), "")
+    return f"{cause} ({said[:300]})" if cause else f"failed: {said[:300]}"

@@ -1,0 +1,163 @@
+"""Tables of lemons: the worst nodes against chance, and their seven signals."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.app.books.facts import Table, records_of
+from forestall.app.books.words import clean, number, percent
+from forestall.reliability.signals import SEVEN
+
+if TYPE_CHECKING:
+    from forestall.app.books.lemons_study import LemonsStudy
+    from forestall.reliability.lemons import Lemons
+
+Floats = npt.NDArray[np.float64]
+SHOWN: Final = 15
+"""Nodes of the table, where fewer are lemons."""
+SHORT: Final = {
+    "excl_jobid_count": "excl",
+    "xid_cnt": "GPU",
+    "tickets": "tick",
+    "out_count": "out",
+    "multi_node_node_fails": "multi",
+    "single_node_node_fails": "single",
+    "single_node_node_failure_rate": "rate1",
+}
+"""Heads of the seven signals."""
+
+
+def row(found: Lemons, k: int, hours: Floats | None = None) -> dict[str, Any]:
+    """Return all that is known of one node as plain values."""
+    told: dict[str, Any] = {
+        "node": found.name[k],
+        "lemon": bool(found.flagged[k]),
+        "beyond_fleet": bool(found.beyond[k]),
+        "verdict": found.verdict(k),
+        "kind": found.kinds[found.kind[k]],
+        "failures": int(found.failures[k]),
+        "own_failures": int(found.own[k]),
+        "in_bursts": int(found.in_bursts[k]),
+        "came_again": int(found.again[k]),
+        "node_days": float(found.node_days[k]),
+        "expected_failures": float(found.expected[k]),
+        "p": float(found.p_value[k]),
+        "q": float(found.q_value[k]),
+        "rate_per_1000_node_days": float(found.rate[k]),
+        "rate_low": float(found.rate_low[k]),
+        "rate_high": float(found.rate_high[k]),
+        "rate_shrunk": float(found.shrunk[k]),
+        "shrunk_low": float(found.low[k]),
+        "shrunk_high": float(found.high[k]),
+        "share_of_failures": float(found.share[k]),
+        "out_of_service_hours": float(found.down_hours[k]),
+        "lost_node_hours": None if found.lost_hours is None else float(found.lost_hours[k]),
+        **found.signals.row(int(found.node[k])),
+    }
+    if hours is not None and found.flagged[k]:
+        saved = found.saved(hours, np.array([k]))
+        told |= {
+            "saved_node_hours": saved.value,
+            "saved_low_node_hours": saved.low,
+            "saved_high_node_hours": saved.high,
+        }
+    return told
+
+
+def shown(found: Lemons) -> list[int]:
+    """Return the nodes of the table: all lemons, and the next worst up to `SHOWN`."""
+    order = [k for k in found.order.tolist() if found.own[k] or found.flagged[k]]
+    return order[: max(SHOWN, len(found.lemons))]
+
+
+def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
+    """Return the worst nodes, worst first; None where no node failed."""
+    at = shown(found)
+    if not at:
+        return None
+    lost = study.hours is not None
+    rows = []
+    for k in at:
+        hours = math.nan if study.hours is None else float(study.hours[k])
+        rows.append(
+            (
+                clean(found.name[k], 24),
+                f"{found.own[k]:,}",
+                number(float(found.expected[k])),
+                f"{found.q_value[k]:.2g}" if found.q_value[k] >= 1e-99 else "<1e-99",
+                number(float(found.shrunk[k])),
+                f"{number(float(found.low[k]))} to {number(float(found.high[k]))}",
+                *([number(hours) if math.isfinite(hours) else "-"] if lost else []),
+                _verdict(found, k),
+            )
+        )
+    what = "job hours" if study.of_jobs else "hours out"
+    heads = ("node", "failed", "expected", "q", "rate", percent(found.level),
+             *((what,) if lost else ()), "verdict")  # fmt: skip
+    note = (
+        "failed: a node's own failures, without bursts and troubles that came again within an "
+        "hour; expected: of a node of its kind in its time in service; q: share of false alarms "
+        "among nodes at least as bad; rate: to expect per 1000 node-days, drawn toward the fleet."
+    )
+    if study.of_jobs:
+        note += " job hours: node-hours of jobs lost with it."
+    elif lost:
+        note += " hours out: out of service after its failures."
+    right = (1, 2, 3, 4, 6) if lost else (1, 2, 3, 4)
+    return Table(
+        "worst_nodes",
+        "The worst nodes",
+        heads,
+        tuple(rows),
+        records_of([row(found, k, study.hours) for k in at]),
+        note,
+        right,
+    )
+
+
+def _verdict(found: Lemons, k: int) -> str:
+    """Return the verdict, with what else was seen of the node."""
+    words = found.verdict(k)
+    if found.in_bursts[k]:
+        words += f"; {found.in_bursts[k]} more in bursts"
+    if found.again[k]:
+        words += f"; {found.again[k]} came again"
+    return words
+
+
+def signal_table(study: LemonsStudy, found: Lemons) -> Table | None:
+    """Return the seven signals of the worst nodes; None where none is told."""
+    at = shown(found)
+    told = [name for name in SEVEN if name not in found.signals.missing]
+    if not at or not told or told == ["out_count"]:
+        return None
+    rows, records = [], []
+    for k in at:
+        values = found.signals.row(int(found.node[k]))
+        cells = []
+        for name in told:
+            value = values[name]
+            if value is None:
+                cells.append("-")
+            elif name == "single_node_node_failure_rate":
+                cells.append(percent(value))
+            else:
+                cells.append(f"{value:,}")
+        users = values["excl_user_count"]
+        rows.append((clean(found.name[k], 24), *cells, "-" if users is None else f"{users:,}"))
+        records.append({"node": found.name[k], **values})
+    note = (
+        "excl: jobs whose users excluded the node (users: how many users); GPU: outages whose "
+        "reason names a GPU's error; tick: tickets; out: times out of service; multi, single: "
+        "runs on several nodes, and on it alone, that its failure ended; rate1: the latter of all "
+        "runs on it alone. Signals of Kokolis et al., arXiv 2410.21680."
+    )
+    heads = ("node", *(SHORT[name] for name in told), "users")
+    return Table(
+        "signals", "Seven signals of the worst nodes", heads, tuple(rows), records_of(records),
+        note, tuple(range(1, len(heads))),
+    )  # fmt: skip

@@ -1,0 +1,400 @@
+"""The section on promises: what quotes would have been worth, in time order."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from forestall.app.books.facts import Figure, Picture, Section, Table, Untold, records_of
+from forestall.app.books.promises_study import Answer, Question, Study
+from forestall.app.books.promises_study import study as replayed
+from forestall.app.books.promises_words import band, digits, interval, points, times
+from forestall.app.books.words import clean, counted, percent
+
+if TYPE_CHECKING:
+    from forestall.app.books.asked import Asked
+    from forestall.assess.promises import Scores
+    from forestall.model.site_records import SiteRecords
+
+KEY: Final = "promises"
+TITLE: Final = "What promises would have been worth"
+MOST: Final = 100_000
+"""The latest so many jobs are replayed for a report."""
+WORST: Final = 5
+"""Groups of each kind in the table."""
+ASKS: Final = {
+    "deadline": "Deadlines for a probability",
+    "probability": "Probabilities of named deadlines",
+}
+AGREES: Final = {"yes": "yes", "no": "NO", "too few": "too few"}
+
+
+def study(site: SiteRecords, asked: Asked) -> Study:
+    """Return what promises would have been worth on the latest jobs."""
+    question = Question(seed=asked.seed, level=asked.level, latest=MOST)
+    if site.accounting is None or not len(site.accounting):
+        return Study(question, 0, 0, False, why="there are no records of jobs")
+    return replayed(site.accounting, question)
+
+
+def section(found: Study) -> Section:
+    """Return the section."""
+    if found.why:
+        remedy = "a longer time of records (--since all)"
+        return Section(
+            KEY, TITLE, f"No promises were tested: {found.why}.",
+            untold=(Untold("What promises would have been worth", found.why, remedy),),
+        )  # fmt: skip
+    return Section(
+        key=KEY,
+        title=TITLE,
+        lead=lead(found),
+        figures=figures(found),
+        series=series(found),
+        tables=tables(found),
+        pictures=pictures(found),
+        notes=notes(found),
+        untold=untold(found),
+    )
+
+
+def lead(found: Study) -> str:
+    """Return the verdict, with its numbers; what does not hold comes first."""
+    first = sorted(found.answers, key=lambda answer: answer.scores.holds is not False)
+    said = [verdict(one) for one in first]
+    made = max(one.scores.made for one in found.answers)
+    warm = found.asked.warm_up
+    said.append(
+        f"{counted(found.jobs, 'jobs')} were replayed in time order; after a warm-up of "
+        f"{counted(warm, 'jobs')} that ended, {counted(made, 'promises')} were kept or missed."
+    )
+    return " ".join(said)
+
+
+def verdict(answer: Answer) -> str:
+    """Return in a sentence or two whether promises of one kind hold, and how far deadlines lay."""
+    what = ASKS[answer.question]
+    scores = answer.scores
+    worst = scores.worst
+    if worst is None:
+        return f"{what}: not told, for no decile has 200 promises."
+    off = f"{band(worst)}: {points(worst.off)} points of {worst.made:,}"
+    if scores.holds:
+        text = (
+            f"{what} hold: said and kept shares agree within 3 points in every decile with 200 "
+            f"promises or more ({len(scores.judged)} of 10; the worst is {off})."
+        )
+    else:
+        bad = [one for one in scores.judged if one.verdict == "no"]
+        text = (
+            f"{what} do NOT hold: in {len(bad)} of {len(scores.judged)} deciles with 200 promises "
+            f"or more said and kept shares differ by more than 3 points (the worst is {off})."
+        )
+    top = answer.sharp_by[9]
+    if answer.question == "deadline" and top.count:
+        text += (
+            f" Deadlines said with 90 % or more lay {times(top.times_run[1])} the run time away "
+            f"(half of them; over all {times(answer.sharp.times_run[1])})."
+        )
+    return text
+
+
+def figures(found: Study) -> tuple[Figure, ...]:
+    """Return the numbers that matter most, by question."""
+    made: list[Figure] = []
+    for one in found.answers:
+        label, scores = {"question": one.question}, one.scores
+        about = f"{ASKS[one.question].lower()}"
+        worst = scores.worst
+        assumes = "jobs come as they did; promises change nothing about them"
+        made += [
+            _figure("promises", f"promises kept or missed ({about})", scores.made, "count", one),
+            Figure(
+                "promise_worst_decile",
+                f"largest difference of said and kept shares in a decile ({about})",
+                None if worst is None else abs(worst.off),
+                "ratio",
+                scores.made,
+                assumes,
+                labels=label,
+                why="" if worst else "no decile has 200 promises",
+            ),
+            _figure("promise_qos", f"quality of service ({about})", scores.qos, "ratio", one),
+        ]
+        if one.sharp.count:
+            text = f"deadline over run time, half of the promises ({about})"
+            middle = one.sharp.times_run[1]
+            made.append(_figure("promise_deadline_per_run", text, middle, "count", one))
+    return tuple(made)
+
+
+def _figure(key: str, label: str, value: float, unit: str, answer: Answer) -> Figure:
+    told = None if isinstance(value, float) and not math.isfinite(value) else value
+    return Figure(
+        key, label, told, unit, answer.scores.made, labels={"question": answer.question},
+        why="" if told is not None else "no work is known",
+    )  # fmt: skip
+
+
+def series(found: Study) -> tuple[Figure, ...]:
+    """Return what the tables show: kept share and said probability of each decile."""
+    made = []
+    for answer in found.answers:
+        for one in answer.scores.deciles:
+            if not one.made:
+                continue
+            labels = {"question": answer.question, "decile": band(one)}
+            low, high = interval(one)
+            made += [
+                Figure(
+                    "promise_kept", f"share kept: {band(one)}", one.seen, "ratio", one.made,
+                    low=low, high=high, level=found.asked.level, labels=labels,
+                ),
+                Figure(
+                    "promise_said", f"probability said: {band(one)}", one.said, "ratio", one.made,
+                    labels=labels,
+                ),
+            ]  # fmt: skip
+    return tuple(made)
+
+
+def tables(found: Study) -> tuple[Table, ...]:
+    """Return all tables, those of a question together."""
+    made: list[Table] = []
+    for one in found.answers:
+        made += [deciles_table(one), others_table(one), misses_table(one), groups_table(one)]
+    return tuple(table for table in made if table.rows)
+
+
+def deciles_table(answer: Answer) -> Table:
+    """Return the deciles: said and kept, whether they agree, before correction, how far."""
+    rows, records = [], []
+    for k, one in enumerate(answer.scores.deciles):
+        if not one.made:
+            continue
+        before, sharp = answer.before.deciles[k], answer.sharp_by[k]
+        low, high = interval(one)
+        rows.append(
+            (
+                band(one),
+                f"{one.made:,}",
+                f"{one.kept:,}",
+                percent(one.said),
+                percent(one.seen),
+                points(one.off),
+                "-" if low is None or high is None else f"{100 * low:.1f}-{100 * high:.1f}",
+                AGREES[one.verdict],
+                points(before.off),
+                times(sharp.times_run[1]),
+            )
+        )
+        records.append(
+            {
+                "low": one.low, "high": one.high, "made": one.made, "kept": one.kept,
+                "said": one.said, "seen": one.seen, "off": one.off,
+                "seen_low": low, "seen_high": high,
+                "seen_low_if_independent": one.low_seen, "seen_high_if_independent": one.high_seen,
+                "agrees": one.verdict, "off_before_correction": before.off,
+                "made_before_correction": before.made,
+                "deadline_per_run_quarter": sharp.times_run[0],
+                "deadline_per_run_median": sharp.times_run[1],
+                "deadline_per_run_three_quarters": sharp.times_run[2],
+                "deadline_per_turnaround_median": sharp.times_known[1],
+            }
+        )  # fmt: skip
+    heads = (
+        "Decile", "Made", "Kept", "Said", "Seen", "Off", "Interval %", "Agrees", "Before",
+        "Deadline",
+    )  # fmt: skip
+    return Table(
+        f"{answer.question}_deciles",
+        f"{ASKS[answer.question]}: what was said, and what was kept",
+        heads,
+        tuple(rows),
+        records_of(records),
+        "Off: points, kept less said. Interval: of the share kept, promises of a week taken "
+        "together. Agrees: within 3 points, with 200 promises or more. Before: off, without "
+        "correction. Deadline: as a multiple of the run time, the median.",
+        (1, 2, 3, 4, 5, 6, 8, 9),
+    )
+
+
+def others_table(answer: Answer) -> Table:
+    """Return the book beside those that ran in its shadow."""
+    entries: list[tuple[str, Scores, Any]] = [("corrected (said)", answer.scores, answer.sharp)]
+    entries += [(one.name, one.scores, one.sharp) for one in answer.others]
+    entries += [
+        ("corrected, void as missed", answer.void_missed, None),
+        ("corrected, void as kept", answer.void_kept, None),
+    ][: 2 if answer.void else 0]
+    rows, records = [], []
+    for name, scores, sharp in entries:
+        worst = scores.worst
+        good = sum(one.verdict == "yes" for one in scores.judged)
+        far = "-" if sharp is None else times(sharp.times_run[1])
+        rows.append(
+            (
+                name,
+                f"{scores.made:,}",
+                "-" if worst is None else points(worst.off),
+                f"{good} of {len(scores.judged)}",
+                digits(scores.brier),
+                digits(scores.reliability),
+                digits(scores.resolution),
+                percent(scores.qos),
+                far,
+            )
+        )
+        records.append(
+            {
+                "predictor": name, "made": scores.made, "kept": scores.kept,
+                "worst_off": None if worst is None else worst.off, "deciles_that_agree": good,
+                "deciles_judged": len(scores.judged), "brier": scores.brier,
+                "reliability": scores.reliability, "resolution": scores.resolution,
+                "uncertainty": scores.uncertainty, "qos": scores.qos,
+                "deadline_per_run_median": None if sharp is None else sharp.times_run[1],
+                "deadline_per_turnaround_median": None if sharp is None else sharp.times_known[1],
+            }
+        )  # fmt: skip
+    heads = (
+        "Predictor", "Made", "Worst", "Agree", "Brier", "Reliability", "Resolution", "QoS",
+        "Deadline",
+    )  # fmt: skip
+    return Table(
+        f"{answer.question}_predictors",
+        f"{ASKS[answer.question]}: beside others, on the same jobs",
+        heads,
+        tuple(rows),
+        records_of(records),
+        "Worst: the decile that is farthest off, points. QoS: work that was promised and done in "
+        "time, weighted with the promise, over all work.",
+        (1, 2, 4, 5, 6, 7, 8),
+    )
+
+
+def misses_table(answer: Answer) -> Table:
+    """Return why promises were missed."""
+    missed = answer.scores.made - answer.scores.kept
+    told = [(name, count) for name, count in answer.missed.items() if count]
+    rows = [(name, f"{count:,}", percent(count / missed)) for name, count in told]
+    records: list[dict[str, Any]] = [
+        {"cause": name, "missed": count, "share": count / missed} for name, count in told
+    ]
+    if answer.void:
+        rows.append(("void: cancelled by the user", f"{answer.void:,}", "-"))
+        records.append({"cause": "void", "missed": answer.void, "share": None})
+    if answer.open:
+        rows.append(("not known yet", f"{answer.open:,}", "-"))
+        records.append({"cause": "open", "missed": answer.open, "share": None})
+    return Table(
+        f"{answer.question}_misses",
+        f"{ASKS[answer.question]}: why they were missed",
+        ("Cause", "Promises", "Of those missed"),
+        tuple(rows),
+        records_of(records),
+        "Longer run, longer wait: which of them exceeded its quantile by more.",
+        (1, 2),
+    )
+
+
+def groups_table(answer: Answer) -> Table:
+    """Return the groups whose promises are farthest off, of each kind."""
+    rows, records = [], []
+    for kind, groups in answer.groups.items():
+        worst_first = sorted(groups, key=lambda one: -abs(one.seen - one.said))
+        if len(groups) < 2:
+            continue
+        for one in worst_first[:WORST]:
+            off = one.seen - one.said
+            worst = "-" if math.isnan(one.worst) else f"{100 * one.worst:.1f}"
+            rows.append(
+                (kind, clean(one.name, 40), f"{one.made:,}", percent(one.said), percent(one.seen),
+                 points(off), worst)
+            )  # fmt: skip
+            records.append(
+                {"kind": kind, "group": one.name, "made": one.made, "said": one.said,
+                 "seen": one.seen, "off": off, "worst_decile": one.worst}
+            )  # fmt: skip
+    return Table(
+        f"{answer.question}_groups",
+        f"{ASKS[answer.question]}: groups that are farthest off, of those with 200 promises",
+        ("Of", "Group", "Made", "Said", "Seen", "Off", "Worst decile"),
+        tuple(rows),
+        records_of(records),
+        "Promises hold over all jobs in time order; for a group by itself nothing is assured.",
+        (2, 3, 4, 5, 6),
+    )
+
+
+def pictures(found: Study) -> tuple[Picture, ...]:
+    """Return the figures: reliability and sharpness."""
+    from forestall.app.books import promises_pictures as draw
+
+    made = []
+    for one in found.answers:
+        worst = one.scores.worst
+        what = ASKS[one.question].lower()
+        told = "" if worst is None else f" The worst decile is off by {points(worst.off)} points."
+        made.append(
+            Picture(
+                f"promises_{one.question}",
+                partial(draw.reliability, one, ASKS[one.question]),
+                f"Share of promises kept over probability said, {what}.",
+                "On the diagonal as much was kept as was said; bars are intervals with the "
+                f"promises of a week taken together.{told}",
+            )
+        )
+    answers = [one for one in found.answers if one.question == "deadline" and one.sharp.count]
+    if answers:
+        made.append(
+            Picture(
+                "promises_sharpness",
+                partial(draw.sharpness, answers[0]),
+                "How far deadlines lay beyond run times, by probability said.",
+                "Quartiles of deadline over run time, and over wait and run time together, which "
+                "is what somebody who knew the future would have said.",
+            )
+        )
+    return tuple(made)
+
+
+def notes(found: Study) -> tuple[str, ...]:
+    """Return the rules."""
+    told = [
+        "Each job asks at its submission, in time order; only what was known by then is used: "
+        "waits of jobs that had started, run times of jobs that had ended, known outcomes.",
+        "Promised is that a job is done by a time. Kept: it came to its own end by then "
+        "(completed, failed by itself, out of time or memory). Cancelled by its user before: void, "
+        "not scored. Stopped by the system and not run again in time: missed.",
+        "Probabilities asked for are spread evenly over 1 % to 99 %, deadlines named over the "
+        "latest turnarounds of all jobs, so that every decile is tested.",
+        "Where said and kept shares agree, they do so over all jobs in time order: debts of a "
+        "decile, probabilities said less promises kept, are paid by later promises.",
+        "A deadline is at least a second after the submission; where that alone has a higher "
+        "probability than was asked for, the higher one is said.",
+    ]
+    if not found.waits:
+        told.append("Waits were not recorded: promises here are about run times alone.")
+    if found.left_out:
+        told.append(
+            f"Left out: {counted(found.left_out, 'jobs')} that ended by themselves without a start."
+        )
+    return tuple(told)
+
+
+def untold(found: Study) -> tuple[Untold, ...]:
+    """Return what could not be told."""
+    what = [
+        Untold(
+            f"Whether {ASKS[one.question].lower()} hold",
+            "no decile has 200 promises",
+            "a longer time of records",
+        )
+        for one in found.answers
+        if one.scores.worst is None
+    ]
+    if not found.waits:
+        why = "every job starts when it is submitted: waits were not recorded"
+        what.append(Untold("Promises on waiting times", why, "records with submit and start"))
+    return tuple(what)

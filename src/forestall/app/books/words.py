@@ -1,0 +1,162 @@
+"""How a report writes numbers, intervals and names, alike in text and on the page."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from typing import Final
+
+from forestall.app.books.facts import UNITS, Figure, Value
+
+LONGEST: Final = 160
+"""A name of more characters is cut when it is shown."""
+_FOLDERS: Final = re.compile(r"^.*/(?=[^/]+ line \d+$)", re.DOTALL)
+_PRINTED: Final = frozenset({"L", "M", "N", "P", "S", "Z"})
+
+
+def clean(text: str, most: int = LONGEST) -> str:
+    """Return a text from records as one line that is safe to print: what no screen shows, or what
+    would move its cursor, stands as an escape; long ones are cut.
+
+    >>> clean("a\\x1b[31mb\\nc")
+    'a\\\\x1b[31mb\\\\nc'
+    """
+    if not text.isprintable():
+        text = "".join(one if _shows(one) else _escaped(one) for one in text)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _shows(one: str) -> bool:
+    if one == "\u00a0":
+        return True
+    category = unicodedata.category(one)
+    return category[0] in _PRINTED and category not in {"Zl", "Zp"}
+
+
+def _escaped(one: str) -> str:
+    return one.encode("unicode_escape").decode("ascii")
+
+
+def number(value: float) -> str:
+    """Return a number with about three digits, thousands apart; whole ones as such.
+
+    >>> [number(v) for v in (12345.6, 123.4, 12.34, 1.234, 0.01234, 0.0, 7)]
+    ['12,346', '123', '12.3', '1.23', '0.0123', '0', '7']
+    """
+    if isinstance(value, int) or value == 0:
+        return f"{int(value):,}"
+    if not math.isfinite(value):
+        return "no end" if value > 0 else "-"
+    size = abs(value)
+    for least, digits in ((99.95, 0), (9.995, 1), (0.9995, 2)):
+        if size >= least:
+            return f"{value:,.{digits}f}"
+    return f"{value:.3g}" if size >= 1e-4 else f"{value:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it.
+
+    >>> [duration(s) for s in (45, 300, 3600, 9000, 86_400, 1_000_000)]
+    ['45 s', '5 min', '1 h', '2.5 h', '24 h', '11.6 d']
+    """
+    if not math.isfinite(seconds):
+        return "no end" if seconds > 0 else "-"
+    size = abs(seconds)
+    for unit, length, least in (("d", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120)):
+        whole = length < 86_400 and size >= length and size % length == 0
+        if size >= least or whole:
+            return f"{brief(seconds / length)} {unit}"
+    return f"{brief(seconds)} s"
+
+
+def brief(value: float) -> str:
+    """Return a number with at most three digits, without zeros at its end."""
+    return number(round(value)) if round(value, 2) == round(value) else _trimmed(number(value))
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage; what is nearly none or nearly all is not rounded to it."""
+    if not math.isfinite(share):
+        return "-"
+    value = 100 * share
+    if 0 < value < 0.05:
+        return f"{value:.1g} %"
+    if 99.95 <= value < 100:
+        return f"{100 - float(f'{100 - value:.1g}'):.10g} %"
+    return f"{value:.0f} %" if value in {0, 100} else f"{value:.1f} %"
+
+
+def said(value: Value, unit: str, currency: str = "") -> str:
+    """Return a value with its unit."""
+    assert unit in UNITS, f"unit {unit!r}"
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if math.isinf(value):
+        return "no end" if value > 0 else "-"
+    if unit == "ratio":
+        return percent(value)
+    if unit == "seconds":
+        return duration(value)
+    if unit == "money":
+        return f"{value:,.{0 if abs(value) >= 100 else 2}f} {currency}".rstrip()
+    word = UNITS[unit]
+    if value == 1 and word in {"nodes", "jobs"}:
+        word = word[:-1]
+    return f"{number(value)} {word}".rstrip()
+
+
+def value_of(figure: Figure, currency: str = "") -> str:
+    """Return a figure's value with its unit, or a dash."""
+    return said(figure.value, figure.unit, currency)
+
+
+def interval_of(figure: Figure, currency: str = "") -> str:
+    """Return a figure's interval in words, "" where it has none."""
+    if figure.low is None and figure.high is None:
+        return ""
+    ends = between(figure.low, figure.high, figure.unit, currency)
+    return f"{100 * figure.level:g} %: {ends}"
+
+
+def between(low: Value, high: Value, unit: str, currency: str = "") -> str:
+    """Return the ends of an interval in words; one that is open is told as such."""
+    if low is None or high is None or not math.isfinite(high) or not math.isfinite(low):
+        if low is not None and math.isfinite(low):
+            return f"at least {said(low, unit, currency)}"
+        return f"at most {said(high, unit, currency)}" if high is not None else "-"
+    first, last = said(low, unit, currency), said(high, unit, currency)
+    head, _, tail = first.partition(" ")
+    if tail and tail == last.partition(" ")[2]:
+        return f"{head} to {last}"
+    return f"{first} to {last}"
+
+
+def example(name: str, most: int = 60) -> str:
+    """Return what a remark names, as it is shown: of a line's file its name without folders.
+
+    >>> example("/var/spool/jobs.txt line 7")
+    'jobs.txt line 7'
+    """
+    return clean(_FOLDERS.sub("", name), most)
+
+
+def titled(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def counted(count: int, what: str) -> str:
+    """Return so many of something: ``1 record``, ``2 records``."""
+    return f"{count:,} {what if count != 1 else what.removesuffix('s')}"
+
+
+def from_records(figure: Figure, currency: str = "") -> str:
+    """Return the quiet line under a figure: its interval and from how many records it is."""
+    parts = [interval_of(figure, currency), counted(figure.records, "records")]
+    return "; ".join(part for part in parts if part)

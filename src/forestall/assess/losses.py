@@ -1,0 +1,304 @@
+"""Node- and GPU-time that came to nothing, by cause, and capacity that no job was given.
+
+What a stopped run loses depends on its checkpoints, of which accounting knows nothing. Two bounds
+are told: all of the run (no checkpoints), and what lies on average after the last of checkpoints
+that come every so often. All sums are whole seconds and exact: what was completed, what is still
+running, what was lost and what is not told add up to all node-seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.assess.run_ends import CAUSES, LOST, cause, causes_of, followed
+from forestall.model.accounting import Accounting
+from forestall.model.errors import ParameterError
+from forestall.model.node_events import NATURES, NodeEvents
+
+Long = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int8]
+
+DAY: Final = 86_400
+CONTINUED_WITHIN: Final = DAY
+"""A like job that is ready within so many seconds of a timeout looks like its continuation."""
+_EXACT: Final = 2**53
+"""Whole numbers below this are exact as float64."""
+
+
+@dataclass(frozen=True)
+class CauseSum:
+    """What runs of one cause took.
+
+    Attributes
+    ----------
+    cause : one of `run_ends.CAUSES`
+    runs : number of runs
+    node_seconds, gpu_seconds : of whole runs
+    node_seconds_after, gpu_seconds_after : of their parts after the last checkpoint
+    """
+
+    cause: str
+    runs: int
+    node_seconds: int
+    node_seconds_after: int
+    gpu_seconds: int
+    gpu_seconds_after: int
+
+
+@dataclass(frozen=True)
+class Continued:
+    """Runs that reached their limit, and how many look continued by a later one.
+
+    Attributes
+    ----------
+    runs, node_seconds : of all runs that reached their limit
+    looked_at : runs of which user, name and partition are told
+    continued, node_seconds_continued : of those after which the same job ran again, or a job of the
+        same user, name and partition was ready within a day
+    """
+
+    runs: int
+    node_seconds: int
+    looked_at: int
+    continued: int
+    node_seconds_continued: int
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Where the node-seconds of all runs went.
+
+    Attributes
+    ----------
+    rows : one for each of `run_ends.CAUSES`, in order
+    interval : s between checkpoints that the lower bound takes for granted
+    runs : that started
+    nodes_untold : runs that started on nobody knows how many nodes: they count 0
+    gpus_told : runs that started of which the number of GPUs is told
+    gpu_runs : runs that started with GPUs
+    continued : of runs that reached their limit
+    """
+
+    rows: tuple[CauseSum, ...]
+    interval: int
+    runs: int
+    nodes_untold: int
+    gpus_told: int
+    gpu_runs: int
+    continued: Continued
+
+    def of(self, name: str) -> CauseSum:
+        """Return the sums of one cause."""
+        return self.rows[cause(name)]
+
+    def over(self, names: tuple[str, ...] = CAUSES) -> CauseSum:
+        """Return the sums over several causes."""
+        rows = [self.of(name) for name in names]
+        return CauseSum(
+            "",
+            sum(row.runs for row in rows),
+            sum(row.node_seconds for row in rows),
+            sum(row.node_seconds_after for row in rows),
+            sum(row.gpu_seconds for row in rows),
+            sum(row.gpu_seconds_after for row in rows),
+        )
+
+    @property
+    def lost(self) -> CauseSum:
+        """The sums over all causes that take work away."""
+        return self.over(LOST)
+
+    @property
+    def ends_told(self) -> bool:
+        """Whether any run's end is told."""
+        return self.of("unknown_end").runs < self.runs
+
+
+def after_checkpoint(seconds: Long, interval: int) -> Long:
+    """Return what runs of so many seconds lose when they are stopped, s, int64[n].
+
+    A run that is shorter than `interval` has no checkpoint and loses all. A longer one loses half
+    an interval (rounded down), the mean where it can be stopped at any moment between two.
+    Raises ParameterError for an interval below 1 s.
+    """
+    if interval < 1:
+        raise ParameterError("checkpoint_interval", interval, "at least 1 s")
+    return np.where(seconds < interval, seconds, interval // 2)
+
+
+def exact_sums(code: npt.NDArray[np.integer], value: Long, count: int) -> Long:
+    """Return the sums of whole numbers >= 0 by code, exact, int64[count]."""
+    if not len(value):
+        return np.zeros(count, dtype=np.int64)
+    most = int(value.max())
+    if most < _EXACT // len(value):
+        return np.bincount(code, weights=value, minlength=count).astype(np.int64)
+    low = np.bincount(code, weights=value & 0xFFFFFF, minlength=count).astype(np.int64)
+    return low + (exact_sums(code, value >> 24, count) << 24)
+
+
+def losses(records: Accounting, interval: int, causes: Codes | None = None) -> Losses:
+    """Return what was lost, by cause.
+
+    Parameters
+    ----------
+    interval : s between checkpoints that the lower bound takes for granted, at least 1
+    causes : as of `causes_of`, where they are known already
+    """
+    why = causes_of(records) if causes is None else causes
+    count = len(CAUSES)
+    elapsed = records.elapsed
+    after = after_checkpoint(elapsed, interval)
+    sums = []
+    for width in (records.nodes, records.gpus):
+        wide = np.maximum(width, 0).astype(np.int64)
+        sums += [exact_sums(why, wide * elapsed, count), exact_sums(why, wide * after, count)]
+    runs = np.bincount(why, minlength=count)
+    kept = np.isin(CAUSES, LOST, invert=True)
+    for part in (1, 3):
+        # What was kept loses nothing; what is not told is not told either way.
+        sums[part] = np.where(kept, 0, sums[part])
+    rows = tuple(
+        CauseSum(name, int(runs[k]), *(int(one[k]) for one in sums))
+        for k, name in enumerate(CAUSES)
+    )
+    started = why != cause("never_started")
+    return Losses(
+        rows,
+        interval,
+        int(started.sum()),
+        int((started & (records.nodes < 0)).sum()),
+        int((started & (records.gpus >= 0)).sum()),
+        int((started & (records.gpus > 0)).sum()),
+        continued_timeouts(records, why),
+    )
+
+
+def continued_timeouts(records: Accounting, causes: Codes) -> Continued:
+    """Return how many runs that reached their limit look continued.
+
+    A run looks continued where the same job runs again, or where a run of the same user, job name
+    and partition is ready (submitted and eligible) within a day of its end. Jobs that share their
+    name with others look continued although they are not: the number is an upper bound.
+    """
+    timed = np.flatnonzero(causes == cause("timeout"))
+    units = records.take(timed).node_seconds
+    keys = (records.user, records.name, records.partition)
+    told = np.ones(len(timed), dtype=np.bool_)
+    for column in keys:
+        told &= column.code[timed] >= 0
+    on = np.zeros(len(timed), dtype=np.bool_)
+    if told.any():
+        on[told] = _comes_again(records, timed[told])
+    on |= followed(records)[timed] if len(timed) else False
+    return Continued(
+        len(timed), int(units.sum()), int(told.sum()), int(on.sum()), int(units[on].sum())
+    )
+
+
+def _comes_again(records: Accounting, rows: Long) -> npt.NDArray[np.bool_]:
+    """Return which of these runs are followed by a like one within a day of their end."""
+    wide = [len(records.name.words) + 1, len(records.partition.words) + 1]
+    key = (records.user.code.astype(np.int64) * wide[0] + records.name.code) * wide[1]
+    key += records.partition.code
+    wanted = np.unique(key[rows])
+    place = np.minimum(np.searchsorted(wanted, key), len(wanted) - 1)
+    like = np.flatnonzero(wanted[place] == key)
+    ready = np.maximum(records.submit[like], records.eligible[like])
+    # One number for like jobs and time; times later than all ends stay within their jobs' part.
+    end = records.end[rows]
+    zero = int(min(ready.min(), end.min()))
+    span = int(end.max()) + CONTINUED_WITHIN - zero + 2
+    line = np.sort(place[like] * span + np.minimum(ready - zero, span - 1))
+    at = place[rows] * span + (end - zero)
+    first = np.searchsorted(line, at, "left")
+    last = np.searchsorted(line, at + CONTINUED_WITHIN, "right")
+    # A run that took no time is ready when it ends, and would follow itself.
+    itself = np.maximum(records.submit[rows], records.eligible[rows]) >= end
+    return np.asarray(last - first > itself)
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What became of the nodes' time in a window, node-seconds.
+
+    Attributes
+    ----------
+    nodes, seconds : of the machine and of the window
+    used : time that runs held nodes
+    down : time in outages by nature; a node that is out for several reasons counts for the first of
+        `NATURES`
+    outages : how many there were
+    """
+
+    nodes: int
+    seconds: int
+    used: int
+    down: dict[str, int]
+    outages: int
+
+    @property
+    def total(self) -> int:
+        """All of the nodes' time."""
+        return self.nodes * self.seconds
+
+    @property
+    def ungiven(self) -> int:
+        """Time that no run held; below 0 where runs share nodes."""
+        return self.total - self.used
+
+    @property
+    def idle(self) -> tuple[int, int]:
+        """The least and the most time in which nodes were idle: runs can hold nodes that are being
+        drained, so that time in outages and time held can overlap."""
+        least = max(self.ungiven - sum(self.down.values()), 0)
+        return least, max(self.ungiven, 0)
+
+
+def held(records: Accounting, begin: int, until: int) -> int:
+    """Return the node-seconds that runs held nodes within [begin, until)."""
+    end = np.minimum(records.end, min(until, records.until))
+    start = np.clip(records.start, begin, until)
+    seconds = np.maximum(end - start, 0)
+    return int((np.maximum(records.nodes, 0) * seconds).sum())
+
+
+def capacity(
+    records: Accounting, nodes: int, events: NodeEvents | None, begin: int, until: int
+) -> Capacity:
+    """Return what became of the time of `nodes` nodes in [begin, until), without outages where
+    `events` is None."""
+    used = held(records, begin, until)
+    if events is None:
+        return Capacity(nodes, until - begin, used, {}, 0)
+    return Capacity(nodes, until - begin, used, downtime(events, begin, until), len(events))
+
+
+def downtime(events: NodeEvents, begin: int, until: int) -> dict[str, int]:
+    """Return node-seconds in outages within [begin, until) by nature; overlaps count once, for the
+    first of `NATURES`."""
+    found: dict[str, int] = {}
+    before = 0
+    for place, nature in enumerate(NATURES):
+        upto = covered(events.take(events.nature <= place), begin, until)
+        found[nature] = upto - before
+        before = upto
+    return found
+
+
+def covered(events: NodeEvents, begin: int, until: int) -> int:
+    """Return the node-seconds within [begin, until) in which nodes were in any outage."""
+    if not len(events) or until <= begin:
+        return 0
+    # Each node has a stretch of its own on one line, so that all are merged in one pass.
+    shift = events.node * (until - begin + 1)
+    start = np.clip(events.begin, begin, until) - begin + shift
+    end = np.clip(events.end, begin, until) - begin + shift
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate(end[order])
+    seen = np.concatenate(([np.int64(-1)], end[:-1]))
+    return int(np.maximum(end - np.maximum(start, seen), 0).sum())

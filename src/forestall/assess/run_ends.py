@@ -1,0 +1,227 @@
+"""Why runs of jobs ended, by rules that are written out as data.
+
+Batch systems say in one word how a run ended. What that word means for the work of the run is a
+matter of rules; `RULES` holds them, for the code and for whoever reads its numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.accounting import Accounting
+from forestall.model.coded import Coded
+from forestall.model.job_records import NEVER, base_state
+
+Long = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How runs come to a cause.
+
+    Attributes
+    ----------
+    cause : key of the cause
+    label : the cause in words
+    states : first words of the raw states (any other text beside them is left aside)
+    when : what must hold besides
+    lost : what is counted as lost
+    """
+
+    cause: str
+    label: str
+    states: tuple[str, ...]
+    when: str = ""
+    lost: str = "all since the last checkpoint"
+
+
+NOTHING: Final = "nothing"
+RULES: Final = (
+    Rule("never_started", "never started", (), "the run has no start", NOTHING),
+    Rule("completed", "completed", ("COMPLETED",), "", NOTHING),
+    Rule("running", "still running", (), "it started and has no end; counted up to the end of the "
+         "records", NOTHING),
+    Rule("node_failure", "node failure", ("NODE_FAIL", "REQUEUED"),
+         "REQUEUED only where the records name the node that failed; all nodes of the run count"),
+    Rule("out_of_memory", "out of memory", ("OUT_OF_MEMORY",)),
+    Rule("timeout", "time limit reached", ("TIMEOUT",), "the job may have saved its work itself"),
+    Rule("deadline", "deadline passed", ("DEADLINE",)),
+    Rule("preemption", "preemption", ("PREEMPTED",)),
+    Rule("requeue", "requeue", ("REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "CANCELLED"),
+         "CANCELLED, and any word that leaves the end open, only where a later run of the same job "
+         "follows"),
+    Rule("job_failure", "failure of the job itself", ("FAILED",)),
+    Rule("launch_failure", "boot or launch failure",
+         ("BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL")),
+    Rule("user_cancel", "cancelled by its user", ("CANCELLED",),
+         "by the user's own id: the one named in the state is the user, or is a number that "
+         "cancelled mostly jobs of this user"),
+    Rule("operator_cancel", "cancelled by another", ("CANCELLED",),
+         "by id 0 (root) or any other id"),
+    Rule("cancel_untold", "cancelled, not told by whom", ("CANCELLED",),
+         "no id beside the word, or it cannot be told whose it is"),
+    Rule("unknown_end", "end not told", (), "any other word, or none",
+         "not told: stands apart from all sums of what was lost"),
+)  # fmt: skip
+"""In the order of the codes of `causes_of`. Whether a run started and ended is looked at first."""
+
+CAUSES: Final = tuple(rule.cause for rule in RULES)
+LABELS: Final = {rule.cause: rule.label for rule in RULES}
+KEPT: Final = ("completed", "running")
+LOST: Final = tuple(
+    cause for cause in CAUSES if cause not in ("never_started", *KEPT, "unknown_end")
+)
+"""Causes that take work away."""
+INTERRUPTIONS: Final = (
+    "node_failure",
+    "preemption",
+    "requeue",
+    "launch_failure",
+    "operator_cancel",
+)
+"""Causes by which a run is stopped from outside, not by itself, its user or its own limits."""
+
+
+def cause(name: str) -> int:
+    """Return the code of a cause."""
+    return CAUSES.index(name)
+
+
+_ROOT: Final = ("0", "root")
+_PLAIN: Final = {
+    state: CAUSES.index(rule.cause)
+    for rule in RULES
+    for state in rule.states
+    if rule.cause
+    not in ("node_failure", "requeue", "user_cancel", "operator_cancel", "cancel_untold")
+} | {
+    "NODE_FAIL": CAUSES.index("node_failure"),
+    "REQUEUED": CAUSES.index("requeue"),
+    "REQUEUE_HOLD": CAUSES.index("requeue"),
+    "REQUEUE_FED": CAUSES.index("requeue"),
+    "CANCELLED": CAUSES.index("cancel_untold"),
+}
+
+
+def causes_of(records: Accounting) -> Codes:
+    """Return why each run ended, int8[n], places in `CAUSES`; see `RULES`."""
+    words = [_PLAIN.get(base_state(word), cause("unknown_end")) for word in records.state.words]
+    table = np.array([*words, cause("unknown_end")], dtype=np.int8)
+    found: Codes = table[records.state.code]
+    _tell_cancels(records, found)
+    again = followed(records)
+    back = (found == cause("unknown_end")) | (records.state.among(_bare_cancels(records)))
+    found[back & again] = cause("requeue")
+    broken = (found == cause("requeue")) & records.failed_node.told
+    found[broken] = cause("node_failure")
+    found[records.running] = cause("running")
+    found[records.start == NEVER] = cause("never_started")
+    return found
+
+
+_COARSE: Final = frozenset({"COMPLETED", "FAILED", "CANCELLED", "RUNNING", "PENDING", ""})
+
+
+def tells_interruptions(records: Accounting) -> bool:
+    """Return whether the records would tell a failure of a node from one of the job.
+
+    Those that know only good, bad and cancelled (SWF logs) do not. Slurm's do; they have exit codes
+    as well.
+    """
+    known = records.state.counts()
+    if any(base_state(word) not in _COARSE or _by(word) for word in known):
+        return True
+    return bool(np.any(records.exit_code >= 0))
+
+
+def followed(records: Accounting) -> Mask:
+    """Return which runs are followed by a later run of the same job, bool[n]."""
+    count = len(records)
+    last = np.zeros(int(records.which.max(initial=-1)) + 1, dtype=np.int64)
+    # Of several values for one place the last is kept: runs of a job are in order.
+    last[records.which] = np.arange(count)
+    return np.asarray(last[records.which] != np.arange(count))
+
+
+def following(records: Accounting) -> tuple[Long, Long]:
+    """Return the runs that are followed by another of the same job, and those that follow them."""
+    again = followed(records)
+    count = np.bincount(records.which, minlength=1)
+    several = np.flatnonzero(count[records.which] > 1)
+    order = several[np.argsort(records.which[several], kind="stable")]
+    earlier = order[:-1][again[order[:-1]]]
+    later = order[1:][again[order[:-1]]]
+    return earlier, later
+
+
+def _bare_cancels(records: Accounting) -> list[str]:
+    """Return the words for a cancellation, whoever is named: a job that is cancelled and then runs
+    again was put back into the queue."""
+    return [word for word in records.state.words if base_state(word) == "CANCELLED"]
+
+
+def _by(word: str) -> str:
+    """Return who is named in a state such as ``CANCELLED by 1001``; "" for nobody."""
+    parts = word.split()
+    return parts[2] if len(parts) == 3 and parts[1] == "by" else ""
+
+
+def _tell_cancels(records: Accounting, found: Codes) -> None:
+    """Tell who cancelled runs, in place."""
+    rows = np.flatnonzero(found == cause("cancel_untold"))
+    if not len(rows):
+        return
+    by = records.state.mapped([_by(word) for word in records.state.words])
+    who, user = by.code[rows].astype(np.int64), records.user.code[rows].astype(np.int64)
+    own, certain = _owners(by, records.user, who, user)
+    told = who >= 0
+    mine = told & (user >= 0) & (own[who] == user)
+    other = certain[who] & ((user >= 0) | by.among(_ROOT)[rows])
+    answer = np.full(len(rows), cause("cancel_untold"), dtype=np.int8)
+    answer[told & other] = cause("operator_cancel")
+    answer[mine] = cause("user_cancel")
+    found[rows] = answer
+
+
+def _owners(by: Coded, users: Coded, who: Long, user: Long) -> tuple[Long, Mask]:
+    """Return the user (-1: none) that each id in `by` belongs to, and whether it can be told; both
+    have an entry more, for nobody.
+
+    An id that is a user's name is that user's. Root, and a name that no user has, are operators. A
+    number where users have names is the user's for whom it cancelled more than half of what it
+    cancelled; of several such numbers, the one that cancelled most; where that is a tie, it cannot
+    be told.
+    """
+    place = {word: number for number, word in enumerate(users.words)}
+    own = np.array([*(place.get(word, -1) for word in by.words), -1], dtype=np.int64)
+    certain = np.ones(len(own), dtype=np.bool_)
+    certain[-1] = False
+    guess = np.array(
+        [word.isdigit() and word not in _ROOT and word not in place for word in by.words] + [False]
+    )
+    # Where all users are numbers, an id that is none of them is somebody else's.
+    guess &= not all(word.isdigit() for word in users.words)
+    told = (who >= 0) & (user >= 0)
+    told &= guess[who]
+    width = len(users.words) + 1
+    pair, count = np.unique(who[told] * width + user[told], return_counts=True)
+    one, other = pair // width, pair % width
+    whole = np.bincount(one, weights=count, minlength=len(own)).astype(np.int64)
+    most = np.flatnonzero(2 * count > whole[one])
+    best = np.zeros(width, dtype=np.int64)
+    for k in most.tolist():
+        best[other[k]] = max(best[other[k]], count[k])
+    winners = most[count[most] == best[other[most]]]
+    number = np.bincount(other[winners], minlength=width)
+    for k in winners.tolist():
+        if number[other[k]] == 1:
+            own[one[k]] = other[k]
+        else:
+            certain[one[k]] = False
+    return own, certain

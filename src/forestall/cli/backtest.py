@@ -1,0 +1,142 @@
+"""`forestall backtest`: what quotes would have been worth."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from forestall.cli import UNUSABLE
+from forestall.cli.options import FORCE, JSON, OUTPUT, QUIET, STUDY_OUT, examples, with_options
+from forestall.cli.options_site import FILES, SITE, given_of
+from forestall.cli.registry import command
+from forestall.cli.screen import Bar, say, say_json
+
+PROMISES = "Promises"
+
+QUESTION = Annotated[
+    Literal["deadline", "probability", "both"],
+    typer.Option(
+        "--question",
+        help="What jobs ask for: a deadline for a probability, the probability of a deadline.",
+        rich_help_panel=PROMISES,
+    ),
+]
+CHANCE = Annotated[
+    float | None,
+    typer.Option(
+        "--level",
+        metavar="P",
+        help="The probability that every job asks for (default: 0.01 to 0.99, spread evenly).",
+        rich_help_panel=PROMISES,
+        show_default=False,
+    ),
+]
+WARM_UP = Annotated[
+    int,
+    typer.Option(
+        "--warm-up",
+        metavar="N",
+        help="Jobs that are done before promises count.",
+        rich_help_panel=PROMISES,
+    ),
+]
+SEED = Annotated[
+    int,
+    typer.Option(
+        "--seed", min=0, metavar="N", help="Of what is asked for.", rich_help_panel=PROMISES
+    ),
+]
+METRICS = Annotated[
+    str | None,
+    typer.Option(
+        "--openmetrics",
+        metavar="FILE|-",
+        help="Write every figure for Prometheus; - prints them and nothing else.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
+
+
+def group() -> typer.Typer:
+    """Return the group."""
+    app = typer.Typer(
+        help="Replay records in time order, and say what quotes would have been worth.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        epilog=examples("forestall backtest promises jobs.txt --out study"),
+    )
+
+    @app.callback()
+    def _alone() -> None:
+        """Keep the name of the command where it is the only one."""
+
+    command(
+        app,
+        "promises",
+        "forestall backtest promises --slurm --since 365d",
+        "forestall backtest promises jobs.txt --out study",
+        "forestall backtest promises jobs.swf --question deadline --level 0.9",
+        "forestall backtest promises jobs.txt --partition gpu --json",
+    )(promises)
+    return app
+
+
+@with_options(SITE)
+def promises(
+    files: FILES = None,
+    question: QUESTION = "both",
+    level: CHANCE = None,
+    warm_up: WARM_UP = 1000,
+    seed: SEED = 1,
+    out: STUDY_OUT = None,
+    openmetrics: METRICS = None,
+    force: FORCE = False,
+    quiet: QUIET = False,
+    as_json: JSON = False,
+    **options: Any,
+) -> None:
+    """Say what quotes of deadlines and probabilities would have been worth on past jobs.
+
+    Jobs are replayed in time order; each quote uses only what was known when it was made. Said
+    and kept shares are compared decile by decile. Nothing is changed and nothing leaves this
+    machine.
+    """
+    given = given_of(files, options)
+    if given.nothing:
+        from forestall.cli.report import print_commands
+
+        print_commands()
+        raise typer.Exit(UNUSABLE)
+    from forestall.app.backtest import find, text_of
+
+    if out is not None:
+        from forestall.app.backtest_files import check_backtest_folder
+
+        check_backtest_folder(out, force=force)
+    with Bar("events", quiet=quiet) as bar:
+        found = find(
+            given, question=question, chance=level, warm_up=warm_up, seed=seed, progress=bar
+        )
+    written: str | None = None
+    if out is not None:
+        from forestall.app.backtest_files import write_backtest_folder
+
+        with Bar("figures", quiet=quiet) as bar:
+            written = write_backtest_folder(found, out, bar)
+    if openmetrics is not None:
+        from forestall.app.books import openmetrics as metrics
+
+        if openmetrics == "-":
+            print(metrics.openmetrics(found.report()), end="")
+            return
+        metrics.write_openmetrics(openmetrics, found.report())
+    if as_json:
+        say_json(found.as_json())
+    elif not quiet:
+        print(text_of(found), end="")
+        for line in (written, None if openmetrics is None else f"Written: {openmetrics}"):
+            if line is not None:
+                say()
+                say(line)

@@ -1,0 +1,334 @@
+"""Calibration of many promises: the distribution of past scores, and debts that are paid.
+
+A score is where a turnaround lies in the law that was told when the job was submitted. Were all
+laws right, scores would be even on (0, 1). What they are is estimated from the latest jobs, those
+not done yet censored (Kaplan and Meier); a promise with probability p gets the deadline whose score
+has it. What is still owed, probabilities said less promises kept in a decile, then moves p: little
+while it is small, without bound as it nears the share that is allowed (the saturated integrator of
+Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS
+2023). Promises whose end is not known count with their present chance, so what is paid already is
+not paid again while its outcome is awaited.
+"""
+
+from __future__ import annotations
+
+import math
+
+from forestall._compile import kernel
+from forestall.predict.turnaround.book_state import (
+    BINS,
+    BLEND,
+    BY_DEADLINE,
+    COHORT,
+    DONE,
+    LOST,
+    OPEN,
+    PENDING,
+    RUNNING,
+    VOID,
+)
+from forestall.predict.turnaround.law_kernels import below, put, score_of, up_to
+
+_FIRST = 30.0
+"""Scores before which the plain law is taken as it is."""
+_FEW = 100.0
+"""Promises that a decile is taken to have at least, so that its first ones are not all steered."""
+_EDGE = 1e-4
+
+
+@kernel
+def depth_of(group):
+    """Return how many of the latest jobs calibrate a group."""
+    return COHORT if group == 0 else COHORT // 2
+
+
+@kernel
+def join_cohort(book, group, k):
+    """Let a job be the latest of a group; the oldest leaves it. Return its number there."""
+    own, depth = book.groups[group], depth_of(group)
+    number = own.pushed
+    place = number % depth
+    if number >= depth:
+        old = book.jobs[own.cohort[place]]
+        if old.status in (DONE, LOST):
+            ordered = own.ordered
+            for i in range(below(ordered, own.held, old.score), own.held - 1):
+                ordered[i] = ordered[i + 1]
+            own.held -= 1
+    own.cohort[place] = k
+    own.pushed = number + 1
+    own.stale += 1
+    return number
+
+
+@kernel
+def add_score(book, group, number, score):
+    """Add the score of a job that is done, where it is still among the latest of a group."""
+    own = book.groups[group]
+    if own.pushed - number <= depth_of(group):
+        put(own.ordered, own.held, score)
+        own.held += 1
+        own.stale += 1
+
+
+@kernel
+def sort(values, count):
+    """Sort the first `count` numbers (Shell's method with Ciura's gaps)."""
+    gap = 701
+    while gap > 0:
+        for i in range(gap, count):
+            value, j = values[i], i
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+        if gap == 701:
+            gap = 301
+        elif gap == 301:
+            gap = 132
+        elif gap == 132:
+            gap = 57
+        elif gap == 57:
+            gap = 23
+        elif gap == 23:
+            gap = 10
+        elif gap == 10:
+            gap = 4
+        elif gap == 4:
+            gap = 1
+        else:
+            gap = 0
+
+
+@kernel
+def estimate(book, group):
+    """Make the distribution of scores anew: product-limit estimate over the cohort."""
+    own, jobs = book.groups[group], book.jobs
+    waiting, count = book.desk[0].scratch, 0
+    for i in range(min(own.pushed, depth_of(group))):
+        job = jobs[own.cohort[i]]
+        if job.status in (PENDING, RUNNING, VOID):
+            waiting[count] = job.score
+            count += 1
+    sort(waiting, count)
+    held, ordered, score, reached = own.held, own.ordered, own.score, own.below
+    alive, left, c, steps = 1.0, float(held + count) + 1.0, 0, 0
+    for i in range(held):
+        while c < count and waiting[c] < ordered[i]:
+            c += 1
+            left -= 1.0
+        alive *= 1.0 - 1.0 / left
+        left -= 1.0
+        if steps > 0 and score[steps - 1] == ordered[i]:
+            reached[steps - 1] = 1.0 - alive
+        else:
+            score[steps], reached[steps] = ordered[i], 1.0 - alive
+            steps += 1
+    own.steps, own.stale, own.tail = steps, 0, 0.1
+    if held >= 20:
+        upper, most = ordered[held - held // 10 - 1], ordered[held - 1 - held // 40]
+        own.tail = min(max((most - upper) / math.log(4.0), 0.05), 1.0)
+
+
+@kernel
+def chance_of(book, group, score):
+    """Return the calibrated probability of a score of at most `score`."""
+    own = book.groups[group]
+    steps = own.steps
+    if steps == 0 or own.held < _FIRST:
+        return min(max(score, 0.0), 1.0)
+    scores, reached = own.score, own.below
+    at = up_to(scores, steps, score)
+    if at == steps:
+        beyond = (score - scores[steps - 1]) / own.tail
+        return 1.0 - (1.0 - reached[steps - 1]) * math.exp(-min(beyond, 50.0))
+    if at == 0:
+        return reached[0] * max(score, 0.0) / max(scores[0], 1e-12)
+    low, high = scores[at - 1], scores[at]
+    part = (score - low) / (high - low)
+    # Half a step at most between two scores: where many have the same one, it is a jump.
+    return reached[at - 1] + part * min(reached[at] - reached[at - 1], 1.0 / steps)
+
+
+@kernel
+def score_for(book, group, chance):
+    """Return the least score with this calibrated probability."""
+    own = book.groups[group]
+    steps = own.steps
+    if steps == 0 or own.held < _FIRST:
+        return chance
+    scores, reached = own.score, own.below
+    at = below(reached, steps, chance)
+    if at == steps:
+        beyond = math.log((1.0 - reached[steps - 1]) / max(1.0 - chance, 1e-9))
+        return scores[steps - 1] + own.tail * max(beyond, 0.0)
+    if at == 0:
+        return scores[0] * chance / reached[0]
+    step = reached[at] - reached[at - 1]
+    part = (chance - reached[at - 1]) / step
+    if step > 1.5 / steps:
+        return scores[at]
+    return scores[at - 1] + part * (scores[at] - scores[at - 1])
+
+
+@kernel
+def group_of(book, part):
+    """Return which calibration a job of this partition gets: its own where that rests on enough."""
+    return 1 + part if book.groups[1 + part].held >= book.desk[0].enough else 0
+
+
+@kernel
+def owed(book, question, group, decile):
+    """Return what is owed in a decile as a share of what is allowed, -1 to 1."""
+    own, desk = book.groups[group], book.desk[0]
+    count = max(own.made[question, decile], _FEW)
+    share = own.debt[question, decile] / (count * desk.allowed)
+    return min(max(share, -0.99), 0.99) * desk.steer
+
+
+@kernel
+def pressure(book, question, part, decile):
+    """Return the logits for all debts of a decile: those of everybody, and half of those of the
+    partition where it is one of several."""
+    gain = book.desk[0].gain
+    total = gain * math.tan(0.5 * math.pi * owed(book, question, 0, decile))
+    made = book.groups[1 + part].made[question, decile]
+    if 200.0 <= made < 0.9 * book.groups[0].made[question, decile]:
+        total += 0.5 * gain * math.tan(0.5 * math.pi * owed(book, question, 1 + part, decile))
+    return total
+
+
+@kernel
+def moved(chance, logits):
+    """Return a probability moved by so many logits."""
+    chance = min(max(chance, _EDGE), 1.0 - _EDGE)
+    return 1.0 / (1.0 + (1.0 - chance) / chance * math.exp(-min(max(logits, -40.0), 40.0)))
+
+
+@kernel
+def decile_of(chance):
+    """Return the decile of a probability said; 1 is in the last."""
+    return min(int(chance * BINS), BINS - 1)
+
+
+@kernel
+def say(book, question, job, chance):
+    """Return the probability to say where `chance` is believed.
+
+    It moves within its decile, so as to pay what is owed there. Another decile within reach is
+    taken where that costs less: what is owed in a decile makes it dear to those who would owe still
+    more and cheap to those who pay, and the open promises of the same user make it dear, since they
+    are likely to be kept or missed together.
+    """
+    best, said, own = math.inf, chance, decile_of(chance)
+    everybody, desk, user = book.groups[0], book.desk[0], book.users[job.user]
+    for decile in range(BINS):
+        low, high = max(decile / BINS, 0.001), min((decile + 1) / BINS - 1e-9, 0.999)
+        pushed = moved(chance, -pressure(book, question, job.part, decile))
+        pushed = min(max(pushed, low), high)
+        way = abs(pushed - chance)
+        if way > desk.reach and decile != own:
+            continue
+        debt = owed(book, question, 0, decile)
+        paid = (chance - pushed) if debt > 0 else (pushed - chance)
+        room = max(everybody.made[question, decile], _FEW) * desk.allowed
+        together = min(user.exposed[decile] / room, 2.0) if question == BY_DEADLINE else 0.0
+        cost = way + 2.0 * debt * debt * (0.05 - paid) + desk.spread * together
+        if cost < best:
+            best, said = cost, pushed
+    return said
+
+
+@kernel
+def owe(book, which, part, sign):
+    """Enter a promise into the debts (1), or take it out (-1)."""
+    promise = book.promises[which]
+    question, decile = which % 2, promise.bin
+    for group in (0, 1 + part):
+        own = book.groups[group]
+        own.debt[question, decile] += sign * (promise.stated - promise.chance)
+        own.made[question, decile] += sign
+
+
+@kernel
+def reassess(book, which, part, chance):
+    """Give an open promise, or one whose end is known (0 or 1), its present chance."""
+    promise = book.promises[which]
+    change = promise.chance - chance
+    promise.chance = chance
+    if promise.counted:
+        question, decile = which % 2, promise.bin
+        book.groups[0].debt[question, decile] += change
+        book.groups[1 + part].debt[question, decile] += change
+
+
+@kernel
+def look_at_open(book, now):
+    """Bring the scores of open jobs, and the chances of their promises, up to now."""
+    for i in range(book.desk[0].open):
+        k = book.open_jobs[i]
+        job = book.jobs[k]
+        law, age = book.laws[job.slot], float(now - job.submit)
+        job.score = score_of(law.grid, law.top, age) if age >= 1 else 0.0
+        group = group_of(book, job.part)
+        past = chance_of(book, group, job.score)
+        for question in range(2):
+            promise = book.promises[2 * k + question]
+            if promise.state == OPEN:
+                by = chance_of(book, group, promise.mark)
+                chance = (by - past) / (1.0 - past) if past < 1.0 else by
+                reassess(book, 2 * k + question, job.part, min(max(chance, 0.0), 1.0))
+
+
+@kernel
+def curve_seen(book, group, chance, kept):
+    """Learn what became of a named deadline: counts fade, so that the curve follows."""
+    seen, fading = book.groups[group].seen, book.desk[0].fading
+    b = min(int(chance * BLEND), BLEND - 1)
+    seen[b, 0] = fading * seen[b, 0] + 1.0
+    seen[b, 1] = fading * seen[b, 1] + chance
+    seen[b, 2] = fading * seen[b, 2] + kept
+
+
+@kernel
+def bend(book, group):
+    """Make the rising curve of kept shares anew, by pooling neighbours that fall."""
+    own, count = book.groups[group], 0
+    seen, curve = own.seen, own.curve
+    # scratch: weight, sum said, sum kept of each pool
+    pools = book.desk[0].scratch
+    for b in range(BLEND):
+        if seen[b, 0] < 1.0:
+            continue
+        # Drawn towards what was said, as if ten more outcomes had agreed with it.
+        said = seen[b, 1] / seen[b, 0]
+        weight = seen[b, 0] + 10.0
+        pools[3 * count] = weight
+        pools[3 * count + 1] = said * weight
+        pools[3 * count + 2] = seen[b, 2] + 10.0 * said
+        count += 1
+        while count > 1:
+            a, z = 3 * (count - 2), 3 * (count - 1)
+            if pools[a + 2] * pools[z] <= pools[z + 2] * pools[a]:
+                break
+            for c in range(3):
+                pools[a + c] += pools[z + c]
+            count -= 1
+    for b in range(count):
+        curve[b, 0] = pools[3 * b + 1] / pools[3 * b]
+        curve[b, 1] = pools[3 * b + 2] / pools[3 * b]
+    own.bent = count
+
+
+@kernel
+def bent(book, group, chance):
+    """Return a probability on the curve: straight between its points, and to 0 and 1."""
+    own = book.groups[group]
+    curve, count = own.curve, own.bent
+    x0, y0 = 0.0, 0.0
+    for b in range(count):
+        x1, y1 = curve[b, 0], curve[b, 1]
+        if chance < x1:
+            return y0 + (y1 - y0) * (chance - x0) / max(x1 - x0, 1e-12)
+        x0, y0 = x1, y1
+    return y0 + (1.0 - y0) * (chance - x0) / max(1.0 - x0, 1e-12)

@@ -1,0 +1,95 @@
+"""A record of jobs replayed in time order: what would have been promised, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.predict.turnaround.book_state import Book, new_book
+from forestall.predict.turnaround.classes import numbered
+from forestall.predict.turnaround.tasks import Tasks
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+CHUNK: Final = 1 << 16
+"""Events between two looks at the progress bar."""
+_GOLDEN: Final = 0.6180339887498949
+_SILVER: Final = 0.4142135623730951
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A book at the end of its record, and the jobs that it is of."""
+
+    tasks: Tasks
+    book: Book
+    warm: int
+
+
+def spread(count: int, shift: float, step: float = _GOLDEN) -> Floats:
+    """Return `count` numbers spread evenly over [0, 1), and evenly in every stretch of them: the
+    multiples of an irrational step (Kronecker's sequence)."""
+    return np.asarray((shift + step * np.arange(count)) % 1.0)
+
+
+def mixed_levels(count: int, shift: float) -> Floats:
+    """Return probabilities to ask for, spread evenly over 1 % to 99 %."""
+    return np.asarray(0.01 + 0.98 * spread(count, shift))
+
+
+def named_deadlines(count: int, shift: float) -> Floats:
+    """Return which quantiles of past turnarounds jobs name as their deadlines, spread evenly."""
+    return spread(count, shift, _SILVER)
+
+
+def replay(
+    tasks: Tasks,
+    levels: Floats | None,
+    names: Floats | None,
+    rules: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> Replayed:
+    """Return the book after all events, with a promise for each job and question.
+
+    Parameters
+    ----------
+    levels : float64[n], probabilities that jobs ask for; None: no deadlines are promised
+    names : float64[n], which quantile of the latest turnarounds a job names as its deadline; None:
+        no probabilities are promised
+    rules : settings other than `book_state.RULES`
+    progress : told of events done and all events
+    """
+    from forestall.predict.turnaround.book_kernels import replay as kernel
+
+    given = dict(rules or {})
+    book = prepared(tasks, given)
+    nothing = np.full(len(tasks), -1.0)
+    asked = nothing if levels is None else np.ascontiguousarray(levels, np.float64)
+    named = nothing if names is None else np.ascontiguousarray(names, np.float64)
+    total = tasks.events.shape[1]
+    for first in range(0, total, CHUNK):
+        last = min(first + CHUNK, total)
+        kernel(book, tasks.events, asked, named, first, last)
+        if progress is not None:
+            progress(last, total)
+    return Replayed(tasks, book, int(book.desk["warm"][0]))
+
+
+def prepared(tasks: Tasks, rules: dict[str, float]) -> Book:
+    """Return an empty book with what jobs say of themselves when they are submitted."""
+    keys, near, far = numbered(tasks)
+    user, part = tasks.user.code.astype(np.int64), tasks.part.code.astype(np.int64)
+    # What says nothing is one of its own: the last.
+    users, parts = len(tasks.user.words), len(tasks.part.words)
+    book = new_book(len(tasks), near, far, tasks.most_open + 1, parts + 1, users + 1, rules)
+    book.jobs["limit"], book.jobs["size"] = tasks.limit, tasks.size
+    book.jobs["user"] = np.where(user < 0, users, user)
+    book.jobs["part"] = np.where(part < 0, parts, part)
+    book.jobs["keys"] = keys
+    return book

@@ -1,0 +1,157 @@
+"""Promises for single jobs: the same as in a replay, and words that fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forestall.model.errors import ParameterError
+from forestall.predict.turnaround import book_state as state
+from forestall.predict.turnaround.book import EVENTS, CompletionBook
+from forestall.predict.turnaround.book_state import NONE
+from forestall.predict.turnaround.replay import mixed_levels, named_deadlines, replay
+from forestall.predict.turnaround.tasks import tasks_of
+from predict.turnaround.made_jobs import some_jobs
+
+WORDS = {kind: word for word, kind in EVENTS.items()}
+RULES = {"warm": 20.0, "enough": 30.0}
+COLUMNS = ("deadline", "known", "state", "counted", "stated", "raw", "chance", "wait", "run")
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 10_000))
+def test_told_one_by_one_it_promises_the_same(seed: int) -> None:
+    tasks = tasks_of(some_jobs(150, seed))
+    levels, names = mixed_levels(len(tasks), 0.4), named_deadlines(len(tasks), 0.1)
+    whole = replay(tasks, levels, names, RULES).book.promises
+    book = CompletionBook(RULES)
+    users, names_, parts = tasks.user.texts(), tasks.name.texts(), tasks.part.texts()
+    for time, kind, k in tasks.events.T.tolist():
+        if kind != state.SUBMIT:
+            book.observe(WORDS[kind], k, time)  # type: ignore[arg-type]
+            continue
+        book.submit(
+            k, time, nodes=int(tasks.size[k]), limit=int(tasks.limit[k]) or None, user=users[k],
+            name=names_[k], partition=parts[k],
+        )  # fmt: skip
+        idle = book.quote(k, probability=float(levels[k]), promise=False)
+        quote = book.quote(k, probability=float(levels[k]))
+        assert idle.deadline == quote.deadline == int(whole["deadline"][2 * k])
+        named = int(whole["deadline"][2 * k + 1])
+        said = book.quote(k, deadline=named)
+        assert said.probability == float(whole["stated"][2 * k + 1])
+    mine = book._book.promises[: 2 * len(tasks)]
+    for name in COLUMNS:
+        assert mine[name].tobytes() == whole[name].tobytes(), name
+
+
+def filled() -> CompletionBook:
+    book = CompletionBook({"warm": 0.0})
+    for k in range(60):
+        book.submit(k, 100 * k, nodes=2, limit=3600, user="ann", name=f"step{k}")
+        book.quote(k, probability=0.95)
+        book.observe("start", k, 100 * k + 10)
+        book.observe("end", k, 100 * k + 40 + k % 7)
+    return book
+
+
+def test_quotes_say_what_they_rest_on() -> None:
+    book = filled()
+    book.submit("next", 10_000, nodes=2, limit=3600, user="ann", name="step99")
+    quote = book.quote("next", probability=0.95, promise=False)
+    assert 10_000 + 40 <= quote.deadline <= 10_000 + 300
+    assert quote.probability == 0.95
+    assert "this user's jobs of this name" in quote.reasons[1]
+    assert quote.wait == 10
+    told = str(quote.record)
+    assert told.startswith("promises from 90% to 100%: 60 made, ")
+    sure = book.quote("next", deadline=20_000, promise=False)
+    unsure = book.quote("next", deadline=10_011, promise=False)
+    assert sure.probability > 0.9
+    assert unsure.probability < 0.3
+    assert (
+        str(book.record(0.35, asked="deadline")) == "promises from 30% to 40%: none is settled yet"
+    )
+
+
+def test_asking_without_a_promise_changes_nothing() -> None:
+    book = filled()
+    book.submit("next", 10_000, nodes=2, limit=3600, user="ann")
+    before = [one.tobytes() for one in (*book._book[:5], *book._book[6:])]
+    book.quote("next", probability=0.5, promise=False)
+    book.quote("next", deadline=11_000, promise=False)
+    assert [one.tobytes() for one in (*book._book[:5], *book._book[6:])] == before
+    assert int(book._book.promises["state"][120]) == NONE
+
+
+def test_what_is_left_for_a_job_that_waits_or_runs() -> None:
+    book = CompletionBook()
+    for k in range(32):
+        book.submit(k, 0, nodes=1)
+        book.observe("start", k, 0)
+    for k in range(32):
+        book.observe("end", k, 100 * (k + 1))
+    book.submit("next", 10_000, nodes=1)
+    assert book.chance_left("next", 10_000 + 4000) == pytest.approx(1)
+    start = book.chance_left("next", 10_000 + 1600)
+    assert start == pytest.approx(0.5, abs=0.02)
+    book.observe("start", "next", 10_000)
+    assert book.chance_left("next", 10_000 + 1600) == pytest.approx(start, abs=0.02)
+    # Of the jobs that run longer than 1600 s half run longer than 2400 s.
+    left = book.chance_left("next", 10_000 + 2400, now=10_000 + 1600)
+    assert left == pytest.approx(0.5, abs=0.03)
+    assert book.chance_left("next", 10_000 + 1600, now=10_000 + 1600) == 0
+
+
+def test_failures_count() -> None:
+    book = CompletionBook()
+    rng = np.random.default_rng(1)
+    for k in range(200):
+        book.submit(k, 1000 * k, nodes=10)
+        book.observe("start", k, 1000 * k)
+        book.observe("lose" if rng.random() < 0.2 else "end", k, 1000 * k + 500)
+    book.submit("next", 300_000, nodes=10)
+    quote = book.quote("next", deadline=300_000 + 600, promise=False)
+    assert any(reason.startswith("failures: stop it with") for reason in quote.reasons)
+    assert quote.before == pytest.approx(0.8, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda b: b.submit("a", 5, nodes=1), "not in the book"),
+        (lambda b: b.submit("x", 4, nodes=1), "not before 5"),
+        (lambda b: b.submit("x", 5, nodes=0), "at least 1"),
+        (lambda b: b.submit("x", 5, nodes=1, limit=0), "at least 1"),
+        (lambda b: b.observe("end", "a", 6), "a job that runs"),
+        (lambda b: b.observe("start", "b", 6), "submitted to this book"),
+        (lambda b: b.observe("stopped", "a", 6), "one of start"),
+        (lambda b: b.quote("a"), "either"),
+        (lambda b: b.quote("a", probability=1.0), "between 0 and 1"),
+        (lambda b: b.quote("a", deadline=5), "a time after now"),
+        (lambda b: b.chance_left("a", 9, now=4), "not before 5"),
+    ],
+)
+def test_what_cannot_be(call, words: str) -> None:  # type: ignore[no-untyped-def]
+    book = CompletionBook()
+    book.submit("a", 5, nodes=1)
+    with pytest.raises(ParameterError, match=words):
+        call(book)
+
+
+def test_one_promise_of_a_kind() -> None:
+    book = CompletionBook()
+    book.submit("a", 5, nodes=1)
+    book.quote("a", probability=0.5)
+    with pytest.raises(ParameterError, match="without a promise"):
+        book.quote("a", probability=0.5)
+    book.observe("start", "a", 7)
+    with pytest.raises(ParameterError, match="chance_left"):
+        book.quote("a", deadline=50)
+    book.observe("end", "a", 9)
+    with pytest.raises(ParameterError, match="has not ended"):
+        book.chance_left("a", 50)
+    book.submit("a", 9, nodes=1)
+    assert len(book) == 2
