@@ -46,10 +46,10 @@ def examples(command: Any) -> list[str]:
 
 def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
-            "assess", "backtest", "certify", "compare", "demo", "design", "fit", "import",
-            "interval", "lemons", "predict", "reliability", "replay", "report", "reproduce",
-            "simulate", "spares", "sweep", "traces",
-        }  # fmt: skip
+        "assess", "backtest", "certify", "compare", "demo", "design", "fit", "import",
+        "interval", "lemons", "predict", "reliability", "replay", "report", "reproduce",
+        "simulate", "spares", "sweep", "traces",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
