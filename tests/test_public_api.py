@@ -25,14 +25,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_loads_nothing_heavy() -> None:
-    script = (
-        "import sys, time; start = time.perf_counter(); import forestall;"
-        "print(time.perf_counter() - start, *sys.modules)"
-    )
+    script = "import sys, forestall; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    seconds, *modules = done.stdout.split()
     heavy = {"numpy", "numba", "polars", "scipy", "matplotlib", "pydantic", "typer", "rich"}
-    assert not heavy & set(modules)
-    assert float(seconds) < 0.05
+    assert not heavy & set(done.stdout.split())

@@ -18,20 +18,29 @@ from forestall.__about__ import __version__
 
 if TYPE_CHECKING:
     from forestall.app.design import read_cluster as read_cluster
+    from forestall.app.job_records import read_job_records as read_job_records
     from forestall.app.predictor_files import load_predictor as load_predictor
     from forestall.app.predictor_files import save_predictor as save_predictor
+    from forestall.app.site_report import SiteReport as SiteReport
+    from forestall.app.site_report import read_site as read_site
+    from forestall.app.site_report import site_report as site_report
     from forestall.model import errors as errors
+    from forestall.model.accounting import Accounting as Accounting
     from forestall.model.failures import Failures as Failures
+    from forestall.model.hostlist import Hostlist as Hostlist
     from forestall.model.job_records import JobRecords as JobRecords
     from forestall.model.jobs import Jobs as Jobs
     from forestall.model.metrics import Metrics as Metrics
+    from forestall.model.node_events import NodeEvents as NodeEvents
     from forestall.model.nodes import NodeSet as NodeSet
     from forestall.model.observations import Observations as Observations
     from forestall.model.ras import RasLog as RasLog
+    from forestall.model.site_records import SiteRecords as SiteRecords
     from forestall.predict.hazard import HazardPredictor as HazardPredictor
     from forestall.predict.registry import new_learner as new_learner
     from forestall.predict.semi_markov.process import SemiMarkov as SemiMarkov
     from forestall.predict.trace import TracePredictor as TracePredictor
+    from forestall.predict.turnaround.book import CompletionBook as CompletionBook
     from forestall.reliability.checkpoints import checkpoint_interval as checkpoint_interval
     from forestall.reliability.cluster import Cluster as Cluster
     from forestall.reliability.completion import completion_time as completion_time
@@ -46,24 +55,29 @@ if TYPE_CHECKING:
     from forestall.traces.generate.hosts import generate_hosts as generate_hosts
     from forestall.traces.generate.memory import generate_memory as generate_memory
     from forestall.traces.generate.ras import generate_ras as generate_ras
-    from forestall.traces.job_records import read_job_records as read_job_records
     from forestall.traces.metrics.read import read_metrics as read_metrics
     from forestall.traces.observed import observed as observed
     from forestall.traces.ras.read import read_ras as read_ras
 
 _HOME: Final[dict[str, str]] = {
+    "Accounting": "forestall.model.accounting",
     "Cluster": "forestall.reliability.cluster",
+    "CompletionBook": "forestall.predict.turnaround.book",
     "Failures": "forestall.model.failures",
     "HazardPredictor": "forestall.predict.hazard",
+    "Hostlist": "forestall.model.hostlist",
     "JobRecords": "forestall.model.job_records",
     "Jobs": "forestall.model.jobs",
     "Metrics": "forestall.model.metrics",
+    "NodeEvents": "forestall.model.node_events",
     "NodeSet": "forestall.model.nodes",
     "Observations": "forestall.model.observations",
     "Parameters": "forestall.simulate.parameters",
     "Queue": "forestall.reliability.queues",
     "RasLog": "forestall.model.ras",
     "SemiMarkov": "forestall.predict.semi_markov.process",
+    "SiteRecords": "forestall.model.site_records",
+    "SiteReport": "forestall.app.site_report",
     "TracePredictor": "forestall.predict.trace",
     "checkpoint_interval": "forestall.reliability.checkpoints",
     "completion_time": "forestall.reliability.completion",
@@ -81,11 +95,13 @@ _HOME: Final[dict[str, str]] = {
     "observed": "forestall.traces.observed",
     "read_cluster": "forestall.app.design",
     "read_failures": "forestall.traces",
-    "read_job_records": "forestall.traces.job_records",
+    "read_job_records": "forestall.app.job_records",
     "read_jobs": "forestall.traces",
     "read_metrics": "forestall.traces.metrics.read",
     "read_ras": "forestall.traces.ras.read",
+    "read_site": "forestall.app.site_report",
     "save_predictor": "forestall.app.predictor_files",
+    "site_report": "forestall.app.site_report",
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""
 
