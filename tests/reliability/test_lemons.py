@@ -83,6 +83,37 @@ def test_savings_do_not_flatter() -> None:
     assert np.sum(said) == pytest.approx(np.sum(true), rel=0.06)
 
 
+@pytest.mark.parametrize(("lemon", "least"), [(26.0, 0.8), (60.0, 0.95)])
+def test_nodes_that_refute_their_kind_are_not_drawn_toward_it(lemon: float, least: float) -> None:
+    """What is said to be too much of a few bad nodes among like ones is what is too much."""
+    said, true, held = 0.0, 0.0, 0
+    for seed in range(40):
+        rates = np.full(100, 4.0)
+        rates[:3] = lemon
+        found = lemons(fleet(rates, seed), rng=rng(), draws=19)
+        at = found.lemons
+        said += float(found.excess.sum())
+        mine = rates[found.node[at]]
+        true += float(((mine - 4.0) * DAYS / 1000).sum())
+        held += int(((found.low[at] <= mine) & (mine <= found.high[at])).sum()) - len(at)
+        far = found.beyond
+        assert found.shrunk[far] == pytest.approx(found.rate[far])
+        assert found.low[far] == pytest.approx(found.rate_low[far])
+        assert (found.excess[far] - (found.own - found.usual)[far]) == pytest.approx(0)
+    assert least * true < said < 1.05 * true, "never flattery; of lemons so clear nearly all"
+    if lemon > 50:
+        assert held >= -0.1 * 40 * 3, "intervals of 95 % hold about as often as they say"
+
+
+def test_one_far_node_does_not_hide_another() -> None:
+    rates = np.full(60, 4.0)
+    rates[0], rates[1] = 200.0, 50.0
+    found = lemons(fleet(rates, 3), rng=rng(), draws=19)
+    assert [found.name[k] for k in np.flatnonzero(found.beyond)] == ["n000", "n001"]
+    half = np.repeat([4.0, 60.0], 30)
+    assert not lemons(fleet(half, 3), rng=rng(), draws=19).beyond.any(), "that is their spread"
+
+
 def test_p_values_are_exact_and_ties_are_told() -> None:
     made = fleet(np.array([40.0, 3, 3, 3, 3, 3]), 3)
     found = lemons(made, rng=rng())

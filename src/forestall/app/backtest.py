@@ -137,7 +137,7 @@ def text_of(found: Found) -> str:
         lines += ["", *paragraph(table.title), *grid(table.rows, table.heads, right=table.right)]
         lines += paragraph(table.note, indent="  ") if table.key.endswith("deciles") else []
     lines += ["", *paragraph(found.report().headline)]
-    for note in part.notes[5:]:
+    for note in part.notes[promises_section.RULES :]:
         lines += paragraph(note)
     for one in part.untold:
         remedy = f" It takes {one.remedy}." if one.remedy else ""

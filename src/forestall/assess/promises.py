@@ -179,7 +179,7 @@ def _decile(
     mean, seen = float(said[mine].mean()), hits / made
     bottom, top = share_interval(hits, made, level)
     reach = blocked_error(kept[mine] - said[mine], when[mine], level)
-    verdict: Verdict = "yes" if abs(seen - mean) <= within else "no"
+    verdict: Verdict = "yes" if abs(seen - mean) <= within + 1e-9 else "no"
     return Decile(
         low, high, made, hits, mean, seen, float(bottom), float(top),
         max(seen - reach, 0.0), min(seen + reach, 1.0), verdict if made >= least else "too few",

@@ -20,6 +20,10 @@ Long = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
 
+CHUNK: Final = 2**17
+"""Runs are taken in pieces of so many: what is worked out of them then stays in the processor's
+cache, and takes little memory."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -49,6 +53,9 @@ RULES: Final = (
          "records", NOTHING),
     Rule("node_failure", "node failure", ("NODE_FAIL", "REQUEUED"),
          "REQUEUED only where the records name the node that failed; all nodes of the run count"),
+    Rule("operator_down", "node taken down by an operator", ("NODE_FAIL", "REQUEUED"),
+         "as a node failure, but where the outage that ended the run is one that somebody asked "
+         "for"),
     Rule("out_of_memory", "out of memory", ("OUT_OF_MEMORY",)),
     Rule("timeout", "time limit reached", ("TIMEOUT",), "the job may have saved its work itself"),
     Rule("deadline", "deadline passed", ("DEADLINE",)),
@@ -80,6 +87,7 @@ LOST: Final = tuple(
 """Causes that take work away."""
 INTERRUPTIONS: Final = (
     "node_failure",
+    "operator_down",
     "preemption",
     "requeue",
     "launch_failure",
@@ -99,7 +107,10 @@ _PLAIN: Final = {
     for rule in RULES
     for state in rule.states
     if rule.cause
-    not in ("node_failure", "requeue", "user_cancel", "operator_cancel", "cancel_untold")
+    not in (
+        "node_failure", "operator_down", "requeue", "user_cancel", "operator_cancel",
+        "cancel_untold",
+    )
 } | {
     "NODE_FAIL": CAUSES.index("node_failure"),
     "REQUEUED": CAUSES.index("requeue"),
@@ -109,19 +120,63 @@ _PLAIN: Final = {
 }
 
 
-def causes_of(records: Accounting) -> Codes:
-    """Return why each run ended, int8[n], places in `CAUSES`; see `RULES`."""
+def causes_of(
+    records: Accounting, by_operator: Mask | None = None, again: Mask | None = None
+) -> Codes:
+    """Return why each run ended, int8[n], places in `CAUSES`; see `RULES`.
+
+    Parameters
+    ----------
+    by_operator : bool[n], runs of which a node was taken down on purpose when they ended; None: no
+        run is known to be one
+    again : as of `followed`, where that is known already
+    """
     words = [_PLAIN.get(base_state(word), cause("unknown_end")) for word in records.state.words]
     table = np.array([*words, cause("unknown_end")], dtype=np.int8)
     found: Codes = table[records.state.code]
     _tell_cancels(records, found)
-    again = followed(records)
+    again = followed(records) if again is None else again
     back = (found == cause("unknown_end")) | (records.state.among(_bare_cancels(records)))
     found[back & again] = cause("requeue")
     broken = (found == cause("requeue")) & records.failed_node.told
     found[broken] = cause("node_failure")
+    if by_operator is not None:
+        found[(found == cause("node_failure")) & by_operator] = cause("operator_down")
     found[records.running] = cause("running")
     found[records.start == NEVER] = cause("never_started")
+    return found
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How runs ended: what all sums over them rest on, worked out once.
+
+    Attributes
+    ----------
+    causes : int8[n], see `causes_of`
+    elapsed : int64[n], s, see `Accounting.elapsed`
+    again : bool[n], see `followed`
+    """
+
+    causes: Codes
+    elapsed: Long
+    again: Mask
+
+    @classmethod
+    def of(cls, records: Accounting, by_operator: Mask | None = None) -> Ends:
+        """Return how the runs of these records ended; see `causes_of`."""
+        again = followed(records)
+        return cls(causes_of(records, by_operator, again), elapsed(records), again)
+
+
+def elapsed(records: Accounting) -> Long:
+    """Return `Accounting.elapsed`, worked out in pieces, which takes a third of the memory."""
+    found = np.empty(len(records), dtype=np.int64)
+    for low in range(0, len(records), CHUNK):
+        rows = slice(low, low + CHUNK)
+        start, end = records.start[rows], records.end[rows]
+        seconds = np.where(end < NEVER, end, records.until) - start - records.suspended[rows]
+        np.maximum(seconds, 0, out=found[rows])
     return found
 
 
@@ -142,18 +197,20 @@ def tells_interruptions(records: Accounting) -> bool:
 
 def followed(records: Accounting) -> Mask:
     """Return which runs are followed by a later run of the same job, bool[n]."""
-    count = len(records)
-    last = np.zeros(int(records.which.max(initial=-1)) + 1, dtype=np.int64)
+    place = np.arange(len(records), dtype=np.int32)
+    last = np.zeros(int(records.which.max(initial=-1)) + 1, dtype=np.int32)
     # Of several values for one place the last is kept: runs of a job are in order.
-    last[records.which] = np.arange(count)
-    return np.asarray(last[records.which] != np.arange(count))
+    last[records.which] = place
+    return np.asarray(last[records.which] != place)
 
 
-def following(records: Accounting) -> tuple[Long, Long]:
-    """Return the runs that are followed by another of the same job, and those that follow them."""
-    again = followed(records)
-    count = np.bincount(records.which, minlength=1)
-    several = np.flatnonzero(count[records.which] > 1)
+def following(records: Accounting, again: Mask | None = None) -> tuple[Long, Long]:
+    """Return the runs that are followed by another of the same job, and those that follow them;
+    `again` is as of `followed`, where that is known already."""
+    again = followed(records) if again is None else again
+    jobs = np.zeros(int(records.which.max(initial=-1)) + 1, dtype=np.bool_)
+    jobs[records.which[again]] = True
+    several = np.flatnonzero(jobs[records.which])
     order = several[np.argsort(records.which[several], kind="stable")]
     earlier = order[:-1][again[order[:-1]]]
     later = order[1:][again[order[:-1]]]

@@ -3,7 +3,9 @@
 Each node's failures stand against those of nodes of its kind over their time in service. What is
 not the node's own is left out first: failures of several nodes at once, and a failure soon after
 the last one, which is the same trouble again. What a node is named for is chance in part; so what
-would have gone with it is told from the shrunken rate, and the choice is tried on the time after.
+would have gone with it is told from the shrunken rate, and the choice is tried on the time after. A
+node beyond the spread of its kind refutes the law toward which its rate would be drawn: it keeps
+its own rate, and the law is fitted to the others.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from forestall.model.errors import ParameterError
 from forestall.reliability.fleet import Fleet
 from forestall.reliability.node_times import Interval
 from forestall.reliability.nodes import (
+    NegativeBinomial,
     Overdispersion,
     adjusted,
     negative_binomial,
@@ -41,6 +44,8 @@ SHORT: Final = 0.1
 HALF: Final = 20
 """Failures, at least, in each half of the records for trying the choice on the second."""
 DRAWS: Final = 999
+ROUNDS: Final = 10
+"""So often, at most, the law of a kind is fitted again without the nodes that refute it."""
 MANY: Final = 1000
 """Of more nodes the test of their spread is by the chi-square distribution, not by simulation."""
 
@@ -79,10 +84,11 @@ class Lemons:
         kind in that time
     p_value, q_value : float64[k], of so many or more, exact; adjusted for the number of nodes
     flagged : bool[k], q_value at most `false_discovery_rate`: a lemon
-    beyond : bool[k], it stands out even from the spread of rates over its kind (negative binomial)
+    beyond : bool[k], it stands out even from the spread of rates over its kind (negative binomial,
+        fitted without such nodes)
     rate, rate_low, rate_high : float64[k], own failures per 1000 node-days, exact interval
     shrunk, low, high : float64[k], the rate to believe, drawn toward its kind by empirical Bayes,
-        with the credible interval
+        with the credible interval; of nodes that are `beyond` their own with the exact interval
     average : float64[k], rate of the nodes of its kind that are no lemons, per 1000 node-days
     share : float64[k], of all own failures
     down_hours : float64[k], hours out of service after its failures but those in bursts; nan where
@@ -147,6 +153,12 @@ class Lemons:
     def excess_high(self) -> Floats:
         """The upper ends of `excess`."""
         return self._excess(self.high)
+
+    @property
+    def usual(self) -> Floats:
+        """Failures that an average node of its kind, no lemon, had in its time in service,
+        float64[k]."""
+        return np.asarray(self.average * self.node_days / PER)
 
     def _excess(self, rate: Floats) -> Floats:
         over = np.maximum(rate - self.average, 0.0) * self.node_days / PER
@@ -231,7 +243,7 @@ def lemons(
     there = np.flatnonzero(compared)
     place, kinds = _kinds(kind, there, count)
     days, seen, of = fleet.node_days[there], mine[there], place[there]
-    judged = _judged(seen, days, (of, len(kinds)), level, rng, draws)
+    judged = _judged(seen, days, (of, len(kinds)), (false_discovery_rate, level), rng, draws)
     q = adjusted(judged.p)
     flagged = (q <= false_discovery_rate) & (seen > 0)
     average = _average(seen, days, of, flagged, len(kinds))
@@ -252,7 +264,7 @@ def lemons(
         p_value=judged.p,
         q_value=q,
         flagged=flagged,
-        beyond=(adjusted(judged.beyond) <= false_discovery_rate) & flagged,
+        beyond=judged.beyond & flagged,
         rate=seen / days * PER,
         rate_low=own_low,
         rate_high=own_high,
@@ -279,7 +291,7 @@ def _check(false_discovery_rate: float) -> None:
 
 class _Judged(NamedTuple):
     p: Floats
-    beyond: Floats
+    beyond: Bools
     expected: Floats
     shrunk: tuple[Floats, Floats, Floats]
     spread: tuple[Overdispersion, ...]
@@ -289,18 +301,20 @@ def _judged(
     seen: Ints,
     days: Floats,
     kinds: tuple[Ints, int],
-    level: float,
+    levels: tuple[float, float],
     rng: np.random.Generator,
     draws: int,
 ) -> _Judged:
-    """Return all nodes, each against those of its kind."""
+    """Return all nodes, each against those of its kind; `levels` are the bound on false alarms and
+    the level of intervals."""
     n = len(seen)
-    p, beyond, expected, mean, low, high = (np.ones(n) for _ in range(6))
+    p, expected, mean, low, high = (np.ones(n) for _ in range(5))
+    beyond = np.zeros(n, dtype=np.bool_)
     spread = []
     of, count = kinds
     for k in range(count):
         at = np.flatnonzero(of == k)
-        one = _against(seen[at], days[at], level, rng, draws)
+        one = _against(seen[at], days[at], levels, rng, draws)
         p[at], beyond[at], expected[at] = one.p, one.beyond, one.expected
         mean[at], low[at], high[at] = one.shrunk
         spread.append(one.spread)
@@ -339,34 +353,64 @@ def _kinds(
 
 class _Kind(NamedTuple):
     p: Floats
-    beyond: Floats
+    beyond: Bools
     expected: Floats
     shrunk: tuple[Floats, Floats, Floats]
     spread: Overdispersion
 
 
-def _against(seen: Ints, days: Floats, level: float, rng: np.random.Generator, draws: int) -> _Kind:
+def _against(
+    seen: Ints, days: Floats, levels: tuple[float, float], rng: np.random.Generator, draws: int
+) -> _Kind:
     """Return the nodes of one kind against each other; rates per 1000 node-days."""
     n, total = len(seen), int(seen.sum())
-    ones = np.ones(n)
+    rate, level = levels
     if n == 0 or total == 0:
         high = float(poisson_interval(0, level)[1]) / max(float(days.sum()), 1e-300) * PER
         nothing = np.zeros(n)
         none = Overdispersion(0.0, n - 1, 1.0, math.nan)
-        return _Kind(ones, ones, nothing, (nothing, nothing, np.full(n, high)), none)
-    fleet = negative_binomial(seen, days)
-    mean, low, high_end = (part * PER for part in fleet.posterior(seen, days, level))
-    if math.isinf(fleet.shape):
+        far = np.zeros(n, dtype=np.bool_)
+        return _Kind(np.ones(n), far, nothing, (nothing, nothing, np.full(n, high)), none)
+    law, far = _law(seen, days, rate)
+    mean, low, high_end = (np.asarray(part * PER) for part in law.posterior(seen, days, level))
+    if math.isinf(law.shape):
         # Nodes do not differ; what is left to know is their common rate.
-        ends = poisson_interval(total, level)
-        low, high_end = (np.full(n, float(end) / float(days.sum()) * PER) for end in ends)
+        ends = poisson_interval(int(seen[~far].sum()), level)
+        low, high_end = (np.full(n, float(end) / float(days[~far].sum()) * PER) for end in ends)
+    own_low, own_high = poisson_interval(seen, level)
+    believed = (
+        np.where(far, own / days * PER, drawn)
+        for own, drawn in ((seen, mean), (own_low, low), (own_high, high_end))
+    )
     return _Kind(
         node_p_values(seen, days),
-        fleet.tail(seen, days),
+        far,
         days * (total / float(days.sum())),
-        (mean, low, high_end),
+        (next(believed), next(believed), next(believed)),
         overdispersion(seen, days, rng if n <= MANY else None, draws),
     )
+
+
+def _law(
+    seen: Ints, days: Floats, false_discovery_rate: float
+) -> tuple[NegativeBinomial, npt.NDArray[np.bool_]]:
+    """Return the law of the counts of one kind, and the nodes beyond it, bool[k].
+
+    One node that is far off widens the law of all, hides others like it and draws every rate the
+    less; so the law is fitted again to the others until none is beyond it. At least half of the
+    nodes stay.
+    """
+    far = np.zeros(len(seen), dtype=np.bool_)
+    law = negative_binomial(seen, days)
+    for _ in range(ROUNDS):
+        tail = law.tail(seen, days)
+        more = (adjusted(tail) <= false_discovery_rate) & (seen > law.rate * days)
+        wider = far | more
+        rest = ~wider
+        if not (more & ~far).any() or 2 * int(wider.sum()) > len(seen) or not seen[rest].any():
+            break
+        far, law = wider, negative_binomial(seen[rest], days[rest])
+    return law, far
 
 
 def _average(seen: Ints, days: Floats, of: Ints, flagged: Bools, kinds: int) -> Floats:

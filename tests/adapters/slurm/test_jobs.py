@@ -461,3 +461,36 @@ def test_whatever_is_written_is_read(
     )  # fmt: skip
     assert list(found) == sorted(wanted, key=lambda row: row[:2])
     assert not kinds(read)
+
+
+RECORDED = Path(__file__).parent / "recorded" / "24.11"
+SPOILED = (b"", b"|", b"\n", b"\0", b"\xff", b"-5", b"9" * 20, b"Unknown", b"2024-02-30T00:00:00",
+           b"4294967296", b"n[1-", b"99999-00:00:00", b"1e9", b"||||||||||")  # fmt: skip
+
+
+@given(
+    st.sampled_from(["sacct.jobs.txt", "sacct.steps.txt", "sacct.json"]),
+    st.lists(
+        st.tuples(st.floats(0, 1), st.integers(0, 40), st.sampled_from(SPOILED)),
+        min_size=1, max_size=12,
+    ),
+)  # fmt: skip
+def test_whatever_becomes_of_a_file(
+    tmp_path_factory: pytest.TempPathFactory, name: str, changes: list[tuple[float, int, bytes]]
+) -> None:
+    """It is read, or refused in one line."""
+    raw = bytearray((RECORDED / name).read_bytes())
+    for share, width, put_in in changes:
+        place = int(share * len(raw))
+        raw[place : place + width] = put_in
+    place = tmp_path_factory.mktemp("spoiled") / name
+    place.write_bytes(bytes(raw))
+    try:
+        read = read_sacct(place, zone=BERLIN)
+    except TraceError as error:
+        said = str(error)
+    else:
+        said = f"{len(read)} runs"
+        assert len(job_records(read)) == len(read) > 0
+        assert (read.elapsed >= 0).all()
+    assert "\n" not in said

@@ -162,8 +162,8 @@ def test_files_put_together(path: Path) -> None:
     path.write_text("\n".join(text) + "\n")
     notes = Notes()
     found = list(sacct_text.pieces(path, notes))
-    assert [piece.frame["JobIDRaw"].to_list() for piece in found] == [["1"], ["2"], ["3"]]
-    assert [piece.lines.tolist() for piece in found] == [[2], [4], [6]]
+    assert [piece.frame["JobIDRaw"].to_list() for piece in found] == [["1", "2"], ["3"]]
+    assert [piece.lines.tolist() for piece in found] == [[2, 4], [6]]
     assert notes.cleaning().counts() == {}
 
 

@@ -57,7 +57,9 @@ def test_what_users_write(text: str, seconds: int) -> None:
     assert parse_slurm_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "1-", "-5", "1:2:3:4", "1d", "9" * 40, "99999999-0", "١٢"])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "1-", "-5", "1:2:3:4", "1d", "9" * 40, "99999999-0", "١٢"]
+)
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ParameterError, match="time limit"):
         parse_slurm_duration(text)

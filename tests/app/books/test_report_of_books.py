@@ -23,8 +23,8 @@ from forestall.app.books.asked import Asked
 from forestall.app.books.facts import Advice, Figure, Picture, Section, Table, Untold
 from forestall.app.books.openmetrics import BASE, openmetrics, write_openmetrics
 from forestall.app.books.report import Report, report
-from forestall.app.books.top import shown
 from forestall.app.books.text import grid, text_of
+from forestall.app.books.top import shown
 from forestall.model.cleaning import Cleaning
 from forestall.model.site_records import SiteRecords
 

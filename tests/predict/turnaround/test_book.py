@@ -105,6 +105,22 @@ def test_what_is_left_for_a_job_that_waits_or_runs() -> None:
     assert book.chance_left("next", 10_000 + 1600, now=10_000 + 1600) == 0
 
 
+def test_a_law_of_ones_own_for_the_run() -> None:
+    from forestall.reliability.completion import completion_time
+
+    book = CompletionBook()
+    for k, wait in enumerate((0, 0, 100, 100)):
+        book.submit(k, 1000 * k, nodes=1)
+        book.observe("start", k, 1000 * k + wait)
+        book.observe("end", k, 1000 * k + 500)
+    book.submit("next", 10_000, nodes=1)
+    law = completion_time(3600, 36_000, interval=600, cost=10, restart=20)
+    for after in (3000, 3700, 3720, 5000):
+        waits = [0, 100]
+        plain = np.mean([float(law.cdf(max(after - wait, 0))) for wait in waits])
+        assert book.chance_with("next", 10_000 + after, law) == pytest.approx(plain, abs=0.02)
+
+
 def test_failures_count() -> None:
     book = CompletionBook()
     rng = np.random.default_rng(1)

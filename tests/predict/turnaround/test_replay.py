@@ -201,7 +201,10 @@ def test_said_and_kept_agree_whatever_comes(world, seed: int) -> None:  # type: 
     for one in (made, unsteered):
         found = ledger_of(one, state.BY_LEVEL)
         mine = found.counted & (found.outcome != entries.OPEN)
-        scores = score(found.stated[mine], found.outcome[mine] == entries.KEPT, found.quoted[mine])
+        kept = found.outcome[mine] == entries.KEPT
+        # A decile that only deadlines of one second fall into has few, and nobody who pays.
+        least = 500 if world is atoms else 200
+        scores = score(found.stated[mine], kept, found.quoted[mine], least=least)
         assert scores.worst is not None
         worst.append(abs(scores.worst.off))
     assert worst[0] < 0.03

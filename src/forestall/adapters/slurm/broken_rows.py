@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from typing import Final
 
 import numpy as np
@@ -48,10 +47,12 @@ SHAPES: Final = {
     )
     for name in names
 }  # fmt: skip
-_CONTINUED = 200
+_CONTINUED = 50
 """A row is put together from no more lines than this."""
-_MOST_BARS = 8
-"""With more separators too many they are all taken to be in one field."""
+_MOST_STEPS = 20_000
+"""A row is not put together where that takes more looks at a field."""
+_MOST_BARS = 64
+"""A row with more separators too many is not put together."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ class Mender:
     def __init__(self, header: Header) -> None:
         self._bar = header.delimiter.decode("latin1")
         self._names = header.names
-        self._shapes = [(k, SHAPES[n]) for k, n in enumerate(header.names) if n in SHAPES]
+        self._shapes = {k: SHAPES[n] for k, n in enumerate(header.names) if n in SHAPES}
+        self._steps = 0
         self._free = [k for k, name in enumerate(header.names) if name in FREE_TEXT]
 
     def row(self, parts: list[str]) -> tuple[list[str] | None, int]:
@@ -147,7 +149,7 @@ class Mender:
                 fields = self._fields(" ".join(parts[:used]))
                 if fields is not None:
                     return fields, used
-                if used > 1 and self._begins(part):
+                if bars > len(self._names) + _MOST_BARS or (used > 1 and self._begins(part)):
                     break
         return None, 1
 
@@ -160,36 +162,41 @@ class Mender:
     def _begins(self, part: str) -> bool:
         """Return whether a line looks like the beginning of a row."""
         fields = part.split(self._bar)
-        shapes = [(k, shape) for k, shape in self._shapes if k < len(fields) - 1]
+        shapes = [(k, shape) for k, shape in self._shapes.items() if k < len(fields) - 1]
         return len(fields) > 1 and all(shape.fullmatch(fields[k]) for k, shape in shapes)
 
     def _fields(self, text: str) -> list[str] | None:
         """Return the fields of a row with at least as many separators as it should have."""
         parts = text.split(self._bar)
         extra = len(parts) - len(self._names)
-        if extra < 0:
+        if not 0 <= extra <= _MOST_BARS or not self._free:
             return None
-        if len(self._free) > 2 and extra > _MOST_BARS:
-            ways: Iterator[tuple[int, ...]] = iter([(k,) * extra for k in self._free])
-        else:
-            ways = combinations_with_replacement(self._free, extra)
         best, score = None, -1
-        for way in ways:
-            fields = self._split(parts, way)
-            if not all(shape.fullmatch(fields[k]) for k, shape in self._shapes):
-                continue
+        self._steps = 0
+        for fields in self._ways(parts, 0, extra, []):
             here = self._score(fields)
             if here > score:
                 best, score = fields, here
-        return best
+        return best if self._steps <= _MOST_STEPS else None
 
-    def _split(self, parts: list[str], way: tuple[int, ...]) -> list[str]:
-        fields, at = [], 0
-        for k in range(len(self._names)):
-            size = 1 + way.count(k)
-            fields.append(self._bar.join(parts[at : at + size]))
-            at += size
-        return fields
+    def _ways(self, parts: list[str], at: int, extra: int, done: list[str]) -> Iterator[list[str]]:
+        """Yield the ways to make the fields after those that are done of the parts from `at` on,
+        with `extra` separators to be put into texts; what has a shape must have it."""
+        done = done.copy()
+        while len(done) < len(self._names) and self._steps <= _MOST_STEPS:
+            self._steps += 1
+            k = len(done)
+            if k in self._free:
+                for more in range(extra, -1, -1):
+                    text = self._bar.join(parts[at : at + 1 + more])
+                    yield from self._ways(parts, at + 1 + more, extra - more, [*done, text])
+                return
+            if k in self._shapes and not self._shapes[k].fullmatch(parts[at]):
+                return
+            done.append(parts[at])
+            at += 1
+        if not extra and len(done) == len(self._names):
+            yield done
 
     def _score(self, fields: list[str]) -> int:
         if "SubmitLine" not in self._names:

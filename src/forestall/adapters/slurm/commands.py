@@ -39,6 +39,10 @@ FAR_AHEAD: Final = "2037-01-01"
 were cancelled."""
 
 
+EARLIEST: Final = 946_684_800
+"""The year 2000: no Slurm is older, and a time of 0 would mean to Slurm that none was given."""
+
+
 def sacct_fields() -> tuple[str, ...]:
     """Return the command that lists the fields which this version of `sacct` knows."""
     return ("sacct", "--helpformat")
@@ -58,7 +62,7 @@ def sacct(fields: Iterable[str], since: int, until: int | None = None) -> tuple[
     """Return the command for all runs of all users' jobs in [since, until), Unix seconds."""
     return (
         "sacct", "--allusers", "--duplicates", "--allocations", "--parsable2", "--noconvert",
-        f"--starttime={stamp(since)}",
+        f"--starttime={stamp(max(since, EARLIEST))}",
         f"--endtime={FAR_AHEAD if until is None else stamp(until)}",
         f"--format={','.join(fields)}",
     )  # fmt: skip
@@ -66,7 +70,9 @@ def sacct(fields: Iterable[str], since: int, until: int | None = None) -> tuple[
 
 def events(since: int, until: int | None = None) -> tuple[str, ...]:
     """Return the command for the times in which nodes were down or drained."""
-    window = [f"Start={stamp(since)}"] + ([] if until is None else [f"End={stamp(until)}"])
+    window = [f"Start={stamp(max(since, EARLIEST))}"] + (
+        [] if until is None else [f"End={stamp(until)}"]
+    )
     asked = f"Format={','.join(EVENT_FIELDS)}"
     return ("sacctmgr", "--readonly", "--parsable2", "show", "event", *window, asked)
 

@@ -28,6 +28,7 @@ from forestall.model.node_events import NATURES, NodeEvents
 from forestall.reliability.event_failures import failures_of, overlaps
 from forestall.traces.findings import Finding, Findings, shown
 from forestall.traces.packed import read_lines
+from forestall.traces.places import called, placed
 
 Long = npt.NDArray[np.int64]
 
@@ -103,10 +104,12 @@ def read_events(
     rows = _Rows()
     cleaning = Cleaning()
     timed: list[_Timed] = []
+    short = called(paths)
     for path in paths:
-        found, remarks = _read(Path(path), rows, zone, strict)
+        name = short[Path(path)]
+        found, remarks = _read(Path(path), rows, zone, Findings(path, strict), name)
         timed.append(found)
-        cleaning += remarks
+        cleaning += placed(remarks, name)
     whole = _Timed(*(np.concatenate([getattr(one, name) for one in timed]) for name in _COLUMNS))
     return _events(rows, whole, cleaning, ", ".join(str(path) for path in paths))
 
@@ -127,9 +130,10 @@ def labels(events: NodeEvents) -> tuple[str, ...]:
     return tuple(told(*one).label for one in triples)
 
 
-def _read(path: Path, rows: _Rows, zone: str | None, strict: bool) -> tuple[_Timed, Cleaning]:
+def _read(
+    path: Path, rows: _Rows, zone: str | None, findings: Findings, name: str
+) -> tuple[_Timed, Cleaning]:
     """Append the rows of a file that are whole, and return those whose times can be read."""
-    findings = Findings(path, strict)
     names: list[str] = []
     clusterwide: list[str] = []
     before = len(rows.node)
@@ -148,14 +152,14 @@ def _read(path: Path, rows: _Rows, zone: str | None, strict: bool) -> tuple[_Tim
         if joined:
             findings.note("joined", "rows whose reason went over several lines", [number])
         if fields.get("node"):
-            _append(rows, fields, number, path)
+            _append(rows, fields, number, name)
         else:
             clusterwide.append(f"line {number}")
     if not names:
         raise TraceError(path, f"is empty; {_EXPECTED}")
     timed = _times(rows, before, zone, findings)
     first = findings.first()
-    if first is not None and (strict or (len(timed.row) == 0 and not clusterwide)):
+    if first is not None and (findings.strict or (len(timed.row) == 0 and not clusterwide)):
         raise findings.error(first)
     text = "events of the whole cluster (no node's)"
     cleaning = findings.cleaning(1, "events")
@@ -168,9 +172,9 @@ def _refuse(
     findings.add(kind, text, "left out", [Finding(line, message, name or None)])
 
 
-def _append(rows: _Rows, fields: dict[str, str], number: int, path: Path) -> None:
+def _append(rows: _Rows, fields: dict[str, str], number: int, source: str) -> None:
     rows.line.append(number)
-    rows.source.append(f"{path.name}:{number}")
+    rows.source.append(f"{source} line {number}")
     for name in ("cluster", "node", "begin", "end", "duration", "state", "reason", "user"):
         getattr(rows, name).append(fields.get(name, ""))
 

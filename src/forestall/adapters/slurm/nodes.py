@@ -392,7 +392,8 @@ def hardware_of(cpus: int, memory_mb: int, gres: str, features: str) -> str:
     if cpus > 0:
         parts.append(f"{cpus} CPU" + "s" * (cpus != 1))
     if memory_mb > 0:
-        parts.append(f"{memory_mb / 1024:.2g} GB".replace("e+02", "00").replace("e+03", "000"))
+        size = float(f"{memory_mb / 1024:.2g}")
+        parts.append(f"{size:,.0f} GB" if size >= 10 else f"{size:g} GB")
     if features:
         parts.append("+".join(sorted(set(features.split(",")))))
     return ", ".join(parts)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +29,7 @@ from forestall.model.job_records import NEVER
 from forestall.model.start_estimates import StartEstimates
 from forestall.traces.findings import Finding, Findings, shown
 from forestall.traces.packed import read_bytes, text_of
+from forestall.traces.places import called, placed
 
 SNAPSHOT: Final = (
     "TZ=UTC SLURM_TIME_FORMAT=%s squeue --all --start --noheader "
@@ -39,10 +40,18 @@ SNAPSHOT: Final = (
 _OWN: Final = re.compile(r"\s*(\d{9,11})\|\s*([^|]*)\|([^|]*)\|([^|]*?)\s*")
 _ASKED: Final = re.compile(r"#\s*asked:\s*(\S+)\s*")
 _WHEN: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\d{9,11}|N/A|Unknown")
+_COLLECT: Final = "or collect with the line that `forestall report` prints"
 _UNASKED: Final = (
     "does not tell when Slurm was asked; write '# asked: 2026-01-31T12:00:00' above the header, "
-    "or collect with the line that forestall prints"
+    f"{_COLLECT}"
 )
+_HEADLESS: Final = (
+    "is output of squeue --start without its header, which does not tell what its columns are nor "
+    "when Slurm was asked; write '# asked: 2026-01-31T12:00:00' and the header above it, "
+    f"{_COLLECT}"
+)
+_ROW: Final = re.compile(r"\s*(?:\d{9,11}\|)?\d+(?:[_+]\S*?)?(?=[|\s]).*[|\s](?:PD|PENDING)[|\s].*")
+_LOOKED_AT: Final = 20
 _HEADS: Final = {
     "JOBID": "job",
     "START_TIME": "start",
@@ -82,6 +91,24 @@ def looks_like_starts(text: str) -> bool:
     return False
 
 
+def looks_headless(text: str) -> bool:
+    """Return whether text is rows of squeue with waiting jobs only, without a header: nobody can
+    tell what the columns are."""
+    lines = [line for line in text.splitlines()[:_LOOKED_AT] if line.strip()]
+    lines = [line for line in lines if not _ASKED.fullmatch(line.strip())]
+    return bool(lines) and all(_ROW.fullmatch(line) for line in lines)
+
+
+def joined_starts(one: StartEstimates, other: StartEstimates) -> StartEstimates:
+    """Return the estimates of two sources in order, each once."""
+    columns = (
+        np.concatenate((getattr(one, name), getattr(other, name)))
+        for name in ("asked", "job", "submit", "start")
+    )
+    source = ", ".join(part.source for part in (one, other) if part.source)
+    return _sorted(StartEstimates(*columns, source, one.cleaning + other.cleaning))
+
+
 def read_starts(
     paths: Sequence[str | Path],
     *,
@@ -102,6 +129,7 @@ def read_starts(
     """
     rows = _Rows()
     noted: list[Findings] = []
+    short = called(paths)
     for path in paths:
         text = text_of(read_bytes(path)).removeprefix("\ufeff")
         findings = Findings(path, strict)
@@ -110,7 +138,7 @@ def read_starts(
             _from_json(Path(path), text, rows, asked)
         else:
             _from_text(Path(path), text, rows, findings, asked)
-    return _estimates(rows, noted, zone, ", ".join(map(str, paths)))
+    return _estimates(rows, noted, zone, short)
 
 
 def _from_text(path: Path, text: str, rows: _Rows, findings: Findings, asked: int | None) -> None:
@@ -132,6 +160,8 @@ def _from_text(path: Path, text: str, rows: _Rows, findings: Findings, asked: in
                 raise TraceError(path, _UNASKED, line=number_of)
         elif table is not None:
             rows.add((path, number_of), when, *table.cells(line))
+        elif not filled and looks_headless(text):
+            raise TraceError(path, _HEADLESS, line=number_of)
         elif not filled:
             raise TraceError(path, f"starts {shown(line)}; {_EXPECTED}", line=number_of)
         else:
@@ -207,7 +237,9 @@ def _evaluated(jobs: list[Any]) -> int | None:
     return max((time for time in times if time), default=None)
 
 
-def _estimates(rows: _Rows, noted: list[Findings], zone: str | None, source: str) -> StartEstimates:
+def _estimates(
+    rows: _Rows, noted: list[Findings], zone: str | None, short: Mapping[Path, str]
+) -> StartEstimates:
     import polars as pl
 
     def times(texts: list[str]) -> Moments:
@@ -226,14 +258,15 @@ def _estimates(rows: _Rows, noted: list[Findings], zone: str | None, source: str
         first = findings.first()
         if first is not None and (findings.strict or bool(bad.all())):
             raise findings.error(first)
-        cleaning += findings.cleaning(1, "estimates")
+        cleaning += placed(findings.cleaning(1, "estimates"), short[Path(findings.source)])
     submitted = np.where(submit.first < NEVER, submit.first, -1)
     job = ids.fill_null(0).to_numpy().astype(np.int64)
     return _sorted(
         StartEstimates(
-            asked.first[~bad], job[~bad], submitted[~bad], start.first[~bad], source, cleaning
+            asked.first[~bad], job[~bad], submitted[~bad], start.first[~bad],
+            ", ".join(short.values()), cleaning,
         )
-    )
+    )  # fmt: skip
 
 
 def _sorted(found: StartEstimates) -> StartEstimates:

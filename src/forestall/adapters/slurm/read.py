@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -19,7 +19,7 @@ from forestall.adapters.slurm.nodes import (
     looks_like_sinfo,
     read_nodes,
 )
-from forestall.adapters.slurm.queue import looks_like_starts, read_starts
+from forestall.adapters.slurm.queue import looks_headless, looks_like_starts, read_starts
 from forestall.adapters.slurm.run import TIMEOUT, SlurmError, answer, run
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
@@ -27,6 +27,7 @@ from forestall.model.job_records import NEVER
 from forestall.model.site_records import SiteRecords
 from forestall.traces.findings import shown
 from forestall.traces.packed import read_head, text_of
+from forestall.traces.places import called, shortened
 
 if TYPE_CHECKING:
     from forestall.model.accounting import Accounting
@@ -40,6 +41,11 @@ KINDS: Final = {
     "starts": "squeue --start",
 }
 """Kinds of files, and the commands that print them."""
+
+LIVE: Final = "Slurm itself"
+"""What was read where no files were."""
+MOST_LISTED: Final = 12
+"""So many files of one kind are named."""
 
 Tell = Callable[[str], None]
 T = TypeVar("T")
@@ -67,6 +73,8 @@ def kind_of(path: str | Path) -> str:
         return "starts"
     if looks_like_sinfo(text):
         return "nodes"
+    if looks_headless(text):
+        return "starts"
     raise TraceError(path, f"starts {shown(first)}; expected the output of {_listed()}")
 
 
@@ -103,6 +111,8 @@ def read_files(
 
         say("reading jobs")
         accounting = read_sacct(kinds["jobs"], zone=zone, strict=strict, window=window)
+        short = shortened(accounting.cleaning, kinds["jobs"])
+        accounting = replace(accounting, cleaning=short)
     if kinds["events"]:
         say("reading outages of nodes")
         events = read_events(kinds["events"], zone=zone, strict=strict)
@@ -117,9 +127,39 @@ def read_files(
         events=events,
         inventory=inventory,
         estimates=estimates,
-        sources=tuple(str(path) for group in kinds.values() for path in group),
     )
-    return together(found, window)
+    names = called(path for group in kinds.values() for path in group)
+    groups = {kind: [names[path] for path in group] for kind, group in kinds.items() if group}
+    return together(replace(found, sources=_sources(found, groups)), window)
+
+
+def _sources(site: SiteRecords, groups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return what was read as text: ``jobs.txt: 3,832 runs (sacct)``."""
+    told = []
+    for kind, names in groups.items():
+        listed = ", ".join(names[:MOST_LISTED])
+        if len(names) > MOST_LISTED:
+            listed += f" and {len(names) - MOST_LISTED:,} files more"
+        told.append(f"{listed}: {_held(site, kind)}")
+    return tuple(told)
+
+
+def _held(site: SiteRecords, kind: str) -> str:
+    """Return how much there is of a kind, and which command told it."""
+    part, what, command = {
+        "jobs": (site.accounting, "runs", "sacct"),
+        "events": (site.events, "outages", "sacctmgr show event"),
+        "nodes": (site.inventory, "nodes", "scontrol or sinfo"),
+        "starts": (site.estimates, "start estimates", "squeue --start"),
+    }[kind]
+    count = 0 if part is None else len(part)
+    text = f"{count:,} {what.removesuffix('s') if count == 1 else what}"
+    limits = (
+        0 if kind != "nodes" or site.inventory is None else len(site.inventory.partition_limits)
+    )
+    if limits:
+        text += f" and the limits of {limits:,} partition{'s' * (limits != 1)}"
+    return f"{text} ({command})"
 
 
 def ask(
@@ -140,6 +180,9 @@ def ask(
     strict : whether a row that must be left out or changed is an error
     tell : called with what is being asked
 
+    Where the records are younger than `since`, the window begins with them: with the first
+    submission or the first outage, whichever came first.
+
     Without `sacct` there is nothing to report: SlurmError. What another command refuses is a
     remark (``not_told``), and the rest is read.
     """
@@ -156,7 +199,10 @@ def ask(
         say(f"asking {command[0]} for {what}")
         try:
             with answer(command, timeout=timeout) as path:
-                return read(path)
+                try:
+                    return read(path)
+                except TraceError as error:
+                    raise _of_command(error, command[0]) from None
         except (SlurmError, TraceError) as error:
             if strict and isinstance(error, TraceError):
                 raise
@@ -173,23 +219,42 @@ def ask(
     estimates = other(commands.starts(), starts, "starts")
     say("asking sacct for jobs")
     fields = commands.offered(run(commands.sacct_fields(), timeout=timeout))
-    with answer(commands.sacct(fields, since, until), timeout=timeout) as path:
-        accounting = read_sacct([path], zone=None, strict=strict, window=window)
+    # sacct leaves out what may not start before the end that it is asked for.
+    end = None if until is None or until >= now else until
+    with answer(commands.sacct(fields, since, end), timeout=timeout) as path:
+        accounting = read_sacct([path], strict=strict, window=window, names=["sacct"])
     events = other(commands.events(since, until), outages, "outages")
     inventory = other(commands.nodes(), lambda path: read_nodes([path], seen=now), "nodes")
     limits = other(commands.partitions(), lambda path: read_nodes([path]), "partitions")
     if inventory is not None and limits is not None:
         inventory = replace(inventory, partition_limits=limits.partition_limits)
     text = "answers that Slurm did not give"
+    window = (max(since, _first(accounting, events, since)), window[1])
     found = SiteRecords(
-        accounting=replace(accounting, source="sacct"),
+        accounting=replace(accounting, source="sacct", begin=window[0]),
         events=None if events is None else replace(events, source="sacctmgr"),
         inventory=None if inventory is None else replace(inventory, source="scontrol"),
         estimates=None if estimates is None else replace(estimates, source="squeue"),
-        sources=("sacct", "sacctmgr show event", "scontrol show node", "squeue --start"),
         cleaning=Cleaning().plus("not_told", text, "left out", refused),
     )
-    return together(found, window)
+    parts = {"jobs": found.accounting, "events": events, "nodes": inventory, "starts": estimates}
+    told = {kind: [LIVE] for kind, part in parts.items() if part is not None}
+    return together(replace(found, sources=_sources(found, told)), window)
+
+
+def _first(accounting: Accounting, events: NodeEvents | None, since: int) -> int:
+    """Return when the records begin: a database is asked for more than it holds."""
+    firsts = [int(accounting.submit[0])] if len(accounting) else []
+    if events is not None and len(events):
+        firsts.append(int(events.begin[0]))
+    return min(firsts, default=since)
+
+
+def _of_command(error: TraceError, program: str) -> TraceError:
+    """Return an error in a command's answer without the file in which that lay."""
+    where = error.source if error.line is None else f"{error.source}:{error.line}"
+    said = str(error).removeprefix(where).removeprefix(": ")
+    return TraceError(program if error.line is None else f"{program} line {error.line}", said)
 
 
 def together(site: SiteRecords, window: tuple[int, int] | None = None) -> SiteRecords:

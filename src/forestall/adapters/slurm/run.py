@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +31,8 @@ _CHANGED_BY_USERS: Final = (
 )  # fmt: skip
 
 _CAUSES: Final = (
-    (("fetch_config", "configuration source", "unable to open slurm.conf", "no such file"),
+    (("fetch_config", "configuration source", "unable to open slurm.conf", "cannot stat file",
+      "unable to status file", "no such file"),
      "Slurm has no configuration here: run this where sinfo works, or set SLURM_CONF"),
     (("connection refused", "unable to contact", "problem talking to the database",
       "failed to open persistent connection", "connection timed out", "zero bytes"),
@@ -41,6 +43,17 @@ _CAUSES: Final = (
     (("accounting_storage/none", "accounting storage is disabled", "slurm accounting"),
      "this cluster keeps no accounting"),
 )  # fmt: skip
+
+
+_HOPELESS: Final = (
+    (("up to 60sec", "configuration source", "dns srv lookup failed"), 3.0),
+    (("connection refused", "unable to contact", "problem talking to the database"), 20.0),
+)
+"""What Slurm's commands say while they try again, and the seconds after which that is no longer
+waited for: a file that is not there does not come, a server may be about to start, or a second one
+to answer."""
+_STEP: Final = 0.25
+_MOST_SAID: Final = 20_000
 
 
 class SlurmError(ForestallError):
@@ -86,7 +99,7 @@ def answer(command: Sequence[str], *, timeout: float = TIMEOUT) -> Iterator[Path
     `run`.
     """
     with tempfile.TemporaryDirectory(prefix="forestall-") as folder:
-        path = Path(folder) / f"{command[0]}.txt"
+        path = Path(folder) / command[0]  # remarks name it so
         with path.open("w+b") as said:
             _run(command, said, timeout)
         yield path
@@ -94,33 +107,72 @@ def answer(command: Sequence[str], *, timeout: float = TIMEOUT) -> Iterator[Path
 
 def _run(command: Sequence[str], said: IO[bytes], timeout: float) -> None:
     program = command[0]
-    try:
-        done = subprocess.run(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.PIPE,
-            env=environment(),
-            timeout=timeout,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise SlurmError(
-            program, "is not installed; on Debian it is in the package slurm-client"
-        ) from None
-    except PermissionError:
-        raise SlurmError(program, "may not be run by this user") from None
-    except OSError as error:
-        raise SlurmError(program, f"cannot be run: {error.strerror or error}") from None
-    except subprocess.TimeoutExpired:
-        raise SlurmError(
-            program,
-            f"gave no answer in {format_duration(timeout)} ({_spoken(command)}); ask for a shorter "
-            "time, or write the files with the commands that `forestall report` prints",
-        ) from None
-    if done.returncode:
-        said.seek(0)  # scontrol complains where it answers
-        raise SlurmError(program, _failure(done.stderr or said.read(1000), done.returncode))
+    with tempfile.TemporaryFile() as noise:
+        try:
+            process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=noise,
+                env=environment(),
+            )
+        except FileNotFoundError:
+            raise SlurmError(
+                program, "is not installed; on Debian it is in the package slurm-client"
+            ) from None
+        except PermissionError:
+            raise SlurmError(program, "may not be run by this user") from None
+        except OSError as error:
+            raise SlurmError(program, f"cannot be run: {error.strerror or error}") from None
+        try:
+            code = _ended(process, command, noise, timeout)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        if code:
+            said.seek(0)  # scontrol complains where it answers
+            raise SlurmError(program, _failure(_noise(noise) or said.read(1000), code))
+
+
+def _ended(
+    process: subprocess.Popen[bytes], command: Sequence[str], noise: IO[bytes], timeout: float
+) -> int:
+    """Return the exit code of a command. Raises SlurmError where it takes too long, or says that
+    there is nothing to wait for."""
+    begin = time.monotonic()
+    first: dict[int, float] = {}
+    while True:
+        spent = time.monotonic() - begin
+        if spent >= timeout:
+            raise SlurmError(command[0], _late(command, _noise(noise), timeout))
+        try:
+            return process.wait(min(_STEP, timeout - spent))
+        except subprocess.TimeoutExpired:
+            pass
+        now = time.monotonic()
+        lower = _noise(noise).decode("utf-8", errors="replace").lower()
+        for k, (words, patience) in enumerate(_HOPELESS):
+            if not any(word in lower for word in words):
+                first.pop(k, None)
+            elif now - first.setdefault(k, now) >= patience:
+                why = _failure(_noise(noise), 1)
+                raise SlurmError(command[0], f"{why}; given up after {now - begin:.0f} s")
+
+
+def _noise(noise: IO[bytes]) -> bytes:
+    """Return what a command complained of so far; reading moves no place where it writes."""
+    return os.pread(noise.fileno(), _MOST_SAID, 0)
+
+
+def _late(command: Sequence[str], stderr: bytes, timeout: float) -> str:
+    text = f"gave no answer in {format_duration(timeout)} ({_spoken(command)})"
+    if stderr.strip():
+        return f"{text}: {_failure(stderr, 1)}"
+    return (
+        f"{text}; ask for a shorter time, or write the files with the commands that "
+        "`forestall report` prints"
+    )
 
 
 def _spoken(command: Sequence[str]) -> str:

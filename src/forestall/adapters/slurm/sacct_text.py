@@ -7,6 +7,7 @@ states and numbers can be read; what is left is named and left out.
 
 from __future__ import annotations
 
+import codecs
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ def pieces(path: str | Path, notes: Notes, source: str = "") -> Iterator[Piece]:
     line = 1
     for raw in chunks_of_lines(path, CHUNK, nul=True):
         chunk = _tidied(raw, line, notes, name)
-        for text, found in _sections(chunk):
+        for text, found in _sections(chunk, header):
             if found is not None:
                 header = found
                 _check(header, name, line)
@@ -97,25 +98,28 @@ def pieces(path: str | Path, notes: Notes, source: str = "") -> Iterator[Piece]:
 
 def _tidied(chunk: bytes, line: int, notes: Notes, source: str) -> bytes:
     if b"\0" in chunk:
-        spoiled = [k for k, text in enumerate(chunk.split(b"\n"), line) if b"\0" in text]
+        there = np.frombuffer(chunk, dtype=np.uint8)
+        before = np.searchsorted(np.flatnonzero(there == _NEWLINE), np.flatnonzero(there == 0))
+        spoiled = np.unique(before) + line
         notes.lines("nul", "lines with NUL bytes, which were taken out", "changed", source,
                     spoiled, "has NUL bytes; expected text")  # fmt: skip
         chunk = chunk.replace(b"\0", b"")
     return chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
 
 
-def _sections(chunk: bytes) -> Iterator[tuple[bytes, Header | None]]:
-    """Yield the chunk cut at headers (several where files were put together): text, header."""
+def _sections(chunk: bytes, now: Header | None) -> Iterator[tuple[bytes, Header | None]]:
+    """Yield the chunk cut at headers other than the one that holds (several where files were put
+    together): text, header."""
     begin = place = 0
     while (place := chunk.find(b"JobID", place)) >= 0:
         first = chunk.rfind(b"\n", 0, place) + 1
         last = chunk.find(b"\n", place) + 1
         header = Header.of(chunk[first:last])
-        if header is not None:
+        if header is not None and header != now:
             if first > begin:
                 yield chunk[begin:first], None
             yield chunk[first:last], header
-            begin = last
+            begin, now = last, header
         place = last
     if begin < len(chunk):
         yield chunk[begin:], None
@@ -216,27 +220,35 @@ def _frame(text: bytes, header: Header, lines: Long, notes: Notes, source: str) 
     try:
         frame = read(text)
     except pl.exceptions.ComputeError:
-        rows = text.split(b"\n")[:-1]
-        spoiled = [k for k, row in enumerate(rows) if not _is_utf8(row)]
+        spoiled = list(_not_utf8(text))
         notes.lines("encoding", "lines that are not UTF-8, with signs replaced", "changed", source,
                     lines[spoiled], "is not UTF-8")  # fmt: skip
         frame = read(text.decode("utf-8", errors="replace").encode())
     return frame
 
 
-def _is_utf8(row: bytes) -> bool:
-    try:
-        row.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+def _not_utf8(text: bytes) -> Iterator[int]:
+    """Yield the places of the lines that are not UTF-8, from 0."""
+    begin = line = 0
+    while begin < len(text):
+        try:
+            codecs.utf_8_decode(memoryview(text)[begin:], "strict", True)
+        except UnicodeDecodeError as error:
+            line += text.count(b"\n", begin, begin + error.start)
+            yield line
+            begin = text.find(b"\n", begin + error.start) + 1 or len(text)
+            line += 1
+        else:
+            return
 
 
 def _jobs_only(frame: pl.DataFrame, lines: Long, notes: Notes, source: str) -> Piece:
-    ids = frame["JobIDRaw" if "JobIDRaw" in frame.columns else "JobID"]
-    step = ids.str.contains(".", literal=True)
-    if step.any():
-        flags = step.to_numpy()
-        notes.lines("step", "steps of jobs, which are not jobs", "kept", source, lines[flags])
-        frame, lines = frame.filter(~step), lines[~flags]
+    """Return the rows that are neither steps nor headers again."""
+    name = "JobIDRaw" if "JobIDRaw" in frame.columns else "JobID"
+    step = frame[name].str.contains(".", literal=True)
+    other = step | (frame[name] == name)
+    if other.any():
+        notes.lines("step", "steps of jobs, which are not jobs", "kept", source,
+                    lines[step.to_numpy()])  # fmt: skip
+        frame, lines = frame.filter(~other), lines[~other.to_numpy()]
     return Piece(frame, lines, source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.books.words import duration, number, percent
+from forestall.app.books.words import at_level, between, duration, number, percent
 
 if TYPE_CHECKING:
     from forestall.assess.panel import Estimate
@@ -46,17 +46,17 @@ def interval(one: Estimate) -> str:
     >>> from forestall.assess.panel import Estimate
     >>> import numpy as np
     >>> interval(Estimate(0.5, 0.25, 0.75, np.empty(0), 9))
-    '25 to 75 %'
+    '25.0 to 75.0 %'
     """
     if not (math.isfinite(one.low) and math.isfinite(one.high)):
         return NONE
-    return f"{percent(one.low).removesuffix(' %')} to {percent(one.high)}"
+    return between(one.low, one.high, "ratio")
 
 
 def with_interval(one: Estimate, level: float) -> str:
     """Return a share and, where there is one, its interval in brackets."""
     ends = interval(one)
-    return percent(one.value) + (f" ({100 * level:g} %: {ends})" if ends != NONE else "")
+    return percent(one.value) + (f" ({at_level(level)}: {ends})" if ends != NONE else "")
 
 
 def value_of(one: Estimate, level: float) -> dict[str, Any]:

@@ -102,6 +102,7 @@ class Table:
     records : the same rows as plain values by name, for JSON; names carry their units
     note : a remark below it
     right : columns that are aligned right
+    ranked : the first rows matter most; a long table that is not is shown with both its ends
     """
 
     key: str
@@ -111,6 +112,7 @@ class Table:
     records: tuple[Mapping[str, Any], ...]
     note: str = ""
     right: tuple[int, ...] = ()
+    ranked: bool = False
 
     def __post_init__(self) -> None:
         assert len(self.rows) == len(self.records), f"{self.key}: rows and records differ"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,9 @@ from forestall.app.books.facts import Advice, Figure, Picture, Section, Untold
 from forestall.app.books.lemons_study import FALSE_DISCOVERY_RATE, LemonsStudy, study
 from forestall.app.books.lemons_tables import signal_table, worst_table
 from forestall.app.books.nodes_section import figure
-from forestall.app.books.words import clean, counted, number, percent
+from forestall.app.books.words import at_level, clean, counted, fixed, number, percent
 from forestall.reliability.lemons import Lemons
 from forestall.reliability.node_times import Interval
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["FALSE_DISCOVERY_RATE", "advice", "section", "study"]
 
@@ -30,7 +27,7 @@ REMEDIES: Final = {
     "xid_cnt": ("errors of its GPUs", "reasons of outages"),
     "tickets": ("its tickets", "reasons of outages that name tickets"),
     "out_count": ("times out of service", "sacctmgr show event"),
-    "multi_node_node_fails": ("runs on several nodes that it ended", "sacctmgr show event"),
+    "multi_node_node_fails": ("runs on several nodes that it ended", "sacct with node lists"),
     "single_node_node_fails": ("runs on it alone that it ended", "sacct with node lists"),
     "single_node_node_failure_rate": ("how often runs on it alone fail", "sacct with node lists"),
 }
@@ -69,7 +66,7 @@ def section(study: LemonsStudy) -> Section:
 def lead(study: LemonsStudy, found: Lemons) -> str:
     """Return what was found in one or two sentences."""
     at = found.lemons.tolist()
-    rate = percent(found.false_discovery_rate)
+    rate = at_level(found.false_discovery_rate)
     if not int(found.own.sum()):
         return f"No node failed, so none of {counted(len(found), 'nodes')} is worse than others."
     if not at:
@@ -91,9 +88,10 @@ def lead(study: LemonsStudy, found: Lemons) -> str:
         return text
     saved = found.saved(study.hours)
     what = "node-hours of jobs" if study.of_jobs else "node-hours out of service"
+    low, high = fixed((saved.low, saved.high))
     return (
         f"{text} Average nodes in their place would have saved {number(saved.value)} {what} "
-        f"({number(saved.low)} to {number(saved.high)})."
+        f"({low} to {high})."
     )
 
 
@@ -110,14 +108,15 @@ def _figures(study: LemonsStudy, found: Lemons) -> list[Figure]:
     figures = [
         Figure("lemon_nodes", "nodes that fail more than chance allows", len(at), "nodes",
                len(found), f"{shared}; false-discovery rate "
-               f"{percent(found.false_discovery_rate)}"),
+               f"{at_level(found.false_discovery_rate)}"),
         Figure("lemon_failure_share", "share of all failures on them",
                float(found.share[at].sum()) if n else None, "ratio", n,
                why="" if n else "no failure was seen"),
         figure("lemon_excess_share", "share of all failures beyond those of average nodes",
                gone if n else Interval(*[math.nan] * 3), "ratio", n,
                assumes="rates drawn toward the fleet (empirical Bayes), against the flattery of "
-               "having picked the worst", level=level),
+               "having picked the worst; those of nodes that stand out even from its spread are "
+               "their own", level=level),
     ]  # fmt: skip
     if study.hours is not None:
         key, label = _saving(study)
@@ -139,7 +138,7 @@ def _figures(study: LemonsStudy, found: Lemons) -> list[Figure]:
 def _saving(study: LemonsStudy) -> tuple[str, str]:
     if study.of_jobs:
         return "lemon_job_savings", "node-hours of jobs that average nodes would have saved"
-    return "lemon_downtime_savings", "node-hours in service that average nodes would have saved"
+    return "lemon_downtime_savings", "node-hours out of service that average nodes would have saved"
 
 
 def _assumes(study: LemonsStudy) -> str:
@@ -219,7 +218,7 @@ def _times(ratio: Interval) -> str:
 
 
 def _untold(study: LemonsStudy, found: Lemons) -> list[Untold]:
-    told = []
+    told: list[Untold] = []
     by_remedy: dict[str, list[str]] = {}
     for name in found.signals.missing:
         what, remedy = REMEDIES[name]
@@ -245,15 +244,7 @@ def advice(study: LemonsStudy) -> tuple[Advice, ...]:
         saved = None
         if study.hours is not None and math.isfinite(float(study.hours[k])):
             saved = found.saved(study.hours, np.array([k]))
-        excess = Interval(*(float(part[k]) for part in (
-            found.excess, found.excess_low, found.excess_high)))  # fmt: skip
-        text = f"Look at {name}: repair or replace it."
-        because = (
-            f"{counted(int(found.own[k]), 'failures')} of its own where "
-            f"{number(float(found.expected[k]))} were expected (q = {found.q_value[k]:.2g}); "
-            f"{number(excess.value)} of them ({number(excess.low)} to {number(excess.high)}) are "
-            f"beyond an average node. {_reasons(found, k)}"
-        ).rstrip()
+        because = f"{_too_many(found, k)} {_reasons(found, k)}".rstrip()
         made.append(
             Advice(
                 "node",
@@ -269,15 +260,38 @@ def advice(study: LemonsStudy) -> tuple[Advice, ...]:
     return tuple(made)
 
 
+def _too_many(found: Lemons, k: int) -> str:
+    """Return how many failures of a node are beyond those of an average node: what can be told by
+    subtraction, and what is left of it where the node was picked out of many."""
+    own, usual = int(found.own[k]), float(found.usual[k])
+    value, *ends = (
+        float(part[k]) for part in (found.excess, found.excess_low, found.excess_high)
+    )
+    low, high = fixed(ends)
+    text = (
+        f"{counted(own, 'failures')} of its own where an average node had {number(usual)} "
+        f"(q = {found.q_value[k]:.2g}): {number(max(own - usual, 0.0))} too many"
+    )
+    if found.beyond[k]:
+        return f"{text} ({low} to {high})."
+    return f"{text}, {number(value)} ({low} to {high}) once luck is allowed for."
+
+
 def _reasons(found: Lemons, k: int) -> str:
     """Return what else speaks against a node."""
     values = found.signals.row(int(found.node[k]))
     said_of = (
-        ("excl_jobid_count", "jobs that excluded it"),
-        ("xid_cnt", "outages with a GPU's error"),
-        ("tickets", "tickets"),
-        ("multi_node_node_fails", "runs on several nodes that it ended"),
-        ("single_node_node_fails", "runs on it alone that it ended"),
-    )
-    parts = [f"{values[name]:,} {words}" for name, words in said_of if values[name]]
+        ("excl_jobid_count", "job that excluded it", "jobs that excluded it"),
+        ("xid_cnt", "outage with a GPU's error", "outages with a GPU's error"),
+        ("tickets", "ticket", "tickets"),
+        ("multi_node_node_fails", "run on several nodes that it ended",
+         "runs on several nodes that it ended"),
+        ("single_node_node_fails", "run on it alone that it ended",
+         "runs on it alone that it ended"),
+    )  # fmt: skip
+    parts = [
+        f"{values[name]:,} {one if values[name] == 1 else several}"
+        for name, one, several in said_of
+        if values[name]
+    ]
     return f"Beside: {', '.join(parts)}." if parts else ""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.books.facts import Table, records_of
-from forestall.app.books.words import clean, number, percent
+from forestall.app.books.words import at_level, clean, fixed, number, percent
 from forestall.reliability.signals import SEVEN
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ def row(found: Lemons, k: int, hours: Floats | None = None) -> dict[str, Any]:
         "came_again": int(found.again[k]),
         "node_days": float(found.node_days[k]),
         "expected_failures": float(found.expected[k]),
+        "average_failures": float(found.usual[k]),
+        "excess_failures": float(found.excess[k]),
+        "excess_low": float(found.excess_low[k]),
+        "excess_high": float(found.excess_high[k]),
         "p": float(found.p_value[k]),
         "q": float(found.q_value[k]),
         "rate_per_1000_node_days": float(found.rate[k]),
@@ -80,28 +84,26 @@ def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
     if not at:
         return None
     lost = study.hours is not None
-    rows = []
-    for k in at:
-        hours = math.nan if study.hours is None else float(study.hours[k])
-        rows.append(
-            (
-                clean(found.name[k], 24),
-                f"{found.own[k]:,}",
-                number(float(found.expected[k])),
-                f"{found.q_value[k]:.2g}" if found.q_value[k] >= 1e-99 else "<1e-99",
-                number(float(found.shrunk[k])),
-                f"{number(float(found.low[k]))} to {number(float(found.high[k]))}",
-                *([number(hours) if math.isfinite(hours) else "-"] if lost else []),
-                _verdict(found, k),
-            )
-        )
+    hours = np.full(len(found), np.nan) if study.hours is None else study.hours
+    columns = [
+        [clean(found.name[k], 24) for k in at],
+        [f"{found.own[k]:,}" for k in at],
+        fixed(found.expected[at].tolist()),
+        [f"{found.q_value[k]:.2g}" if found.q_value[k] >= 1e-99 else "<1e-99" for k in at],
+        fixed(found.shrunk[at].tolist()),
+        _ends(found.low[at], found.high[at]),
+        *([fixed(hours[at].tolist())] if lost else []),
+        [_verdict(found, k) for k in at],
+    ]
+    rows = zip(*columns, strict=True)
     what = "job hours" if study.of_jobs else "hours out"
-    heads = ("node", "failed", "expected", "q", "rate", percent(found.level),
+    heads = ("node", "failed", "expected", "q", "rate", at_level(found.level),
              *((what,) if lost else ()), "verdict")  # fmt: skip
     note = (
         "failed: a node's own failures, without bursts and troubles that came again within an "
         "hour; expected: of a node of its kind in its time in service; q: share of false alarms "
-        "among nodes at least as bad; rate: to expect per 1000 node-days, drawn toward the fleet."
+        "among nodes at least as bad; rate: to expect per 1000 node-days, drawn toward the fleet "
+        "but where a node is worse even than its spread."
     )
     if study.of_jobs:
         note += " job hours: node-hours of jobs lost with it."
@@ -116,7 +118,14 @@ def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
         records_of([row(found, k, study.hours) for k in at]),
         note,
         right,
+        ranked=True,
     )
+
+
+def _ends(low: Floats, high: Floats) -> list[str]:
+    """Return a column of intervals."""
+    told = fixed([*low.tolist(), *high.tolist()])
+    return [f"{a} to {b}" for a, b in zip(told[: len(low)], told[len(low) :], strict=True)]
 
 
 def _verdict(found: Lemons, k: int) -> str:
@@ -159,5 +168,5 @@ def signal_table(study: LemonsStudy, found: Lemons) -> Table | None:
     heads = ("node", *(SHORT[name] for name in told), "users")
     return Table(
         "signals", "Seven signals of the worst nodes", heads, tuple(rows), records_of(records),
-        note, tuple(range(1, len(heads))),
+        note, tuple(range(1, len(heads))), ranked=True,
     )  # fmt: skip

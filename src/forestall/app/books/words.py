@@ -5,12 +5,25 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from forestall.app.books.facts import UNITS, Figure, Value
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
 LONGEST: Final = 160
 """A name of more characters is cut when it is shown."""
+APART: Final = 0.1
+"""Times below this part of a unit are not written in it."""
+LENGTHS: Final = (("d", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120), ("s", 1, 0))
+"""Units of times, s, and from which time on each is used."""
+SHORT: Final = 2
+"""Days below which a time is told in hours, minutes or seconds."""
+MOST_PLACES: Final = 3
+"""Digits after the point of a share that stands beside one that needs so many."""
+FAR: Final = 100
+"""Ends of an interval that differ by more than this factor have digits of their own."""
 _FOLDERS: Final = re.compile(r"^.*/(?=[^/]+ line \d+$)", re.DOTALL)
 _PRINTED: Final = frozenset({"L", "M", "N", "P", "S", "Z"})
 
@@ -64,11 +77,68 @@ def duration(seconds: float) -> str:
     if not math.isfinite(seconds):
         return "no end" if seconds > 0 else "-"
     size = abs(seconds)
-    for unit, length, least in (("d", 86_400, 172_800), ("h", 3600, 7200), ("min", 60, 120)):
+    for unit, length, least in LENGTHS[:-1]:
         whole = length < 86_400 and size >= length and size % length == 0
         if size >= least or whole:
             return f"{brief(seconds / length)} {unit}"
     return f"{brief(seconds)} s"
+
+
+def fixed(values: Iterable[float]) -> list[str]:
+    """Return numbers that stand together, such as those of a column, with like digits after the
+    point; what is not finite is a dash.
+
+    >>> fixed([2.431, 0.907, 0.0198])
+    ['2.431', '0.907', '0.020']
+    >>> fixed([119, 59.44]), fixed([3, 120])
+    (['119.0', '59.4'], ['3', '120'])
+    """
+    given = list(values)
+    sizes = [abs(one) for one in given if math.isfinite(one) and one]
+    places = 0 if all(isinstance(one, int) for one in given) else _places(sizes)
+    return [f"{one:,.{places}f}" if math.isfinite(one) else "-" for one in given]
+
+
+def _places(sizes: Sequence[float]) -> int:
+    """Return how many digits after the point tell the smallest of these apart from nothing."""
+    least = min(sizes, default=100)
+    for size, digits in ((99.95, 0), (9.995, 1), (0.0995, 2)):
+        if least >= size:
+            return digits
+    return min(6, 1 - math.floor(math.log10(least)))
+
+
+def durations(seconds: Iterable[float]) -> list[str]:
+    """Return times that stand together in one unit with like digits, each with it; where the
+    longest is far longer than the shortest, each in its own.
+
+    >>> durations([121_680, 10_584, 5190])
+    ['33.80 h', '2.94 h', '1.44 h']
+    >>> durations([1, 1_000_000])
+    ['1 s', '11.6 d']
+    """
+    given = list(seconds)
+    sizes = [abs(one) for one in given if math.isfinite(one) and one]
+    if not sizes:
+        return [duration(one) for one in given]
+    unit, length = _unit_of(max(sizes), min(sizes))
+    if min(sizes) / length < APART:
+        return [duration(one) for one in given]
+    parts = [one / length for one in given]
+    whole = all(size % length == 0 for size in sizes)
+    told = [f"{one:,.0f}" for one in parts] if whole else fixed(parts)
+    return [
+        f"{text} {unit}" if math.isfinite(one) else duration(one)
+        for text, one in zip(told, given, strict=True)
+    ]
+
+
+def _unit_of(most: float, least: float) -> tuple[str, int]:
+    """Return the unit of times that stand together: the longest's, or one smaller for the least."""
+    fitting = [(unit, length) for unit, length, from_ in LENGTHS if most >= from_]
+    if least / fitting[0][1] < APART and len(fitting) > 1 and most / fitting[1][1] < 1000:
+        return fitting[1]
+    return fitting[0]
 
 
 def brief(value: float) -> str:
@@ -103,6 +173,8 @@ def said(value: Value, unit: str, currency: str = "") -> str:
         return percent(value)
     if unit == "seconds":
         return duration(value)
+    if unit == "days" and 0 < abs(value) < SHORT:
+        return duration(86_400 * value)
     if unit == "money":
         return f"{value:,.{0 if abs(value) >= 100 else 2}f} {currency}".rstrip()
     word = UNITS[unit]
@@ -121,7 +193,12 @@ def interval_of(figure: Figure, currency: str = "") -> str:
     if figure.low is None and figure.high is None:
         return ""
     ends = between(figure.low, figure.high, figure.unit, currency)
-    return f"{100 * figure.level:g} %: {ends}"
+    return f"{at_level(figure.level)}: {ends}"
+
+
+def at_level(level: float) -> str:
+    """Return the level of intervals in words: ``95 %``."""
+    return f"{100 * level:.10g} %"
 
 
 def between(low: Value, high: Value, unit: str, currency: str = "") -> str:
@@ -130,11 +207,33 @@ def between(low: Value, high: Value, unit: str, currency: str = "") -> str:
         if low is not None and math.isfinite(low):
             return f"at least {said(low, unit, currency)}"
         return f"at most {said(high, unit, currency)}" if high is not None else "-"
-    first, last = said(low, unit, currency), said(high, unit, currency)
+    first, last = _alike(low, high, unit, currency)
     head, _, tail = first.partition(" ")
     if tail and tail == last.partition(" ")[2]:
         return f"{head} to {last}"
     return f"{first} to {last}"
+
+
+def _alike(low: float, high: float, unit: str, currency: str) -> tuple[str, str]:
+    """Return both ends with one unit and like digits after the point, where they are near enough
+    for that."""
+    first, last = said(low, unit, currency), said(high, unit, currency)
+    if unit == "ratio":
+        places = [len(one.partition(".")[2].removesuffix(" %")) for one in (first, last)]
+        if 0 < min(places) < max(places) <= MOST_PLACES:
+            first, last = (f"{100 * one:.{max(places)}f} %" for one in (low, high))
+        return first, last
+    whole = isinstance(low, int) and isinstance(high, int)
+    if whole or unit == "money" or low <= 0 or high > FAR * low:
+        return first, last
+    if unit == "days" and high < SHORT:
+        low, high, unit = 86_400 * low, 86_400 * high, "seconds"
+    if unit == "seconds":
+        one, other = durations((low, high))
+        return one, other
+    one, other = fixed((low, high))
+    word = UNITS[unit]
+    return f"{one} {word}".rstrip(), f"{other} {word}".rstrip()
 
 
 def example(name: str, most: int = 60) -> str:

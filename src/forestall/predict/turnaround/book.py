@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ from forestall.predict.turnaround.book_state import (
 )
 from forestall.predict.turnaround.classes import NARROW, RUN_CLASSES, WAIT_CLASSES, WIDE, features
 from forestall.predict.turnaround.tasks import family
+
+if TYPE_CHECKING:
+    from forestall.reliability.completion import CompletionTime
 
 Event = Literal["start", "end", "cancel", "fail", "lose", "requeue", "stop"]
 EVENTS: Final[dict[str, int]] = {
@@ -101,7 +104,7 @@ class CompletionBook:
     >>> book.observe("start", "a", 60)
     >>> book.observe("end", "a", 1800)
     >>> quote.deadline
-    3571
+    3600
     """
 
     def __init__(self, rules: Mapping[str, float] | None = None) -> None:
@@ -228,6 +231,20 @@ class CompletionBook:
         waits = law[0, :POINTS] if status == PENDING else np.zeros(1)
         by, past = (_reached(law, waits, at - begin) for at in (deadline, time))
         return float((by - past) / (1 - past)) if past < 1 and by > past else 0.0
+
+    def chance_with(self, job: Hashable, deadline: int, completion: CompletionTime) -> float:
+        """Return the probability that a job that has just been submitted is done by `deadline`,
+        its wait as learnt here and its time from start to end by a law of one's own: that of a job
+        with known work that fails, restarts and goes on from its last checkpoint (spec page 2,
+        `forestall.reliability.completion.completion_time`). Not corrected by the book's record.
+        """
+        k = self._place(job)
+        entry = self._book.jobs[k]
+        if int(entry["status"]) != PENDING:
+            raise ParameterError("job", job, "a job that waits")
+        waits = self._book.laws[int(entry["slot"])]["grid"][0, :POINTS]
+        left = deadline - int(entry["submit"]) - waits
+        return float(np.where(left > 0, completion.cdf(np.maximum(left, 0.0)), 0.0).mean())
 
     def record(self, probability: float, *, asked: Literal["probability", "deadline"]) -> Record:
         """Return what became of the promises in the decile of `probability`: those where it was

@@ -269,7 +269,7 @@ def offer_deadline(book, k, level):
     promise.chance = chance_of(book, group, promise.mark)
     if offset == 1:  # no deadline is nearer: what it has may be more than was asked for
         believed = min(max(promise.chance, 0.001), 0.999)
-        if believed > level:
+        if believed > level and promise.raw > level:
             promise.stated = max(level, say(book, BY_LEVEL, job, believed))
     others[0] = time_of(grid, top, level)
     others[1] = -1.0
@@ -324,7 +324,7 @@ def expire(book, now):
 def refresh(book, now):
     """Renew the calibration of all, and of partitions, where enough has happened."""
     desk = book.desk[0]
-    if book.groups[0].stale < max(desk.patience, 0.25 * desk.open):
+    if book.groups[0].stale < max(desk.patience, 0.5 * desk.open):
         return
     look_at_open(book, now)
     for group in range(len(book.groups)):

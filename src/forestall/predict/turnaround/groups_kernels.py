@@ -34,6 +34,9 @@ _FIRST = 30.0
 _FEW = 100.0
 """Promises that a decile is taken to have at least, so that its first ones are not all steered."""
 _EDGE = 1e-4
+_CHEAP, _DEAR = 2.0, 20.0
+"""What it costs to owe more in a decile that owes all that is allowed, in distances from what is
+believed: of named deadlines, and of those at the floor, whose deciles nobody else may fill."""
 
 
 @kernel
@@ -232,8 +235,10 @@ def say(book, question, job, chance):
         debt = owed(book, question, 0, decile)
         paid = (chance - pushed) if debt > 0 else (pushed - chance)
         room = max(everybody.made[question, decile], _FEW) * desk.allowed
-        together = min(user.exposed[decile] / room, 2.0) if question == BY_DEADLINE else 0.0
-        cost = way + 2.0 * debt * debt * (0.05 - paid) + desk.spread * together
+        together, dear = 0.0, _DEAR
+        if question == BY_DEADLINE:
+            together, dear = min(user.exposed[decile] / room, 2.0), _CHEAP
+        cost = way + dear * debt * debt * (0.05 - paid) + desk.spread * together
         if cost < best:
             best, said = cost, pushed
     return said

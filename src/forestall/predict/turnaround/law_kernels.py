@@ -118,9 +118,9 @@ def stair(grid, row, scale, more, time):
     """Return the probability of wait + scale * run time + more <= time; `row` of the grid has the
     probabilities of run times."""
     waits, runs, reached = grid[0], grid[1], grid[row]
-    j, total = POINTS + 1, 0.0
+    j, total, part_of = POINTS + 1, 0.0, 1.0 / scale
     for i in range(POINTS):
-        left = (time - waits[i] - more) / scale
+        left = (time - waits[i] - more) * part_of
         if left < 0:
             break
         while runs[j] > left:

@@ -1,0 +1,84 @@
+"""Promises replayed on real logs: time, deciles before and after correction, and how far deadlines
+were.
+
+`python -m benchmarks.promises`
+
+The yardstick for time is the same replay without kernels, on a hundredth of the jobs. What is
+printed of calibration is the decile that is farthest off, of those with 200 promises or more.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+from benchmarks.common import data, line
+from forestall.app.books.promises_study import Question, study
+from forestall.app.books.promises_words import points, times
+from forestall.app.books.swf_jobs import accounting_of_swf
+
+LOGS = (
+    "swf-misc/KTH-SP2-1996-2.swf.gz",
+    "swf-misc/SDSC-BLUE-2000-4.2-cln.rebuilt.swf.gz",
+    "swf-misc/HPC2N-2002-2.2-cln.rebuilt.swf.gz",
+    "swf-misc/CEA-Curie-2011-2.1-cln.swf.gz",
+    "swf-misc/UniLu-Gaia-2014-1.swf.gz",
+    "lanl-mustang/LANL-Mustang-2011.rebuilt.swf.gz",
+    "lanl-trinity/LANL-Trinity-2016.rebuilt.swf.gz",
+    "swf-misc/LLNL-Atlas-2006-2.1-cln.swf.gz",
+    "swf-misc/LCG-2005-1.swf.gz",
+    "nasa-ipsc-1993/NASA-iPSC-1993-3.1-cln.swf.gz",
+    "sdsc-sp2-1998/SDSC-SP2-1998-4-cln.jobs-from-predictsim.swf.gz",
+)
+"""Those from Atlas on have no waits: promises there are about run times."""
+PLAIN = 3000
+SPEED = "swf-misc/CEA-Curie-2011-2.1-cln.swf.gz"
+
+
+def interpreted() -> None:
+    """Print the seconds that the latest jobs of a log take without kernels."""
+    accounting = accounting_of_swf(data(SPEED), 1, strict=False)
+    begun = time.perf_counter()
+    study(accounting, Question(latest=PLAIN, warm_up=500))
+    print(time.perf_counter() - begun)
+
+
+def main() -> None:
+    """Print all of it."""
+    if sys.argv[1:] == ["plain"]:
+        interpreted()
+        return
+    for name in LOGS:
+        accounting = accounting_of_swf(data(name), 1, strict=False)
+        begun = time.perf_counter()
+        found = study(accounting, Question())
+        took = time.perf_counter() - begun
+        print(f"{name.rpartition('/')[2]}: {found.jobs:,} jobs in {took:.1f} s")
+        for one in found.answers:
+            before, after = one.before.worst, one.scores.worst
+            assert before is not None
+            assert after is not None
+            print(
+                f"  {one.question:<12} worst decile {points(before.off)} before, "
+                f"{points(after.off)} after, of {len(one.scores.judged)} deciles; deadline over "
+                f"run time {times(one.others[0].sharp.times_run[1])} before, "
+                f"{times(one.sharp.times_run[1])} after"
+            )
+    accounting = accounting_of_swf(data(SPEED), 1, strict=False)
+    begun = time.perf_counter()
+    found = study(accounting, Question())
+    ours = (time.perf_counter() - begun) / found.jobs
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.promises", "plain"],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    line("replay, a job, both questions", ours, "without kernels", float(done.stdout) / PLAIN)
+
+
+if __name__ == "__main__":
+    main()
