@@ -14,17 +14,20 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.assess.run_ends import CAUSES, LOST, cause, causes_of, followed
+from forestall.assess.run_ends import CAUSES, CHUNK, LOST, Ends, cause
 from forestall.model.accounting import Accounting
 from forestall.model.errors import ParameterError
 from forestall.model.node_events import NATURES, NodeEvents
 
 Long = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int8]
+Mask = npt.NDArray[np.bool_]
+Short = npt.NDArray[np.int32]
 
 DAY: Final = 86_400
 CONTINUED_WITHIN: Final = DAY
 """A like job that is ready within so many seconds of a timeout looks like its continuation."""
+LARGEST_TABLE: Final = 2**22
+"""Pairs of codes are looked up in a table of so many at most, else by search."""
 _EXACT: Final = 2**53
 """Whole numbers below this are exact as float64."""
 
@@ -141,52 +144,56 @@ def exact_sums(code: npt.NDArray[np.integer], value: Long, count: int) -> Long:
     return low + (exact_sums(code, value >> 24, count) << 24)
 
 
-def losses(records: Accounting, interval: int, causes: Codes | None = None) -> Losses:
+def losses(records: Accounting, interval: int, ends: Ends | None = None) -> Losses:
     """Return what was lost, by cause.
 
     Parameters
     ----------
     interval : s between checkpoints that the lower bound takes for granted, at least 1
-    causes : as of `causes_of`, where they are known already
+    ends : how these runs ended, where that is known already
     """
-    why = causes_of(records) if causes is None else causes
-    count = len(CAUSES)
-    elapsed = records.elapsed
-    after = after_checkpoint(elapsed, interval)
-    sums = []
-    for width in (records.nodes, records.gpus):
-        wide = np.maximum(width, 0).astype(np.int64)
-        sums += [exact_sums(why, wide * elapsed, count), exact_sums(why, wide * after, count)]
+    found = Ends.of(records) if ends is None else ends
+    why, count = found.causes, len(CAUSES)
+    # Rows: node-seconds of whole runs and after the last checkpoint, and GPU-seconds likewise.
+    sums = np.zeros((4, count), dtype=np.int64)
+    for low in range(0, len(records), CHUNK):
+        rows = slice(low, low + CHUNK)
+        seconds = found.elapsed[rows]
+        after = after_checkpoint(seconds, interval)
+        for place, width in enumerate((records.nodes[rows], records.gpus[rows])):
+            if width.max(initial=0) <= 0:
+                continue
+            wide = np.maximum(width, 0).astype(np.int64)
+            sums[2 * place] += exact_sums(why[rows], wide * seconds, count)
+            sums[2 * place + 1] += exact_sums(why[rows], wide * after, count)
     runs = np.bincount(why, minlength=count)
-    kept = np.isin(CAUSES, LOST, invert=True)
-    for part in (1, 3):
-        # What was kept loses nothing; what is not told is not told either way.
-        sums[part] = np.where(kept, 0, sums[part])
-    rows = tuple(
+    # What was kept loses nothing; what is not told is not told either way.
+    sums[1::2, np.isin(CAUSES, LOST, invert=True)] = 0
+    table = tuple(
         CauseSum(name, int(runs[k]), *(int(one[k]) for one in sums))
         for k, name in enumerate(CAUSES)
     )
     started = why != cause("never_started")
     return Losses(
-        rows,
+        table,
         interval,
         int(started.sum()),
         int((started & (records.nodes < 0)).sum()),
         int((started & (records.gpus >= 0)).sum()),
         int((started & (records.gpus > 0)).sum()),
-        continued_timeouts(records, why),
+        continued_timeouts(records, found),
     )
 
 
-def continued_timeouts(records: Accounting, causes: Codes) -> Continued:
+def continued_timeouts(records: Accounting, ends: Ends) -> Continued:
     """Return how many runs that reached their limit look continued.
 
     A run looks continued where the same job runs again, or where a run of the same user, job name
     and partition is ready (submitted and eligible) within a day of its end. Jobs that share their
     name with others look continued although they are not: the number is an upper bound.
     """
-    timed = np.flatnonzero(causes == cause("timeout"))
-    units = records.take(timed).node_seconds
+    timed = np.flatnonzero(ends.causes == cause("timeout"))
+    units = np.maximum(records.nodes[timed], 0).astype(np.int64) * ends.elapsed[timed]
     keys = (records.user, records.name, records.partition)
     told = np.ones(len(timed), dtype=np.bool_)
     for column in keys:
@@ -194,32 +201,71 @@ def continued_timeouts(records: Accounting, causes: Codes) -> Continued:
     on = np.zeros(len(timed), dtype=np.bool_)
     if told.any():
         on[told] = _comes_again(records, timed[told])
-    on |= followed(records)[timed] if len(timed) else False
+    on |= ends.again[timed]
     return Continued(
         len(timed), int(units.sum()), int(told.sum()), int(on.sum()), int(units[on].sum())
     )
 
 
-def _comes_again(records: Accounting, rows: Long) -> npt.NDArray[np.bool_]:
+def _comes_again(records: Accounting, rows: Long) -> Mask:
     """Return which of these runs are followed by a like one within a day of their end."""
-    wide = [len(records.name.words) + 1, len(records.partition.words) + 1]
-    key = (records.user.code.astype(np.int64) * wide[0] + records.name.code) * wide[1]
-    key += records.partition.code
-    wanted = np.unique(key[rows])
-    place = np.minimum(np.searchsorted(wanted, key), len(wanted) - 1)
-    like = np.flatnonzero(wanted[place] == key)
+    place = _alike(records, rows)
+    like = np.flatnonzero(place >= 0)
     ready = np.maximum(records.submit[like], records.eligible[like])
     # One number for like jobs and time; times later than all ends stay within their jobs' part.
     end = records.end[rows]
     zero = int(min(ready.min(), end.min()))
     span = int(end.max()) + CONTINUED_WITHIN - zero + 2
-    line = np.sort(place[like] * span + np.minimum(ready - zero, span - 1))
-    at = place[rows] * span + (end - zero)
-    first = np.searchsorted(line, at, "left")
-    last = np.searchsorted(line, at + CONTINUED_WITHIN, "right")
+    line = place[like].astype(np.int64) * span
+    line += np.minimum(ready - zero, span - 1)
+    del like, ready
+    line.sort()
+    at = place[rows].astype(np.int64) * span + (end - zero)
+    # Questions in order find their answers close together.
+    at = mine + (end - zero)
+    order = np.argsort(at)
+    first, last = np.empty_like(at), np.empty_like(at)
+    first[order] = np.searchsorted(line, at[order], "left")
+    last[order] = np.searchsorted(line, at[order] + CONTINUED_WITHIN, "right")
     # A run that took no time is ready when it ends, and would follow itself.
     itself = np.maximum(records.submit[rows], records.eligible[rows]) >= end
     return np.asarray(last - first > itself)
+
+
+def _alike(records: Accounting, rows: Long) -> Short:
+    """Return a number for the user, name and partition of each run, int32[n]; -1 for those that
+    none of these rows has."""
+    user, partition, name = records.user, records.partition, records.name
+    owner = _pairs(user.code, partition.code, (len(user.words), len(partition.words)), rows)
+    return _pairs(owner, name.code, (int(owner.max(initial=-1)) + 1, len(name.words)), rows)
+
+
+def _pairs(one: Short, other: Short, sizes: tuple[int, int], rows: Long) -> Short:
+    """Return a number for each pair of codes (from 0, below `sizes`), int32[n]; -1 for pairs that
+    none of these rows has, and where one of the two is negative."""
+    wide = sizes[1]
+    wanted = np.unique(one[rows] * np.int64(wide) + other[rows])
+    table = None
+    if sizes[0] * wide <= LARGEST_TABLE:
+        table = np.full(sizes[0] * wide + 1, -1, dtype=np.int32)
+        table[wanted] = np.arange(len(wanted), dtype=np.int32)
+    first = np.zeros(sizes[0] + 1, dtype=np.bool_)
+    second = np.zeros(wide + 1, dtype=np.bool_)
+    first[one[rows]], second[other[rows]] = True, True
+    found = np.full(len(one), -1, dtype=np.int32)
+    for low in range(0, len(one), CHUNK):
+        left, right = one[low : low + CHUNK], other[low : low + CHUNK]
+        # Codes of -1 take the last place, which stands for none.
+        there = first[left] & second[right]
+        key = left * np.int64(wide) + right
+        if table is not None:
+            found[low : low + CHUNK] = table[np.where(there, key, -1)]
+            continue
+        some = np.flatnonzero(there)
+        place = np.minimum(np.searchsorted(wanted, key[some]), len(wanted) - 1)
+        hit = wanted[place] == key[some]
+        found[low + some[hit]] = place[hit]
+    return found
 
 
 @dataclass(frozen=True)
@@ -261,10 +307,13 @@ class Capacity:
 
 def held(records: Accounting, begin: int, until: int) -> int:
     """Return the node-seconds that runs held nodes within [begin, until)."""
-    end = np.minimum(records.end, min(until, records.until))
-    start = np.clip(records.start, begin, until)
-    seconds = np.maximum(end - start, 0)
-    return int((np.maximum(records.nodes, 0) * seconds).sum())
+    last, total = min(until, records.until), 0
+    for low in range(0, len(records), CHUNK):
+        rows = slice(low, low + CHUNK)
+        start = np.clip(records.start[rows], begin, until)
+        seconds = np.maximum(np.minimum(records.end[rows], last) - start, 0)
+        total += int((np.maximum(records.nodes[rows], 0) * seconds).sum())
+    return total
 
 
 def capacity(

@@ -308,7 +308,7 @@ class Groups:
     ----------
     rates : a group each; `failures` by node
     events : int64[g], with bursts as one, each in the group of its first failure
-    rate_all : of all groups together, per 1000 node-days
+    rate_all, events_all : of all groups together, failures and events per 1000 node-days
     difference : whether the groups' events vary more than by chance (Pearson's chi-square, by
         simulation); None for fewer than 2 groups with exposure or no failures, and for causes
     p_value, q_value : float64[g], of each group against the others (two-sided, exact), adjusted
@@ -321,6 +321,18 @@ class Groups:
     difference: Overdispersion | None
     p_value: Floats
     q_value: Floats
+
+    @property
+    def of_events(self) -> Rates:
+        """The rates of events, with exact intervals: what the groups are tested by."""
+        rates = self.rates
+        return Rates.of(rates.by, rates.group, self.events, rates.node_days, rates.level)
+
+    @property
+    def events_all(self) -> float:
+        """Events of all groups together per 1000 node-days; nan without exposure."""
+        days = float(self.rates.node_days.sum())
+        return float(self.events.sum()) / days * PER if days > 0 else math.nan
 
 
 def groups_of(

@@ -116,7 +116,10 @@ def test_gpus() -> None:
     assert gpus_of("gpu") == (1, "")
     assert gpus_of("mps:100,nvme:2") == (0, "")
     assert hardware_of(-1, -1, "", "") == ""
-    assert hardware_of(1, 2_000_000, "", "") == "1 CPU, 2000 GB"
+    assert hardware_of(1, 2_000_000, "", "") == "1 CPU, 2,000 GB"
+    # 256,000 MB were once shown as 2.500 GB.
+    for megabytes, said in ((256_000, "250"), (515_000, "500"), (10_240, "10"), (1_500, "1.5")):
+        assert hardware_of(2, megabytes, "", "") == f"2 CPUs, {said} GB"
 
 
 def test_numbers_of_json() -> None:

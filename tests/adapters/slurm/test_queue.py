@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.adapters.slurm.queue import SNAPSHOT, looks_like_starts, read_starts
+from forestall.adapters.slurm.queue import (
+    SNAPSHOT,
+    joined_starts,
+    looks_like_starts,
+    read_starts,
+)
 from forestall.model.errors import TraceError
 from forestall.model.job_records import NEVER
 
@@ -84,6 +89,18 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     ):
         with pytest.raises(TraceError, match=said):
             read_starts([written(tmp_path, *lines)])
+
+
+def test_estimates_of_two_sources_are_joined(tmp_path: Path) -> None:
+    one = read_starts([written(tmp_path, f"{ASKED}|7|{ASKED + 60}|1795292000", name="a.txt")])
+    later = (f"{ASKED - 60}|7|N/A|1795292000", f"{ASKED}|7|{ASKED + 60}|1795292000")
+    both = joined_starts(one, read_starts([written(tmp_path, *later, "x", name="b.txt")]))
+    assert both.asked.tolist() == [ASKED - 60, ASKED]
+    assert both.start.tolist() == [NEVER, ASKED + 60]
+    assert both.source == "a.txt, b.txt"
+    assert [one.names for one in both.cleaning.remarks] == [
+        ("b.txt line 3",), (f"job 7 at {ASKED}",)
+    ]  # fmt: skip
 
 
 def test_the_line_for_the_shell_writes_what_is_read() -> None:

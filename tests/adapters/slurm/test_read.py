@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,7 @@ RECORDED = Path(__file__).parent / "recorded"
 VERSIONS = ("20.11", "22.05", "24.11", "26.05")
 NONE = (
     "acts", "commands", "helpformat", "config", "scontrol.job", "reservation", "event.nodes",
-    "asked_for_json", "sinfo.R", "sinfo.format", "version", "squeue.txt", "start.format",
-    "start.epoch",
+    "asked_for_json", "sinfo.R", "sinfo.format", "version", "squeue.txt",
 )  # fmt: skip
 
 
@@ -44,12 +44,59 @@ def test_recorded_files_are_read_together(version: str) -> None:
     assert site.events is not None
     assert site.inventory is not None
     assert site.estimates is None
-    assert len(site.sources) == 4
+    assert site.sources == (
+        f"sacct.jobs.txt: {len(site.accounting)} runs (sacct)",
+        "sacctmgr.event.txt: 7 outages (sacctmgr show event)",
+        "scontrol.node.txt, scontrol.partition.txt: 6 nodes and the limits of 3 partitions "
+        "(scontrol or sinfo)",
+    )
     assert site.events.names == site.inventory.names
     assert site.events.span[1] >= site.accounting.until
     assert site.events.span[0] <= int(site.events.begin.min())
     assert len(said) == 3
     assert "unknown_nodes" not in site.cleanings().counts()
+
+
+@pytest.mark.parametrize("name", ["squeue.start.epoch.txt", "squeue.start.format.txt"])
+def test_rows_of_squeue_without_a_header_say_what_is_missing(name: str) -> None:
+    with pytest.raises(TraceError, match=r"without its header.*# asked: .*forestall report"):
+        read_files([RECORDED / "22.05" / name])
+
+
+def test_rows_of_other_commands_are_not_taken_for_those_of_squeue(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    for text in (
+        "7|main|ann|RUNNING|1795292000\n",
+        "7|PENDING|x\n8|COMPLETED|y\n",
+        "# PENDING |\n",
+    ):
+        path.write_text(text)
+        with pytest.raises(TraceError, match="expected the output of sacct"):
+            kind_of(path)
+
+
+def test_remarks_name_file_and_line_without_folders(tmp_path: Path) -> None:
+    """Two files of one name are told apart by their folders."""
+    head = "JobIDRaw|State|Submit|Start|End|NNodes|JobName"
+    for name in ("a", "b"):
+        folder = tmp_path / ("long" * 30) / name
+        folder.mkdir(parents=True)
+        row = f"{len(name)}|COMPLETED|1700000000|1700000001|1700000009|1|"
+        (folder / "jobs.txt").write_text(f"{head}\n{row}x\n{row}|{name}\n{row[:9]}\n")
+        events = f"c|n1|{ZERO}|{ZERO + 9}|DOWN|r|x\nc|n2\n"
+        (folder / f"{name}.txt").write_text(
+            f"Cluster|NodeName|TimeStart|TimeEnd|State|User|Reason\n{events}"
+        )
+    site = read_files([*tmp_path.rglob("jobs.txt"), *tmp_path.rglob("[ab].txt")])
+    remarks = {one.kind: one.names for one in site.cleanings().remarks}
+    assert set(remarks["mended"]) == {"a/jobs.txt line 3", "b/jobs.txt line 3"}
+    malformed = [name for one in site.cleanings().remarks if one.kind == "malformed"
+                 for name in one.names]  # fmt: skip
+    assert set(malformed) == {
+        "a/jobs.txt line 4", "b/jobs.txt line 4", "a.txt line 3", "b.txt line 3"
+    }  # fmt: skip
+    assert not any("long" in name for names in remarks.values() for name in names)
+    assert not any("long" in source for source in site.sources)
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
@@ -129,9 +176,9 @@ def test_a_live_slurm_is_asked_for_all(slurm: Path) -> None:
     said: list[str] = []
     site = ask(BEGIN, END, timeout=20, tell=said.append)
     assert site.accounting is not None
-    assert (site.accounting.begin, site.accounting.source) == (BEGIN, "sacct")
+    assert (site.accounting.begin, site.accounting.source) == (BEGIN + 94, "sacct")
     assert site.events is not None
-    assert site.events.span[0] == BEGIN
+    assert site.events.span == (BEGIN + 94, END)  # the first submission
     assert site.inventory is not None
     assert set(site.inventory.partition_limits) == {"main", "spare", "gpu"}
     assert site.inventory.seen is not None
@@ -144,6 +191,54 @@ def test_a_live_slurm_is_asked_for_all(slurm: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_young_database_is_not_asked_for_more_than_it_holds(slurm: Path) -> None:
+    """The window begins with the first submission or outage, the same for all."""
+    site = ask(BEGIN - 90 * 86_400, timeout=20)
+    assert site.accounting is not None
+    assert site.events is not None
+    first = min(int(site.accounting.submit[0]), int(site.events.begin[0]))
+    assert first > BEGIN - 86_400
+    assert site.accounting.begin == site.events.span[0] == first
+    assert site.accounting.until == site.events.span[1]
+
+
+def test_an_end_is_asked_for_only_where_it_is_past(slurm: Path) -> None:
+    """Up to now sacct leaves out jobs that may start later only."""
+    said = slurm / "said"
+    jobs = RECORDED / "22.05" / "sacct.jobs.epoch.txt"
+    helped = RECORDED / "22.05" / "sacct.helpformat.txt"
+    programs(slurm, sacct=f'echo "$@" >> {said}; case "$1" in --helpformat) cat {helped};; '
+             f"*) cat {jobs};; esac")  # fmt: skip
+    now = int(time.time())
+    for until, end in ((None, "2037-01-01"), (now + 9999, "2037-01-01"), (END, "2026-11-21T20:18")):
+        site = ask(0, until, timeout=20)
+        assert site.accounting is not None
+        assert site.accounting.until <= int(time.time()) + 1
+        asked = said.read_text().splitlines()[-1]
+        assert f"--endtime={end}" in asked
+        assert "--starttime=2000-01-01T00:00:00" in asked  # 0 would mean today
+
+
+def test_examples_of_a_live_slurm_name_its_commands(slurm: Path) -> None:
+    jobs, events = (
+        RECORDED / "22.05" / f"{name}.epoch.txt" for name in ("sacct.jobs", "sacctmgr.event")
+    )
+    helped = RECORDED / "22.05" / "sacct.helpformat.txt"
+    programs(
+        slurm,
+        sacct=f'case "$1" in --helpformat) cat {helped};; *) cat {jobs}; echo "9|broken";; esac',
+        sacctmgr=f"cat {events}; echo 'c|n1'",
+        squeue="echo '1795292203|7|N/A|N/A'; echo nonsense",
+    )
+    site = ask(BEGIN, timeout=20)
+    named = [name for one in site.cleanings().remarks for name in one.names]
+    assert any(name.startswith("sacct line ") for name in named)
+    assert any(name.startswith("sacctmgr line ") for name in named)
+    assert "squeue line 2" in named
+    assert not any("/" in name for name in named)
+    assert all(source.startswith("Slurm itself: ") for source in site.sources)
+
+
 def test_what_other_commands_refuse_is_a_remark(slurm: Path) -> None:
     programs(slurm, sacctmgr="echo 'sacctmgr: error: Access/permission denied' >&2; exit 1",
              squeue="echo nonsense")  # fmt: skip
@@ -152,7 +247,7 @@ def test_what_other_commands_refuse_is_a_remark(slurm: Path) -> None:
     assert site.estimates is None
     assert site.inventory is not None
     (remark,) = [one for one in site.cleanings().remarks if one.kind == "not_told"]
-    assert "nonsense" in remark.names[0]
+    assert remark.names[0].startswith("starts: squeue line 1: starts 'nonsense'")
     assert "this user may not ask for that" in remark.names[1]
     with pytest.raises(TraceError, match="nonsense"):
         ask(BEGIN, END, timeout=20, strict=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from forestall.adapters.slurm import run as module
 from forestall.adapters.slurm.run import SlurmError, answer, environment, installed, run
 from forestall.model.errors import ForestallError
 
@@ -93,6 +94,40 @@ def test_no_answer_in_time(programs: Path) -> None:
     with pytest.raises(SlurmError, match=r"gave no answer in 0 s \(sacct --endless\)") as raised:
         run(("sacct", "--endless"), timeout=0.2)
     assert "\n" not in str(raised.value)
+
+
+def test_what_was_said_until_the_end_is_told(programs: Path) -> None:
+    put(programs, "sacct", "echo 'sacct: error: hm, the weather' >&2; exec sleep 60")
+    with pytest.raises(SlurmError, match=r"gave no answer in 1 s .*: sacct: error: hm, the weat"):
+        run(("sacct",), timeout=1)
+
+
+RETRY = "s_p_parse_file: cannot stat file /no.conf: No such file or directory, retrying in 1sec"
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [(f"sacct: error: {RETRY} up to 60sec", "has no configuration"),
+     ("sacct: error: Sending PersistInit msg: Connection refused", "does not answer")],
+)  # fmt: skip
+def test_what_does_not_come_is_not_waited_for(
+    programs: Path, monkeypatch: pytest.MonkeyPatch, said: str, cause: str
+) -> None:
+    """Slurm's commands try again for a minute; what they complain of tells at once."""
+    hopeless = tuple((words, 0.3) for words, _ in module._HOPELESS)
+    monkeypatch.setattr(module, "_HOPELESS", hopeless)
+    put(programs, "sacct", f"echo '{said}' >&2; exec sleep 60")
+    with pytest.raises(SlurmError, match=f"{cause}.*given up after") as raised:
+        run(("sacct",), timeout=50)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_complaint_before_an_answer_is_no_failure(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first server that refuses, a second one that answers."""
+    put(programs, "sacct", "echo 'Connection refused' >&2; sleep 0.6; echo fine")
+    assert run(("sacct",)) == "fine\n"
 
 
 # What Slurm 22.05 says, word by word.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +125,48 @@ def test_a_site_with_everything() -> None:
     assert first["single_node_node_fails"] == 25
     assert first["tickets"] == 25
     assert first["xid_cnt"] == 0
+
+
+def test_what_is_too_much_can_be_checked_by_subtraction() -> None:
+    study = lemons_section.study(site(), ASKED)
+    found = study.found
+    assert found is not None
+    at = found.name.index("n05")
+    assert found.beyond[at]
+    because = lemons_section.advice(study)[0].because
+    told = [float(one) for one in re.findall(r"(?<![\w=] )\b\d+(?:\.\d+)?\b", because)]
+    own, usual, over = told[0], told[1], float(re.findall(r": ([\d.]+) too many", because)[0])
+    assert own == found.own[at]
+    assert over == pytest.approx(own - usual, abs=0.06)
+    assert "luck" not in because
+    assert study.hours is not None
+    share = over / own
+    assert found.saved(study.hours).value == pytest.approx(study.hours[at] * share, rel=0.01)
+    doubtful = replace(found, beyond=np.zeros(len(found), dtype=np.bool_))
+    told_so = lemons_section.advice(replace(study, found=doubtful))[0].because
+    assert "once luck is allowed for" in told_so
+    assert "1 outages" not in because
+
+
+def test_ten_that_cost_most_come_first() -> None:
+    rng = np.random.default_rng(3)
+    names = tuple(f"m{k:03d}" for k in range(200))
+    rows = []
+    for k, name in enumerate(names):
+        count = 12 + (k == 12) if k < 13 else int(rng.poisson(0.5))
+        for when in np.sort(rng.integers(0, 195 * DAY, count)).tolist():
+            away = 50 * HOUR if k == 3 else 2 * HOUR
+            rows.append((name, BEGIN + when, BEGIN + when + away, FAULT))
+    study = lemons_section.study(
+        SiteRecords(events=outages(rows, (BEGIN, UNTIL), names=names)), ASKED
+    )
+    assert study.found is not None
+    assert len(study.found.lemons) >= 13
+    advice = lemons_section.advice(study)
+    assert len(advice) == lemons_section.ADVISED
+    assert advice[0].labels == {"node": "m003"}
+    saves = [one.saves for one in advice]
+    assert saves == sorted(saves, key=lambda one: -(one or 0.0))
 
 
 def test_jobs_in_bursts_are_not_held_against_nodes() -> None:

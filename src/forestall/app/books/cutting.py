@@ -24,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 def cut_accounting(accounting: Accounting, asked: Asked) -> tuple[Accounting, str]:
     """Return the runs that were asked for, whole, and what fell out.
 
-    Raises ParameterError for a partition that no run was in.
+    Raises ParameterError for a partition that no run was in, and where no run was on enough nodes.
     """
     inside = touching(accounting, asked)
     said = [(int(len(inside) - inside.sum()), "outside the window")]
@@ -35,6 +35,14 @@ def cut_accounting(accounting: Accounting, asked: Asked) -> tuple[Accounting, st
     if asked.min_nodes > 1:
         had = np.where(accounting.nodes > 0, accounting.nodes, accounting.asked)
         large = had >= asked.min_nodes
+        if bool(inside.any()) and not bool((inside & large).any()):
+            most = int(had[inside].max())
+            allowed = (
+                f"at most {most:,}, the nodes of the largest run"
+                if most > 0
+                else ("1: the records do not tell how many nodes runs had")
+            )
+            raise ParameterError("--min-nodes", asked.min_nodes, allowed)
         count = int((inside & ~large).sum())
         said.append((count, f"on fewer than {asked.min_nodes:,} nodes (or nobody knows how many)"))
         inside &= large

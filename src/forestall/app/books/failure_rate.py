@@ -8,7 +8,7 @@ beside it as one event each.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -41,6 +41,7 @@ class Measured:
     what : the records that were counted
     level : of the interval
     repair : mean time that a node is away after a failure, s; None where not told
+    note : what else is to be said of the records, a sentence
     """
 
     failures: int
@@ -49,6 +50,7 @@ class Measured:
     what: str
     level: float
     repair: float | None = None
+    note: str = ""
 
     @property
     def rate(self) -> float:
@@ -83,7 +85,7 @@ class Measured:
         )
         if self.events < self.failures:
             text += f"; with nodes that failed together as one, {self.events:,} events"
-        return f"{text}."
+        return f"{text}. {self.note}".rstrip()
 
 
 def measured(site: SiteRecords, asked: Asked) -> Measured | None:
@@ -108,7 +110,7 @@ def measured(site: SiteRecords, asked: Asked) -> Measured | None:
 
 def rate_of_records(given: Given) -> Measured:
     """Return the failure rate of what is `given`; ParameterError where it has no failure."""
-    from forestall.app.books.sources import asked_of, cut, gather
+    from forestall.app.books.sources import asked_of, cut, gather, younger
 
     site = gather(given)
     asked = asked_of(site, given)
@@ -123,7 +125,7 @@ def rate_of_records(given: Given) -> Measured:
             f"a node's MTTF is at least {least} ({100 * found.level:g} %)"
         )
         raise ParameterError("FILES", _listed(site), allowed)
-    return found
+    return replace(found, note=younger(site, given))
 
 
 def _listed(site: SiteRecords) -> str:

@@ -239,11 +239,12 @@ def advice(study: LemonsStudy) -> tuple[Advice, ...]:
     if found is None:
         return ()
     made = []
-    for k in found.lemons.tolist()[:ADVISED]:
+    for k in _first(study, found):
         name = named(found.name[k])
         saved = None
         if study.hours is not None and math.isfinite(float(study.hours[k])):
             saved = found.saved(study.hours, np.array([k]))
+        text = f"Look at {name}: repair or replace it."
         because = f"{_too_many(found, k)} {_reasons(found, k)}".rstrip()
         made.append(
             Advice(
@@ -258,6 +259,16 @@ def advice(study: LemonsStudy) -> tuple[Advice, ...]:
             )
         )
     return tuple(made)
+
+
+def _first(study: LemonsStudy, found: Lemons) -> list[int]:
+    """Return the lemons to look at first: those that cost most, where that is told, else the
+    worst."""
+    at = found.lemons.tolist()
+    if study.hours is not None:
+        saved = {k: found.saved(study.hours, np.array([k])).value for k in at}
+        at.sort(key=lambda k: -saved[k])
+    return at[:ADVISED]
 
 
 def _too_many(found: Lemons, k: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall.app.books.facts import Picture
-from forestall.app.books.words import number
+from forestall.app.books.words import clean, number, said
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -39,11 +39,11 @@ def pictures(found: NodesStudy) -> tuple[Picture, ...]:
 
 
 def _by_hour(groups: Groups, zone: str) -> Picture:
-    rates = groups.rates
+    rates = groups.of_events
     most = int(np.nanargmax(rates.rate))
     least = int(np.nanargmin(rates.rate))
     text = (
-        f"Most failures for the time in service come from {most:02d} to {most + 1:02d} h "
+        f"Most events for the time in service come from {most:02d} to {most + 1:02d} h "
         f"({number(float(rates.rate[most]))} per 1000 node-days), fewest from {least:02d} to "
         f"{least + 1:02d} h ({number(float(rates.rate[least]))})."
     )
@@ -51,14 +51,15 @@ def _by_hour(groups: Groups, zone: str) -> Picture:
         "nodes_by_hour",
         lambda: _draw_hours(groups, zone),
         f"Failure rate of nodes by hour of the day ({zone}), with intervals.",
-        f"{text} The band is each hour's exact interval, the dashed line the whole day.",
+        f"{text} The band is each hour's exact interval, the dashed line the whole day; failures "
+        "of several nodes at once are one event.",
     )
 
 
 def _draw_hours(groups: Groups, zone: str) -> Drawn:
     from forestall.figures.style import BLUE, INK, SKY, dress, legend, new_figure
 
-    rates = groups.rates
+    rates = groups.of_events
     figure = new_figure((8.4, 3.6))
     axes = figure.subplots()
     edges = np.arange(25)
@@ -68,30 +69,31 @@ def _draw_hours(groups: Groups, zone: str) -> Drawn:
         label=f"{100 * rates.level:g} %",
     )  # fmt: skip
     axes.step(edges, value, where="post", color=BLUE, linewidth=1.8, label="seen")
-    axes.axhline(groups.rate_all, color=INK, linewidth=1.0, linestyle="--", label="whole day")
+    axes.axhline(groups.events_all, color=INK, linewidth=1.0, linestyle="--", label="whole day")
     axes.set_xticks(range(0, 25, 3))
     axes.set_xlim(0, 24)
     axes.set_ylim(bottom=0)
-    dress(axes, "When nodes fail", f"Hour of the day ({zone})", "Failures per 1000\nnode-days")
+    dress(axes, "When nodes fail", f"Hour of the day ({zone})", "Events per 1000\nnode-days")
     legend(axes)
     return figure
 
 
 def _of_groups(by: str, groups: Groups) -> Picture:
-    rates = groups.rates
+    rates = groups.of_events
     days = rates.node_days > 0
     order = [k for k in np.argsort(-np.nan_to_num(rates.rate), kind="stable").tolist() if days[k]]
     worst = order[0]
     text = (
-        f"Nodes of {rates.group[worst]} fail most: every "
-        f"{number(1000 / float(rates.rate[worst]))} days in service."
+        f"Nodes of {clean(rates.group[worst])} fail most: every "
+        f"{said(1000 / float(rates.rate[worst]), 'days')} in service."
     )
     what = {"partition": "partition", "hardware": "kind of hardware"}[by]
     return Picture(
         f"nodes_by_{by}",
         lambda: _draw_groups(by, groups, order[:MOST]),
-        f"Mean time to failure of nodes by {what}, with intervals.",
-        f"{text} Bars are exact intervals; an arrow means that no failure was seen.",
+        f"Mean time between failures of nodes by {what}, with intervals.",
+        f"{text} Failures of several nodes at once are one event. Bars are exact intervals; an "
+        "arrow means that no failure was seen.",
     )
 
 
@@ -100,7 +102,7 @@ def _draw_groups(by: str, groups: Groups, order: list[int]) -> Drawn:
 
     from forestall.figures.style import BLUE, INK, dress, legend, new_figure, tick_text
 
-    rates = groups.rates
+    rates = groups.of_events
     figure = new_figure((8.0, 1.3 + 0.3 * max(len(order), 3)))
     axes = figure.subplots()
     places = range(len(order), 0, -1)
@@ -112,9 +114,9 @@ def _draw_groups(by: str, groups: Groups, order: list[int]) -> Drawn:
             axes.plot([middle], [place], "o", color=BLUE, markersize=6)
         else:
             axes.plot([least], [place], ">", color=BLUE, markersize=7, markerfacecolor="white")
-    if groups.rate_all > 0:
+    if groups.events_all > 0:
         axes.axvline(
-            1000 / groups.rate_all, color=INK, linewidth=1.0, linestyle="--", label="all nodes"
+            1000 / groups.events_all, color=INK, linewidth=1.0, linestyle="--", label="all nodes"
         )
         legend(axes)
     axes.set_xscale("log")
@@ -122,7 +124,7 @@ def _draw_groups(by: str, groups: Groups, order: list[int]) -> Drawn:
         which(FuncFormatter(tick_text))
     axes.set_yticks(list(places), [_short(rates.group[k]) for k in order])
     axes.set_ylim(0.3, len(order) + 0.7)
-    dress(axes, f"Mean time to failure by {by}", "Days in service per failure of a node")
+    dress(axes, f"Time between failures of a node, by {by}", "Days in service for each event")
     return figure
 
 
@@ -134,7 +136,7 @@ def worst_nodes(found: Lemons) -> Picture | None:
     worst = order[0]
     count = len(found.lemons)
     text = (
-        f"Highest is {found.name[worst]}: {number(float(found.rate[worst]))} failures of its own "
+        f"Highest is {clean(found.name[worst])}: {number(float(found.rate[worst]))} failures of its own "
         f"per 1000 node-days, where its kind has {number(float(found.average[worst]))}."
     )
     return Picture(
@@ -142,7 +144,7 @@ def worst_nodes(found: Lemons) -> Picture | None:
         lambda: _draw_nodes(found, order),
         f"Nodes with the highest failure rates; {count} of them are lemons.",
         f"{text} Circles are what was seen with its interval; crosses are what to believe, drawn "
-        "toward the fleet.",
+        "toward the fleet but where a node is beyond its spread.",
     )
 
 
@@ -173,6 +175,4 @@ def _draw_nodes(found: Lemons, order: list[int]) -> Drawn:
 
 
 def _short(name: str) -> str:
-    from forestall.app.books.words import clean
-
     return clean(name, NAME)

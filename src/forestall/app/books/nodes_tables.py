@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.books.facts import Table, records_of
-from forestall.app.books.words import counted, duration, number, percent
+from forestall.app.books.words import at_level, counted, durations, fixed, number, percent
 from forestall.reliability.node_times import Groups, Interval, Law
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import numpy.typing as npt
 
     from forestall.app.books.nodes_study import NodesStudy
+
+    Floats = npt.NDArray[np.float64]
 
 DAY: Final = 86_400
 DIFFER: Final = 0.05
@@ -44,10 +46,11 @@ def _outages(found: NodesStudy) -> Table | None:
     fleet = watch.fleet
     whole = fleet.watched_days * DAY
     rows, records = [], []
-    for nature, count in fleet.spells.items():
+    hours = fixed(seconds / 3600 for seconds in fleet.seconds.values())
+    for text, (nature, count) in zip(hours, fleet.spells.items(), strict=True):
         seconds = fleet.seconds[nature]
         share = seconds / whole if whole else math.nan
-        rows.append((nature, f"{count:,}", number(seconds / 3600), percent(share)))
+        rows.append((nature, f"{count:,}", text, percent(share)))
         records.append(
             {"nature": nature, "times": count, "node_hours": seconds / 3600, "share": share}
         )
@@ -84,6 +87,7 @@ def _laws(found: NodesStudy) -> Table | None:
             laws.append((key, name, law))
     if not laws:
         return None
+    half = durations(law.best.median() * 3600 for _, _, law in laws)
     rows = [
         (
             name,
@@ -91,22 +95,23 @@ def _laws(found: NodesStudy) -> Table | None:
             percent(next(iter(law.weights.values()))),
             "-" if law.shape is None else f"{law.shape.value:.2f}",
             "-" if law.shape is None else f"{law.shape.low:.2f} to {law.shape.high:.2f}",
-            "not seen" if law.mean is None else duration(law.mean.value * 3600),
+            median,
             f"{law.ended:,}",
             f"{law.censored:,}",
         )
-        for _, name, law in laws
+        for median, (_, name, law) in zip(half, laws, strict=True)
     ]
     records = [{"of": key, **law_record(law)} for key, _, law in laws]
     note = (
         "Fitted by maximum likelihood; times that the records cut off, those of nodes that never "
         "failed among them, count up to there. A Weibull shape below 1 means that a node is more "
-        "likely to fail soon after the last failure than later; the exponential has 1. A mean is "
-        "not seen where it lies beyond the longest time."
+        "likely to fail soon after the last failure than later; the exponential has 1. Half: by the "
+        "best law, half of the times are no longer; few nodes have most of the short ones, so it is "
+        "no measure of how long the average node lasts."
     )
-    heads = ("of a node", "best law", "weight", "shape", f"{percent(times.level)}", "mean",
+    heads = ("of a node", "best law", "weight", "shape", at_level(times.level), "half",
              "ended", "cut off")  # fmt: skip
-    right = (2, 3, 6, 7)
+    right = (2, 3, 5, 6, 7)
     return Table("laws", "Laws of times", heads, tuple(rows), records_of(records), note, right)
 
 
@@ -124,6 +129,7 @@ def law_record(law: Law) -> dict[str, Any]:
         **ends("weibull_shape", law.shape),
         **ends("weibull_scale_hours", law.scale),
         **ends("mean_hours", law.mean),
+        "median_hours": law.best.median(),
         "ended": law.ended,
         "cut_off": law.censored,
         **params,
@@ -140,47 +146,62 @@ def _group_tables(found: NodesStudy) -> list[Table]:
 
 
 def _group_table(by: str, groups: Groups) -> Table:
+    """Return the rates of groups: of events, by which they are tested; of causes, of failures."""
     rates = groups.rates
-    order: Iterable[int] = range(len(rates.group))
+    shown = rates if by == "cause" else groups.of_events
+    order = list(range(len(rates.group)))
     if by in ("partition", "hardware"):
-        order = sorted(order, key=lambda k: (-np.nan_to_num(rates.rate[k], nan=-1.0), k))
-    tested = groups.difference is not None
-    rows, records = [], []
-    for k in order:
-        ends = Interval(float(rates.rate[k]), float(rates.low[k]), float(rates.high[k]))
-        row = [
-            rates.group[k] or "not told",
-            f"{rates.failures[k]:,}",
-            f"{groups.events[k]:,}",
-            *([] if by == "cause" else [number(float(rates.node_days[k]))]),
-            number(ends.value) if math.isfinite(ends.value) else "-",
-            f"{number(ends.low)} to {number(ends.high)}" if math.isfinite(ends.high) else "-",
-            *([_apart(groups, k)] if tested else []),
-        ]
-        rows.append(tuple(row))
-        records.append(
-            {
-                by: rates.group[k],
-                "failures": int(rates.failures[k]),
-                "events": int(groups.events[k]),
-                "node_days": float(rates.node_days[k]),
-                "rate_per_1000_node_days": ends.value,
-                "low": ends.low,
-                "high": ends.high,
-                "p": float(groups.p_value[k]),
-                "q": float(groups.q_value[k]),
-            }
-        )
-    days = () if by == "cause" else ("node-days",)
+        order.sort(key=lambda k: (-np.nan_to_num(shown.rate[k], nan=-1.0), k))
+    columns = [
+        [rates.group[k] or "not told" for k in order],
+        [f"{rates.failures[k]:,}" for k in order],
+        [f"{groups.events[k]:,}" for k in order],
+        *([] if by == "cause" else [fixed(rates.node_days[order].tolist())]),
+        fixed(shown.rate[order].tolist()),
+        _ends(shown.low[order], shown.high[order]),
+        *([[_apart(groups, k) for k in order]] if groups.difference is not None else []),
+    ]
+    few = () if by == "cause" else ("node-days",)
+    what = "per 1000 node-days" if by == "cause" else "events per 1000 node-days"
     heads = (
-        NAMES[by], "failures", "events", *days, "per 1000 node-days", percent(rates.level),
-        *(("events against the others",) if tested else ()),
+        NAMES[by], "failures", "events", *few, what, at_level(rates.level),
+        *(("beside the others",) if groups.difference is not None else ()),
     )  # fmt: skip
-    right = tuple(range(1, 4 + len(days)))
     note = differ(by, groups)
+    if by != "cause" and bool(np.any(groups.events != rates.failures)):
+        note = f"{note} Failures of several nodes at once are one event.".lstrip()
     return Table(
-        f"by_{by}", f"Failures by {NAMES[by]}", heads, tuple(rows), records_of(records), note, right
-    )
+        f"by_{by}", f"Failures by {NAMES[by]}", heads, tuple(zip(*columns, strict=True)),
+        records_of([_group_record(by, groups, k) for k in order]), note,
+        tuple(range(1, 4 + len(few))), ranked=by != "weekday",
+    )  # fmt: skip
+
+
+def _ends(low: Floats, high: Floats) -> list[str]:
+    """Return a column of intervals; a dash for what was not in service."""
+    told = fixed([*low.tolist(), *high.tolist()])
+    return [
+        f"{a} to {b}" if b != "-" else b
+        for a, b in zip(told[: len(low)], told[len(low) :], strict=True)
+    ]
+
+
+def _group_record(by: str, groups: Groups, k: int) -> dict[str, Any]:
+    rates, events = groups.rates, groups.of_events
+    return {
+        by: rates.group[k],
+        "failures": int(rates.failures[k]),
+        "events": int(groups.events[k]),
+        "node_days": float(rates.node_days[k]),
+        "rate_per_1000_node_days": float(rates.rate[k]),
+        "low": float(rates.low[k]),
+        "high": float(rates.high[k]),
+        "events_per_1000_node_days": float(events.rate[k]),
+        "events_low": float(events.low[k]),
+        "events_high": float(events.high[k]),
+        "p": float(groups.p_value[k]),
+        "q": float(groups.q_value[k]),
+    }
 
 
 def _apart(groups: Groups, k: int) -> str:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.books.swf_jobs import accounting_of_swf
-from forestall.app.books.words import counted
+from forestall.app.books.words import brief, counted
 from forestall.model.accounting import Accounting
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.job_records import NEVER
 from forestall.model.site_records import SiteRecords
 from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.traces.places import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,10 @@ LIVE_DAYS: Final = 90
 TIMEOUT: Final = 600
 """Seconds that one question to Slurm may take."""
 ALL: Final = "all"
+SLACK: Final = 60
+"""Records that begin so many seconds late are not called younger than what was asked for."""
+LEAST_DATE: Final = 100_000_000
+"""Of dated records, a number below this (in 1973) is no time but something else."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
         raise ParameterError("FILES", "", "files to read, --slurm or --failures")
     check_zone(given.zone)
     files = _by_kind(given)
+    _refuse_idle(given, files)
     steps = _Steps(progress, len(files) + given.slurm)
     parts: list[SiteRecords] = []
     if given.slurm:
@@ -97,7 +103,30 @@ def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
     for path in files.get("failures", ()):
         site = _with_failures(site, path, given)
         steps.done()
-    return site
+    late = younger(site, given)
+    return replace(site, sources=(*site.sources, late)) if late else site
+
+
+def younger(site: SiteRecords, given: Given) -> str:
+    """Return a sentence that the records, and so the window, begin later than was asked for, ""
+    where they do not."""
+    since = (f"{LIVE_DAYS}d" if given.slurm else ALL) if given.since is None else given.since
+    if since == ALL or not is_dated(site):
+        return ""
+    first, last = span(site)
+    until = int(time.time()) if given.slurm else last
+    if given.until is not None:
+        until = min(until, moment(given.until, "--until", given.zone, True))
+    if _is_duration(since):
+        wanted = until - parse_duration(since, "--since")
+    else:
+        wanted = moment(since, "--since", given.zone, True)
+    if first <= wanted + SLACK:
+        return ""
+    return (
+        f"Asked for the time since {spoken(wanted, True)}; the records begin "
+        f"{spoken(first, True)} (UTC), and so does the window."
+    )
 
 
 def asked_of(site: SiteRecords, given: Given, **assumed: Any) -> Asked:
@@ -135,12 +164,20 @@ def window(
         begin = max(first, end - parse_duration(since, "--since"))
     else:
         begin = moment(since, "--since", zone, dated)
-    begin, end = max(begin, first), min(end, last)
-    if begin >= end:
-        name, value = ("--until", until) if since is None else ("--since", since)
-        allowed = f"a window within the records, {spoken(first, dated)} to {spoken(last, dated)}"
-        raise ParameterError(name, value, allowed)
-    return begin, end
+    if max(begin, first) < min(end, last):
+        return max(begin, first), min(end, last)
+    within = f"within the records, {_exact(first, dated)} to {_exact(last, dated)}"
+    if until is not None and end <= first:
+        raise ParameterError("--until", until, f"a time {within}")
+    if since is None or since == ALL:
+        raise ParameterError("--until", until, f"a time {within}")
+    before = f", before --until {until}" if until is not None and begin < last else ""
+    raise ParameterError("--since", since, f"a time {within}{before}")
+
+
+def _exact(time: int, dated: bool) -> str:
+    """Return a time as an option takes it."""
+    return spoken(time, True) if dated else f"{time:,} s"
 
 
 def span(site: SiteRecords) -> tuple[int, int]:
@@ -152,7 +189,11 @@ def span(site: SiteRecords) -> tuple[int, int]:
         return site.events.span
     if site.failures is not None:
         return failure_span(site.failures)
-    raise ParameterError("FILES", "", "records of jobs, outages or failures; there are none")
+    allowed = (
+        "records of jobs (sacct), outages (sacctmgr show event) or failures beside what describes "
+        "nodes or foretells starts"
+    )
+    raise ParameterError("FILES", "; ".join(site.sources), allowed)
 
 
 def failure_span(failures: Failures) -> tuple[int, int]:
@@ -180,12 +221,15 @@ def is_dated(site: SiteRecords) -> bool:
 
 def moment(text: str, name: str, zone: str | None, dated: bool) -> int:
     """Return a date as Unix seconds; of undated records a number of seconds."""
+    more = ", a duration such as 30d, or all" if name == "--since" else ""
     if not dated:
         try:
             return int(text)
         except ValueError:
-            allowed = "seconds, a duration such as 30d, or all: these records have no dates"
+            allowed = f"seconds{more}: these records have no dates"
             raise ParameterError(name, text, allowed) from None
+    if text.strip().isdecimal() and int(text) < LEAST_DATE:
+        raise ParameterError(name, text, f"a date such as 2024-01-31{more}")
     if zone is None:
         return parse_time(text, name)
     from datetime import datetime
@@ -201,13 +245,17 @@ def moment(text: str, name: str, zone: str | None, dated: bool) -> int:
 
 
 def spoken(time: int, dated: bool) -> str:
-    """Return a time as a reader takes it: a date, or seconds where there are no dates."""
+    """Return a time as a reader takes it: a date, or days where there are no dates.
+
+    >>> spoken(1_700_000_000, True), spoken(0, False), spoken(1_221_811, False)
+    ('2023-11-14 22:13', 'day 0', 'day 14.1')
+    """
     if dated:
         try:
             return str(np.datetime64(time, "s")).replace("T", " ")[:16]
         except (OverflowError, ValueError):
             pass
-    return f"{time:,} s"
+    return f"day {brief(round(time / 86_400, 1))}"
 
 
 def check_zone(zone: str | None) -> None:
@@ -234,6 +282,9 @@ def cut(site: SiteRecords, asked: Asked) -> SiteRecords:
     from forestall.app.books.cutting import cut_accounting, cut_events, cut_failures, cut_nodes
 
     said: list[str] = []
+    if asked.partition is not None and site.accounting is None and site.inventory is None:
+        allowed = "none: the records tell no partitions"
+        raise ParameterError("--partition", asked.partition, allowed)
     accounting, events, failures = site.accounting, site.events, site.failures
     inventory, estimates = site.inventory, site.estimates
     if accounting is not None:
@@ -304,17 +355,38 @@ def _by_kind(given: Given) -> dict[str, list[Path]]:
     return found
 
 
+def _refuse_idle(given: Given, files: dict[str, list[Path]]) -> None:
+    """Raise ParameterError for an option that has nothing to act on."""
+    if "failures" not in files:
+        idle = {
+            "--system": given.system,
+            "--from": given.start,
+            "--days": given.days,
+            "--fold-nodes": given.fold_nodes if given.fold_nodes != 1 else None,
+            "--failure-format": given.failure_format,
+        }
+        for name, value in idle.items():
+            if value is not None:
+                raise ParameterError(name, value, "a failure log to go with it; there is none")
+    if "swf" not in files and given.processors_per_node > 1:
+        allowed = "a job log in SWF to go with it; there is none"
+        raise ParameterError("--processors-per-node", given.processors_per_node, allowed)
+
+
 def _kind(path: Path) -> str:
     """Return what a file or folder is; TraceError where it is nothing that is known."""
     from forestall.traces.failures.formats import FORMATS
     from forestall.traces.failures.raw import Head
     from forestall.traces.packed import read_head, text_of
     from forestall.traces.swf_rows import is_swf
+    from forestall.traces.table import is_parquet
 
     if not path.exists():
         raise TraceError(path, "cannot be read: there is no such file or folder")
     if path.is_dir():
         return "failures" if list(path.glob("event_trace*.tab*")) else "folder"
+    if is_parquet(path):
+        return _kind_of_parquet(path)
     head = read_head(path)
     if not head.strip():
         raise TraceError(path, "is empty; expected records of jobs or nodes")
@@ -330,6 +402,19 @@ def _kind(path: Path) -> str:
         "written by forestall import slurm, a job log in SWF, or a failure log"
     )
     raise TraceError(path, f"is nothing that is known; expected {expected}")
+
+
+def _kind_of_parquet(path: Path) -> str:
+    from forestall.traces.failures.own_parquet import looks_like
+    from forestall.traces.site_folder import WRITTEN, is_site_folder
+
+    if looks_like(path):
+        return "failures"
+    if path.name in WRITTEN and is_site_folder(path.parent):
+        message = "is a table of an imported folder; give the folder as a whole"
+        raise TraceError(path, f"{message}: {path.parent}")
+    expected = "a failure log with columns time,node, or the folder of forestall import slurm"
+    raise TraceError(path, f"is Parquet of something else; expected {expected}")
 
 
 def _of_slurm(path: Path) -> bool:
@@ -349,7 +434,9 @@ def _read(kind: str, paths: list[Path], given: Given) -> SiteRecords:
     if kind == "folder":
         from forestall.traces.site_folder import read_folder
 
-        return read_folder(paths[0])
+        site = read_folder(paths[0])
+        name = paths[0].resolve().name
+        return replace(site, sources=tuple(f"{name}, from {one}" for one in site.sources))
     from forestall.adapters.slurm import read
 
     return read.read_files(paths, zone=given.zone, strict=given.strict)
@@ -380,6 +467,11 @@ def _together(parts: list[SiteRecords]) -> SiteRecords:
         taken: dict[str, Any] = {}
         for name in ("accounting", "events", "inventory", "estimates", "failures"):
             mine, theirs = getattr(whole, name), getattr(part, name)
+            if name == "estimates" and mine is not None and theirs is not None:
+                from forestall.adapters.slurm.queue import joined_starts
+
+                taken[name] = joined_starts(mine, theirs)
+                continue
             if mine is not None and theirs is not None:
                 named = ", ".join((*whole.sources, *part.sources))
                 raise ParameterError("FILES", named, f"one source of {name} only")
@@ -408,12 +500,21 @@ def _with_failures(site: SiteRecords, path: Path, given: Given) -> SiteRecords:
         strict=given.strict,
     )
     moved, text = on_clock_of(site.accounting, read, chosen=given.start is not None)
+    aside, odd = (placed(one, path.name) for one in (read.aside, read.cleaning))
+    machine = None if site.accounting is None else site.accounting.machine_nodes
+    if machine is not None and machine != read.nodes:
+        what = f"failure logs of another machine than the jobs' ({machine:,} nodes), whose names "
+        what += "of nodes and rates are not those of the nodes that jobs ran on"
+        aside = aside.plus("other_machine", what, "kept", [f"{path.name} ({read.nodes:,} nodes)"])
     return replace(
         site,
         events=None,
-        failures=moved,
-        sources=(*site.sources, f"{path}: {len(read):,} failures of {read.nodes:,} nodes{text}"),
-        cleaning=site.cleaning + read.aside,
+        failures=replace(moved, cleaning=odd),
+        sources=(
+            *site.sources,
+            f"{path.name}: {counted(len(read), 'failures')} of {counted(read.nodes, 'nodes')}{text}",
+        ),
+        cleaning=site.cleaning + aside,
     )
 
 
@@ -436,7 +537,7 @@ def on_clock_of(
         first, last = failure_span(whole)
         if origin + first < accounting.until and origin + last > accounting.begin:
             return _moved(whole, origin, dated=True), "; put beside the jobs by their dates"
-    why = "as --from says" if chosen else "their dates do not tell how they belong together"
+    why = "as --from says" if chosen else "they have no dates in common"
     text = f"; its begin is put at the begin of the jobs ({why})"
     return _moved(whole, accounting.begin, dated=accounting.dated), text
 

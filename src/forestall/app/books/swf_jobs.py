@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.app.books.words import counted
 from forestall.model.accounting import UNKNOWN, UNLIMITED, Accounting
 from forestall.model.coded import Coded
 from forestall.model.errors import ParameterError
 from forestall.model.job_records import NEVER
+from forestall.traces.places import placed
 from forestall.traces.swf import Swf, read_swf_file
 
 if TYPE_CHECKING:
@@ -43,9 +45,8 @@ def accounting_of_swf(path: str | Path, per_node: int = 1, *, strict: bool = Fal
     order = np.lexsort((log.columns["job"], log.columns["submit"]))
     timed = log.columns["run"][order] >= 0
     never = _never(log)[order]
-    cleaning = log.cleaning
     cleaning = _remark(
-        cleaning,
+        log.cleaning,
         "no_run_time",
         "jobs whose run time is not told",
         "left out",
@@ -57,7 +58,7 @@ def accounting_of_swf(path: str | Path, per_node: int = 1, *, strict: bool = Fal
     untold = (waits < 0) & ~never
     text = "jobs whose wait is not told (taken to start when they were submitted)"
     cleaning = _remark(cleaning, NO_WAIT, text, "changed", log.line[order][untold])
-    return _accounting(log, order, never, per_node, cleaning)
+    return _accounting(log, order, never, per_node, placed(cleaning, Path(log.source).name))
 
 
 def waits_told(accounting: Accounting) -> bool:
@@ -186,7 +187,7 @@ def _names(log: Swf, groups: str) -> dict[int, str]:
 
 
 def _source(log: Swf, count: int, per_node: int) -> str:
-    text = f"{log.source}: {count:,} jobs (SWF)"
+    text = f"{Path(log.source).name}: {counted(count, 'jobs')} (SWF)"
     nodes, processors = (_number(log.header.get(name, "")) for name in ("MaxNodes", "MaxProcs"))
     if per_node > 1:
         return f"{text}, {per_node} processors counted as one node"
