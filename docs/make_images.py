@@ -1,10 +1,12 @@
-"""Draw the images of the README and the documentation from runs on generated logs.
+"""Draw the images of the README and the documentation from runs on generated logs, and one from a
+real log where the folder FORESTALL_DATA has it.
 
 python docs/make_images.py [FOLDER]    (FOLDER: docs/images by default; needs the extra `plot`)
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from statistics import fmean
@@ -16,6 +18,7 @@ NODES = 128
 DAYS = 28
 SEED = 1
 SEEDS = range(1, 9)
+HPC2N = "HPC2N-2002-2.2-cln.rebuilt.swf.gz"
 HERE = Path(__file__).parent / "images"
 
 
@@ -36,6 +39,22 @@ def main(folder: Path) -> None:
     queues(folder)
     predictors(folder)
     acting(folder)
+    quotes(folder)
+
+
+def quotes(folder: Path) -> None:
+    """Draw what was promised and what was kept for the jobs of HPC2N."""
+    from forestall.app.books.promises_pictures import reliability
+    from forestall.app.books.promises_study import Question, study
+
+    log = Path(os.environ.get("FORESTALL_DATA", ".")) / "swf-misc" / HPC2N
+    if not log.is_file():
+        return
+    accounting = fs.read_site(log).accounting
+    assert accounting is not None
+    answer = study(accounting, Question()).answers[0]
+    figure = reliability(answer, f"{len(accounting):,} jobs of HPC2N, in time order")
+    figure.savefig(folder / "quotes.png", dpi=110)
 
 
 def worth(jobs: fs.Jobs, failures: fs.Failures, path: Path) -> None:
