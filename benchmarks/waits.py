@@ -31,6 +31,9 @@ LOGS = {
     "Trinity": "lanl-trinity/LANL-Trinity-2016.rebuilt.swf.gz",
     "Mustang": "lanl-mustang/LANL-Mustang-2011.rebuilt.swf.gz",
 }
+COLUMNS = (
+    "submit", "wait", "run", "status", "processors", "allocated", "request", "queue", "user",
+)  # fmt: skip
 PLAIN = Rule(changes=False, waiting=False)
 RULES = {
     "order statistic alone": PLAIN,
@@ -44,7 +47,7 @@ RULES = {
 
 def load(name: str) -> tuple[Waits, Classes, np.ndarray]:
     """Return a log's waits, classes and users."""
-    columns = read_swf_file(data(LOGS[name])).columns
+    columns = read_swf_file(data(LOGS[name]), wanted=COLUMNS).columns
     submit, wait, run = columns["submit"], columns["wait"], np.maximum(columns["run"], 0)
     rows = np.flatnonzero(wait >= 0)
     left = submit + wait

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from books_cases import accounts
 from forestall.assess import goodput as good
-from forestall.assess.run_ends import causes_of
+from forestall.assess.run_ends import Ends
 from forestall.model.errors import ParameterError
 from forestall.model.job_records import NEVER
 
@@ -95,7 +95,7 @@ def test_parts_add_up(rows: list[dict[str, int]], interval: int, cost: int, rest
     records = accounts(rows, until=2 * 10**6)
     assumed = good.Assumed(interval, cost, restart)
     stopped = np.arange(len(records)) % 2 == 0
-    spent = good.parts(records, stopped, assumed)
+    spent = good.parts(records.elapsed, records.attempt, stopped, assumed)
     total = spent.restore + spent.save + spent.lost + spent.kept
     assert total.tolist() == records.elapsed.tolist()
     for one in (spent.restore, spent.save, spent.lost, spent.kept):
@@ -118,7 +118,7 @@ def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     records = accounts(rows)
     whole = good.goodput(records, ASSUMED, rng(), window=WINDOW)
     monkeypatch.setattr(good, "CHUNK", 7)
-    pieces = good.goodput(records, ASSUMED, rng(), window=WINDOW, causes=causes_of(records))
+    pieces = good.goodput(records, ASSUMED, rng(), window=WINDOW, ends=Ends.of(records))
     assert pieces.node_seconds == whole.node_seconds
     assert pieces.bare.value == whole.bare.value
     np.testing.assert_array_equal(pieces.share["total"].draws, whole.share["total"].draws)
@@ -161,3 +161,15 @@ def test_blocks() -> None:
     assert weeks.of(times).tolist() == [0, 0, 1, 7]
     assert good.Blocks.over(0, 3 * 86_400).count == 3
     assert good.Blocks.over(5, 5).count == 1
+
+
+def test_parts_that_never_vary_have_no_interval() -> None:
+    """Ten weeks without a restart do not tell that there never is one."""
+    rows = [{"submit": 0, "start": k * 604_800, "end": k * 604_800 + 9000 + k, "nodes": 2,
+             "state": "FAILED" if k % 3 else "COMPLETED"} for k in range(10)]  # fmt: skip
+    found = good.goodput(accounts(rows), ASSUMED, rng(), window=(0, 10 * 604_800))
+    none = found.share["unproductive_checkpoint_restore_time"]
+    assert none.value == 0
+    assert np.isnan(none.low)
+    assert np.isnan(none.high)
+    assert found.share["other"].low < found.share["other"].value < found.share["other"].high

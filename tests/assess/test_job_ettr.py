@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +11,10 @@ from hypothesis import strategies as st
 
 from books_cases import accounts
 from forestall.assess import job_ettr as ettr
-from forestall.assess.goodput import Assumed, Blocks
-from forestall.assess.run_ends import causes_of
+from forestall.assess.goodput import Assumed, Blocks, ratio
+from forestall.assess.run_ends import Ends
 from forestall.model.job_records import NEVER
+from forestall.reliability.rates import poisson_interval
 
 HOUR = 3600
 ASSUMED = Assumed(HOUR, 300, 200)
@@ -70,7 +73,7 @@ def test_classes_and_weights() -> None:
     assert mixed.mean.value == pytest.approx((2 - 1800 / day) / 2)
     assert mixed.size == (9 + 16) / 7
     assert mixed.model is not None
-    assert mixed.model.nodes == 4
+    assert mixed.model.time.nodes == 4
     by_gpu = ettr.by_size(jobs, BLOCKS, WEIGHTS, rate=1.0, assumed=ASSUMED, gpus=True)
     assert [(one.label, one.model) for one in by_gpu] == [
         ("3-4", None), ("9-16", None), ("33-64", None),
@@ -153,7 +156,7 @@ def test_jobs_that_fail_as_the_model_says(nodes: int, share: float) -> None:
     model = ettr.expected(nodes, rate, assumed)
     assert round(model.linear, 3) == share
     assert abs(found.ettr_running.value - model.exact) < 0.003
-    told = ettr.rate_of_runs(records, causes_of(records))
+    told = ettr.rate_of_runs(records, Ends.of(records))
     assert told is not None
     assert told.low < rate < told.high
     assert told.failures == 20_000
@@ -166,7 +169,7 @@ def test_rates() -> None:
     assert none.low == 0
     assert none.high == pytest.approx(3.689 / 100, rel=1e-3)
     unknown = accounts([{"start": 0, "end": 5, "state": ""}])
-    assert ettr.rate_of_runs(unknown, causes_of(unknown)) is None
+    assert ettr.rate_of_runs(unknown, Ends.of(unknown)) is None
 
 
 def test_whether_the_model_differs() -> None:
@@ -187,6 +190,90 @@ def test_whether_the_model_differs() -> None:
     assert (low.differs, high.differs) == (False, True)
     one = ettr.by_size(jobs, BLOCKS, WEIGHTS, rate=None, assumed=ASSUMED)[0]
     assert one.differs is None
+
+
+def long_runs(stopped: int, count: int = 20, nodes: int = 4) -> list[dict[str, object]]:
+    """Return runs of two days, two a week, the first of them stopped."""
+    day = 86_400
+    return [
+        {"job": k, "submit": 3 * k * day, "start": 3 * k * day, "end": (3 * k + 2) * day + k % 7,
+         "nodes": nodes, "state": "NODE_FAIL" if k < stopped else "COMPLETED"}
+        for k in range(count)
+    ]  # fmt: skip
+
+
+def test_no_verdict_from_no_evidence() -> None:
+    """160 node-days without a stop where two were expected say nothing; where ten were, they do."""
+    jobs = ettr.job_runs(accounts(long_runs(0)), ASSUMED)
+    few, many = (
+        ettr.by_size(jobs, BLOCKS, WEIGHTS, rate=rate, assumed=ASSUMED)[0]
+        for rate in (2 / 160, 10 / 160)
+    )
+    assert few.model is not None
+    assert few.model.stops == pytest.approx(2, rel=1e-3)
+    assert (few.model.low, few.model.high) == (0, pytest.approx(3.689, abs=1e-3))
+    assert (few.differs, many.differs) == (False, True)
+    # Nothing was lost in any week, but three stops would have been no rarity.
+    ends = few.ettr_running
+    assert ends.value - ends.low == pytest.approx(
+        3.689 * 4 * (3900 / 2 + 200) / few.node_seconds, rel=1e-3
+    )
+    assert ends.low < ends.value <= ends.high <= 1
+
+
+def test_intervals_are_as_wide_as_the_number_of_stops_leaves_open() -> None:
+    jobs = ettr.job_runs(accounts(long_runs(3)), ASSUMED)
+    (one,) = ettr.by_size(jobs, BLOCKS, WEIGHTS, rate=None, assumed=ASSUMED)
+    step = 4 * (3900 / 2 + 200) / one.node_seconds
+    low, high = (float(end) for end in poisson_interval(3))
+    assert one.ettr_running.low <= one.ettr_running.value - (high - 3) * step + 1e-12
+    assert one.ettr_running.high >= one.ettr_running.value + (3 - low) * step - 1e-12
+    plain = ratio(jobs.size * 0 + 1, jobs.size * 0 + 2, np.ones((9, len(jobs))), 0.95)
+    assert (plain.value, np.isnan(plain.low)) == (0.5, True)
+
+
+def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(5)
+    rows: list[dict[str, object]] = []
+    for k in range(200):
+        begin = 20_000 * k
+        row: dict[str, object] = {"job": k, "nodes": int(draw.integers(-1, 9)),
+                                  "gpus": int(draw.integers(-1, 9))}  # fmt: skip
+        for _ in range(int(draw.integers(1, 4))):
+            start = begin + int(draw.integers(0, 900))
+            end = start + int(draw.integers(0, 200_000))
+            rows.append(row | {"submit": begin, "start": start, "end": end, "state": "NODE_FAIL"})
+            begin = end
+    records = accounts(rows)
+    ends = Ends.of(records)
+    jobs = ettr.job_runs(records, ASSUMED, ends)
+    more = {"rate": 0.01, "ends": ends}
+    whole = ettr.study(records, ASSUMED, BLOCKS, WEIGHTS, **more)
+    monkeypatch.setattr(ettr, "CHUNK", 7)
+    pieces = ettr.job_runs(records, ASSUMED, ends)
+    for one in fields(jobs):
+        np.testing.assert_array_equal(getattr(jobs, one.name), getattr(pieces, one.name))
+    again = ettr.study(records, ASSUMED, BLOCKS, WEIGHTS, **more)
+    assert again.every is not None
+    assert len(again.long) > 2
+    plain = ettr.Found(
+        ettr.whole(jobs, BLOCKS, WEIGHTS, ASSUMED),
+        ettr.by_size(jobs, BLOCKS, WEIGHTS, rate=None, assumed=ASSUMED),
+        ettr.by_size(ettr.long_jobs(jobs), BLOCKS, WEIGHTS, rate=0.01, assumed=ASSUMED),
+        ettr.by_size(jobs, BLOCKS, WEIGHTS, rate=None, assumed=ASSUMED, gpus=True),
+    )
+    assert shown(whole) == shown(again) == shown(plain)
+
+
+def shown(found: ettr.Found) -> list[tuple[object, ...]]:
+    """Return all numbers of some classes."""
+    every = [] if found.every is None else [found.every]
+    return [
+        (one.label, one.jobs, one.stops, one.node_seconds, one.size, one.model,
+         *(value for part in (one.ettr, one.ettr_running, one.mean)
+           for value in (part.value, str(part.low), str(part.high))))
+        for one in (*every, *found.classes, *found.long, *found.gpus)
+    ]  # fmt: skip
 
 
 def test_no_jobs() -> None:

@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 
 from books_cases import accounts, outages
 from forestall.assess import losses as lost
+from forestall.assess import run_ends
 from forestall.assess.run_ends import (
     CAUSES,
+    INTERRUPTIONS,
     KEPT,
     LOST,
     RULES,
+    Ends,
     causes_of,
     followed,
     following,
@@ -93,6 +96,28 @@ def test_requeued_runs() -> None:
     pairs = {(int(records.job[a]), int(records.attempt[a]), int(records.attempt[b]))
              for a, b in zip(earlier, later, strict=True)}  # fmt: skip
     assert pairs == {(1, 0, 1), (2, 0, 1), (3, 0, 1), (4, 0, 1)}
+
+
+def test_a_node_taken_down_on_purpose_is_no_failure() -> None:
+    rows = [
+        {"job": 1, "start": 0, "end": 5, "state": "NODE_FAIL"},
+        {"job": 2, "start": 0, "end": 5, "state": "NODE_FAIL"},
+        {"job": 3, "start": 0, "end": 5, "state": "FAILED"},
+        {"job": 4, "start": 0, "end": 5, "state": "REQUEUED", "failed_node": "n1"},
+        {"job": 5, "start": 0, "state": "NODE_FAIL"},
+    ]
+    records = accounts(rows, until=20)
+    by_operator = records.job != 2
+    found = [CAUSES[code] for code in causes_of(records, by_operator).tolist()]
+    by_job = dict(zip(records.job.tolist(), found, strict=True))
+    assert by_job == {
+        1: "operator_down", 2: "node_failure", 3: "job_failure", 4: "operator_down", 5: "running",
+    }  # fmt: skip
+    assert "operator_down" in INTERRUPTIONS
+    assert "operator_down" in LOST
+    ends = Ends.of(records, by_operator)
+    assert lost.losses(records, HOUR, ends).of("operator_down").runs == 2
+    assert lost.losses(records, HOUR, ends).of("node_failure").runs == 1
 
 
 def cancels(pairs: list[tuple[str, str]]) -> list[str]:
@@ -236,7 +261,7 @@ def test_timeouts_that_look_continued() -> None:
                 "state": "COMPLETED"},
     ]  # fmt: skip
     records = accounts(rows)
-    found = lost.continued_timeouts(records, causes_of(records))
+    found = lost.continued_timeouts(records, Ends.of(records))
     assert (found.runs, found.looked_at, found.continued) == (8, 7, 3)
     assert found.node_seconds_continued == 2 * (100 + 100 + 90)
 
@@ -256,7 +281,7 @@ def test_continued_by_a_plain_loop(rows: list[tuple[int, int, int, bool]]) -> No
             for user, submit, length, out in rows
         ]
     )  # fmt: skip
-    found = lost.continued_timeouts(records, causes_of(records))
+    found = lost.continued_timeouts(records, Ends.of(records))
     plain = 0
     for k in range(len(records)):
         if records.state[k] == "TIMEOUT":
@@ -268,6 +293,30 @@ def test_continued_by_a_plain_loop(rows: list[tuple[int, int, int, bool]]) -> No
                 for j in range(len(records))
             )
     assert found.continued == plain
+
+
+def test_pieces_and_large_tables_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(4)
+    rows = [
+        {"job": k - (k % 10 == 1), "submit": 9000 * k, "start": 9000 * k + 60, "nodes": k % 5 - 1,
+         "end": 9000 * k + 60 + int(draw.integers(0, 90_000)), "gpus": k % 3 - 1,
+         "suspended": k % 4, "user": f"u{draw.integers(3)}", "name": f"n{draw.integers(4)}",
+         "partition": ["", "p", "q"][k % 3],
+         "state": ["TIMEOUT", "COMPLETED", "NODE_FAIL", "RUNNING"][k % 4]}
+        for k in range(300)
+    ]  # fmt: skip
+    records = accounts(rows)
+    whole = lost.losses(records, HOUR)
+    assert 0 < whole.continued.continued < whole.continued.looked_at
+    assert Ends.of(records).elapsed.tolist() == records.elapsed.tolist()
+    room = lost.held(records, 5000, 2_000_000)
+    for module in (lost, run_ends):
+        monkeypatch.setattr(module, "CHUNK", 7)
+    assert lost.losses(records, HOUR) == whole
+    assert lost.held(records, 5000, 2_000_000) == room
+    assert Ends.of(records).elapsed.tolist() == records.elapsed.tolist()
+    monkeypatch.setattr(lost, "LARGEST_TABLE", 0)
+    assert lost.losses(records, HOUR) == whole
 
 
 outage = st.tuples(

@@ -41,6 +41,13 @@ def test_the_answer_in_one_line(capsys: Capsys) -> None:
     assert max(map(len, lines)) <= 100
 
 
+def test_options_about_records_that_are_not_there(capsys: Capsys) -> None:
+    done = call(capsys, *BASE, "--since", "30d")
+    assert (done.code, done.out) == (2, "")
+    assert "--since" in done.err
+    assert "records to go with it" in done.err
+
+
 def test_json_that_others_script_against(capsys: Capsys) -> None:
     found = told(capsys)
     assert found["young_s"] == pytest.approx(14_400)

@@ -78,4 +78,13 @@ def test_bad_rates_are_refused(log: Path, rate: float) -> None:
 
 
 def test_without_records_it_says_how_to_get_them() -> None:
-    assert "sacct" in run()
+    said = run()
+    assert "sacct" in said
+    assert "forestall lemons jobs.txt events.txt nodes.txt\n" in said
+    assert "forestall report" not in said
+
+
+def test_where_metrics_go_is_checked_first(log: Path, tmp_path: Path) -> None:
+    for more in (("--openmetrics", tmp_path / "no" / "x.prom"), ("--openmetrics", "-", "--json")):
+        with pytest.raises(ParameterError, match="--openmetrics"):
+            run("--failures", log, *more)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.calls import call
+from forestall.adapters.slurm.queue import SNAPSHOT
 from forestall.cli import application, report
 
 Capsys = pytest.CaptureFixture[str]
@@ -58,7 +59,8 @@ def test_a_newcomer_sees_the_commands(capsys: Capsys) -> None:
     done = call(capsys, "report")
     assert done.code == 2
     assert done.err == ""
-    for words in ("forestall report --slurm", "sacct ", "sacctmgr ", "scontrol ", "jobs.txt"):
+    for words in ("forestall report --slurm", "sacct ", "sacctmgr ", "scontrol ", "jobs.txt",
+                  "starts.txt", SNAPSHOT):  # fmt: skip
         assert words in done.out
 
 
@@ -67,7 +69,7 @@ def test_text_first_says_what_was_looked_at(capsys: Capsys, files: tuple[Path, P
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("40 jobs by 1 user, 4 nodes; 2023-11-16 22:1")
     assert "What was read, and what was odd" in done.out
-    assert "How things are counted" in done.out
+    assert "--full" in done.out
     assert max(map(len, done.out.splitlines())) <= 100
     full = call(capsys, "report", *files, "--full").out
     assert len(full) > len(done.out)
@@ -89,6 +91,39 @@ def test_json_and_options(capsys: Capsys, files: tuple[Path, Path]) -> None:
     assert (asked["min_nodes"], asked["zone"]) == (2, "Europe/Berlin")
     assert told["window"]["days"] == pytest.approx(1.0)
     assert told["options"]["--cost"] == "0.5 USD a node-hour"
+    assert told["options"]["--checkpoint-interval"] == "7200 s"
+
+
+def test_nothing_tells_the_folders_of_this_machine(
+    capsys: Capsys, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    log = tmp_path / "failures.csv"
+    log.write_text("time,node\n10,1\n20,2\n")
+    for arguments in (files, (files[0], "--failures", log)):
+        for more in (("--json",), ("--full",), ("--openmetrics", "-")):
+            done = call(capsys, "report", *arguments, *more)
+            assert done.code == 0
+            assert str(tmp_path) not in done.out
+    told = json.loads(call(capsys, "report", *files, "--json").out)
+    assert told["options"]["files"] == "jobs.txt, events.txt"
+    assert told["options"]["--checkpoint-interval"] == "3600 s (assumed)"
+    assert told["sources"][0] == "jobs.txt: 40 runs (sacct)"
+
+
+def test_where_metrics_go_is_checked_first(
+    capsys: Capsys, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forestall.app.books.report.make", None)  # would be a traceback
+    page = tmp_path / "page.html"
+    for more, said in (
+        (("--openmetrics", tmp_path / "no" / "x.prom"), "a folder that is there"),
+        (("--openmetrics", tmp_path), "not a folder"),
+        (("--openmetrics", "-", "--json"), "both cannot be printed"),
+    ):
+        done = call(capsys, "report", *files, *more, "--out", page)
+        assert done.code == 2
+        assert said in done.err
+    assert not page.exists()
 
 
 def test_the_page_in_a_file_and_in_a_folder(
@@ -134,6 +169,12 @@ def test_metrics(capsys: Capsys, files: tuple[Path, Path], tmp_path: Path) -> No
         (("--timeout", "soon"), "--timeout"),
         (("--processors-per-node", "x"), "--processors-per-node"),
         (("--days", "-1"), "--days"),
+        (("--days", "3"), "a failure log to go with it"),
+        (("--system", "20"), "a failure log to go with it"),
+        (("--processors-per-node", "4"), "a job log in SWF"),
+        (("--since", "30"), "a duration such as 30d"),
+        (("--min-nodes", "999"), "at most 4"),
+        (("--since", "all", "--until", "2020-01-01"), "--until"),
         (("--failures", "gone.csv"), "--failures"),
         (("--out", "no/such/place.html"), "--out"),
         (("--openmetrics", "no/such/place.prom"), "no/such/place.prom"),

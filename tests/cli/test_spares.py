@@ -113,6 +113,9 @@ def test_no_number_reaches_it(capsys: pytest.CaptureFixture[str]) -> None:
         (("--nodes", 5, "--hours", 1, "--repair", "0"), "--repair"),
         (("--nodes", 5, "--hours", 1, "--repair", "1h", "--ages", "new"), "--ages"),
         (("--hours", 1), "--nodes"),
+        (("--nodes", 5, "--hours", 1, "--since", "30d"), "records to go with it"),
+        (("--nodes", 5, "--hours", 1, "--partition", "gpu"), "--partition"),
+        (("--nodes", 5, "--hours", 1, "--from", "2003-01-01"), "--from"),
     ],
 )
 def test_refusals(

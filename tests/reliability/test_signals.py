@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.model.hostlist import expand
-from forestall.model.node_events import ADMINISTRATIVE, FAULT
-from forestall.reliability.signals import HOW, SEVEN, Signals, node_fail_runs, signals
+from forestall.model.node_events import ADMINISTRATIVE, FAULT, UNCLEAR
+from forestall.reliability.signals import (
+    HOW,
+    SEVEN,
+    Signals,
+    node_fail_runs,
+    operator_ended,
+    signals,
+)
 from reliability.site_nodes import DAY, outages, runs
 
 NAMES = ("n1", "n2", "n3", "n4")
@@ -51,6 +58,63 @@ def test_which_node_ended_a_run() -> None:
     assert found.shares(4) == pytest.approx([1 + 0.5 + 0.25 + 0.5, 2.25 - 0.0, 1.25, 1.25])
     without = node_fail_runs(accounting, NAMES)
     assert without.node.tolist() == [1, 3, -1, -1, -1, -1, -1]
+
+
+def test_runs_that_an_operator_ended() -> None:
+    rows = [
+        failed("n1", 1000, 1),  # set DOWN in the same second
+        failed("n[2-3]", 2000, 2),  # n3, 60 s before
+        failed("n[2-3]", 3000, 2),  # n3, 61 s after
+        failed("n4", 4000, 1),  # another node
+        failed("n[1-2]", 5000, 2),  # n1 taken out, but n2 broke in the same minute
+        failed("n[1-2]", 6000, 2, failed_node="n2"),  # n1 taken out; n2 is the one that failed
+        failed("n[1-2]", 7000, 2, failed_node="n1", state="REQUEUED"),
+        {**failed("n1", 8000, 1), "state": "FAILED"},  # not ended by a node
+        failed("n1", 9000, 1),  # nobody knows why
+        failed("", 10_000, 1),  # nor where
+    ]
+    down = [
+        ("n1", 1000, 1500, ADMINISTRATIVE),
+        ("n3", 1940, 2500, ADMINISTRATIVE),
+        ("n3", 3061, 3500, ADMINISTRATIVE),
+        ("n3", 4000, 4500, ADMINISTRATIVE),
+        ("n2", 4980, 5100, FAULT),
+        ("n1", 5000, 5100, ADMINISTRATIVE),
+        ("n1", 6000, 6100, ADMINISTRATIVE),
+        ("n1", 7010, 7100, ADMINISTRATIVE),
+        ("n1", 8000, 8100, ADMINISTRATIVE),
+        ("n1", 9000, 9100, UNCLEAR),
+        ("n1", 10_000, 10_100, ADMINISTRATIVE),
+    ]
+    accounting, events = runs(rows, SPAN), outages(down, SPAN, names=NAMES)
+    found = operator_ended(accounting, events, NAMES)
+    assert found.tolist() == [True, True, False, False, False, False, True, False, False, False]
+    assert operator_ended(accounting, events, NAMES, near=59).tolist()[:2] == [True, False]
+    faults = outages([(node, at, to, FAULT) for node, at, to, _ in down], SPAN, names=NAMES)
+    for other in (faults, outages([], SPAN), outages([], SPAN, names=NAMES)):
+        assert not operator_ended(accounting, other, NAMES).any()
+    assert not operator_ended(accounting, events, ()).any(), "no node is known"
+    assert operator_ended(runs([], SPAN), events, NAMES).tolist() == []
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 400), st.booleans()), max_size=8),
+    st.lists(
+        st.tuples(st.sampled_from(["n1", "n[1-2]", "n[2-4]", "n9"]), st.integers(1, 400)),
+        max_size=6,
+    ),
+)
+def test_operators_by_brute_force(
+    down: list[tuple[str, int, bool]], ends: list[tuple[str, int]]
+) -> None:
+    accounting = runs([failed(where, end, 1) for where, end in ends], SPAN)
+    rows = [(node, at, at + 5, ADMINISTRATIVE if one else FAULT) for node, at, one in down]
+    found = operator_ended(accounting, outages(rows, SPAN, names=NAMES), NAMES)
+    for k in range(len(accounting)):
+        mine = set(expand(accounting.nodelist[k]))
+        close = {one for node, at, one in down
+                 if node in mine and abs(at - int(accounting.end[k])) <= 60}  # fmt: skip
+        assert found[k] == (close == {True})
 
 
 def test_the_seven_by_hand() -> None:

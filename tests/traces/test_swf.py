@@ -149,6 +149,24 @@ def test_unsorted_rows_are_sorted_stably_and_named(tmp_path: Path) -> None:
     assert jobs.cleaning.counts() == {"unsorted": 2}
 
 
+def test_only_what_is_wanted(tmp_path: Path) -> None:
+    first = "1 5 10 100 4 -1 -1 8 200 -1 1 3 2 7 1 1 -1 -1"
+    rows = [first, first.replace("1 5", "2 9", 1).replace(" 3 2 7 ", " 3000000000 2 7 ")]
+    path = write(tmp_path, "\n".join([*rows, ""]))
+    whole = read_swf_file(path)
+    log = read_swf_file(path, wanted=("submit", "user", "queue"))
+    assert list(log.columns) == ["job", "submit", "user", "queue"]
+    for name, column in log.columns.items():
+        np.testing.assert_array_equal(column, whole.columns[name])
+    # Times never lose their width, and what needs it keeps it.
+    assert [str(column.dtype) for column in log.columns.values()] == [
+        "int64", "int64", "int64", "int32",
+    ]  # fmt: skip
+    assert len(log) == 2
+    with pytest.raises(ParameterError, match="wanted"):
+        read_swf_file(path, wanted=("sumbit",))
+
+
 def test_comments_anywhere(tmp_path: Path) -> None:
     text = "; A: 1\n\n" + row(1) + "; in between\n  ; and A: 2\n" + row(2) + "; end\n"
     log = read_swf_file(write(tmp_path, text))

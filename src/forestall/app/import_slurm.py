@@ -21,6 +21,7 @@ from forestall.model.site_records import SiteRecords
 from forestall.traces.site_folder import (
     FAILURES,
     JOBS,
+    is_site_folder,
     read_folder,
     whole_folder,
     write_summary,
@@ -96,8 +97,10 @@ def _read(given: Given, progress: Progress | None) -> SiteRecords:
     from forestall.adapters.slurm.read import kind_of
 
     for path in given.paths:
+        if is_site_folder(path):
+            continue
         if not path.is_file():
-            raise TraceError(path, "cannot be read: there is no such file")
+            raise TraceError(path, "cannot be read: there is no such file, nor an imported folder")
         kind_of(path)
     site = gather(given, progress)
     if site.accounting is None and site.events is None:

@@ -19,21 +19,21 @@ import numpy.typing as npt
 
 from forestall.assess.losses import after_checkpoint, exact_sums
 from forestall.assess.panel import WEEK, Estimate, estimate, week_weights
-from forestall.assess.run_ends import INTERRUPTIONS, KEPT, cause, causes_of, following
+from forestall.assess.run_ends import CAUSES, CHUNK, INTERRUPTIONS, KEPT, Ends, cause, following
 from forestall.model.accounting import Accounting
 from forestall.model.errors import ParameterError
 from forestall.model.job_records import NEVER
 
 Long = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
+Short = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.int8]
+Mask = npt.NDArray[np.bool_]
 
 DAY: Final = 86_400
 FEWEST_WEEKS: Final = 8
 """Records of fewer weeks are drawn anew by days."""
 DRAWS: Final = 1000
-CHUNK: Final = 2**19
-"""Runs are summed in pieces of so many, which bounds the memory that it takes."""
 
 _INSIDE: Final = "accounting does not see what a program does inside its run"
 
@@ -60,7 +60,8 @@ SHARES: Final = (
     Share("total", "productive", "all other time of runs that were not stopped or have kept it"),
     Share("wasted_progress_from_disruption", "wasted progress from disruption",
           "time since the last assumed checkpoint of runs that were stopped from outside (node "
-          "failure, preemption, requeue, boot or launch failure, cancelled by another)"),
+          "failure, node taken down, preemption, requeue, boot or launch failure, cancelled by "
+          "another)"),
     Share("infrastructure_recovery_from_disruption", "infrastructure recovery from disruption",
           "time from the end of such a run to the start of the same job's next run, on as many "
           "nodes"),
@@ -124,13 +125,23 @@ class Blocks:
         return week_weights(self.count, DRAWS, rng)
 
 
-def ratio(over: Long, under: Long, weights: Float, level: float) -> Estimate:
-    """Return the ratio of two sums over blocks (int64[blocks]) with an interval."""
+def ratio(over: Long, under: Long, weights: Float, level: float, *, flat: bool = False) -> Estimate:
+    """Return the ratio of two sums over blocks (int64[blocks]) with an interval, `flat` where it
+    may have no width; see `uncertain`."""
     with np.errstate(invalid="ignore", divide="ignore"):
         draws = (weights @ over.astype(np.float64)) / (weights @ under.astype(np.float64))
     whole = int(under.sum())
     value = int(over.sum()) / whole if whole else np.nan
-    return estimate(value, draws, level, weights.shape[1])
+    found = estimate(value, draws, level, weights.shape[1])
+    return found if flat else uncertain(found)
+
+
+def uncertain(found: Estimate) -> Estimate:
+    """Return a number without its interval where that has no width: blocks that are all alike do
+    not tell how others would differ."""
+    if found.high > found.low:
+        return found
+    return Estimate(found.value, np.nan, np.nan, found.draws, found.blocks)
 
 
 @dataclass(frozen=True)
@@ -171,15 +182,15 @@ class Parts:
     kept: Long
 
 
-def parts(records: Accounting, stopped: npt.NDArray[np.bool_], assumed: Assumed) -> Parts:
+def parts(elapsed: Long, attempt: Short, stopped: Mask, assumed: Assumed) -> Parts:
     """Return what runs spent their time on, where checkpoints are as assumed.
 
-    A run after a requeue begins with a restart; then it works `interval` and saves for `cost` in
-    turn. Of runs in `stopped` the time since the last checkpoint was complete is lost: all where
-    there is none, else half of interval and cost together, the mean; see `after_checkpoint`.
+    A run after a requeue (`attempt` above 0) begins with a restart; then it works `interval` and
+    saves for `cost` in turn. Of runs in `stopped` the time since the last checkpoint was complete
+    is lost: all where there is none, else half of interval and cost together, the mean; see
+    `after_checkpoint`.
     """
-    elapsed = records.elapsed
-    restore = np.where(records.attempt > 0, np.minimum(elapsed, assumed.restart), 0)
+    restore = np.where(attempt > 0, np.minimum(elapsed, assumed.restart), 0)
     work = elapsed - restore
     period = assumed.interval + assumed.cost
     save = work // period * assumed.cost
@@ -188,9 +199,14 @@ def parts(records: Accounting, stopped: npt.NDArray[np.bool_], assumed: Assumed)
     return Parts(restore, save, lost, work - save - lost)
 
 
-def stopped_from_outside(causes: Codes) -> npt.NDArray[np.bool_]:
+def among(causes: Codes, names: tuple[str, ...]) -> Mask:
+    """Return which runs ended for one of these causes, bool[n]."""
+    return np.asarray(np.isin(CAUSES, names)[causes])
+
+
+def stopped_from_outside(causes: Codes) -> Mask:
     """Return which runs an interruption ended, bool[n]."""
-    return np.isin(causes, [cause(name) for name in INTERRUPTIONS])
+    return among(causes, INTERRUPTIONS)
 
 
 @dataclass(frozen=True)
@@ -230,7 +246,7 @@ def goodput(
     *,
     window: tuple[int, int],
     level: float = 0.95,
-    causes: Codes | None = None,
+    ends: Ends | None = None,
 ) -> Goodput:
     """Return the goodput of all runs whose end is told, and of those still running.
 
@@ -238,20 +254,19 @@ def goodput(
     ----------
     rng : for the intervals
     window : [begin, until), which is cut into weeks
-    causes : as of `causes_of`, where they are known already
+    ends : how these runs ended, where that is known already
     """
-    why = causes_of(records) if causes is None else causes
+    found = Ends.of(records) if ends is None else ends
+    why = found.causes
     blocks = Blocks.over(*window)
     sums = {name: np.zeros(blocks.count, dtype=np.int64) for name in (*TOLD, "bare")}
-    unknown = runs = 0
+    unknown = 0
     for low in range(0, len(records), CHUNK):
         rows = slice(low, low + CHUNK)
-        piece, ends = records.take(np.arange(len(records))[rows]), why[rows]
-        unknown += int(piece.node_seconds[ends == cause("unknown_end")].sum())
-        known = ~np.isin(ends, [cause("unknown_end"), cause("never_started")])
-        runs += int(known.sum())
-        _add(sums, piece.take(known), ends[known], blocks, assumed)
-    earlier, later = _restarts(records, why)
+        unknown += _add(sums, records, found, rows, blocks, assumed)
+    number = np.bincount(why, minlength=len(CAUSES))
+    runs = len(records) - int(number[cause("unknown_end")] + number[cause("never_started")])
+    earlier, later = _restarts(records, found)
     waited = np.maximum(records.nodes[earlier], 0) * restart_waits(records, earlier, later)
     sums["infrastructure_recovery_from_disruption"] += exact_sums(
         blocks.of(records.start[earlier]), waited, blocks.count
@@ -266,7 +281,7 @@ def goodput(
         runs,
         ratio(bare, whole, weights, level),
         len(earlier),
-        int((why == cause("unknown_end")).sum()),
+        int(number[cause("unknown_end")]),
         unknown,
         blocks,
         assumed,
@@ -274,30 +289,42 @@ def goodput(
 
 
 def _add(
-    sums: dict[str, Long], records: Accounting, causes: Codes, blocks: Blocks, assumed: Assumed
-) -> None:
-    """Add what some runs spent their time on, in place."""
-    kept = np.isin(causes, [cause(name) for name in KEPT])
+    sums: dict[str, Long],
+    records: Accounting,
+    ends: Ends,
+    rows: slice,
+    blocks: Blocks,
+    assumed: Assumed,
+) -> int:
+    """Add what some runs spent their time on, in place; return the node-seconds of those of them
+    whose end is not told."""
+    causes, elapsed = ends.causes[rows], ends.elapsed[rows]
+    kept = among(causes, KEPT)
     outside = stopped_from_outside(causes)
-    spent = parts(records, ~kept, assumed)
-    nodes = np.maximum(records.nodes, 0).astype(np.int64)
-    block = blocks.of(records.start)
+    spent = parts(elapsed, records.attempt[rows], ~kept, assumed)
+    nodes = np.maximum(records.nodes[rows], 0).astype(np.int64)
+    nobody = causes == cause("unknown_end")
+    untold = int((nodes[nobody] * elapsed[nobody]).sum())
+    # Runs that never started took no time, and those whose end is not told count for nothing.
+    nodes[nobody] = 0
+    block = blocks.of(records.start[rows])
     for name, seconds in (
         ("total", spent.kept),
         ("wasted_progress_from_disruption", np.where(outside, spent.lost, 0)),
         ("unproductive_checkpoint_save_time", spent.save),
         ("unproductive_checkpoint_restore_time", spent.restore),
         ("other", np.where(outside, 0, spent.lost)),
-        ("bare", np.where(kept, records.elapsed, 0)),
+        ("bare", np.where(kept, elapsed, 0)),
     ):
         sums[name] += exact_sums(block, nodes * seconds, blocks.count)
+    return untold
 
 
-def _restarts(records: Accounting, causes: Codes) -> tuple[Long, Long]:
+def _restarts(records: Accounting, ends: Ends) -> tuple[Long, Long]:
     """Return the runs that were stopped from outside and followed by another of the same job, and
     those that follow them."""
-    earlier, later = following(records)
-    stopped = stopped_from_outside(causes[earlier])
+    earlier, later = following(records, ends.again)
+    stopped = stopped_from_outside(ends.causes[earlier])
     return earlier[stopped], later[stopped]
 
 

@@ -12,28 +12,32 @@ arXiv 2410.21680, Section 3; the model is `forestall.reliability.training`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.assess.goodput import (
-    CHUNK,
     Assumed,
     Blocks,
+    among,
     parts,
     ratio,
     stopped_from_outside,
+    uncertain,
 )
 from forestall.assess.losses import exact_sums
 from forestall.assess.panel import Estimate, estimate
-from forestall.assess.run_ends import cause, causes_of, followed
+from forestall.assess.run_ends import CHUNK, Ends, cause
 from forestall.model.accounting import Accounting
 from forestall.model.job_records import NEVER
+from forestall.reliability.rates import poisson_interval
 from forestall.reliability.training import TrainingTime, training_time
 
 Long = npt.NDArray[np.int64]
+Short = npt.NDArray[np.int32]
 Float = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
@@ -41,6 +45,8 @@ Mask = npt.NDArray[np.bool_]
 DAY: Final = 86_400
 LONG_JOB: Final = DAY
 """Jobs that ran so long are compared with the model, as by Kokolis et al."""
+CLASSES: Final = 33
+"""Classes of sizes: up to 2^32."""
 
 
 @dataclass(frozen=True)
@@ -82,50 +88,108 @@ class JobRuns:
         )  # fmt: skip
 
 
-def job_runs(records: Accounting, assumed: Assumed, causes: Codes | None = None) -> JobRuns:
-    """Return the jobs that ran at least 1 s on a known number of nodes.
+def job_runs(records: Accounting, assumed: Assumed, ends: Ends | None = None) -> JobRuns:
+    """Return the jobs that ran at least 1 s on a known number of nodes; `ends` says how the runs
+    ended, where that is known already.
 
     A run is stopped where it ended for one of `run_ends.INTERRUPTIONS`, or where the same job ran
     again after it. How else a job ended, well or not, is no matter here: ETTR says what
     interruptions cost, not what the job was worth.
     """
-    why = causes_of(records) if causes is None else causes
-    stopped = stopped_from_outside(why) | followed(records)
-    stopped &= why != cause("never_started")
-    began = np.flatnonzero((records.start < NEVER) & (records.nodes > 0))
-    # Jobs are numbered anew, by their first run here.
-    count = int(records.which.max(initial=-1)) + 1
-    there = np.zeros(count, dtype=np.bool_)
-    there[records.which[began]] = True
-    number = np.cumsum(there) - 1
-    job = number[records.which[began]]
-    jobs = int(there.sum())
-    last = np.zeros(jobs, dtype=np.int64)
-    last[job] = began  # of several the last is kept: runs of a job are in order
-    first = np.zeros(jobs, dtype=np.int64)
-    first[job[::-1]] = began[::-1]
-    running = exact_sums(job, records.elapsed[began], jobs)
-    ready = records.start[first] - records.wait[first]
+    made = list(job_pieces(records, assumed, Ends.of(records) if ends is None else ends))
+    if not made:
+        return JobRuns(*(np.zeros(0, dtype=np.int64) for _ in fields(JobRuns)))
+    columns = ([getattr(piece, one.name) for piece in made] for one in fields(JobRuns))
+    return JobRuns(*(np.concatenate(column) for column in columns))
+
+
+def job_pieces(records: Accounting, assumed: Assumed, ends: Ends) -> Iterator[JobRuns]:
+    """Yield the jobs of `job_runs` in order, in pieces that bound the memory it takes."""
+    last = np.full(int(records.which.max(initial=-1)) + 1, -1, dtype=np.int32)
+    for rows in _began(records):
+        last[records.which[rows]] = rows  # of several the last is kept: runs of a job are in order
+    # Runs that another one of their job follows are few.
+    early = np.concatenate(
+        [rows[last[records.which[rows]] != rows] for rows in _began(records)]
+        or [np.zeros(0, dtype=np.int64)]
+    )
+    early = early[np.argsort(records.which[early], kind="stable")]
+    whose = records.which[early]
+    for low in range(0, len(last), CHUNK):
+        some = last[low : low + CHUNK]
+        there = some >= 0
+        mine = slice(*np.searchsorted(whose, (low, low + CHUNK)).tolist())
+        job = np.cumsum(there)[whose[mine] - low] - 1
+        piece = _piece(records, assumed, ends, some[there], early[mine], job)
+        ran = piece.running > 0
+        yield piece if bool(ran.all()) else piece.take(ran)
+
+
+def _began(records: Accounting) -> Iterator[Long]:
+    """Yield the rows of runs that started on a known number of nodes."""
+    for low in range(0, len(records), CHUNK):
+        rows = slice(low, low + CHUNK)
+        yield low + np.flatnonzero((records.start[rows] < NEVER) & (records.nodes[rows] > 0))
+
+
+def _piece(
+    records: Accounting, assumed: Assumed, ends: Ends, last: Short, before: Long, job: Long
+) -> JobRuns:
+    """Return some jobs: `last` is the last run of each, `before` are all earlier runs, by job and
+    in order, and `job` the place of the job of each of these."""
+    running, productive, stops = _spent(records, assumed, ends, last)
+    for total, more in zip(
+        (running, productive, stops), _spent(records, assumed, ends, before), strict=True
+    ):
+        np.add.at(total, job, more)
+    first = last.copy()
+    first[job[::-1]] = before[::-1]
+    submit, eligible = records.submit[first], records.eligible[first]
+    ready = np.where(eligible >= 0, np.maximum(eligible, submit), submit)
+    ready = np.minimum(ready, records.start[first])
     end = np.minimum(records.end[last], records.until)
-    found = JobRuns(
+    return JobRuns(
         records.nodes[last].astype(np.int64),
         records.gpus[last].astype(np.int64),
         ready,
         running,
         np.maximum(end - ready, running),
-        exact_sums(job, _kept(records, began, stopped, assumed), jobs),
-        np.bincount(job, weights=stopped[began], minlength=jobs).astype(np.int64),
+        productive,
+        stops,
     )
-    return found if bool((running > 0).all()) else found.take(running > 0)
 
 
-def _kept(records: Accounting, rows: Long, stopped: Mask, assumed: Assumed) -> Long:
-    """Return the productive seconds of some runs, in pieces that bound the memory it takes."""
-    found = np.empty(len(rows), dtype=np.int64)
-    for low in range(0, len(rows), CHUNK):
-        some = rows[low : low + CHUNK]
-        found[low : low + CHUNK] = parts(records.take(some), stopped[some], assumed).kept
-    return found
+def _spent(
+    records: Accounting, assumed: Assumed, ends: Ends, rows: Short | Long
+) -> tuple[Long, Long, Long]:
+    """Return how long some runs took, how much of it was productive, s, and which were stopped, as
+    1 or 0."""
+    elapsed = ends.elapsed[rows]
+    stopped = stopped_from_outside(ends.causes[rows]) | ends.again[rows]
+    kept = parts(elapsed, records.attempt[rows], stopped, assumed).kept
+    return elapsed, kept, stopped.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the model expects of jobs of a size.
+
+    Attributes
+    ----------
+    time : its ETTR, without waits
+    stops : how many failures it expects in the time in which they ran
+    low, high : the exact Poisson interval of how many runs were stopped
+    """
+
+    time: TrainingTime
+    stops: float
+    low: float
+    high: float
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether so many stops are no rarity where the model holds."""
+        return self.low <= self.stops <= self.high
 
 
 @dataclass(frozen=True)
@@ -142,6 +206,9 @@ class SizeClass:
     ettr_running : without any wait (productive over running)
     mean : plain mean over jobs of the ETTR with all waits
     model : what the model expects without waits; None without a failure rate
+
+    The intervals of `ettr` and `ettr_running` are never narrower than what the number of stops
+    leaves open; see `widened`.
     """
 
     least: int
@@ -153,7 +220,7 @@ class SizeClass:
     ettr: Estimate
     ettr_running: Estimate
     mean: Estimate
-    model: TrainingTime | None
+    model: Model | None
 
     @property
     def label(self) -> str:
@@ -162,10 +229,14 @@ class SizeClass:
 
     @property
     def differs(self) -> bool | None:
-        """Whether the model lies outside the interval; None where one of them is missing."""
+        """Whether jobs did otherwise than the model expects: its ETTR lies outside of the interval,
+        and its failures outside of the Poisson interval of the stops; None where one of them is
+        missing."""
         if self.model is None or not np.isfinite(self.ettr_running.low):
             return None
-        return not self.ettr_running.low <= self.model.exact <= self.ettr_running.high
+        if self.model.by_chance:
+            return False
+        return not self.ettr_running.low <= self.model.time.exact <= self.ettr_running.high
 
 
 def by_size(
@@ -186,90 +257,174 @@ def by_size(
     rate : failures a node-day, for the model; None: no model
     gpus : whether classes are of GPUs; jobs without any are left out, and there is no model
     """
-    if gpus:
-        jobs = jobs.take(jobs.gpus > 0)
-    code = np.searchsorted(2 ** np.arange(32), jobs.gpus if gpus else jobs.size, "left")
-    sums = _sums(jobs, code, blocks)
-    made = []
-    for k in np.flatnonzero(sums.jobs.sum(axis=1)).tolist():
-        ends = (2 ** (k - 1) + 1 if k > 1 else 2**k, 2**k)
-        made.append(_class(sums, k, ends, weights, None if gpus else rate, assumed, level))
-    return tuple(made)
+    sums = Sums(CLASSES, blocks)
+    sums.add(jobs.take(jobs.gpus > 0) if gpus else jobs, gpus=gpus)
+    return sums.classes(weights, None if gpus else rate, assumed, level)
 
 
 def whole(
     jobs: JobRuns, blocks: Blocks, weights: Float, assumed: Assumed, level: float = 0.95
 ) -> SizeClass | None:
     """Return the ETTR of all jobs together, without a model; None without jobs."""
-    if not len(jobs):
-        return None
-    sums = _sums(jobs, np.zeros(len(jobs), dtype=np.int64), blocks)
-    ends = int(jobs.size.min()), int(jobs.size.max())
-    return _class(sums, 0, ends, weights, None, assumed, level)
+    sums = Sums(1, blocks)
+    sums.add(jobs)
+    return sums.whole(weights, assumed, level)
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """Sums over jobs by class and block, [classes, blocks] each, or by class alone."""
+class Found:
+    """ETTR of the jobs of some records: of all together, None without jobs; in classes by nodes,
+    of all and of those that ran a day or more (beside the model); in classes by GPUs."""
 
-    productive: Long
-    running: Long
-    available: Long
-    each: Float
-    jobs: Long
-    stops: Long
-    squares: Float
+    every: SizeClass | None
+    classes: tuple[SizeClass, ...]
+    long: tuple[SizeClass, ...]
+    gpus: tuple[SizeClass, ...]
 
 
-def _sums(jobs: JobRuns, code: Long, blocks: Blocks) -> _Sums:
-    classes = int(code.max(initial=0)) + 1
-    cell = code * blocks.count + blocks.of(jobs.first)
-    cells, shape = classes * blocks.count, (classes, blocks.count)
-    productive, running, available = (
-        exact_sums(cell, jobs.size * one, cells).reshape(shape)
-        for one in (jobs.productive, jobs.running, jobs.available)
-    )
-    squares = jobs.size.astype(np.float64) ** 2 * jobs.running
-    each = np.bincount(cell, weights=jobs.productive / jobs.available, minlength=cells)
-    return _Sums(
-        productive,
-        running,
-        available,
-        each.reshape(shape).astype(np.float64),
-        np.bincount(cell, minlength=cells).reshape(shape),
-        exact_sums(code, jobs.stops, classes),
-        np.bincount(code, weights=squares, minlength=classes).astype(np.float64),
-    )
-
-
-def _class(
-    sums: _Sums,
-    k: int,
-    ends: tuple[int, int],
-    weights: Float,
-    rate: float | None,
+def study(
+    records: Accounting,
     assumed: Assumed,
-    level: float,
-) -> SizeClass:
-    units, count = int(sums.running[k].sum()), sums.jobs[k]
-    size = float(sums.squares[k]) / units
-    model = None
-    if rate is not None and rate > 0:
-        model = expected(max(round(size), 1), rate, assumed)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        draws = (weights @ sums.each[k]) / (weights @ count.astype(np.float64))
-    mean = estimate(float(sums.each[k].sum() / count.sum()), draws, level, len(count))
-    return SizeClass(
-        *ends,
-        int(count.sum()),
-        int(sums.stops[k]),
-        units,
-        size,
-        ratio(sums.productive[k], sums.available[k], weights, level),
-        ratio(sums.productive[k], sums.running[k], weights, level),
-        mean,
-        model,
+    blocks: Blocks,
+    weights: Float,
+    *,
+    rate: float | None,
+    ends: Ends,
+    level: float = 0.95,
+) -> Found:
+    """Return `whole` and `by_size` of all jobs, without holding them all at once; parameters as
+    there, `rate` is for the long jobs."""
+    every, lasting = Sums(1, blocks), Sums(CLASSES, blocks)
+    nodes, gpus = Sums(CLASSES, blocks), Sums(CLASSES, blocks)
+    for jobs in job_pieces(records, assumed, ends):
+        every.add(jobs)
+        nodes.add(jobs)
+        lasting.add(long_jobs(jobs))
+        gpus.add(jobs.take(jobs.gpus > 0), gpus=True)
+    return Found(
+        every.whole(weights, assumed, level),
+        nodes.classes(weights, None, assumed, level),
+        lasting.classes(weights, rate, assumed, level),
+        gpus.classes(weights, None, assumed, level),
     )
+
+
+class Sums:
+    """Sums over jobs by class of size and block, int64 or float64[classes, blocks]."""
+
+    def __init__(self, count: int, blocks: Blocks) -> None:
+        self.count, self.blocks = count, blocks
+        cells = count * blocks.count
+        self.productive, self.running, self.available, self.jobs, self.stops = (
+            np.zeros(cells, dtype=np.int64) for _ in range(5)
+        )
+        self.each, self.squares = np.zeros(cells), np.zeros(cells)
+        self.least, self.most = np.iinfo(np.int64).max, 0
+
+    def add(self, jobs: JobRuns, *, gpus: bool = False) -> None:
+        """Take in some jobs, by their nodes or GPUs (all above 0), in one class where there is
+        but one."""
+        if not len(jobs):
+            return
+        cell = self.blocks.of(jobs.first)
+        if self.count > 1:
+            cell += _class_of(jobs.gpus if gpus else jobs.size) * self.blocks.count
+        cells = len(self.jobs)
+        for total, seconds in (
+            (self.productive, jobs.productive),
+            (self.running, jobs.running),
+            (self.available, jobs.available),
+        ):
+            total += exact_sums(cell, jobs.size * seconds, cells)
+        self.jobs += np.bincount(cell, minlength=cells)
+        stopped = np.flatnonzero(jobs.stops)
+        np.add.at(self.stops, cell[stopped], jobs.stops[stopped])
+        # One after the other, so that pieces change nothing.
+        np.add.at(self.each, cell, jobs.productive / jobs.available)
+        squares = jobs.size.astype(np.float64) ** 2 * jobs.running
+        self.squares += np.bincount(cell, weights=squares, minlength=cells)
+        self.least = min(self.least, int(jobs.size.min()))
+        self.most = max(self.most, int(jobs.size.max()))
+
+    def whole(self, weights: Float, assumed: Assumed, level: float) -> SizeClass | None:
+        """Return the ETTR of all jobs of the only class; None without any."""
+        assert self.count == 1, "several classes"
+        if not self.most:
+            return None
+        return self._class(0, (self.least, self.most), weights, None, assumed, level)
+
+    def classes(
+        self, weights: Float, rate: float | None, assumed: Assumed, level: float
+    ) -> tuple[SizeClass, ...]:
+        """Return the ETTR of the classes with any job; `rate` as in `by_size`."""
+        there = np.flatnonzero(self.jobs.reshape(self.count, -1).any(axis=1)).tolist()
+        ends = [(2 ** (k - 1) + 1 if k > 1 else 2**k, 2**k) for k in there]
+        return tuple(
+            self._class(k, one, weights, rate, assumed, level)
+            for k, one in zip(there, ends, strict=True)
+        )
+
+    def _class(
+        self,
+        k: int,
+        ends: tuple[int, int],
+        weights: Float,
+        rate: float | None,
+        assumed: Assumed,
+        level: float,
+    ) -> SizeClass:
+        row = slice(k * self.blocks.count, (k + 1) * self.blocks.count)
+        count, each = self.jobs[row], self.each[row]
+        productive, running = self.productive[row], self.running[row]
+        units, stops = int(running.sum()), int(self.stops[row].sum())
+        size = float(self.squares[row].sum()) / units
+        interval = tuple(float(end) for end in poisson_interval(stops, level))
+        model = None
+        if rate is not None and rate > 0:
+            time = expected(max(round(size), 1), rate, assumed)
+            model = Model(time, rate * units / DAY, *interval)
+        # What one stop more would cost: no more than a job had.
+        lost = min(size * ((assumed.interval + assumed.cost) / 2 + assumed.restart),
+                   units / int(count.sum()))  # fmt: skip
+        more = (stops - interval[0]) * lost, (interval[1] - stops) * lost
+        with np.errstate(invalid="ignore", divide="ignore"):
+            draws = (weights @ each) / (weights @ count.astype(np.float64))
+        mean = estimate(float(each.sum() / count.sum()), draws, level, len(count))
+        return SizeClass(
+            *ends,
+            int(count.sum()),
+            stops,
+            units,
+            size,
+            widened(productive, self.available[row], weights, level, more),
+            widened(productive, running, weights, level, more),
+            uncertain(mean),
+            model,
+        )
+
+
+def widened(
+    over: Long, under: Long, weights: Float, level: float, more: tuple[float, float]
+) -> Estimate:
+    """Return `over` / `under` with an interval by redrawn blocks that is no narrower than what
+    would come of `more` productive time with fewer stops, and of less with more of them.
+
+    Blocks with no stop, or one, do not tell how many others would have.
+    """
+    found = ratio(over, under, weights, level, flat=True)
+    if not np.isfinite(found.low):
+        return found
+    gain, loss = more
+    whole = int(under.sum())
+    low, high = max(found.value - loss / whole, 0.0), min(found.value + gain / whole, 1.0)
+    return Estimate(
+        found.value, min(found.low, low), max(found.high, high), found.draws, found.blocks
+    )
+
+
+def _class_of(size: Long) -> Long:
+    """Return the k of each size with 2^(k - 1) < size <= 2^k."""
+    return np.frexp(size - 1)[1].astype(np.int64)
 
 
 def expected(nodes: int, rate: float, assumed: Assumed) -> TrainingTime:
@@ -310,19 +465,20 @@ def failure_rate(
     failures: int, node_days: float, source: str, level: float = 0.95
 ) -> FailureRate | None:
     """Return the rate; None without exposure."""
-    from forestall.reliability.rates import poisson_interval
-
     if not node_days > 0:
         return None
     low, high = (float(end) / node_days for end in poisson_interval(failures, level))
     return FailureRate(failures / node_days, low, high, failures, node_days, source)
 
 
-def rate_of_runs(records: Accounting, causes: Codes, level: float = 0.95) -> FailureRate | None:
+def rate_of_runs(records: Accounting, ends: Ends, level: float = 0.95) -> FailureRate | None:
     """Return the rate at which runs were ended by failures of their nodes, over the node-days of
     all runs; None where no run's end is told."""
-    if not bool(np.any((causes != cause("unknown_end")) & (causes != cause("never_started")))):
+    if not bool((~among(ends.causes, ("unknown_end", "never_started"))).any()):
         return None
-    ends = int((causes == cause("node_failure")).sum())
-    days = int(records.node_seconds.sum()) / DAY
-    return failure_rate(ends, days, "runs that a node failure ended", level)
+    failed = int((ends.causes == cause("node_failure")).sum())
+    total = 0
+    for low in range(0, len(records), CHUNK):
+        rows = slice(low, low + CHUNK)
+        total += int((np.maximum(records.nodes[rows], 0) * ends.elapsed[rows]).sum())
+    return failure_rate(failed, total / DAY, "runs that a node failure ended", level)

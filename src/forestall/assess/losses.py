@@ -128,9 +128,13 @@ def after_checkpoint(seconds: Long, interval: int) -> Long:
     an interval (rounded down), the mean where it can be stopped at any moment between two.
     Raises ParameterError for an interval below 1 s.
     """
+    _check(interval)
+    return np.where(seconds < interval, seconds, interval // 2)
+
+
+def _check(interval: int) -> None:
     if interval < 1:
         raise ParameterError("checkpoint_interval", interval, "at least 1 s")
-    return np.where(seconds < interval, seconds, interval // 2)
 
 
 def exact_sums(code: npt.NDArray[np.integer], value: Long, count: int) -> Long:
@@ -151,7 +155,10 @@ def losses(records: Accounting, interval: int, ends: Ends | None = None) -> Loss
     ----------
     interval : s between checkpoints that the lower bound takes for granted, at least 1
     ends : how these runs ended, where that is known already
+
+    Raises ParameterError for an interval below 1 s.
     """
+    _check(interval)
     found = Ends.of(records) if ends is None else ends
     why, count = found.causes, len(CAUSES)
     # Rows: node-seconds of whole runs and after the last checkpoint, and GPU-seconds likewise.
@@ -210,19 +217,20 @@ def continued_timeouts(records: Accounting, ends: Ends) -> Continued:
 def _comes_again(records: Accounting, rows: Long) -> Mask:
     """Return which of these runs are followed by a like one within a day of their end."""
     place = _alike(records, rows)
-    like = np.flatnonzero(place >= 0)
-    ready = np.maximum(records.submit[like], records.eligible[like])
-    # One number for like jobs and time; times later than all ends stay within their jobs' part.
     end = records.end[rows]
-    zero = int(min(ready.min(), end.min()))
+    # One number for like jobs and time; times later than all ends stay within their jobs' part.
+    zero = int(min(records.submit.min(), end.min()))
     span = int(end.max()) + CONTINUED_WITHIN - zero + 2
-    line = place[like].astype(np.int64) * span
-    line += np.minimum(ready - zero, span - 1)
-    del like, ready
+    line = np.empty(int(np.count_nonzero(place >= 0)), dtype=np.int64)
+    filled = 0
+    for low in range(0, len(place), CHUNK):
+        like = low + np.flatnonzero(place[low : low + CHUNK] >= 0)
+        ready = np.maximum(records.submit[like], records.eligible[like])
+        filled, begin = filled + len(like), filled
+        line[begin:filled] = place[like] * np.int64(span) + np.minimum(ready - zero, span - 1)
     line.sort()
     at = place[rows].astype(np.int64) * span + (end - zero)
     # Questions in order find their answers close together.
-    at = mine + (end - zero)
     order = np.argsort(at)
     first, last = np.empty_like(at), np.empty_like(at)
     first[order] = np.searchsorted(line, at[order], "left")

@@ -228,8 +228,8 @@ def by_group(
     place = code[ok] * DECILES + cell[ok]
     count = np.bincount(place, minlength=size * DECILES).reshape(size, DECILES)
     sums = np.bincount(place, said[ok], minlength=size * DECILES).reshape(size, DECILES)
-    hits = np.bincount(place, kept[ok].astype(np.float64), minlength=size * DECILES)
-    hits = hits.reshape(size, DECILES)
+    won = np.bincount(place, kept[ok].astype(np.float64), minlength=size * DECILES)
+    hits = won.reshape(size, DECILES)
     for k in np.argsort(-count.sum(axis=1), kind="stable").tolist():
         made = int(count[k].sum())
         if made < least:

@@ -108,7 +108,11 @@ _PLAIN: Final = {
     for state in rule.states
     if rule.cause
     not in (
-        "node_failure", "operator_down", "requeue", "user_cancel", "operator_cancel",
+        "node_failure",
+        "operator_down",
+        "requeue",
+        "user_cancel",
+        "operator_cancel",
         "cancel_untold",
     )
 } | {

@@ -39,6 +39,7 @@ def group() -> typer.Typer:
         "forestall import slurm --out site --since 90d",
         "forestall import slurm jobs.txt events.txt nodes.txt --out site --zone Europe/Berlin",
         "forestall import slurm jobs.txt events.txt --out shared --anonymize",
+        "forestall import slurm site --out shared --anonymize",
     )(slurm)
     return app
 
@@ -56,9 +57,10 @@ def slurm(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILES]...",
+            metavar="FILES",
             help="Output of sacct, sacctmgr show event, scontrol show node and squeue --start, "
-            "told apart by what is in them (default: ask the Slurm of this machine).",
+            "told apart by what is in them, or a folder of an earlier import (default: ask the "
+            "Slurm of this machine).",
             show_default=False,
         ),
     ] = None,

@@ -8,7 +8,7 @@ import typer
 
 from forestall.cli import UNUSABLE
 from forestall.cli.options import JSON, OUTPUT, QUIET, with_options
-from forestall.cli.options_site import FILES, SITE, given_of
+from forestall.cli.options_site import FILES, SITE, given_of, metrics_place
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json
 from forestall.model.errors import ParameterError
@@ -75,8 +75,9 @@ def lemons(
     if given.nothing:
         from forestall.cli.report import print_commands
 
-        print_commands()
+        print_commands("lemons", page="")
         raise typer.Exit(UNUSABLE)
+    metrics_place(openmetrics, as_json=as_json)
     assumed: dict[str, Any] = {}
     if checkpoint_interval is not None:
         seconds = parse_duration(checkpoint_interval, "--checkpoint-interval")

@@ -24,7 +24,7 @@ FAILURE_LOG: Final = "Failure log"
 FILES = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="FILES...",
+        metavar="FILES",
         help="Output of sacct, sacctmgr, scontrol and squeue, a folder of `import slurm`, a job "
         "log in SWF, or a failure log; told apart by what is in them.",
         show_default=False,
@@ -109,6 +109,7 @@ def rate_of(given: Given, told: object = None) -> Measured | None:
     where the records have no failure to count.
     """
     if given.nothing:
+        _refuse_alone(given)
         return None
     if told is not None:
         allowed = "either --mttf or --rate, or records: --slurm, FILES"
@@ -116,6 +117,35 @@ def rate_of(given: Given, told: object = None) -> Measured | None:
     from forestall.app.books.failure_rate import rate_of_records
 
     return rate_of_records(given)
+
+
+def _refuse_alone(given: Given) -> None:
+    """Raise ParameterError for an option about records where there are none."""
+    from forestall.app.books.sources import Given
+
+    plain = Given()
+    for choice in SITE:
+        name = "start" if choice.name == "from" else choice.name
+        value = getattr(given, name)
+        if value != getattr(plain, name):
+            raise ParameterError(choice.spelling, value, "records to go with it: --slurm or FILES")
+
+
+def metrics_place(openmetrics: str | None, *, as_json: bool) -> None:
+    """Check where metrics go before any work is done: not where JSON goes too, and into a folder
+    that is there. Raises ParameterError."""
+    if openmetrics is None:
+        return
+    if openmetrics == "-":
+        if as_json:
+            allowed = "a file beside --json: both cannot be printed"
+            raise ParameterError("--openmetrics", openmetrics, allowed)
+        return
+    place = Path(openmetrics)
+    if place.is_dir():
+        raise ParameterError("--openmetrics", openmetrics, "a file, not a folder of that name")
+    if not place.parent.is_dir():
+        raise ParameterError("--openmetrics", openmetrics, "a file in a folder that is there")
 
 
 def _named(given: Given) -> str:

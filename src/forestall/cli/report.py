@@ -9,7 +9,7 @@ import typer
 
 from forestall.cli import UNUSABLE
 from forestall.cli.options import FORCE, JSON, OUTPUT, QUIET, chosen, with_options
-from forestall.cli.options_site import FILES, SITE, given_of
+from forestall.cli.options_site import FILES, SITE, given_of, metrics_place
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json
 from forestall.model.errors import ParameterError
@@ -129,6 +129,7 @@ def report(
         print_commands()
         raise typer.Exit(UNUSABLE)
     assumed = _assumed(cost, currency, checkpoint_interval, checkpoint_cost, restart)
+    metrics_place(openmetrics, as_json=as_json)
     target = None if out is None else page_place(out, force=force)
     from forestall.app.books.report import make
 
@@ -189,15 +190,25 @@ def _assumed(
 def _options(
     paths: tuple[Path, ...], options: dict[str, Any], assumed: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what was chosen, as the report tells it."""
+    """Return what was chosen, as the report tells it: files without their folders, which would tell
+    of the machine that it was made on."""
+    from forestall.app.books.asked import Asked
+    from forestall.traces.places import called
+
     told = {f"--{name.replace('_', '-')}": value for name, value in chosen(options).items()}
+    if "--failures" in told:
+        told["--failures"] = Path(told["--failures"]).name
     if paths:
-        told = {"files": ", ".join(str(path) for path in paths), **told}
+        told = {"files": ", ".join(called(paths).values()), **told}
     if assumed["node_hour_cost"] is not None:
         told["--cost"] = f"{assumed['node_hour_cost']:g} {assumed['currency']} a node-hour"
-    for name in ("checkpoint_interval", "checkpoint_cost", "restart"):
-        if name in assumed:
-            told[f"--{name.replace('_', '-')}"] = f"{assumed[name]} s"
+    default = Asked.checkpoint_interval
+    interval = assumed.get("checkpoint_interval")
+    told["--checkpoint-interval"] = (
+        f"{default} s (assumed)" if interval is None else f"{interval} s"
+    )
+    for name in ("checkpoint_cost", "restart"):
+        told[f"--{name.replace('_', '-')}"] = f"{assumed[name]} s"
     return told
 
 
@@ -226,18 +237,29 @@ def page_place(out: Path, *, force: bool = False) -> Path:
     return out / PAGE_NAME
 
 
-def print_commands() -> None:
-    """Print the commands that write the files of a report, and how to go on."""
+def print_commands(command: str = "report", page: str = " --out report.html") -> None:
+    """Print the commands that write the files of a command such as report, and how to go on."""
     from forestall.adapters.slurm.commands import printed
+    from forestall.adapters.slurm.queue import SNAPSHOT
 
     print("Where Slurm runs, ask it directly; nothing is changed, no rights are needed:")
     print()
-    print("  forestall report --slurm --out report.html")
+    print(f"  forestall {command} --slurm{page}")
     print()
-    print("Or write its records to files there, and make the report wherever you like:")
+    print("Or write its records to files there, and go on wherever you like:")
     print()
     for line in printed("$(date -d '-90 days' +%F)"):
         print(f"  {line}")
-    print("  forestall report jobs.txt events.txt nodes.txt --out report.html")
+    print(f"  forestall {command} jobs.txt events.txt nodes.txt{page}")
     print()
-    print("Without Slurm: forestall report jobs.swf --failures failures.csv. All options: --help")
+    if command == "report":
+        print(
+            "How good estimates of starts are is told with starts.txt too, to which cron adds what"
+        )
+        print("Slurm says, every 5 minutes for example (in a crontab write \\% for each %):")
+        print()
+        print(f"  {SNAPSHOT}")
+        print()
+    print(
+        f"Without Slurm: forestall {command} jobs.swf --failures failures.csv. All options: --help"
+    )

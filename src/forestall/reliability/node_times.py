@@ -106,6 +106,7 @@ class Law:
     mean : mean by the best family, hours, with interval; None where it is not to be relied on: it
         lies beyond the longest time that was seen
     ended, censored : how many times ended, and how many were cut off
+    median : by the best family, hours; None where it lies beyond the longest time that was seen
     """
 
     best: Fitted
@@ -115,6 +116,7 @@ class Law:
     mean: Interval | None
     ended: int
     censored: int
+    median: float | None = None
 
     @property
     def name(self) -> str:
@@ -154,6 +156,7 @@ def law_of(
         return None
     longest = float(hours.max())
     held = np.isfinite(best.mean()) and best.mean() <= longest
+    median = float(best.quantile(0.5))
     return Law(
         best,
         {row.name: float(row.weight) for row in ranking.rows if row.counts},
@@ -162,6 +165,7 @@ def law_of(
         Interval(best.mean(), *mean) if held else None,
         ended,
         len(hours) - ended,
+        median if median <= longest else None,
     )
 
 
@@ -308,7 +312,7 @@ class Groups:
     ----------
     rates : a group each; `failures` by node
     events : int64[g], with bursts as one, each in the group of its first failure
-    rate_all, events_all : of all groups together, failures and events per 1000 node-days
+    rate_all : of all groups together, failures per 1000 node-days
     difference : whether the groups' events vary more than by chance (Pearson's chi-square, by
         simulation); None for fewer than 2 groups with exposure or no failures, and for causes
     p_value, q_value : float64[g], of each group against the others (two-sided, exact), adjusted
@@ -332,7 +336,7 @@ class Groups:
     def events_all(self) -> float:
         """Events of all groups together per 1000 node-days; nan without exposure."""
         days = float(self.rates.node_days.sum())
-        return float(self.events.sum()) / days * PER if days > 0 else math.nan
+        return float(self.events.sum()) / days * PER if days > 0 else float("nan")
 
 
 def groups_of(
@@ -492,11 +496,5 @@ def clock_groups(
 
 
 WEEKDAYS: Final = (
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-)
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+)  # fmt: skip

@@ -19,7 +19,7 @@ from forestall.model.coded import Coded
 from forestall.model.errors import ParameterError
 from forestall.model.hostlist import expand
 from forestall.model.job_records import NEVER
-from forestall.model.node_events import FAULT, NATURES
+from forestall.model.node_events import ADMINISTRATIVE, FAULT, NATURES
 
 if TYPE_CHECKING:
     from forestall.model.accounting import Accounting
@@ -32,6 +32,9 @@ Bools = npt.NDArray[np.bool_]
 NODE_FAIL: Final = "NODE_FAIL"
 NEAR: Final = 300
 """An outage ends a run where it begins no further than this from the run's end, s."""
+BY_HAND: Final = 60
+"""An operator ended a run where an outage that somebody wanted begins no further than this from the
+run's end, s."""
 HOW: Final = ("named", "alone", "outage", "several", "untold")
 """How a run's failed node is known: the records name it; the run had but one; an outage of one of
 its nodes began when it ended; outages of several did; not at all."""
@@ -145,20 +148,63 @@ def node_fail_runs(
     return NodeFailRuns(run, count, node, how, members, offsets)
 
 
+def operator_ended(
+    accounting: Accounting,
+    events: NodeEvents,
+    names: Sequence[str],
+    *,
+    near: int = BY_HAND,
+) -> Bools:
+    """Return which runs an operator ended by taking a node away, bool[n].
+
+    Slurm says NODE_FAIL of a run whose node was set DOWN by hand just as of one whose node broke.
+    Of runs that ended so, or whose failed node is named, it was the operator where an
+    administrative outage of that node (of any of the run's nodes, where none is named) begins
+    within `near` seconds of the run's end, and no fault of one of them does.
+    """
+    found = np.zeros(len(accounting), dtype=np.bool_)
+    wanted = _Begun.of(events, names, ADMINISTRATIVE)
+    if len(wanted.time) == 0:
+        return found
+    faults = _Begun.of(events, names)
+    known = {name: k for k, name in enumerate(names)}
+    ended = accounting.base().among([NODE_FAIL]) | accounting.failed_node.told
+    run = np.flatnonzero(ended & (accounting.end < NEVER))
+    # Most runs end at no such time: only lists of the others are read.
+    run = run[wanted.any_near(accounting.end[run], near)]
+    lists = _expanded(accounting.nodelist.take(run), Places(tuple(names), {}, []), known)
+    failed = [known.get(text, -1) for text in accounting.failed_node.take(run).texts()]
+    end = accounting.end[run].tolist()
+    for k, row in enumerate(run.tolist()):
+        members = lists[k] if failed[k] < 0 else np.array([failed[k]], dtype=np.int64)
+        found[row] = wanted.has(members, end[k], near) and not faults.has(members, end[k], near)
+    return found
+
+
 @dataclass(frozen=True)
 class _Begun:
-    """When faults began: time int64[m], ascending, and the node of each."""
+    """When outages of one nature began: time int64[m], ascending, and the node of each."""
 
     time: Ints
     node: Ints
 
     @classmethod
-    def of(cls, events: NodeEvents, names: Sequence[str]) -> _Begun:
+    def of(cls, events: NodeEvents, names: Sequence[str], nature: str = FAULT) -> _Begun:
         known = {name: k for k, name in enumerate(names)}
         table = np.array([known.get(name, -1) for name in events.names], dtype=np.int64)
-        fault = np.flatnonzero(events.nature == NATURES.index(FAULT))
-        node = table[events.node[fault]] if len(table) else events.node[fault]
-        return cls(events.begin[fault], node)
+        some = np.flatnonzero(events.nature == NATURES.index(nature))
+        node = table[events.node[some]] if len(table) else events.node[some]
+        return cls(events.begin[some], node)
+
+    def any_near(self, end: Ints, near: int) -> Bools:
+        """Return at which of these times one of any node began within `near` s, bool[k]."""
+        low = np.searchsorted(self.time, end - near)
+        return np.asarray(np.searchsorted(self.time, end + near, "right") > low)
+
+    def has(self, members: Ints, end: int, near: int) -> bool:
+        """Return whether one of these nodes began within `near` s of a time."""
+        low, high = np.searchsorted(self.time, [end - near, end + near + 1])
+        return bool(np.isin(self.node[low:high], members).any())
 
     def nearest(self, members: Ints, end: int, near: int) -> tuple[int, int]:
         """Return which of the nodes failed at a run's end, -1 for none, and how that is known."""

@@ -9,7 +9,7 @@ the top of the form ``; Name: value`` are the header.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +30,7 @@ _NEEDED = ("job", "submit", "run", "allocated", "processors", "request", "user",
 
 @dataclass(frozen=True)
 class Swf:
-    """A whole SWF file: its 18 columns, and its comments with their places.
+    """An SWF file: its 18 columns, or those that were wanted, and its comments with their places.
 
     Attributes
     ----------
@@ -103,9 +103,23 @@ def read_swf(path: str | Path, *, processors_per_node: int = 1, strict: bool = F
     return _read(path, strict, _NEEDED).jobs(processors_per_node)
 
 
-def read_swf_file(path: str | Path, *, strict: bool = False) -> Swf:
-    """Read all 18 columns and the comments of an SWF file; errors as in `read_swf`."""
-    return _read(path, strict, None)
+def read_swf_file(
+    path: str | Path, *, strict: bool = False, wanted: Sequence[str] | None = None
+) -> Swf:
+    """Read the columns `wanted` (None: all 18) and the comments of an SWF file; errors as in
+    `read_swf`, and ParameterError for a column that SWF does not have.
+
+    ``job`` is always there. Where columns are chosen, those that hold no times nor ids of jobs
+    (`NARROW`) are int32 if all their values fit: a log of 5,000,000 jobs then takes half the
+    memory.
+    """
+    if wanted is None:
+        return _read(path, strict, None)
+    for name in wanted:
+        if name not in COLUMNS:
+            raise ParameterError("wanted", name, f"some of {', '.join(COLUMNS)}")
+    chosen = tuple(name for name in COLUMNS if name in {"job", *wanted})
+    return _read(path, strict, chosen, narrow=True)
 
 
 def write_swf(log: Swf | Jobs, path: str | Path) -> None:
@@ -138,9 +152,11 @@ def swf_of_jobs(jobs: Jobs) -> Swf:
     return Swf(columns, tuple((0, line) for line in comments), source=jobs.source)
 
 
-def _read(path: str | Path, strict: bool, wanted: tuple[str, ...] | None) -> Swf:
+def _read(
+    path: str | Path, strict: bool, wanted: tuple[str, ...] | None, *, narrow: bool = False
+) -> Swf:
     findings = Findings(path, strict)
-    rows = SwfRows(findings, wanted)
+    rows = SwfRows(findings, wanted, narrow=narrow)
     for text in chunks_of_lines(path):
         rows.feed(text)
     lines = rows.lines()

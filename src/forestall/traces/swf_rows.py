@@ -46,6 +46,11 @@ COLUMNS = (
 FRACTIONAL = frozenset({"cpu", "memory"})
 """Averages, which may have decimals; all others are whole numbers."""
 
+NARROW = frozenset(
+    {"allocated", "processors", "status", "user", "group", "application", "queue", "partition"}
+)
+"""Numbers that hardly ever need more than 32 bits."""
+
 _EXTRA = "more"
 _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _MOST = 2**62
@@ -64,14 +69,18 @@ def is_swf(lines: Sequence[str]) -> bool:
 
 
 class SwfRows:
-    """Collects the columns `wanted` (None: all) of the rows of one file, a piece at a time."""
+    """Collects the columns `wanted` (None: all) of the rows of one file, a piece at a time; where
+    `narrow` is set, those in `NARROW` as int32 if they fit."""
 
-    def __init__(self, findings: Findings, wanted: tuple[str, ...] | None) -> None:
+    def __init__(
+        self, findings: Findings, wanted: tuple[str, ...] | None, *, narrow: bool = False
+    ) -> None:
         self.findings = findings
+        self._narrow = NARROW if narrow else frozenset()
         self.comments: list[tuple[int, str]] = []
         self._wanted = COLUMNS if wanted is None else wanted
-        self._parts: dict[str, list[Column]] = {name: [] for name in self._wanted}
-        self._lines: list[npt.NDArray[np.int64]] = []
+        self._columns = {name: _Growing(self._dtype(name)) for name in self._wanted}
+        self._lines = _Growing(np.int64)
         self._read = 0
 
     def feed(self, text: bytes) -> None:
@@ -91,16 +100,17 @@ class SwfRows:
             self._take(spaced, numbers)
 
     def columns(self) -> dict[str, Column]:
-        """Return what was collected; call once, for it frees the pieces."""
-        out: dict[str, Column] = {}
-        for name in self._wanted:
-            dtype = np.float64 if name in FRACTIONAL else np.int64
-            out[name] = np.concatenate([*self._parts.pop(name), np.empty(0, dtype=dtype)])
-        return out
+        """Return what was collected."""
+        return {name: column.whole for name, column in self._columns.items()}
 
     def lines(self) -> npt.NDArray[np.int64]:
         """Return the 1-based line number of each row, int64[n]."""
-        return np.concatenate([*self._lines, np.empty(0, dtype=np.int64)])
+        return self._lines.whole
+
+    def _dtype(self, name: str) -> type[np.generic]:
+        if name in FRACTIONAL:
+            return np.float64
+        return np.int32 if name in self._narrow else np.int64
 
     def _without_comments(self, text: bytes, first: int) -> tuple[bytes, npt.NDArray[np.int64]]:
         rows, numbers = [], []
@@ -123,8 +133,9 @@ class SwfRows:
             for name in self._wanted if values is not None else ():
                 columns[name][row] = values[COLUMNS.index(name)]  # type: ignore[index]
         for name, column in columns.items():
-            self._parts[name].append(column[keep] if len(doubtful) else column)
-        self._lines.append(numbers[keep])
+            part = column[keep] if len(doubtful) else column
+            self._columns[name].add(_fitting(part) if name in self._narrow else part)
+        self._lines.add(numbers[keep])
 
     def _looked_at(
         self, spaced: bytes, numbers: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
@@ -209,6 +220,37 @@ def _doubtful(frame: pl.DataFrame) -> pl.Series:
 def _plain(frame: pl.DataFrame, name: str) -> Column:
     dtype = np.float64 if name in FRACTIONAL else np.int64
     return frame[name].fill_null(UNREAD).to_numpy().astype(dtype, copy=True)
+
+
+class _Growing:
+    """A column that grows: few large pieces of memory instead of many small ones, which would not
+    be given back when they are joined."""
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self._data: Column = np.empty(0, dtype=dtype)
+        self._count = 0
+
+    def add(self, part: Column) -> None:
+        """Take in more values; the column gets wider where they need it."""
+        begin, self._count = self._count, self._count + len(part)
+        dtype = np.promote_types(self._data.dtype, part.dtype)
+        if self._count > len(self._data) or dtype != self._data.dtype:
+            larger = np.empty(max(self._count, 2 * len(self._data)), dtype=dtype)
+            larger[:begin] = self._data[:begin]
+            self._data = larger
+        self._data[begin : self._count] = part
+
+    @property
+    def whole(self) -> Column:
+        """All values so far."""
+        return self._data[: self._count]
+
+
+def _fitting(column: Column) -> Column:
+    """Return whole numbers as int32 where they fit, else as they are."""
+    small = np.iinfo(np.int32)
+    fits = column.max(initial=0) <= small.max and column.min(initial=0) >= small.min
+    return column.astype(np.int32) if fits else column
 
 
 UNREAD = -1

@@ -6,12 +6,16 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from books_cases import accounts, outages
 from forestall.app.books import advice as own
 from forestall.app.books.asked import Asked
 from forestall.app.books.failure_rate import OF_OUTAGES, OF_RUNS, Measured, measured
+from forestall.app.books.words import duration
 from forestall.model.site_records import SiteRecords
+from forestall.reliability.structures import LADDER
 
 HOUR, DAY = 3600, 86_400
 ASKED = Asked(0, 100 * DAY)
@@ -119,6 +123,30 @@ def test_limits_by_hand() -> None:
     assert one.low is not None
     assert one.low < 0 < one.saves  # with checkpoints every hour it would not have paid
     assert "5 runs of 25 ended by a node's failure" in one.because
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(1, 300_000), st.booleans()), min_size=20, max_size=40),
+    price=st.integers(0, 50_000),
+)
+def test_the_best_limit_of_all(rows: list[tuple[int, bool]], price: int) -> None:
+    """As a loop over the whole ladder, shortest limit first, finds it."""
+    some = [runs(1, time, nodes=8, state="NODE_FAIL" if bad else "COMPLETED")[0]
+            for time, bad in rows]  # fmt: skip
+    (size,) = own.size_classes(accounts([row | {"job": k} for k, row in enumerate(some)]))
+    best, saved = 0.0, 0.0
+    for limit in (one for one in LADDER if one < max(time for time, _ in rows)):
+        net = sum(8 * (time // limit * limit) for time, bad in rows if bad)
+        net -= sum(8 * ((time - 1) // limit) for time, _ in rows) * price
+        if net > saved:
+            best, saved = limit, net
+    found = own.limits(size, None, Asked(0, 100 * DAY, checkpoint_cost=price, restart=0))
+    if sum(bad for _, bad in rows) < own.FEWEST_FAILURES or saved < HOUR:
+        assert found == []
+    else:
+        (one,) = found
+        assert one.saves == pytest.approx(saved / HOUR)
+        assert f"to {duration(best)}, and" in one.text
 
 
 def test_no_limit_without_failures() -> None:

@@ -134,8 +134,12 @@ def test_what_is_too_much_can_be_checked_by_subtraction() -> None:
     at = found.name.index("n05")
     assert found.beyond[at]
     because = lemons_section.advice(study)[0].because
-    told = [float(one) for one in re.findall(r"(?<![\w=] )\b\d+(?:\.\d+)?\b", because)]
-    own, usual, over = told[0], told[1], float(re.findall(r": ([\d.]+) too many", because)[0])
+    told = re.match(
+        r"(\d+) failures of its own where an average node had ([\d.]+) .*: ([\d.]+) too many",
+        because,
+    )
+    assert told is not None
+    own, usual, over = (float(one) for one in told.groups())
     assert own == found.own[at]
     assert over == pytest.approx(own - usual, abs=0.06)
     assert "luck" not in because
@@ -146,6 +150,23 @@ def test_what_is_too_much_can_be_checked_by_subtraction() -> None:
     told_so = lemons_section.advice(replace(study, found=doubtful))[0].because
     assert "once luck is allowed for" in told_so
     assert "1 outages" not in because
+
+
+def test_a_node_that_was_taken_away_by_hand_has_not_failed() -> None:
+    jobs = [{"start": BEGIN, "end": BEGIN + k * DAY, "state": "NODE_FAIL", "nodelist": f"n0{k}"}
+            for k in range(1, 5)]  # fmt: skip
+    rows = [(f"n0{k}", BEGIN + k * DAY + 2, BEGIN + k * DAY + HOUR,
+             FAULT if k < 3 else ADMINISTRATIVE) for k in range(1, 5)]  # fmt: skip
+    found = watched(
+        SiteRecords(
+            accounting=runs(jobs, (BEGIN, UNTIL)),
+            events=outages(rows, (BEGIN, UNTIL), names=NAMES),
+        ),
+        ASKED,
+    )
+    assert found is not None
+    assert found.runs is not None
+    assert len(found.runs) == 2
 
 
 def test_ten_that_cost_most_come_first() -> None:
@@ -264,6 +285,70 @@ def test_nodes_that_come_go_and_change_their_names() -> None:
     assert (found.strangers, found.late) == (("old7",), 1)
     nodes, _, _ = both(records)
     assert any(one.what == "Nodes that are gone" for one in nodes.untold)
+
+
+def test_what_a_short_log_does_not_tell() -> None:
+    rows = [(f"n{k:02d}", BEGIN + 10 * k, BEGIN + 10 * k + 5, FAULT) for k in range(5)]
+
+    def over(length: int) -> tuple[Section, Section]:
+        events = outages(rows, (BEGIN, BEGIN + length), names=NAMES)
+        asked = replace(ASKED, until=BEGIN + length)
+        return both(SiteRecords(events=events, inventory=inventory()), asked)[:2]
+
+    nodes, named = over(133)
+    assert nodes.lead.startswith(
+        "How long nodes last cannot be told from 2.22 min: 5 failures of 40 nodes."
+    )
+    by = {one.key: one for one in nodes.figures}
+    assert by["node_mttf"].value is None
+    assert by["node_mttf"].why == "the records cover but 2.22 min"
+    assert by["node_failure_rate"].value is None
+    assert by["node_failures"].value == 5
+    assert {table.key for table in nodes.tables} == {"outages", "laws"} & {
+        table.key for table in nodes.tables
+    }
+    assert not any(one.value and one.value > 10_000 for one in nodes.series)
+    assert "How long nodes last" in {one.what for one in nodes.untold}
+    assert "rate" not in named.tables[0].heads
+    for length, keys in ((2 * DAY, set()), (5 * DAY, {"hour"}), (15 * DAY, {"hour", "weekday"})):
+        nodes, named = over(length)
+        told = {one.key.rpartition("_")[2] for one in nodes.series if "_by_" in one.key}
+        assert told & {"hour", "weekday"} == keys
+        assert "A node fails every" in nodes.lead
+        assert "rate" in next((one.heads for one in named.tables), ("rate",))
+        untold = {one.what for one in nodes.untold}
+        assert ("Failures by weekday" in untold) == (length == 5 * DAY)
+        assert ("Failures by hour and weekday" in untold) == (length == 2 * DAY)
+
+
+def test_weekdays_show_what_they_are_judged_by() -> None:
+    rows = [(f"n{k:02d}", BEGIN + 4 * DAY + k, BEGIN + 4 * DAY + 900, FAULT) for k in range(30)]
+    rows += [(f"n{k:02d}", BEGIN + k * DAY, BEGIN + k * DAY + 900, FAULT) for k in range(10, 38)]
+    events = outages(rows, (BEGIN, UNTIL), names=NAMES)
+    nodes, _, _ = both(SiteRecords(events=events), replace(ASKED, zone=None))
+    table = next(one for one in nodes.tables if one.key == "by_weekday")
+    friday = table.records[4]
+    assert friday["failures"] == 34
+    assert friday["events"] == 5, "30 nodes at once are one"
+    at = table.heads.index("events per 1000 node-days")
+    days = float(friday["node_days"])
+    assert float(table.rows[4][at]) == pytest.approx(1000 * 5 / days, abs=0.01)
+    assert friday["events_per_1000_node_days"] == pytest.approx(1000 * 5 / days)
+    assert friday["rate_per_1000_node_days"] == pytest.approx(1000 * 34 / days)
+    assert "one event" in table.note
+
+
+def test_laws_name_no_second_mean() -> None:
+    nodes, _, _ = both(site())
+    laws = next(one for one in nodes.tables if one.key == "laws")
+    assert "mean" not in laws.heads
+    assert laws.records[0]["median_hours"] is None or laws.records[0]["median_hours"] > 0
+
+
+def test_common_unclear_reasons_are_named() -> None:
+    nodes, _, _ = both(site())
+    why = next(one.why for one in nodes.untold if one.what == "What unclear outages were")
+    assert why.endswith("most often: 'talk to bob' (1)")
 
 
 def test_clocks_follow_daylight_saving() -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -23,8 +24,8 @@ from forestall.app.books.asked import Asked
 from forestall.app.books.facts import Advice, Figure, Picture, Section, Table, Untold
 from forestall.app.books.openmetrics import BASE, openmetrics, write_openmetrics
 from forestall.app.books.report import Report, report
-from forestall.app.books.text import grid, text_of
-from forestall.app.books.top import shown
+from forestall.app.books.text import cut_rows, grid, text_of
+from forestall.app.books.top import SURE, UNSURE, cards, grouped, more_of, saving
 from forestall.model.cleaning import Cleaning
 from forestall.model.site_records import SiteRecords
 
@@ -117,7 +118,6 @@ def hostile() -> Report:
 GOLDEN = """\
 40 jobs by 1 user, 4 nodes; 2023-11-14 22:13 to 2023-11-24 22:13 (10 days).
 
-network
 To do first: Have ann ask for more memory for 'train'. Would have saved 36.0 node-hours, 18.00 EUR
 (18.0 to 36.0).
 
@@ -125,11 +125,6 @@ Lost to all  12.5 node-hours  95 %: 10.0 to 15.0 node-hours; 3 records
 
 What to do
 ----------
-3 things to do; the first would have saved 36.0 node-hours, 18.00 EUR.
- 1. Have ann ask for more memory for 'train'.
-    Would have saved 36.0 node-hours, 18.00 EUR (18.0 to 36.0). 10 of these jobs ran out of memory.
- 2. network
-    Would have saved 5.00 node-hours, 2.50 EUR (1.00 to 9.00). network
 """
 
 
@@ -145,10 +140,10 @@ def test_golden_text(plain: Report) -> None:
         "network: network. It takes network.",
         "  9 rows that are odd (changed): line 0, line 1, line 2, ...",
         "jobs.txt",
-        "How things are counted, and all rows: --full, --out report.html, --json.",
+        "Shortened. All of it: --full, --out report.html, --json.",
     ):
         assert line in told.splitlines()
-    assert "How things are counted" not in text_of(whole, full=True)
+    assert "Shortened" not in text_of(whole, full=True)
     assert "Cause    network" in told
 
 
@@ -337,7 +332,9 @@ def test_sites_with_next_to_nothing(site: SiteRecords) -> None:
     assert "Nothing to do was found" in text_of(made)
     assert "<h1>" in pages.page(made)
     assert openmetrics(made).endswith("# EOF\n")
-    assert made.untold[0][0] == "advice"
+    # It is said once, and not to begin with.
+    assert made.sections[-1].key == "advice"
+    assert made.untold == ()
 
 
 def some(key: str, saves: float | None, low: float | None = None) -> Advice:
@@ -350,15 +347,122 @@ def test_advice_is_ordered_by_what_is_sure() -> None:
     ordered = reports.in_order(given)
     assert [one.key for one in ordered] == ["d", "c", "b", "a"]
     lead = advice_section(ordered, ASKED).lead
-    assert lead == "4 things to do; the first would have saved 5.00 node-hours, 2.50 EUR."
+    assert lead == (
+        "4 things to do; 2 surely pay: the first would have saved 5.00 node-hours, 2.50 EUR. What "
+        "may pay beside them: up to 90.0 node-hours for one thing."
+    )
     unsure = advice_section(reports.in_order(given[:2]), ASKED).lead
     assert unsure == "2 things to do; none of them surely saves node-hours by these records."
+    assert advice_section(ordered[:1], ASKED).lead.startswith("One thing to do; it would have")
+    alike = advice_section(ordered[:2], ASKED).lead
+    assert alike.startswith("2 things to do; the first would have saved")
 
 
-def test_few_of_a_kind_are_shown() -> None:
-    kept, rest = shown([*(some("a", float(k)) for k in range(9, 0, -1)), some("b", 0.5)])
-    assert [one.saves for one in kept] == [9.0, 8.0, 7.0, 6.0, 0.5]
-    assert rest == "5 things more like these in the JSON."
+def test_advice_stands_under_two_headings() -> None:
+    given = reports.in_order(
+        [*(some("a", float(k)) for k in range(9, 0, -1)), some("b", 0.5), some("c", 99.0, 0.0)]
+    )
+    first, second = grouped(given)
+    assert (first.title, second.title) == (SURE, UNSURE)
+    assert [one.saves for one in first.kept] == [9.0, 8.0, 7.0, 6.0, 0.5]
+    assert more_of(first) == "5 things more like these"
+    assert [one.key for one in second.kept] == ["c"]
+    assert more_of(second) == ""
+    first, second = grouped(given, 2, 1)
+    assert [one.saves for one in first.kept] == [9.0, 0.5]
+    first, second = grouped(given, None, None)
+    assert len(first.kept) == 10
+    assert grouped([]) == []
+
+
+def test_savings_that_may_be_losses_are_called_so() -> None:
+    ends = {(-127.0, 2143.0): " (between a loss of 127 and 2,143)",
+            (-9.0, -2.0): " (between a loss of 9.00 and a loss of 2.00)",
+            (0, 5481.0): " (0 to 5,481)", (None, None): ""}  # fmt: skip
+    for (low, high), words in ends.items():
+        one = Advice("a", "do", 1025.0, "", "", low, high)
+        told = saving(one, Asked(0, DAY))
+        assert told == f"Would have saved 1,025 node-hours{words}."
+
+
+def test_all_advice_is_somewhere() -> None:
+    made = made_with("network")
+    many = tuple(some("a", float(k)) for k in range(30, 0, -1))
+    made = replace(made, advice=many)
+    short, full, html = text_of(made), text_of(made, full=True), pages.page(made)
+    assert "    28 things more like these: --full" in short.splitlines()
+    assert "30. do a" in full
+    assert "more like these" not in full
+    assert html.count("<b>do a</b>") == 30
+    assert '<ol class="todo" start="4">' in html
+
+
+def test_cards_are_results() -> None:
+    figures = (
+        Figure("made", "promises", 27_457, "count", 27_457),
+        Figure("worst", "Worst", 0.012, "ratio", 27_457),
+    )
+    report = replace(made_with("network"), sections=(
+        Section("promises", "P", "p.", figures), Section("starts", "S", "s.", figures[:1]),
+        Section("nodes", "N", "n.", (replace(figures[1], value=None, why="none"),)),
+    ))  # fmt: skip
+    assert [(part.key, one.key) for part, one in cards(report)] == [
+        ("promises", "worst"), ("starts", "made"),
+    ]  # fmt: skip
+
+
+def long_table(rows: int, *, ranked: bool = False, total: bool = False) -> Table:
+    names = [f"row {k}" for k in range(rows)]
+    if total:
+        names[-2] = "all"
+    cells = tuple((name, "1") for name in names)
+    return Table("t", "T", ("Name", "Count"), cells, tuple({} for _ in cells), "A note.", (1,),
+                 ranked)  # fmt: skip
+
+
+def test_which_rows_of_a_table_are_shown() -> None:
+    assert cut_rows(long_table(12)) == (long_table(12).rows, ())
+    first, last = cut_rows(long_table(20))
+    assert [row[0] for row in (*first, *last)] == [
+        *(f"row {k}" for k in range(8)), "row 17", "row 18", "row 19",
+    ]  # fmt: skip
+    assert cut_rows(long_table(20, ranked=True))[1] == ()
+    assert cut_rows(long_table(20, ranked=True, total=True))[1][0][0] == "all"
+    table = long_table(20)
+    section = Section("nodes", "N", "n.", tables=(table,))
+    report = replace(made_with("network"), sections=(section,), advice=(), untold=())
+    short, full = text_of(report).splitlines(), text_of(report, full=True)
+    at = next(k for k, line in enumerate(short) if line.startswith("row 7 "))
+    assert short[at + 1] == "... 9 rows more (--full)"
+    assert short[at + 2].startswith("row 17")
+    assert "  A note." in short
+    assert "row 12" in full
+
+
+def test_a_short_report_stays_short() -> None:
+    tables = tuple(replace(long_table(12), key=f"t{k}") for k in range(9))
+    sections = tuple(
+        Section(key, f"About {key}", "What was found.", (
+            Figure(f"{key}_one", "One", 0.5, "ratio", 3),
+            Figure(f"{key}_two", "Two", 0.5, "ratio", 3),
+        ), tables=tables)
+        for key in ("losses", "goodput", "ettr", "nodes", "lemons", "waits", "promises")
+    )  # fmt: skip
+    causes = replace(long_table(12), key="causes", title="Causes")
+    losses = replace(sections[0], tables=(*tables, causes))
+    cleaning = Cleaning()
+    for k in range(40):
+        cleaning = cleaning.plus(f"odd{k}", f"rows odd in way {k}", "changed", range(k + 1))
+    many = tuple(some("a", float(k)) for k in range(30, 0, -1))
+    report = replace(
+        made_with("network"), sections=(losses, *sections[1:]), advice=many, cleaning=cleaning
+    )
+    short, full = text_of(report).splitlines(), text_of(report, full=True).splitlines()
+    assert 90 < len(short) <= 120
+    assert "Causes" in short, "what tells most comes first"
+    assert len(full) > 900
+    assert sum(line.startswith("  40 rows odd in way 39") for line in short) == 1
+    assert "  34 kinds more of what was odd: --full" in short
 
 
 def test_tables_fit_the_width() -> None:

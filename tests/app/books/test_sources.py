@@ -12,7 +12,9 @@ import pytest
 from books_cases import accounts, outages
 from forestall.app.books import sources
 from forestall.app.books.asked import Asked
+from forestall.app.books.failure_rate import rate_of_records
 from forestall.app.books.sources import Given, cut, gather, window
+from forestall.app.import_slurm import import_slurm
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.inventory import Inventory
@@ -135,6 +137,117 @@ def test_a_failure_log_alone(tmp_path: Path) -> None:
     assert site.failures.service_start.tolist() == [0, 0]
 
 
+def test_options_with_nothing_to_act_on(tmp_path: Path) -> None:
+    """They were once passed over in silence."""
+    jobs = sacct(tmp_path / "jobs.txt")
+    for name, options in (
+        ("--days", {"days": 3.0}),
+        ("--from", {"start": "2001-09-09"}),
+        ("--system", {"system": "20"}),
+        ("--fold-nodes", {"fold_nodes": 2}),
+        ("--failure-format", {"failure_format": "lanl"}),
+        ("--processors-per-node", {"processors_per_node": 4}),
+    ):
+        with pytest.raises(ParameterError, match=f"{name}: .*there is none"):
+            gather(Given(paths=(jobs,), **options))  # type: ignore[arg-type]
+    log = failure_csv(tmp_path / "f.csv")
+    assert gather(Given(failures=log, days=1.0, fold_nodes=2)).failures is not None
+    assert gather(Given(paths=(log,), days=1.0)).failures is not None
+
+
+def test_nodes_alone_are_named(tmp_path: Path) -> None:
+    nodes = tmp_path / "nodes.txt"
+    nodes.write_text("NodeName=n1 CPUTot=4 State=IDLE\n")
+    site = gather(Given(paths=(nodes,)))
+    with pytest.raises(ParameterError, match=r"nodes\.txt: 1 node .*records of jobs"):
+        sources.asked_of(site, Given())
+    with pytest.raises(ParameterError, match="tell no partitions"):
+        cut(SiteRecords(failures=log(0)), Asked(0, 9, partition="gpu"))
+
+
+def imported(folder: Path) -> Path:
+    """Import small records, and return the folder."""
+    folder.mkdir()
+    events = folder / "events.txt"
+    rows = [f"n{k}|{T0 + 50 * k}|{T0 + 50 * k + 9}|DOWN|Not responding" for k in range(1, 4)]
+    events.write_text("\n".join(["NodeName|TimeStart|TimeEnd|State|Reason", *rows]) + "\n")
+    import_slurm(Given(paths=(sacct(folder / "jobs.txt"), events)), folder / "site")
+    return folder / "site"
+
+
+def test_failures_in_parquet_by_option_and_by_place(tmp_path: Path) -> None:
+    log = imported(tmp_path / "x") / "failures.parquet"
+    for given in (
+        Given(failures=log),
+        Given(paths=(log,)),
+        Given(paths=(sacct(tmp_path / "j"), log)),
+    ):
+        site = gather(given)
+        assert site.failures is not None
+        assert site.failures.time.tolist() == [T0 + 50, T0 + 100, T0 + 150]
+        assert site.sources[-1].startswith("failures.parquet: 3 failures of 3 nodes")
+
+
+def test_an_imported_folder_is_a_source(tmp_path: Path) -> None:
+    folder = imported(tmp_path / "x")
+    site = gather(Given(paths=(folder,)))
+    assert site.accounting is not None
+    assert site.events is not None
+    assert site.sources == (
+        "site, from jobs.txt: 2 runs (sacct)",
+        "site, from events.txt: 3 outages (sacctmgr show event)",
+    )
+    assert rate_of_records(Given(paths=(folder,))).failures == 3
+    again = import_slurm(Given(paths=(folder,)), tmp_path / "again", anonymize=True).site
+    assert again.accounting is not None
+    assert again.accounting.end.tolist() == site.accounting.end.tolist()
+    for name, said in (("runs.parquet", "give the folder"), ("jobs.parquet", "give the folder")):
+        with pytest.raises(TraceError, match=said):
+            gather(Given(paths=(folder / name,)))
+    alone = tmp_path / "alone.parquet"
+    alone.write_bytes((folder / "runs.parquet").read_bytes())
+    with pytest.raises(TraceError, match="Parquet of something else"):
+        gather(Given(paths=(alone,)))
+
+
+def test_no_folder_of_this_machine_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "home-of-ann"
+    folder.mkdir()
+    job_log, failures = swf(folder / "a.swf"), failure_csv(folder / "f.csv", "10,0\n20,1\n30,x\n")
+    for given in (
+        Given(paths=(job_log,), failures=failures),
+        Given(paths=(sacct(folder / "jobs.txt"),), failures=failures),
+    ):
+        site = gather(given)
+        told = [*site.sources, *(name for one in site.cleanings().remarks for name in one.names)]
+        assert not any("home-of-ann" in text for text in told)
+    assert site.sources[0] == "jobs.txt: 2 runs (sacct)"
+    assert gather(Given(paths=(job_log,))).cleanings().remarks[0].names == ("a.swf line 9",)
+
+
+def test_estimates_of_several_sources_are_joined(tmp_path: Path) -> None:
+    two = whole_site().estimates
+    assert two is not None
+    other = replace(two, asked=np.array([10, 999]))
+    site = sources._together([SiteRecords(estimates=two), SiteRecords(estimates=other)])
+    assert site.estimates is not None
+    assert site.estimates.asked.tolist() == [10, 150, 999]
+    assert site.estimates.cleaning.counts() == {"repeated": 1}
+
+
+def test_a_failure_log_of_another_machine_is_named(tmp_path: Path) -> None:
+    log = failure_csv(tmp_path / "f.csv")
+    (remark,) = (
+        one for one in gather(Given(paths=(swf(tmp_path / "a.swf"), log))).cleanings().remarks
+        if one.kind == "other_machine"
+    )  # fmt: skip
+    assert remark.names == ("f.csv (2 nodes)",)
+    assert "another machine than the jobs' (16 nodes)" in remark.counted
+    log.write_text("# nodes: 4\ntime,node\n10,0\n")
+    same = gather(Given(paths=(swf(tmp_path / "a.swf"), log), processors_per_node=4))
+    assert "other_machine" not in same.cleanings().counts()
+
+
 def log(origin: int | None, times: tuple[int, ...] = (0, 50, 900)) -> Failures:
     whole = Failures.build(times, [0] * len(times))
     return replace(whole, origin=origin, span=1000)
@@ -170,12 +283,53 @@ def test_windows() -> None:
     for since, until in (("2030-01-01", None), (None, "1999-01-01"), ("soon", None), ("0d", None)):
         with pytest.raises(ParameterError, match="--"):
             window(site, since, until)
+    # Who is to blame: `since` is all, `until` lies before the records.
+    for since, until, name in (
+        ("all", "1999-01-01", "--until"), ("30d", "1999-01-01", "--until"),
+        ("2030-01-01", None, "--since"), ("2001-10-01", "2001-09-20", "--since"),
+        ("30", None, "--since"), ("20010909", None, "--since"), (None, "2002", "--until"),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match=f"^{name}: "):
+            window(site, since, until)
     seconds = SiteRecords(accounting=replace(jobs, dated=False))
     assert window(seconds, str(T0 + 5)) == (T0 + 5, end)
     with pytest.raises(ParameterError, match="no dates"):
         window(seconds, "2001-10-01")
     with pytest.raises(ParameterError):
         window(SiteRecords())
+
+
+def test_records_that_are_younger_than_what_was_asked_for_say_so() -> None:
+    jobs = accounts([{"submit": T0, "start": T0, "end": T0 + DAY}])
+    site = SiteRecords(accounting=jobs)
+    said = sources.younger(site, Given(since="90d"))
+    assert said == (
+        "Asked for the time since 2001-06-12 01:46; the records begin 2001-09-09 01:46 (UTC), and "
+        "so does the window."
+    )
+    assert "2001-01-01 00:00;" in sources.younger(site, Given(since="2001-01-01"))
+    assert "records begin" in sources.younger(site, Given(slurm=True, until="2001-09-10"))
+    for given in (Given(), Given(since="all"), Given(slurm=True, since="all"), Given(since="1d"),
+                  Given(since="2001-09-09T12:00")):  # fmt: skip
+        assert sources.younger(site, given) == ""
+
+
+def test_a_live_report_begins_with_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three failures in two minutes of books are not spread over the 90 days asked for."""
+    jobs = accounts([{"submit": T0, "start": T0, "end": T0 + 120}])
+    events = outages([{"node": f"n{k}", "begin": T0 + 9 * k, "end": T0 + 99} for k in range(3)],
+                     (T0, T0 + 121))  # fmt: skip
+    told = SiteRecords(accounting=jobs, events=events, sources=("Slurm itself",))
+    monkeypatch.setattr("forestall.adapters.slurm.read.ask", lambda *_, **__: told)
+    given = Given(slurm=True, until="2001-09-09T01:49")
+    site = gather(given)
+    assert site.sources[1].startswith("Asked for the time since ")
+    asked = sources.asked_of(site, given)
+    assert (asked.begin, asked.until) == (T0, T0 + 120)
+    found = rate_of_records(given)
+    assert found.failures == 3
+    assert found.node_days < 3 * 121 / DAY
+    assert "so does the window." in found.text
 
 
 def whole_site() -> SiteRecords:
@@ -235,6 +389,8 @@ def test_partition_and_size() -> None:
     assert large.accounting is not None
     assert large.accounting.submit.tolist() == [60, 250]
     assert "on fewer than 3 nodes" in large.sources[0]
+    with pytest.raises(ParameterError, match=r"--min-nodes: 5 .*at most 4, the nodes of the large"):
+        cut(whole_site(), Asked(0, 300, min_nodes=5))
     with pytest.raises(ParameterError, match="one of a, b"):
         cut(whole_site(), Asked(0, 300, partition="gpu"))
 

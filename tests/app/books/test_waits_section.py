@@ -10,6 +10,7 @@ import pytest
 from forestall.app.books.asked import Asked
 from forestall.app.books.facts import Section
 from forestall.app.books.waits_section import section
+from forestall.app.books.words import duration
 from forestall.model.accounting import Accounting
 from forestall.model.job_records import NEVER
 from forestall.model.site_records import SiteRecords
@@ -146,6 +147,38 @@ def test_everything_is_plain_and_the_same_twice() -> None:
     json.dumps([table.records for table in one.tables], allow_nan=False)
     keys = [(f.key, tuple(sorted(f.labels.items()))) for f in (*one.figures, *one.series)]
     assert len(keys) == len(set(keys))
+
+
+def test_one_number_for_one_thing() -> None:
+    rng = np.random.default_rng(2)
+    rows = steady(3000)
+    for k, row in enumerate(rows):
+        row["start"] += int(500 * rng.exponential() * (1 + (k // 700) % 2))
+        row["end"] = row["start"] + 10
+    rows += [{"job": 5000 + k, "submit": k * 3600, "partition": "batch"} for k in range(40)]
+    found = told(accounts(rows))
+    median = figure(found, "waiting_time_median")
+    assert f"Half of the jobs that started waited {duration(median.value)} or less" in found.lead
+    (row,) = found.tables[0].records
+    assert row["wait_median_seconds"] == median.value
+    # The only partition is all jobs: its interval is the same.
+    share = figure(found, "waiting_bound_coverage")
+    assert share.low < share.value < share.high
+    assert (row["held_low_ratio"], row["held_high_ratio"]) == (share.low, share.high)
+    assert "in every partition" not in found.lead
+
+
+def test_the_worst_partition_is_named() -> None:
+    rows = steady(1500)
+    for k, row in enumerate(rows):
+        if k % 3 == 0:
+            row["partition"] = "gpu"
+            row["start"] += int(50 * 1.05 ** (k / 10))  # ever slower
+            row["end"] = row["start"] + 10
+    found = told(accounts(rows))
+    worst = min(found.tables[0].records, key=lambda row: row["held_ratio"])
+    assert worst["partition"] == "gpu"
+    assert "not in every partition: of the bounds in gpu" in found.lead
 
 
 @pytest.mark.parametrize("dated", [True, False])

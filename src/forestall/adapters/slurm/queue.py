@@ -101,12 +101,13 @@ def looks_headless(text: str) -> bool:
 
 def joined_starts(one: StartEstimates, other: StartEstimates) -> StartEstimates:
     """Return the estimates of two sources in order, each once."""
-    columns = (
+    asked, job, submit, start = (
         np.concatenate((getattr(one, name), getattr(other, name)))
         for name in ("asked", "job", "submit", "start")
     )
     source = ", ".join(part.source for part in (one, other) if part.source)
-    return _sorted(StartEstimates(*columns, source, one.cleaning + other.cleaning))
+    cleaning = one.cleaning + other.cleaning
+    return _sorted(StartEstimates(asked, job, submit, start, source, cleaning))
 
 
 def read_starts(

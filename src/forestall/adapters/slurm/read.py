@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -218,9 +218,9 @@ def ask(
     # First what is true of this moment: the others may take minutes.
     estimates = other(commands.starts(), starts, "starts")
     say("asking sacct for jobs")
-    fields = commands.offered(run(commands.sacct_fields(), timeout=timeout))
     # sacct leaves out what may not start before the end that it is asked for.
     end = None if until is None or until >= now else until
+    fields = commands.offered(run(commands.sacct_fields(), timeout=timeout))
     with answer(commands.sacct(fields, since, end), timeout=timeout) as path:
         accounting = read_sacct([path], strict=strict, window=window, names=["sacct"])
     events = other(commands.events(since, until), outages, "outages")
@@ -229,17 +229,25 @@ def ask(
     if inventory is not None and limits is not None:
         inventory = replace(inventory, partition_limits=limits.partition_limits)
     text = "answers that Slurm did not give"
+    odd = Cleaning().plus("not_told", text, "left out", refused)
     window = (max(since, _first(accounting, events, since)), window[1])
-    found = SiteRecords(
-        accounting=replace(accounting, source="sacct", begin=window[0]),
-        events=None if events is None else replace(events, source="sacctmgr"),
-        inventory=None if inventory is None else replace(inventory, source="scontrol"),
-        estimates=None if estimates is None else replace(estimates, source="squeue"),
-        cleaning=Cleaning().plus("not_told", text, "left out", refused),
-    )
-    parts = {"jobs": found.accounting, "events": events, "nodes": inventory, "starts": estimates}
-    told = {kind: [LIVE] for kind, part in parts.items() if part is not None}
-    return together(replace(found, sources=_sources(found, told)), window)
+    accounting = replace(accounting, begin=window[0])
+    return _live(SiteRecords(accounting, events, inventory, estimates, cleaning=odd), window)
+
+
+def _live(found: SiteRecords, window: tuple[int, int]) -> SiteRecords:
+    """Return what Slurm answered put together, with where it is from and how much of each."""
+    parts = {
+        "accounting": ("jobs", "sacct"),
+        "events": ("events", "sacctmgr"),
+        "inventory": ("nodes", "scontrol"),
+        "estimates": ("starts", "squeue"),
+    }
+    there: dict[str, Any] = {name: getattr(found, name) for name in parts}
+    there = {name: part for name, part in there.items() if part is not None}
+    told = {parts[name][0]: [LIVE] for name in there}
+    named = {name: replace(part, source=parts[name][1]) for name, part in there.items()}
+    return together(replace(found, **named, sources=_sources(found, told)), window)
 
 
 def _first(accounting: Accounting, events: NodeEvents | None, since: int) -> int:

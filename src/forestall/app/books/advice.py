@@ -30,11 +30,13 @@ import numpy.typing as npt
 
 from forestall.app.books.facts import Advice
 from forestall.app.books.failure_rate import Measured, measured
+from forestall.app.books.shared import how_ended
 from forestall.app.books.summary import known_nodes
 from forestall.app.books.words import clean, counted, duration, percent
 
 if TYPE_CHECKING:
     from forestall.app.books.asked import Asked
+    from forestall.assess.run_ends import Ends
     from forestall.model.accounting import Accounting
     from forestall.model.site_records import SiteRecords
 
@@ -145,7 +147,8 @@ def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> Found:
     found: list[Advice] = []
     needed: list[Advice] = []
     alarms: list[Alarm] = []
-    sizes = size_classes(accounting)
+    ends = how_ended(site)
+    sizes = size_classes(accounting, ends)
     if rate is not None and rate.failures >= FEWEST_FAILURES:
         for size in sizes:
             found += checkpoints(size, rate, asked, told=told)
@@ -153,7 +156,7 @@ def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> Found:
             alarms.append(alarm(size, rate, asked))
     for size in sizes:
         found += limits(size, rate, asked)
-    found += far_off(accounting, asked) + needed[-MOST_SPARES:]
+    found += far_off(accounting, asked, ends) + needed[-MOST_SPARES:]
     return Found(rate, tuple(found), tuple(alarms))
 
 
@@ -162,14 +165,20 @@ def advice(found: Found) -> tuple[Advice, ...]:
     return found.advice
 
 
-def size_classes(accounting: Accounting) -> list[SizeClass]:
-    """Return the classes that runs are in, in order of size."""
-    elapsed = accounting.elapsed
-    ended = accounting.base().among(["NODE_FAIL"])
+def size_classes(accounting: Accounting, ends: Ends | None = None) -> list[SizeClass]:
+    """Return the classes that runs are in, in order of size; `ends` says how they ended, where that
+    is known already."""
+    from forestall.assess.run_ends import Ends, cause
+
+    known = Ends.of(accounting) if ends is None else ends
+    elapsed = known.elapsed
+    ended = accounting.base().among(["NODE_FAIL"]) & (known.causes != cause("operator_down"))
     largest = int(accounting.nodes.max(initial=0))
     edges = np.array([edge for edge in SIZES if edge <= largest], dtype=np.int64)
     # One pass for all classes: a class a run, -1 for runs of no size or no length.
-    of = np.searchsorted(edges, accounting.nodes, side="right").astype(np.int8) - 1
+    of = np.full(len(elapsed), -1, dtype=np.int8)
+    for k, edge in enumerate(edges.tolist()):
+        of[accounting.nodes >= edge] = k
     of[elapsed <= 0] = -1
     found = []
     for k, end in enumerate([*edges[1:].tolist(), largest + 1]):
@@ -293,26 +302,26 @@ def limits(size: SizeClass, rate: Measured | None, asked: Asked) -> list[Advice]
     count = int(failed.sum())
     if count < FEWEST_FAILURES:
         return []
-    nodes = size.nodes.astype(np.float64)
     price = float(asked.checkpoint_cost + asked.restart)
     longest = int(elapsed.max())
+    nodes, length = size.nodes[failed].astype(np.float64), elapsed[failed]
     best, kept, paid = 0.0, 0.0, 0.0
-    time, held = elapsed, nodes
-    for limit in LADDER:
-        if limit >= longest:
-            break
-        beyond = time > limit  # runs up to the limit are as they were, and for longer ones too
-        time, held = time[beyond], held[beyond]
-        gain = float(nodes[failed] @ (elapsed[failed] // limit * limit))
-        cost = float(held @ ((time - 1) // limit)) * price
-        if gain - cost > kept - paid:
+    least = 0.0
+    # From the longest limit on, for shorter ones never cost less: most need not be looked at.
+    for limit in sorted((one for one in LADDER if one < longest), reverse=True):
+        gain = float(nodes @ (length // limit * limit))
+        if gain - least < kept - paid or gain <= least:
+            continue
+        beyond = np.flatnonzero(elapsed > limit)  # runs up to the limit are as they were
+        least = cost = float(size.nodes[beyond] @ ((elapsed[beyond] - 1) // limit)) * price
+        if gain - cost > 0 and gain - cost >= kept - paid:
             best, kept, paid = limit, gain, cost
     saved = (kept - paid) / HOUR
     if saved < LEAST_SAVED:
         return []
     every = float(asked.checkpoint_interval)
-    again = np.minimum(elapsed[failed], every) - np.minimum(elapsed[failed] % best, every)
-    sure = (float(nodes[failed] @ again) - paid) / HOUR
+    again = np.minimum(length, every) - np.minimum(length % best, every)
+    sure = (float(nodes @ again) - paid) / HOUR
     high = (kept * float(poisson_interval(count, asked.level)[1]) / count - paid) / HOUR
     return [
         Advice(
@@ -347,9 +356,12 @@ def _chances(size: SizeClass, rate: Measured | None, limit: float, longest: floa
     )
 
 
-def far_off(accounting: Accounting, asked: Asked) -> list[Advice]:
+def far_off(accounting: Accounting, asked: Asked, ends: Ends | None = None) -> list[Advice]:
     """Return requests that did not suffice time and again: what one user's jobs of one name took
-    when they ran out of memory or time, the first time left out."""
+    when they ran out of memory or time, the first time left out. `ends` as in `size_classes`."""
+    from forestall.assess.run_ends import Ends
+
+    elapsed = (Ends.of(accounting) if ends is None else ends).elapsed
     base = accounting.base()
     found: list[Advice] = []
     for state, what, remedy in (
@@ -357,26 +369,34 @@ def far_off(accounting: Accounting, asked: Asked) -> list[Advice]:
         ("TIMEOUT", "ran into their time limit", "ask for more time, or save and go on"),
     ):
         some = base.among([state]) & accounting.user.told & accounting.name.told
-        index = np.flatnonzero(some & (accounting.node_seconds > 0))
+        index = np.flatnonzero(some & (accounting.nodes > 0) & (elapsed > 0))
         if len(index):
-            found += _repeated(accounting, index, state.lower(), what, remedy, asked)
+            time = elapsed[index]
+            found += _repeated(accounting, index, time, state.lower(), what, remedy, asked)
     return found
 
 
 def _repeated(
-    accounting: Accounting, index: Long, key: str, what: str, remedy: str, asked: Asked
+    accounting: Accounting,
+    index: Long,
+    elapsed: Long,
+    key: str,
+    what: str,
+    remedy: str,
+    asked: Asked,
 ) -> list[Advice]:
     user = accounting.user.code[index].astype(np.int64)
     name = accounting.name.code[index].astype(np.int64)
     pair = user * (len(accounting.name.words) + 1) + name
     order = np.lexsort((accounting.end[index], pair))
-    index, pair = index[order], pair[order]
+    index, pair, elapsed = index[order], pair[order], elapsed[order]
     first = np.ones(len(pair), dtype=np.bool_)
     first[1:] = pair[1:] != pair[:-1]
     heads = np.flatnonzero(first)
-    work = np.where(first, 0, accounting.node_seconds[index])
-    kept = np.minimum(accounting.elapsed[index], asked.checkpoint_interval)
-    least = np.where(first, 0, np.maximum(accounting.nodes[index], 0) * kept)
+    nodes = accounting.nodes[index].astype(np.int64)
+    work = np.where(first, 0, nodes * elapsed)
+    kept = np.minimum(elapsed, asked.checkpoint_interval)
+    least = np.where(first, 0, nodes * kept)
     count = np.diff(np.append(heads, len(pair)))
     lost, sure = (np.add.reduceat(one, heads) / HOUR for one in (work, least))
     often = np.flatnonzero((count > REPEATS - 1) & (lost >= LEAST_SAVED))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from forestall.app.books.advice import ON_ALARMS, RECALL
 from forestall.app.books.facts import Advice, Figure, Section, Table, Untold, plain
 from forestall.app.books.summary import sure
-from forestall.app.books.words import between, duration, percent, said
+from forestall.app.books.words import at_level, between, duration, durations, percent, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,13 +34,7 @@ def section(advice: Sequence[Advice], asked: Asked, found: Found | None = None) 
         untold = Untold(TITLE, why, "records of node outages and of how jobs ended")
         lead = "Nothing to do was found in these records."
         return Section("advice", TITLE, lead, tables=tables, untold=(untold,))
-    best = advice[0]
-    count = f"{len(advice)} things" if len(advice) > 1 else "One thing"
-    lead = f"{count} to do; none of them surely saves node-hours by these records."
-    if sure(best) and best.saves is not None:
-        first = "the first" if len(advice) > 1 else "it"
-        what = f"{said(best.saves, 'node_hours')}{_money(best.saves, asked)}"
-        lead = f"{count} to do; {first} would have saved {what}."
+    lead = _lead(advice, asked)
     return Section(
         "advice",
         TITLE,
@@ -49,6 +43,26 @@ def section(advice: Sequence[Advice], asked: Asked, found: Found | None = None) 
         tables=tables,
         notes=(*_assumptions(advice), *NOTES),
     )
+
+
+def _lead(advice: Sequence[Advice], asked: Asked) -> str:
+    """Return how many things there are to do, and what the best of them would have saved."""
+    told = [one for one in advice if sure(one)]
+    count = f"{len(advice)} things" if len(advice) > 1 else "One thing"
+    if not told:
+        return f"{count} to do; none of them surely saves node-hours by these records."
+    best = max(told, key=lambda one: one.saves or 0.0)
+    what = f"{said(best.saves, 'node_hours')}{_money(best.saves or 0.0, asked)}"
+    if len(advice) == 1:
+        return f"{count} to do; it would have saved {what}."
+    rest = max((one.saves or 0.0 for one in advice if not sure(one)), default=0.0)
+    if len(told) == len(advice):
+        return f"{count} to do; the first would have saved {what}."
+    sures = "1 surely pays" if len(told) == 1 else f"{len(told)} surely pay"
+    text = f"{count} to do; {sures}: the first would have saved {what}."
+    if rest > (best.saves or 0.0):
+        text += f" What may pay beside them: up to {said(rest, 'node_hours')} for one thing."
+    return text
 
 
 def _figure(one: Advice, asked: Asked) -> Figure:
@@ -104,15 +118,19 @@ def _alarm_figures(found: Found | None, asked: Asked) -> list[Figure]:
 
 
 def _alarms(found: Found, asked: Asked) -> Table:
+    alarms = found.alarms
+    best, grown = (
+        durations(getattr(one, name) for one in alarms) for name in ("interval", "with_recall")
+    )
+    ends = [between(one.low, one.high, "seconds") for one in alarms]
+    if all(one.low is not None and one.high is not None for one in alarms):
+        told = durations(end or 0.0 for one in alarms for end in (one.low, one.high))
+        if len({text.rpartition(" ")[2] for text in told}) == 1:
+            pairs = zip(told[::2], told[1::2], strict=True)
+            ends = [f"{low.partition(' ')[0]} to {high}" for low, high in pairs]
     rows = tuple(
-        (
-            one.size.name,
-            duration(one.interval),
-            between(one.low, one.high, "seconds"),
-            duration(one.with_recall),
-            percent(one.threshold),
-        )
-        for one in found.alarms
+        (one.size.name, *times, percent(one.threshold))
+        for one, *times in zip(alarms, best, ends, grown, strict=True)
     )
     records = tuple(
         {
@@ -129,7 +147,7 @@ def _alarms(found: Found, asked: Asked) -> Table:
     heads = (
         "Nodes of a run",
         "Best checkpoint interval",
-        f"{100 * asked.level:g} %",
+        at_level(asked.level),
         f"with {100 * RECALL:g} % foreseen",
         "act on an alarm from",
     )

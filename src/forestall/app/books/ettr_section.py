@@ -18,16 +18,16 @@ from forestall.app.books.amounts import (
 )
 from forestall.app.books.facts import Figure, Picture, Section, Table, Untold, records_of
 from forestall.app.books.goodput_section import assumed_of, assuming
+from forestall.app.books.shared import how_ended
 from forestall.app.books.words import counted, number, percent
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.books.asked import Asked
     from forestall.assess.goodput import Assumed, Blocks
     from forestall.assess.job_ettr import FailureRate, SizeClass
+    from forestall.assess.run_ends import Ends
     from forestall.model.accounting import Accounting
     from forestall.model.node_events import NodeEvents
     from forestall.model.site_records import SiteRecords
@@ -96,33 +96,23 @@ def section(site: SiteRecords, asked: Asked) -> Section:
 def _study(site: SiteRecords, records: Accounting, asked: Asked) -> Study | None:
     from forestall.app.books.swf_jobs import waits_told
     from forestall.assess.goodput import Blocks
-    from forestall.assess.job_ettr import by_size, job_runs, long_jobs, whole
-    from forestall.assess.run_ends import causes_of
+    from forestall.assess.job_ettr import study
     from forestall.traces.streams import stream
 
-    causes = causes_of(records)
+    ends = how_ended(site)
     assumed = assumed_of(asked)
-    jobs = job_runs(records, assumed, causes)
     blocks = Blocks.over(asked.begin, asked.until)
     weights = blocks.weights(stream(asked.seed, "books", "ettr"))
-    every_job = whole(jobs, blocks, weights, assumed, asked.level)
-    if every_job is None:
-        return None
-    rate = _rate(site, records, causes, asked)
+    rate = _rate(site, records, ends, asked)
     per_day = rate.per_node_day if rate is not None else None
-    classes, lasting, by_gpus = (
-        by_size(some, blocks, weights, rate=r, assumed=assumed, level=asked.level, gpus=gpus)
-        for some, r, gpus in (
-            (jobs, None, False), (long_jobs(jobs), per_day, False), (jobs, None, True),
-        )
-    )  # fmt: skip
+    found = study(records, assumed, blocks, weights, rate=per_day, ends=ends, level=asked.level)
+    if found.every is None:
+        return None
     waits = waits_told(records)
-    return Study(every_job, classes, lasting, by_gpus, rate, waits, blocks, assumed)
+    return Study(found.every, found.classes, found.long, found.gpus, rate, waits, blocks, assumed)
 
 
-def _rate(
-    site: SiteRecords, records: Accounting, causes: npt.NDArray[np.int8], asked: Asked
-) -> FailureRate | None:
+def _rate(site: SiteRecords, records: Accounting, ends: Ends, asked: Asked) -> FailureRate | None:
     """Return the failures a node-day: of outages by fault, else of a failure log, else of runs."""
     from forestall.app.books.summary import known_nodes
     from forestall.assess.job_ettr import failure_rate, rate_of_runs
@@ -140,7 +130,7 @@ def _rate(
         if log.service_start is not None and log.service_end is not None:
             days = float((log.service_end - log.service_start).sum()) / DAY
         return failure_rate(len(log), days, "failures of the failure log", asked.level)
-    return rate_of_runs(records, causes, asked.level)
+    return rate_of_runs(records, ends, asked.level)
 
 
 def _spells(events: NodeEvents, begin: int, until: int) -> int:
@@ -181,9 +171,10 @@ def _lead(found: Study, asked: Asked) -> str:
     compared = [row for row in found.long if row.differs is not None and row.jobs >= FEWEST]
     off = [row for row in compared if row.differs]
     if compared:
+        many = str(len(off)) if off else "none"
         text += (
-            f" For jobs of a day or more the model agrees in "
-            f"{len(compared) - len(off)} of {counted(len(compared), 'classes')} of sizes."
+            f" Of {counted(len(compared), 'classes')} of sizes of jobs of a day or more, {many} "
+            f"{'differ' if len(off) > 1 else 'differs'} from the model by more than chance."
         )
     return text.replace("1 classes", "1 class")
 
@@ -229,7 +220,7 @@ def _series(found: Study, asked: Asked) -> tuple[Figure, ...]:
                 )  # fmt: skip
     made += [
         Figure("ettr_expected", f"ETTR that the model expects, {row.label} nodes",
-               row.model.exact, "ratio", row.jobs,
+               row.model.time.exact, "ratio", row.jobs,
                "Failures at a constant rate, alike on all nodes.",
                labels={"nodes": row.label.replace(",", "")})
         for row in found.long
@@ -281,23 +272,31 @@ def _model_table(found: Study) -> Table | None:
     for row in found.long:
         per = 1000 * row.stops / (row.node_seconds / DAY)
         told = _plain(row, waits=False) | {"stops_per_1000_node_days": per}
-        line = [row.label, f"{row.jobs:,}", number(per), percent(row.ettr_running.value),
-                interval(row.ettr_running)]  # fmt: skip
+        line = [row.label, f"{row.jobs:,}", f"{row.stops:,}"]
+        shown = [percent(row.ettr_running.value), interval(row.ettr_running)]
         if row.model is None:
-            line += [NONE, NONE, NONE]
+            line += [NONE, *shown, NONE, NONE, NONE]
         else:
-            linear = percent(row.model.linear) if row.model.linear > 0 else "below 0"
-            line += [percent(row.model.exact), linear, _verdict(row)]
+            time = row.model.time
+            linear = percent(time.linear) if time.linear > 0 else "below 0"
+            line += [number(row.model.stops), *shown, percent(time.exact), linear, _verdict(row)]
             told |= {
-                "expected_exact": row.model.exact,
-                "expected_linear": row.model.linear,
-                "expected_for_nodes": row.model.nodes,
+                "expected_exact": time.exact,
+                "expected_linear": time.linear,
+                "expected_for_nodes": time.nodes,
+                "expected_stops": row.model.stops,
+                "stopped_runs_low": row.model.low,
+                "stopped_runs_high": row.model.high,
                 "differs": row.differs,
             }
         cells.append(tuple(line))
         plain.append(told)
-    heads = ("Nodes", "Jobs", "Stops", "No waits", "Interval", "Model", "Linear", "Differs")
-    note = "Stops: per 1000 node-days."
+    heads = ("Nodes", "Jobs", "Stops", "Expected", "No waits", "Interval", "Model", "Linear",
+             "Differs")  # fmt: skip
+    note = (
+        "Differs: only where the model lies outside of the interval, and the stops that it expects "
+        "outside of the exact Poisson interval of those that were."
+    )
     if found.rate is not None:
         rate = found.rate
         note += (
@@ -306,7 +305,7 @@ def _model_table(found: Study) -> Table | None:
             "form, and the usual linear one."
         )
     return Table("long_jobs", "Jobs that ran a day or more, beside the model", heads, tuple(cells),
-                 records_of(plain), note, (1, 2, 3, 5, 6))  # fmt: skip
+                 records_of(plain), note, (1, 2, 3, 4, 6, 7))  # fmt: skip
 
 
 def _verdict(row: SizeClass) -> str:
@@ -316,7 +315,8 @@ def _verdict(row: SizeClass) -> str:
         return f"under {FEWEST} jobs"
     if not row.differs:
         return "no"
-    return "jobs did better" if row.ettr_running.value > row.model.exact else "jobs did worse"
+    better = row.ettr_running.value > row.model.time.exact
+    return "jobs did better" if better else "jobs did worse"
 
 
 def _notes(found: Study) -> tuple[str, ...]:
@@ -334,7 +334,8 @@ def _notes(found: Study) -> tuple[str, ...]:
         "knows of failures of nodes only; where jobs were also preempted or requeued, they do "
         "worse.",
         f"Intervals: whole {found.blocks.word}s are drawn anew ({found.blocks.count:,} of them); "
-        "none is told of fewer than 4.",
+        "none is told of fewer than 4. They are never narrower than what the exact Poisson "
+        "interval of the number of stops leaves open.",
     ]
     return tuple(notes)
 
@@ -386,7 +387,7 @@ def _draw(rows: tuple[SizeClass, ...]) -> Drawn:
     )  # fmt: skip
     axes.errorbar(place, value, [np.maximum(value - low, 0), np.maximum(high - value, 0)], fmt="o",
                   color=BLUE, capsize=4, markersize=5, label="measured")  # fmt: skip
-    model = np.array([np.nan if row.model is None else row.model.exact for row in rows])
+    model = np.array([np.nan if row.model is None else row.model.time.exact for row in rows])
     if np.isfinite(model).any():
         axes.plot(place, model, "s--", color=VERMILLION, markersize=4, label="model")
     axes.set_xticks(place, [f"{row.label}\n{row.jobs:,} jobs" for row in rows])

@@ -15,6 +15,7 @@ from forestall.app.books.amounts import (
     with_interval,
 )
 from forestall.app.books.facts import Figure, Section, Table, Untold, records_of
+from forestall.app.books.shared import how_ended
 from forestall.app.books.words import counted, percent
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def section(site: SiteRecords, asked: Asked) -> Section:
         stream(asked.seed, "books", "goodput"),
         window=(asked.begin, asked.until),
         level=asked.level,
+        ends=how_ended(site),
     )
     if not found.whole:
         if found.unknown_runs:
@@ -155,7 +157,7 @@ def _table(found: Goodput, told: bool) -> Table:
     from forestall.assess.goodput import SHARES
 
     rows, plain = [], []
-    for share in SHARES:
+    for share in sorted(SHARES, key=lambda one: _place(one.name, found, told)):
         why, units = _why(share.name, told), found.node_seconds[share.name]
         row: dict[str, object] = {"type": share.name, "label": share.label, "rule": share.rule}
         if why or units is None:
@@ -172,6 +174,15 @@ def _table(found: Goodput, told: bool) -> Table:
     )
     return Table("goodput", f"Where {hours(found.whole)} node-hours of jobs went", heads,
                  tuple(rows), records_of(plain), note, (1, 2))  # fmt: skip
+
+
+def _place(name: str, found: Goodput, told: bool) -> tuple[int, int]:
+    """Return where a kind of time stands in the table: productive time first, what took most of the
+    rest next, what is not told last."""
+    units = found.node_seconds[name]
+    if units is None or _why(name, told):
+        return 2, 0
+    return (0, 0) if name == "total" else (1, -units)
 
 
 def _notes(found: Goodput) -> tuple[str, ...]:

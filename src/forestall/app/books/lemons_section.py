@@ -264,7 +264,7 @@ def advice(study: LemonsStudy) -> tuple[Advice, ...]:
 def _first(study: LemonsStudy, found: Lemons) -> list[int]:
     """Return the lemons to look at first: those that cost most, where that is told, else the
     worst."""
-    at = found.lemons.tolist()
+    at: list[int] = found.lemons.tolist()
     if study.hours is not None:
         saved = {k: found.saved(study.hours, np.array([k])).value for k in at}
         at.sort(key=lambda k: -saved[k])
@@ -275,9 +275,7 @@ def _too_many(found: Lemons, k: int) -> str:
     """Return how many failures of a node are beyond those of an average node: what can be told by
     subtraction, and what is left of it where the node was picked out of many."""
     own, usual = int(found.own[k]), float(found.usual[k])
-    value, *ends = (
-        float(part[k]) for part in (found.excess, found.excess_low, found.excess_high)
-    )
+    value, *ends = (float(part[k]) for part in (found.excess, found.excess_low, found.excess_high))
     low, high = fixed(ends)
     text = (
         f"{counted(own, 'failures')} of its own where an average node had {number(usual)} "

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.app.books.facts import Table, records_of
-from forestall.app.books.words import at_level, clean, fixed, number, percent
+from forestall.app.books.nodes_study import LEAST
+from forestall.app.books.words import at_level, clean, fixed, percent
 from forestall.reliability.signals import SEVEN
 
 if TYPE_CHECKING:
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 SHOWN: Final = 15
 """Nodes of the table, where fewer are lemons."""
+ON_RATES: Final = (
+    "rate: to expect per 1000 node-days, drawn toward the fleet but where a node is worse even "
+    "than its spread."
+)
+_NUMBERS: Final = frozenset({"failed", "expected", "q", "rate", "job hours", "hours out"})
 SHORT: Final = {
     "excl_jobid_count": "excl",
     "xid_cnt": "GPU",
@@ -84,32 +89,34 @@ def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
     if not at:
         return None
     lost = study.hours is not None
+    told = study.asked.until - study.asked.begin >= LEAST  # for a rate
     hours = np.full(len(found), np.nan) if study.hours is None else study.hours
     columns = [
         [clean(found.name[k], 24) for k in at],
         [f"{found.own[k]:,}" for k in at],
         fixed(found.expected[at].tolist()),
         [f"{found.q_value[k]:.2g}" if found.q_value[k] >= 1e-99 else "<1e-99" for k in at],
-        fixed(found.shrunk[at].tolist()),
-        _ends(found.low[at], found.high[at]),
+        *([fixed(found.shrunk[at].tolist()), _ends(found.low[at], found.high[at])] if told else []),
         *([fixed(hours[at].tolist())] if lost else []),
         [_verdict(found, k) for k in at],
     ]
     rows = zip(*columns, strict=True)
     what = "job hours" if study.of_jobs else "hours out"
-    heads = ("node", "failed", "expected", "q", "rate", at_level(found.level),
-             *((what,) if lost else ()), "verdict")  # fmt: skip
+    heads = (
+        "node", "failed", "expected", "q", *(("rate", at_level(found.level)) if told else ()),
+        *((what,) if lost else ()), "verdict",
+    )  # fmt: skip
     note = (
         "failed: a node's own failures, without bursts and troubles that came again within an "
         "hour; expected: of a node of its kind in its time in service; q: share of false alarms "
-        "among nodes at least as bad; rate: to expect per 1000 node-days, drawn toward the fleet "
-        "but where a node is worse even than its spread."
+        "among nodes at least as bad"
     )
+    note += f"; {ON_RATES}" if told else "."
     if study.of_jobs:
         note += " job hours: node-hours of jobs lost with it."
     elif lost:
         note += " hours out: out of service after its failures."
-    right = (1, 2, 3, 4, 6) if lost else (1, 2, 3, 4)
+    right = tuple(k for k, head in enumerate(heads) if head in _NUMBERS)
     return Table(
         "worst_nodes",
         "The worst nodes",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.books.amounts import HOUR, every, hours, part
 from forestall.app.books.facts import Figure, Picture, Section, Table, Untold, records_of
+from forestall.app.books.shared import how_ended
 from forestall.app.books.words import counted, said
 
 if TYPE_CHECKING:
@@ -29,15 +30,14 @@ NATURES: Final = {
 def section(site: SiteRecords, asked: Asked) -> Section:
     """Return the section; see `forestall.assess.losses` for how it is counted."""
     from forestall.assess.losses import losses
-    from forestall.assess.run_ends import causes_of, tells_interruptions
+    from forestall.assess.run_ends import tells_interruptions
 
     records = site.accounting
     if records is None:
         why = "no accounting of jobs was given"
         text = f"What was lost cannot be told: {why}."
         return Section(KEY, TITLE, text, untold=(Untold(TITLE, why, "sacct's records of jobs"),))
-    causes = causes_of(records)
-    found = losses(records, asked.checkpoint_interval, causes)
+    found = losses(records, asked.checkpoint_interval, how_ended(site))
     if not found.over().node_seconds:
         text = (
             f"No node-hours were used: of {counted(len(records), 'runs')} none ran on a known "
@@ -80,11 +80,19 @@ def _lead(found: Losses, told: bool) -> str:
         f"({part(lost.node_seconds_after, whole.node_seconds)}) if each writes one every "
         f"{every(found.interval)}."
     )
-    worst = _ranked(found)[0]
-    return (
-        f"{text} Most went to: {_label(worst)}, {hours(worst.node_seconds)} node-hours in "
-        f"{counted(worst.runs, 'runs')}."
+    worst, *others = _ranked(found)
+    may = " (what they saved themselves is not known)" if worst.cause == "timeout" else ""
+    text += (
+        f" Most went to: {_label(worst)}, {hours(worst.node_seconds)} node-hours in "
+        f"{counted(worst.runs, 'runs')}{may}."
     )
+    for one in others:
+        if one.cause == "node_failure":
+            text += (
+                f" Node failures took {hours(one.node_seconds)} node-hours "
+                f"({part(one.node_seconds, whole.node_seconds)}) in {counted(one.runs, 'runs')}."
+            )
+    return text
 
 
 def _label(row: CauseSum) -> str:
@@ -211,8 +219,8 @@ def _causes(found: Losses, asked: Asked) -> Table:
     total = ["all", f"{found.runs:,}", hours(whole), "100 %", hours(found.lost.node_seconds_after)]
     if cost is not None:
         total.append(f"{found.lost.node_seconds / HOUR * cost:,.0f}")
-    rows.append(tuple(total))
-    plain.append({"cause": "all", "lost": None, "runs": found.runs, "node_hours": whole / HOUR,
+    rows.insert(0, tuple(total))
+    plain.insert(0, {"cause": "all", "lost": None, "runs": found.runs, "node_hours": whole / HOUR,
                   "after_checkpoint_node_hours": found.lost.node_seconds_after / HOUR})  # fmt: skip
     heads = ["How runs ended", "Runs", "Node-hours", "Share", "After last checkpoint"]
     heads += [f"Cost ({asked.currency})"] if cost is not None else []

@@ -13,7 +13,7 @@ from forestall.model.failures import Failures
 from forestall.model.job_records import NEVER
 from forestall.model.node_events import FAULT, UNCLEAR
 from forestall.reliability.fleet import Fleet, fleet_of_events, fleet_of_failures
-from forestall.reliability.signals import NEAR, NodeFailRuns, node_fail_runs
+from forestall.reliability.signals import NEAR, NodeFailRuns, node_fail_runs, operator_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +93,8 @@ def watched(site: SiteRecords, asked: Asked) -> Watched | None:
         return _by_runs(site, asked)
     if site.accounting is not None:
         ended = ended_by_node(site.accounting)
+        if site.events is not None:
+            ended &= ~operator_ended(site.accounting, site.events, found.fleet.names)
         runs = node_fail_runs(site.accounting, found.fleet.names, site.events, ended=ended)
         found = replace(found, runs=runs)
     return _with_groups(found, site.inventory)

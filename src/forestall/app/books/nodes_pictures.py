@@ -33,7 +33,7 @@ def pictures(found: NodesStudy) -> tuple[Picture, ...]:
         made.append(_by_hour(hours, found.asked.zone or "UTC"))
     for by in ("partition", "hardware"):
         told = groups.get(by)
-        if told is not None and int(told.rates.failures.sum()) > 0:
+        if told is not None and int(told.events.sum()) > 0 and not found.short:
             made.append(_of_groups(by, told))
     return tuple(made)
 
@@ -125,6 +125,7 @@ def _draw_groups(by: str, groups: Groups, order: list[int]) -> Drawn:
     axes.set_yticks(list(places), [_short(rates.group[k]) for k in order])
     axes.set_ylim(0.3, len(order) + 0.7)
     dress(axes, f"Time between failures of a node, by {by}", "Days in service for each event")
+    axes.tick_params(axis="x", which="minor", labelsize=8.5, colors=INK)  # as the others
     return figure
 
 
@@ -136,8 +137,8 @@ def worst_nodes(found: Lemons) -> Picture | None:
     worst = order[0]
     count = len(found.lemons)
     text = (
-        f"Highest is {clean(found.name[worst])}: {number(float(found.rate[worst]))} failures of its own "
-        f"per 1000 node-days, where its kind has {number(float(found.average[worst]))}."
+        f"Highest is {clean(found.name[worst])}: {number(float(found.rate[worst]))} failures of "
+        f"its own per 1000 node-days, where its kind has {number(float(found.average[worst]))}."
     )
     return Picture(
         "lemons",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from forestall.app.books.facts import Figure, Section, Untold
 from forestall.app.books.nodes_study import NodesStudy, study
 from forestall.app.books.nodes_tables import NAMES, tables
 from forestall.app.books.nodes_words import ends, finite, is_told, lead, notes, untold
-from forestall.app.books.words import counted, number
+from forestall.app.books.words import counted, duration, number
 from forestall.reliability.node_times import Interval, NodeTimes, rate_per_1000
 
 if TYPE_CHECKING:
@@ -85,12 +86,11 @@ def _figures(found: NodesStudy) -> list[Figure]:
         figure("node_failure_rate", "node failures", times.rate, "per_1000_node_days", n,
                assumes=POISSON, level=level, why="no node was in service"),
         Figure("node_failures", "failures, node by node", n, "count", n),
-        Figure("node_failure_events", "failures, those of several nodes at once as one",
+        Figure("node_failure_events", "failures, bursts as one",
                times.events, "count", n,
                "like failures of 3 nodes or more within minutes have one cause"),
-        figure("node_event_rate", "failures, those of several nodes at once as one",
-               times.rate_events, "per_1000_node_days", n, assumes=POISSON, level=level,
-               why="no node was in service"),
+        figure("node_event_rate", "rate, bursts as one", times.rate_events, "per_1000_node_days",
+               n, assumes=POISSON, level=level, why="no node was in service"),
     ]  # fmt: skip
     if unclear is not None and unclear.failures > n:
         label = "a node's mean time to failure, were all unclear outages failures"
@@ -98,7 +98,17 @@ def _figures(found: NodesStudy) -> list[Figure]:
             figure("node_mttf_with_unclear", label, unclear.mttf.times(1 / DAY_HOURS), "days",
                    unclear.failures, assumes=POISSON, level=level)
         )  # fmt: skip
+    if found.short:
+        figures = [_too_short(one, found) for one in figures]
     return figures + _away(times)
+
+
+def _too_short(one: Figure, found: NodesStudy) -> Figure:
+    """Return a figure without its value, where the records are too short for a rate."""
+    if one.unit == "count" or one.value is None:
+        return one
+    why = f"the records cover but {duration(found.watched)}"
+    return replace(one, value=None, low=None, high=None, why=why)
 
 
 def _away(times: NodeTimes) -> list[Figure]:
@@ -123,7 +133,7 @@ def _away(times: NodeTimes) -> list[Figure]:
         ]  # fmt: skip
     share = times.in_service
     nothing = Interval(share, math.nan, math.nan)
-    label = "time in service, whatever the cause of the rest"
+    label = "time in service"
     figures.append(
         figure("node_in_service", label, nothing, "ratio", times.failures,
                why="no node was watched")
@@ -134,7 +144,7 @@ def _away(times: NodeTimes) -> list[Figure]:
 def _series(found: NodesStudy) -> list[Figure]:
     """Return the rates of groups as figures."""
     made = []
-    for by, groups in (found.groups or {}).items():
+    for by, groups in ({} if found.short else found.groups or {}).items():
         rates = groups.rates
         for k, name in enumerate(rates.group):
             value = Interval(float(rates.rate[k]), float(rates.low[k]), float(rates.high[k]))

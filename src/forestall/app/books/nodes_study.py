@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall.app.books.nodes_fleet import Watched, offset_of, watched
+from forestall.model.node_events import UNCLEAR
 from forestall.reliability.node_times import (
     Groups,
     Interval,
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from forestall.model.site_records import SiteRecords
 
 DAY: Final = 86_400
+LEAST: Final = DAY
+"""Records of less time, s, do not tell how long nodes last."""
+LEAST_BY: Final = {"hour": 3 * DAY, "weekday": 14 * DAY}
+"""Nor, where they are of less than this, how hours of the day and days of the week differ."""
+UNCLEAR_SHOWN: Final = 3
 TOGETHER: Final = 60
 """Runs that ended within so many seconds of each other ended together."""
 
@@ -66,6 +72,8 @@ class NodesStudy:
     groups : rates by what; where failures are known from runs alone there are none
     jobs : failures as jobs felt them
     dated : whether hours of the day are told
+    untold_days : node-days that jobs ran, where nothing tells of failures
+    unclear : the commonest reasons of unclear outages, with how often each was given
     """
 
     asked: Asked
@@ -76,6 +84,17 @@ class NodesStudy:
     jobs: JobTime | None = None
     dated: bool = True
     untold_days: float | None = None
+    unclear: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def watched(self) -> int:
+        """How long nodes were watched, s."""
+        return self.asked.until - self.asked.begin
+
+    @property
+    def short(self) -> bool:
+        """Whether nodes were watched for too short a time to tell how long they last."""
+        return self.watched < LEAST
 
 
 def study(site: SiteRecords, asked: Asked) -> NodesStudy:
@@ -102,7 +121,17 @@ def study(site: SiteRecords, asked: Asked) -> NodesStudy:
         _groups(found, asked),
         jobs,
         fleet.history.origin is not None,
+        unclear=_unclear(site),
     )
+
+
+def _unclear(site: SiteRecords) -> tuple[tuple[str, int], ...]:
+    """Return the commonest reasons of outages of which it is not clear what they were."""
+    if site.events is None:
+        return ()
+    counts = site.events.of(UNCLEAR).reason.counts()
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    return tuple(ranked[:UNCLEAR_SHOWN])
 
 
 def _job_time(found: Watched, accounting: Accounting, level: float) -> JobTime:
@@ -139,6 +168,8 @@ def _groups(found: Watched, asked: Asked) -> dict[str, Groups]:
         exposure = fleet_by_step(fleet, clock, origin)
         time = fleet.history.time + origin
         for by in ("weekday", "hour"):
+            if until - begin < LEAST_BY[by]:
+                continue
             rng = stream(asked.seed, "nodes", by)
             groups[by] = clock_groups(clock, by, exposure, time, fleet.first, rng, level=level)
     return groups

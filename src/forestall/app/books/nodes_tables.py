@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.books.facts import Table, records_of
-from forestall.app.books.words import at_level, counted, durations, fixed, number, percent
+from forestall.app.books.words import at_level, counted, durations, fixed, percent
 from forestall.reliability.node_times import Groups, Interval, Law
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _laws(found: NodesStudy) -> Table | None:
             laws.append((key, name, law))
     if not laws:
         return None
-    half = durations(law.best.median() * 3600 for _, _, law in laws)
+    half = durations(math.nan if one.median is None else one.median * 3600 for *_, one in laws)
     rows = [
         (
             name,
@@ -95,7 +95,7 @@ def _laws(found: NodesStudy) -> Table | None:
             percent(next(iter(law.weights.values()))),
             "-" if law.shape is None else f"{law.shape.value:.2f}",
             "-" if law.shape is None else f"{law.shape.low:.2f} to {law.shape.high:.2f}",
-            median,
+            "not seen" if law.median is None else median,
             f"{law.ended:,}",
             f"{law.censored:,}",
         )
@@ -105,9 +105,9 @@ def _laws(found: NodesStudy) -> Table | None:
     note = (
         "Fitted by maximum likelihood; times that the records cut off, those of nodes that never "
         "failed among them, count up to there. A Weibull shape below 1 means that a node is more "
-        "likely to fail soon after the last failure than later; the exponential has 1. Half: by the "
-        "best law, half of the times are no longer; few nodes have most of the short ones, so it is "
-        "no measure of how long the average node lasts."
+        "likely to fail soon after the last failure than later; the exponential has 1. Half: by "
+        "the best law half of the times are no longer; not seen where that is beyond the records. "
+        "Nodes that fail often have many short times, so it can lie far below a node's MTTF."
     )
     heads = ("of a node", "best law", "weight", "shape", at_level(times.level), "half",
              "ended", "cut off")  # fmt: skip
@@ -129,7 +129,7 @@ def law_record(law: Law) -> dict[str, Any]:
         **ends("weibull_shape", law.shape),
         **ends("weibull_scale_hours", law.scale),
         **ends("mean_hours", law.mean),
-        "median_hours": law.best.median(),
+        "median_hours": law.median,
         "ended": law.ended,
         "cut_off": law.censored,
         **params,
@@ -137,10 +137,11 @@ def law_record(law: Law) -> dict[str, Any]:
 
 
 def _group_tables(found: NodesStudy) -> list[Table]:
-    """Return a table for each way to group but hours, which are drawn, and what it shows."""
+    """Return a table for each way to group but hours, which are drawn; none where
+    the records are too short for rates."""
     tables = []
     for by, groups in (found.groups or {}).items():
-        if by != "hour":
+        if by != "hour" and not found.short:
             tables.append(_group_table(by, groups))
     return tables
 

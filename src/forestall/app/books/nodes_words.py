@@ -9,7 +9,18 @@ import numpy as np
 
 from forestall.app.books.facts import Untold
 from forestall.app.books.nodes_tables import differ
-from forestall.app.books.words import between, clean, counted, duration, number, percent, said
+from forestall.app.books.words import (
+    at_level,
+    between,
+    clean,
+    counted,
+    duration,
+    example,
+    fixed,
+    number,
+    percent,
+    said,
+)
 
 if TYPE_CHECKING:
     from forestall.app.books.nodes_study import JobTime, NodesStudy
@@ -35,14 +46,17 @@ def lead(found: NodesStudy) -> str:
         least = times.mttf.times(1 / DAY_HOURS).low
         return (
             f"None of {counted(nodes, 'nodes')} failed in {number(times.node_days)} node-days: a "
-            f"node lasts {said(least, 'days')} or longer, with {percent(times.level)} confidence."
+            f"node lasts {said(least, 'days')} or longer, with {at_level(times.level)} confidence."
         )
-    mttf = times.mttf.times(1 / DAY_HOURS)
-    text = (
-        f"A node fails every {ends(mttf, 'days', times.level)} in service: "
-        f"{counted(times.failures, 'failures')} of {counted(nodes, 'nodes')}, "
-        f"{number(times.rate.value)} per 1000 node-days."
-    )
+    what = f"{counted(times.failures, 'failures')} of {counted(nodes, 'nodes')}"
+    if found.short:
+        text = f"How long nodes last cannot be told from {duration(found.watched)}: {what}."
+    else:
+        mttf = times.mttf.times(1 / DAY_HOURS)
+        text = (
+            f"A node fails every {ends(mttf, 'days', times.level)} in service: {what}, "
+            f"{number(times.rate.value)} per 1000 node-days."
+        )
     if times.in_bursts >= MANY * times.failures:
         text += (
             f" {percent(times.in_bursts / times.failures)} of them came in bursts on several "
@@ -57,7 +71,7 @@ def lead(found: NodesStudy) -> str:
 
 def ends(value: Interval, unit: str, level: float) -> str:
     """Return a value with its interval."""
-    return f"{said(value.value, unit)} ({percent(level)}: {_between(value, unit)})"
+    return f"{said(value.value, unit)} ({at_level(level)}: {_between(value, unit)})"
 
 
 def _between(value: Interval, unit: str) -> str:
@@ -113,7 +127,7 @@ def notes(found: NodesStudy) -> list[str]:
 
 
 def _job_words(jobs: JobTime) -> str:
-    low, high = number(jobs.rate.low), number(jobs.rate.high)
+    low, high = fixed((jobs.rate.low, jobs.rate.high))
     return (
         f"{counted(jobs.runs, 'runs')} ended by the failure of a node: {number(jobs.rate.value)} "
         f"({low} to {high}) per 1000 node-days that jobs ran; the node is known for "
@@ -137,6 +151,13 @@ def untold(found: NodesStudy) -> list[Untold]:
     if "cause" not in told and times.failures:
         gaps.append(Untold("Failures by cause", "the records give no reasons",
                            "reasons on outages"))  # fmt: skip
+    if found.short:
+        why = f"{duration(found.watched)} of records tell how often nodes failed only by chance"
+        gaps.append(Untold("How long nodes last", why, "records of weeks or months"))
+    elif found.dated and "weekday" not in told:
+        what = "Failures by weekday" if "hour" in told else "Failures by hour and weekday"
+        why = f"the records cover {duration(found.watched)}"
+        gaps.append(Untold(what, why, "records of two weeks or more"))
     if not found.dated:
         gaps.append(Untold("Failures by hour and weekday", "the log has no dates",
                            "a log with dates"))  # fmt: skip
@@ -151,10 +172,12 @@ def untold(found: NodesStudy) -> list[Untold]:
     if unclear is not None and unclear.failures > times.failures:
         more = unclear.failures - times.failures
         share = more / unclear.failures
+        often = [f"{example(reason)!r} ({count:,})" for reason, count in found.unclear if reason]
+        most = f"; most often: {', '.join(often)}" if often else ""
         gaps.append(
             Untold("What unclear outages were",
                    f"the reasons of {counted(more, 'outages')} ({percent(share)} of those that may "
-                   "be failures) tell neither a fault nor a wish; they are not counted as failures",
+                   f"be failures) tell neither a fault nor a wish; they do not count{most}",
                    "reasons that say what broke")
         )  # fmt: skip
     if watch.strangers:

@@ -5,6 +5,7 @@ Light and dark by the reader's setting, and printable. Every text of the records
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
@@ -12,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from forestall.__about__ import __version__
 from forestall.app.books.text import RULES
-from forestall.app.books.top import cards, leads, saving, shown, with_something
+from forestall.app.books.top import cards, grouped, leads, more_of, saving, with_something
 from forestall.app.books.words import LONGEST, clean, example, from_records, titled, value_of
 from forestall.app.report import NO_FIGURES
 from forestall.app.report_page import POLICY, STYLE
 from forestall.figures.style import has_matplotlib
 
 if TYPE_CHECKING:
-    from forestall.app.books.facts import Figure, Picture, Section, Table
+    from forestall.app.books.facts import Advice, Figure, Picture, Section, Table
     from forestall.app.books.report import Report
 
     Progress = Callable[[int, int], None]
@@ -27,21 +28,29 @@ if TYPE_CHECKING:
 TITLE: Final = "What this machine's records tell"
 MOST_ROWS: Final = 30
 MOST_IN_CELL: Final = 300
+SHORT_CELL: Final = 24
+"""A cell of no more characters stays on one line."""
 LONG_WORD: Final = 30
 """A longer word is broken anywhere rather than making its column wide."""
+PERCENT: Final = re.compile(r"(?<=\d) %")
+KEPT: Final = 6
+"""Things to do under each heading before the rest is folded up."""
+OF_A_KIND: Final = 3
 MORE_STYLE: Final = """
 nav{margin:1.2rem 0;font-size:.95rem}nav a{margin-right:1.1rem;white-space:nowrap}
 a{color:var(--accent)}
 h2{scroll-margin-top:1rem;border-top:1px solid var(--line);padding-top:1.4rem}
 h3{font-size:1rem;margin:1.2rem 0 .2rem}
 .lead{font-size:1.05rem;max-width:50rem}
-.cards{margin:.8rem 0}.cards .why{color:var(--soft);font-size:.83rem;line-height:1.35}
+.cards{margin:.8rem 0}.cards>div{display:grid;grid-template-rows:subgrid;grid-row:span 4;row-gap:0;
+align-content:start}.cards .why{color:var(--soft);font-size:.83rem;line-height:1.35}
 .cards dd.big{font-size:1.3rem}
 .big small{white-space:nowrap;font-size:.62em;font-weight:500;color:var(--soft)}
 .cards details{font-size:.8rem;color:var(--soft)}
 .cards summary{cursor:pointer}
 .long{overflow-wrap:anywhere}table.words td,table.words th{text-align:left}
 table.words td{min-width:9rem}
+thead th{white-space:normal;vertical-align:bottom}td.short{white-space:nowrap}
 td.left,th.left{text-align:left!important}td.right,th.right{text-align:right!important;
 white-space:nowrap}
 .notes{color:var(--soft);font-size:.87rem;max-width:46rem;margin:.7rem 0}
@@ -52,7 +61,7 @@ summary{color:var(--soft)}
 @media print{nav{display:none}h2{border-top:0;padding-top:0}
 details::details-content{content-visibility:visible;block-size:auto}
 body{font-size:.85rem}.scroll{overflow:visible}
-th,td{padding:.2rem .45rem}thead th,td.right{white-space:normal}
+th,td{padding:.2rem .45rem}td.right,td.short{white-space:normal}
 section{break-inside:auto}tr{break-inside:avoid}table{break-inside:auto}}
 """
 
@@ -85,8 +94,8 @@ def page(report: Report, progress: Progress | None = None) -> str:
 
 
 def _text(text: str, most: int = 4000) -> str:
-    """Return text from records, safe on a page."""
-    return escape(clean(text, most))
+    """Return text from records, safe on a page; a number stays on one line with its %."""
+    return escape(PERCENT.sub("\u00a0%", clean(text, most)))
 
 
 def _drawn(report: Report, progress: Progress | None) -> dict[tuple[str, str], str]:
@@ -167,14 +176,27 @@ def _section(part: Section, report: Report, drawn: dict[tuple[str, str], str]) -
 
 
 def _advice(report: Report) -> str:
-    kept, rest = shown(report.advice)
+    """Return the advice under its headings; what is more of the same is folded up."""
+    made = []
+    count = 0
+    for group in grouped(report.advice, KEPT, OF_A_KIND):
+        made.append(f"<h3>{_text(group.title)}</h3>\n{_items(group.kept, count, report)}")
+        count += len(group.kept)
+        if group.rest:
+            rest = _items(group.rest, count, report)
+            made.append(f"<details><summary>{_text(more_of(group))}</summary>{rest}</details>")
+            count += len(group.rest)
+    return "\n".join(made)
+
+
+def _items(advice: Sequence[Advice], before: int, report: Report) -> str:
+    """Return advice as a list that counts on from `before`."""
     items = [
         f"<li><b>{_text(one.text)}</b> <span>{_text(saving(one, report.asked))}</span>"
         f'<br><span class="soft">{_text(one.because)}</span></li>'
-        for one in kept
+        for one in advice
     ]
-    more = f'<p class="soft">{_text(rest)}</p>' if rest else ""
-    return '<ol class="todo">\n' + "\n".join(items) + f"\n</ol>{more}" if items else ""
+    return f'<ol class="todo" start="{before + 1}">\n' + "\n".join(items) + "\n</ol>"
 
 
 def _titled(key: str, title: str, *inner: str) -> str:
@@ -209,7 +231,9 @@ def rows_of(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence
 
     def kind(k: int, cell: str = "") -> str:
         side = "right" if k in right else "left"
-        return f"{side} long" if any(len(word) > LONG_WORD for word in cell.split()) else side
+        if any(len(word) > LONG_WORD for word in cell.split()):
+            return f"{side} long"
+        return f"{side} short" if 0 < len(cell) <= SHORT_CELL else side
 
     head = "".join(
         f'<th scope="col" class="{kind(k)}">{_text(text)}</th>' for k, text in enumerate(heads)

@@ -171,7 +171,7 @@ def _answer(replayed: Replayed, question: str, asked: Question, until: int) -> A
     run = tasks.ran.astype(np.float64)
     known = np.where(tasks.finish < NEVER, tasks.finish - tasks.submit, -1).astype(np.float64)
     known = np.where(run >= 0, known, -1.0)
-    work = tasks.size * np.maximum(run, 0.0)
+    work = tasks.size.astype(np.float64) * np.maximum(run, 0.0)
     after = (book.deadline - book.quoted).astype(np.float64)
     cells = decile_of(said)
     level = asked.level
@@ -228,7 +228,7 @@ def _others(
             said = value
         scores = score(
             said[mine], kept[mine], book.quoted[mine],
-            (tasks.size * np.maximum(run, 0.0))[mine], level=asked.level,
+            (tasks.size.astype(np.float64) * np.maximum(run, 0.0))[mine], level=asked.level,
         )  # fmt: skip
         found.append(Other(name, scores, sharpness(after[mine], run[mine], known[mine])))
     return tuple(found)
@@ -239,7 +239,8 @@ def book_kept(tasks: Tasks, after: Floats) -> Flags:
     from forestall.predict.turnaround.book_state import END
 
     done = (tasks.finish < NEVER) & (tasks.ending == END)
-    return done & (np.where(done, tasks.finish - tasks.submit, 0) <= after)
+    took = np.where(done, tasks.finish - tasks.submit, 0)
+    return np.asarray(done & (took <= after))
 
 
 def _groups(tasks: Tasks, book: Ledger, counted: Flags) -> dict[str, tuple[Group, ...]]:

@@ -15,7 +15,7 @@ from forestall.app.books import sources
 from forestall.app.books.facts import Advice, Figure, Section, Table, Untold, plain
 from forestall.app.books.summary import headline, sure
 from forestall.app.books.swf_jobs import waits_told
-from forestall.app.books.words import clean
+from forestall.app.books.words import LONGEST, example
 
 if TYPE_CHECKING:
     from forestall.app.books.asked import Asked
@@ -42,6 +42,8 @@ it gives advice, ``advice(site, asked)``; or ``study(site, asked)``, whose resul
 NEED_WAITS: Final = {"waits": "How long jobs wait", "promises": "What promises would be worth"}
 """Sections, with their titles, that mean nothing where a log does not tell when jobs started."""
 EXAMPLES: Final = 5
+ADVICE: Final = "advice"
+"""Key of the section that says itself why there is nothing to do."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def odd_json(cleaning: Cleaning) -> list[dict[str, Any]]:
             "text": one.counted,
             "action": one.action,
             "count": one.count,
-            "examples": [clean(name) for name in one.names[:EXAMPLES]],
+            "examples": [example(name, LONGEST) for name in one.names[:EXAMPLES]],
         }
         for one in cleaning.remarks
     ]
@@ -195,7 +197,8 @@ def report(
         made.append(part)
         advice += more
     ordered = in_order(advice)
-    made.insert(0, advice_section(ordered, asked, found))
+    # Where there is nothing to do, that is no news to begin with.
+    made.insert(0 if ordered else len(made), advice_section(ordered, asked, found))
     if progress is not None:
         progress(steps, steps)
     return Report(
@@ -204,7 +207,7 @@ def report(
         headline=headline(site, asked),
         sections=tuple(made),
         advice=ordered,
-        untold=tuple((part.key, one) for part in made for one in part.untold),
+        untold=tuple((part.key, one) for part in made for one in part.untold if part.key != ADVICE),
         cleaning=site.cleanings(),
         sources=site.sources,
         versions=versions(),

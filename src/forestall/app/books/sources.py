@@ -8,21 +8,29 @@ and cut to what was asked.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from forestall.app.books.failure_logs import on_clock_of, with_failures
+from forestall.app.books.given import TIMEOUT, Given
 from forestall.app.books.swf_jobs import accounting_of_swf
-from forestall.app.books.words import brief, counted
-from forestall.model.accounting import Accounting
+from forestall.app.books.windows import (
+    ALL,
+    LIVE_DAYS,
+    check_zone,
+    is_dated,
+    is_duration,
+    moment,
+    span,
+    spoken,
+    window,
+    younger,
+)
+from forestall.app.books.words import counted
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.failures import Failures
-from forestall.model.job_records import NEVER
 from forestall.model.site_records import SiteRecords
-from forestall.model.units import SECONDS, parse_duration, parse_time
-from forestall.traces.places import placed
+from forestall.model.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,56 +39,10 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-LIVE_DAYS: Final = 90
-"""A live Slurm is asked for so many days where nothing else was said."""
-TIMEOUT: Final = 600
-"""Seconds that one question to Slurm may take."""
-ALL: Final = "all"
-SLACK: Final = 60
-"""Records that begin so many seconds late are not called younger than what was asked for."""
-LEAST_DATE: Final = 100_000_000
-"""Of dated records, a number below this (in 1973) is no time but something else."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a command was told about its records; see `forestall.cli.options_site`.
-
-    Attributes
-    ----------
-    paths : files and folders, told apart by content
-    slurm : whether to ask the Slurm of this machine
-    failures : a failure log; `system`, `start`, `days`, `fold_nodes` and `failure_format` say how
-        to read it, as in `forestall.traces.read.read_failures`
-    processors_per_node : of an SWF log, whose sizes are processors
-    zone : time zone of times without one, and of `since` and `until`; None: UTC, or Slurm's own
-    since, until : the window, as text
-    partition, min_nodes : the cut
-    timeout : s that a question to Slurm may take
-    strict : whether a row that must be left out or changed is an error
-    """
-
-    paths: tuple[Path, ...] = ()
-    slurm: bool = False
-    failures: Path | None = None
-    system: str | None = None
-    start: str | None = None
-    days: float | None = None
-    fold_nodes: int = 1
-    failure_format: str | None = None
-    processors_per_node: int = 1
-    zone: str | None = None
-    since: str | None = None
-    until: str | None = None
-    partition: str | None = None
-    min_nodes: int = 1
-    timeout: int = TIMEOUT
-    strict: bool = False
-
-    @property
-    def nothing(self) -> bool:
-        """Whether no source was named at all."""
-        return not (self.paths or self.slurm or self.failures)
+__all__ = [
+    "TIMEOUT", "Given", "asked_of", "check_zone", "cut", "gather", "is_dated", "moment",
+    "on_clock_of", "span", "spoken", "window", "younger",
+]  # fmt: skip
 
 
 def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
@@ -101,32 +63,10 @@ def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
             steps.done()
     site = _together(parts)
     for path in files.get("failures", ()):
-        site = _with_failures(site, path, given)
+        site = with_failures(site, path, given)
         steps.done()
     late = younger(site, given)
     return replace(site, sources=(*site.sources, late)) if late else site
-
-
-def younger(site: SiteRecords, given: Given) -> str:
-    """Return a sentence that the records, and so the window, begin later than was asked for, ""
-    where they do not."""
-    since = (f"{LIVE_DAYS}d" if given.slurm else ALL) if given.since is None else given.since
-    if since == ALL or not is_dated(site):
-        return ""
-    first, last = span(site)
-    until = int(time.time()) if given.slurm else last
-    if given.until is not None:
-        until = min(until, moment(given.until, "--until", given.zone, True))
-    if _is_duration(since):
-        wanted = until - parse_duration(since, "--since")
-    else:
-        wanted = moment(since, "--since", given.zone, True)
-    if first <= wanted + SLACK:
-        return ""
-    return (
-        f"Asked for the time since {spoken(wanted, True)}; the records begin "
-        f"{spoken(first, True)} (UTC), and so does the window."
-    )
 
 
 def asked_of(site: SiteRecords, given: Given, **assumed: Any) -> Asked:
@@ -144,132 +84,6 @@ def asked_of(site: SiteRecords, given: Given, **assumed: Any) -> Asked:
         zone=given.zone,
         **assumed,
     )
-
-
-def window(
-    site: SiteRecords, since: str | None = None, until: str | None = None, zone: str | None = None
-) -> tuple[int, int]:
-    """Return the window [begin, until): all that the records cover, as far as it is asked for.
-
-    `since` is a date such as ``2024-01-01``, a duration before the end such as ``30d``, or
-    ``all``; `until` a date. Dates are in `zone`. Raises ParameterError where the window would be
-    empty, and for a date where the records have none.
-    """
-    first, last = span(site)
-    dated = is_dated(site)
-    end = last if until is None else moment(until, "--until", zone, dated)
-    if since is None or since == ALL:
-        begin = first
-    elif _is_duration(since):
-        begin = max(first, end - parse_duration(since, "--since"))
-    else:
-        begin = moment(since, "--since", zone, dated)
-    if max(begin, first) < min(end, last):
-        return max(begin, first), min(end, last)
-    within = f"within the records, {_exact(first, dated)} to {_exact(last, dated)}"
-    if until is not None and end <= first:
-        raise ParameterError("--until", until, f"a time {within}")
-    if since is None or since == ALL:
-        raise ParameterError("--until", until, f"a time {within}")
-    before = f", before --until {until}" if until is not None and begin < last else ""
-    raise ParameterError("--since", since, f"a time {within}{before}")
-
-
-def _exact(time: int, dated: bool) -> str:
-    """Return a time as an option takes it."""
-    return spoken(time, True) if dated else f"{time:,} s"
-
-
-def span(site: SiteRecords) -> tuple[int, int]:
-    """Return the time [begin, until) that the records cover: that of the jobs where there are
-    any, else that of outages or failures. Raises ParameterError where there are neither."""
-    if site.accounting is not None:
-        return site.accounting.begin, max(site.accounting.until, site.accounting.begin + 1)
-    if site.events is not None:
-        return site.events.span
-    if site.failures is not None:
-        return failure_span(site.failures)
-    allowed = (
-        "records of jobs (sacct), outages (sacctmgr show event) or failures beside what describes "
-        "nodes or foretells starts"
-    )
-    raise ParameterError("FILES", "; ".join(site.sources), allowed)
-
-
-def failure_span(failures: Failures) -> tuple[int, int]:
-    """Return the time that a failure log covers, on its own clock."""
-    if failures.service_start is not None and failures.service_end is not None:
-        there = failures.service_end > failures.service_start
-        if bool(there.any()):
-            return (
-                int(failures.service_start[there].min()),
-                int(failures.service_end[there].max()),
-            )
-    if not len(failures):
-        return 0, max(failures.span, 1)
-    first = min(0, int(failures.time[0]))
-    return first, max(first + failures.span, int(failures.time[-1]) + 1)
-
-
-def is_dated(site: SiteRecords) -> bool:
-    """Return whether times are Unix seconds."""
-    for part in (site.accounting, site.events):
-        if part is not None:
-            return part.dated
-    return site.failures is not None and site.failures.origin is not None
-
-
-def moment(text: str, name: str, zone: str | None, dated: bool) -> int:
-    """Return a date as Unix seconds; of undated records a number of seconds."""
-    more = ", a duration such as 30d, or all" if name == "--since" else ""
-    if not dated:
-        try:
-            return int(text)
-        except ValueError:
-            allowed = f"seconds{more}: these records have no dates"
-            raise ParameterError(name, text, allowed) from None
-    if text.strip().isdecimal() and int(text) < LEAST_DATE:
-        raise ParameterError(name, text, f"a date such as 2024-01-31{more}")
-    if zone is None:
-        return parse_time(text, name)
-    from datetime import datetime
-    from zoneinfo import ZoneInfo
-
-    try:
-        when = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return parse_time(text, name)
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=ZoneInfo(zone))
-    return int(when.timestamp())
-
-
-def spoken(time: int, dated: bool) -> str:
-    """Return a time as a reader takes it: a date, or days where there are no dates.
-
-    >>> spoken(1_700_000_000, True), spoken(0, False), spoken(1_221_811, False)
-    ('2023-11-14 22:13', 'day 0', 'day 14.1')
-    """
-    if dated:
-        try:
-            return str(np.datetime64(time, "s")).replace("T", " ")[:16]
-        except (OverflowError, ValueError):
-            pass
-    return f"day {brief(round(time / 86_400, 1))}"
-
-
-def check_zone(zone: str | None) -> None:
-    """Raise ParameterError for a time zone that is not known."""
-    if zone is None:
-        return
-    from zoneinfo import ZoneInfo
-
-    try:
-        ZoneInfo(zone)
-    except (OSError, ValueError):  # the error for unknown keys is a KeyError of its own
-        raise ParameterError("--zone", zone, "a time zone such as Europe/Berlin") from None
-    except KeyError:
-        raise ParameterError("--zone", zone, "a time zone such as Europe/Berlin") from None
 
 
 def cut(site: SiteRecords, asked: Asked) -> SiteRecords:
@@ -436,7 +250,8 @@ def _read(kind: str, paths: list[Path], given: Given) -> SiteRecords:
 
         site = read_folder(paths[0])
         name = paths[0].resolve().name
-        return replace(site, sources=tuple(f"{name}, from {one}" for one in site.sources))
+        told = (one if one.endswith(".") else f"{name}, from {one}" for one in site.sources)
+        return replace(site, sources=tuple(told))
     from forestall.adapters.slurm import read
 
     return read.read_files(paths, zone=given.zone, strict=given.strict)
@@ -451,7 +266,7 @@ def _asked_slurm(given: Given) -> SiteRecords:
     since = f"{LIVE_DAYS}d" if given.since is None else given.since
     if since == ALL:
         begin = 0
-    elif _is_duration(since):
+    elif is_duration(since):
         begin = end - parse_duration(since, "--since")
     else:
         begin = moment(since, "--since", given.zone, True)
@@ -482,95 +297,3 @@ def _together(parts: list[SiteRecords]) -> SiteRecords:
             cleaning=whole.cleaning + part.cleaning,
         )
     return whole
-
-
-def _with_failures(site: SiteRecords, path: Path, given: Given) -> SiteRecords:
-    from forestall.traces.read import read_failures
-
-    if site.events is not None and len(site.events):
-        allowed = "no failure log beside the outages that Slurm recorded"
-        raise ParameterError("--failures", str(path), allowed)
-    read = read_failures(
-        path,
-        system=given.system,
-        start=given.start,
-        days=given.days,
-        fold_nodes=given.fold_nodes,
-        format=given.failure_format,
-        strict=given.strict,
-    )
-    moved, text = on_clock_of(site.accounting, read, chosen=given.start is not None)
-    aside, odd = (placed(one, path.name) for one in (read.aside, read.cleaning))
-    machine = None if site.accounting is None else site.accounting.machine_nodes
-    if machine is not None and machine != read.nodes:
-        what = f"failure logs of another machine than the jobs' ({machine:,} nodes), whose names "
-        what += "of nodes and rates are not those of the nodes that jobs ran on"
-        aside = aside.plus("other_machine", what, "kept", [f"{path.name} ({read.nodes:,} nodes)"])
-    return replace(
-        site,
-        events=None,
-        failures=replace(moved, cleaning=odd),
-        sources=(
-            *site.sources,
-            f"{path.name}: {counted(len(read), 'failures')} of {counted(read.nodes, 'nodes')}{text}",
-        ),
-        cleaning=site.cleaning + aside,
-    )
-
-
-def on_clock_of(
-    accounting: Accounting | None, failures: Failures, *, chosen: bool = False
-) -> tuple[Failures, str]:
-    """Return a failure log on the clock of the jobs, and in words how it was put there.
-
-    By dates where both have them and overlap; alone by its own dates. Else, and where its time 0
-    was `chosen`, its time 0 is put at the begin of the jobs. Times in service are always told
-    afterwards: all nodes over all of the log where it does not tell them.
-    """
-    whole = _in_service(failures)
-    origin = whole.origin
-    if accounting is None:
-        if origin is None:
-            return whole, "; the log has no dates"
-        return _moved(whole, origin, dated=True), ""
-    if origin is not None and accounting.dated and not chosen:
-        first, last = failure_span(whole)
-        if origin + first < accounting.until and origin + last > accounting.begin:
-            return _moved(whole, origin, dated=True), "; put beside the jobs by their dates"
-    why = "as --from says" if chosen else "they have no dates in common"
-    text = f"; its begin is put at the begin of the jobs ({why})"
-    return _moved(whole, accounting.begin, dated=accounting.dated), text
-
-
-def _in_service(failures: Failures) -> Failures:
-    """Return the log with a time in service for every node."""
-    if failures.service_start is not None:
-        return failures
-    first, last = failure_span(failures)
-    return replace(
-        failures,
-        service_start=np.full(failures.nodes, first, dtype=np.int64),
-        service_end=np.full(failures.nodes, last, dtype=np.int64),
-        service_new=np.zeros(failures.nodes, dtype=np.bool_),
-    )
-
-
-def _moved(failures: Failures, seconds: int, *, dated: bool) -> Failures:
-    """Return the same on a clock that shows `seconds` more; its time 0 is then Unix time 0 where
-    it is `dated`, and nothing that is known else."""
-    low = np.iinfo(np.int64).min // 2
-    start, end = failures.service_start, failures.service_end
-    assert start is not None
-    assert end is not None
-    return replace(
-        failures,
-        time=failures.time + seconds,
-        service_start=np.maximum(start, low) + seconds,
-        service_end=np.minimum(end, NEVER // 2) + seconds,
-        origin=0 if dated else None,
-    )
-
-
-def _is_duration(text: str) -> bool:
-    stripped = text.strip().lower()
-    return bool(stripped) and stripped[-1] in SECONDS and stripped[0].isdigit()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forestall.app.books.words import brief, clean, counted
+from forestall.app.books.words import SHORT, brief, clean, counted, duration
 
 if TYPE_CHECKING:
     from forestall.app.books.asked import Asked
@@ -34,7 +34,8 @@ def headline(site: SiteRecords, asked: Asked) -> str:
     if nodes:
         parts.append(counted(nodes, "nodes"))
     when = f"{spoken(asked.begin, dated)} to {spoken(asked.until, dated)}"
-    text = f"{', '.join(parts) or 'No records'}; {when} ({brief(asked.days)} days)"
+    long = f"{brief(asked.days)} days" if asked.days >= SHORT else duration(86_400 * asked.days)
+    text = f"{', '.join(parts) or 'No records'}; {when} ({long})"
     if asked.partition is not None:
         text += f"; partition {clean(asked.partition)}"
     if asked.min_nodes > 1:

@@ -24,6 +24,7 @@ MOST_PLACES: Final = 3
 """Digits after the point of a share that stands beside one that needs so many."""
 FAR: Final = 100
 """Ends of an interval that differ by more than this factor have digits of their own."""
+_LINE: Final = re.compile(r" line \d+$")
 _FOLDERS: Final = re.compile(r"^.*/(?=[^/]+ line \d+$)", re.DOTALL)
 _PRINTED: Final = frozenset({"L", "M", "N", "P", "S", "Z"})
 
@@ -91,21 +92,28 @@ def fixed(values: Iterable[float]) -> list[str]:
     >>> fixed([2.431, 0.907, 0.0198])
     ['2.431', '0.907', '0.020']
     >>> fixed([119, 59.44]), fixed([3, 120])
-    (['119.0', '59.4'], ['3', '120'])
+    (['119', '59'], ['3', '120'])
     """
     given = list(values)
     sizes = [abs(one) for one in given if math.isfinite(one) and one]
     places = 0 if all(isinstance(one, int) for one in given) else _places(sizes)
-    return [f"{one:,.{places}f}" if math.isfinite(one) else "-" for one in given]
+    return [
+        "-" if not math.isfinite(one) else f"{one:,.{places}f}" if one else "0" for one in given
+    ]
 
 
 def _places(sizes: Sequence[float]) -> int:
-    """Return how many digits after the point tell the smallest of these apart from nothing."""
-    least = min(sizes, default=100)
-    for size, digits in ((99.95, 0), (9.995, 1), (0.0995, 2)):
-        if least >= size:
-            return digits
-    return min(6, 1 - math.floor(math.log10(least)))
+    """Return how many digits after the point give the largest of these three digits, and the
+    smallest two."""
+    if not sizes:
+        return 0
+    wanted = (2 - _power(max(sizes), 3), 1 - _power(min(sizes), 2))
+    return min(6, max(0, *wanted))
+
+
+def _power(size: float, digits: int) -> int:
+    """Return the power of ten of a number that is rounded to so many digits."""
+    return int(f"{size:.{digits - 1}e}".partition("e")[2])
 
 
 def durations(seconds: Iterable[float]) -> list[str]:
@@ -113,7 +121,7 @@ def durations(seconds: Iterable[float]) -> list[str]:
     longest is far longer than the shortest, each in its own.
 
     >>> durations([121_680, 10_584, 5190])
-    ['33.80 h', '2.94 h', '1.44 h']
+    ['33.8 h', '2.9 h', '1.4 h']
     >>> durations([1, 1_000_000])
     ['1 s', '11.6 d']
     """
@@ -237,12 +245,17 @@ def _alike(low: float, high: float, unit: str, currency: str) -> tuple[str, str]
 
 
 def example(name: str, most: int = 60) -> str:
-    """Return what a remark names, as it is shown: of a line's file its name without folders.
+    """Return what a remark names, as it is shown: of a line's file its name without folders; where
+    that is too long, the line stays.
 
-    >>> example("/var/spool/jobs.txt line 7")
-    'jobs.txt line 7'
+    >>> example("/var/spool/jobs.txt line 7"), example("jobs-of-all-clusters.txt line 7", 20)
+    ('jobs.txt line 7', 'jobs-of-al... line 7')
     """
-    return clean(_FOLDERS.sub("", name), most)
+    text = clean(_FOLDERS.sub("", name), max(most, LONGEST))
+    line = _LINE.search(text)
+    if len(text) <= most or line is None:
+        return clean(text, most)
+    return f"{text[: most - 3 - len(line[0])]}...{line[0]}"
 
 
 def titled(text: str) -> str:

@@ -79,6 +79,11 @@ class Waits:
         """Seconds that each is known to have waited, int64[n]."""
         return np.minimum(self.left, self.until) - self.ready
 
+    @cached_property
+    def leaving(self) -> Ints:
+        """The jobs in order of `left`, int64[n]."""
+        return np.argsort(self.left, kind="stable")
+
     @classmethod
     def of(cls, accounting: Accounting, most: int | None = None) -> Waits:
         """Return the first runs of all jobs, or of the `most` latest ones.
@@ -218,7 +223,7 @@ def replay(waits: Waits, classes: Classes, rule: Rule | None = None) -> Replay:
         waits.ready,
         waits.left,
         waits.started,
-        np.argsort(waits.left, kind="stable"),
+        waits.leaving,
         classes.fine,
     )
     answers = kernels.Answers(
