@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 Long = npt.NDArray[np.int64]
 
+READ: Final = (
+    "job", "submit", "wait", "run", "allocated", "processors", "request", "status", "user", "group",
+    "application", "queue", "partition",
+)  # fmt: skip
+"""What is read of SWF's 18 columns."""
 STATES: Final = {0: "FAILED", 1: "COMPLETED", 5: "CANCELLED"}
 """Slurm's words for SWF's status; all others leave open how a job ended."""
 _NAMED = re.compile(r"\s*;\s*(Queue|Partition)\s*:\s*(\d+)\s+(\S+)\s*")
@@ -41,7 +46,7 @@ def accounting_of_swf(path: str | Path, per_node: int = 1, *, strict: bool = Fal
     """
     if per_node < 1:
         raise ParameterError("processors-per-node", per_node, "at least 1")
-    log = read_swf_file(path, strict=strict)
+    log = read_swf_file(path, strict=strict, wanted=READ)
     order = np.lexsort((log.columns["job"], log.columns["submit"]))
     timed = log.columns["run"][order] >= 0
     never = _never(log)[order]
