@@ -77,7 +77,7 @@ def plain(path: Path, count: int) -> tuple[int, int]:
 
 def main() -> None:
     """Print seconds, memory and the ratio."""
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
+    rows = int(sys.argv[1].replace(",", "")) if len(sys.argv) > 1 else ROWS
     count = min(SLICE, rows)
     with tempfile.TemporaryDirectory() as folder:
         some = Path(folder) / "some.txt"
