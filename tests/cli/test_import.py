@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from cli.calls import call
 from forestall.cli.import_ import group
 from forestall.model.errors import TraceError
+from forestall.traces.read import read_failures
 
 RECORDED = Path(__file__).parents[1] / "adapters" / "slurm" / "recorded" / "22.05"
 FILES = [
@@ -87,3 +88,115 @@ def test_jobs_are_assessed_with_metrics(
     done = call(capsys, "assess", "jobs", site / "runs.parquet", "--metrics", metrics)
     assert done.code == 0, done.err
     assert "46 jobs on 6 nodes" in done.out
+
+
+def write(path: Path, *lines: str, end: str = "\n") -> Path:
+    path.write_text("\n".join(lines) + end)
+    return path
+
+
+HEAD = "JobIDRaw|State|Submit|Start|End|NNodes|NodeList|SubmitLine"
+T0 = 1_700_000_000
+
+
+def jobs_txt(folder: Path, *, end: str = "\n") -> Path:
+    rows = [
+        f"{k}|COMPLETED|{T0 + k * 86_400}|{T0 + k * 86_400}|{T0 + k * 86_400 + 60}|8|n[1-8]|sbatch"
+        for k in range(1, 20)
+    ]
+    return write(folder / "jobs.txt", HEAD, *rows, end=end)
+
+
+def events_txt(folder: Path) -> Path:
+    return write(
+        folder / "events.txt",
+        "NodeName|TimeStart|TimeEnd|State|Reason",
+        f"n3|{T0 + 5 * 86_400}|{T0 + 6 * 86_400}|DOWN|Not responding",
+    )
+
+
+def test_failures_are_of_all_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only nodes that were ever out were there."""
+    said = run(str(jobs_txt(tmp_path)), str(events_txt(tmp_path)), "--out", str(tmp_path / "a"))
+    assert "--nodes 8 --failures" in said
+    log = read_failures(tmp_path / "a" / "failures.parquet")
+    assert (log.nodes, log.names) == (8, tuple(f"n{k}" for k in range(1, 9)))
+    assert log.node.tolist() == [2]
+    done = call(capsys, "reliability", tmp_path / "a" / "failures.parquet")
+    assert "of 8 nodes" in done.out
+    alone = run(str(jobs_txt(tmp_path)), "--out", str(tmp_path / "b"))
+    assert "jobs.parquet --nodes 8" in " ".join(alone.split())
+
+
+def test_nodes_that_came_late_or_are_gone(tmp_path: Path) -> None:
+    day = 86_400
+    rows = [f"{k}|COMPLETED|{T0 + k * day}|{T0 + k * day}|{T0 + (k + 1) * day}|1|{node}|sbatch"
+            for k, node in ((0, "n1"), (3, "old"), (40, "new"), (90, "n1"))]  # fmt: skip
+    jobs = write(tmp_path / "jobs.txt", HEAD, *rows)
+    nodes = write(tmp_path / "nodes.txt", "NodeName=n1 State=IDLE", "NodeName=new State=IDLE")
+    event = f"n1|{T0 + 5 * day}|{T0 + 6 * day}|DOWN|Not responding"
+    events = write(tmp_path / "events.txt", "NodeName|TimeStart|TimeEnd|State|Reason", event)
+    run(str(jobs), str(events), str(nodes), "--out", str(tmp_path / "a"))
+    log = read_failures(tmp_path / "a" / "failures.parquet")
+    assert log.names == ("n1", "new", "old")
+    assert log.service_start is not None
+    assert log.service_end is not None
+    assert log.service_start.tolist() == [0, 40 * day, 0]
+    assert log.service_end.tolist() == [91 * day + 1, 91 * day + 1, 4 * day + 1]
+
+
+def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
+    whole = run(str(jobs_txt(tmp_path)), "--out", str(tmp_path / "a"))
+    assert "cut off" not in whole
+    for end in (
+        "",
+        "\n30|COMPLETED|17000",
+        "\n30|COMPLETED|1700000000|1700000000|1700000060|1|n1|sb",
+    ):
+        said = run(str(jobs_txt(tmp_path, end=end)), "--out", str(tmp_path / "a"))
+        line = 20 + bool(end)
+        assert f"may be cut off (no newline at the end): jobs.txt line {line}" in said
+
+
+def test_what_falls_out_of_the_window_and_the_key(tmp_path: Path) -> None:
+    arguments = (str(jobs_txt(tmp_path)), "--out", str(tmp_path / "a"), "--since", "5d")
+    for more in ((), ("--anonymize",)):
+        assert "of 19 runs 14 outside the window" in run(*arguments, *more)
+    said = json.loads(run(*arguments, "--anonymize", "--json"))
+    assert said["key"] == str(tmp_path / "a.key")
+
+
+def test_what_cannot_be_imported_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = write(tmp_path / "nodes.txt", "NodeName=n1 State=IDLE")
+    swf = write(
+        tmp_path / "a.swf", "; MaxNodes: 4", "1 0 10 100 4 -1 -1 4 200 -1 1 7 1 3 1 -1 -1 -1"
+    )
+    headless = write(tmp_path / "e.txt", "n5|2026-11-21T21:21:51|2026-11-21T21:21:56|DOWN|fan|root")
+    (tmp_path / "empty").mkdir()
+    for arguments, said in (
+        ((nodes,), "nodes.txt: 1 node (scontrol or sinfo)"),
+        ((swf,), "needs no import"),
+        ((headless,), "show event without its header"),
+        ((tmp_path / "empty",), "is a folder without import.json"),
+        ((jobs_txt(tmp_path), "--anonymize-key", "k"), "--anonymize beside it"),
+        ((jobs_txt(tmp_path), "--timeout", "5m"), "a live Slurm to go with it"),
+    ):
+        done = call(capsys, "import", "slurm", *arguments, "--out", tmp_path / "out")
+        assert (done.code, done.err.count("\n")) == (2, 1), done
+        assert said in done.err
+
+
+def test_traces_info_of_an_imported_folder(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "traces", "info", site)
+    assert done.code == 0, done.err
+    assert "2026-" in done.out
+    for words in ("known nodes", "slurm, by", "sacct.jobs.txt: 46 runs"):
+        assert words in done.out
+    part = call(capsys, "traces", "info", site / "events.parquet")
+    assert (part.code, part.err.count("\n")) == (2, 1)
+    assert "is a table of an imported folder" in part.err
+    odd = call(capsys, "traces", "info", site, "--days", 3)
+    assert odd.code == 2
+    assert "nothing with an imported folder" in odd.err

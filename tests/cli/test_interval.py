@@ -248,3 +248,58 @@ def test_where_the_rate_comes_from(
     assert done.code == 2
     assert done.err.count("\n") == 1
     assert words in done.err
+
+
+def measured_json(capsys: Capsys, path: Path, *arguments: object) -> dict[str, object]:
+    done = call(capsys, "interval", path, "--checkpoint-cost", "5m", "--json", *arguments)
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--shape", 0.7, "--nodes", 8), ("--shape", 0.5, "--nodes", 8, "--ages", "365d"),
+     ("--work", "2h", "--nodes", 4), ("--work", "9d", "--nodes", 4)],
+)  # fmt: skip
+def test_the_ends_answer_the_same_question(
+    capsys: Capsys, tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    """They were those of an endless job on nodes without ages."""
+    path = outages(tmp_path / "events.txt")
+    rate = measured_json(capsys, path, *options)["measured"]
+    for end in ("low", "high"):
+        mttf = f"{rate[f'node_mttf_{end}_s']:.0f}s"  # type: ignore[index]
+        other = call(
+            capsys, "interval", "--mttf", mttf, "--checkpoint-cost", "5m", "--json", *options
+        )
+        wanted = json.loads(other.out)["optimal_s"]
+        assert rate[f"optimal_{end}_s"] == pytest.approx(wanted, rel=1e-3)  # type: ignore[index]
+
+
+def test_measured_in_lines_that_fit(capsys: Capsys, tmp_path: Path) -> None:
+    path = outages(tmp_path / "events.txt")
+    base = ("interval", path, "--checkpoint-cost", "5m")
+    text = call(capsys, *base, "--shape", 0.7, "--nodes", 8).out
+    assert max(map(len, text.splitlines())) <= 100
+    assert "the shape is as told" in text
+    short = call(capsys, *base, "--work", "10m").out
+    assert "at the ends of that: no checkpoint." in short
+
+
+def test_options_that_do_nothing_to_a_measured_rate(capsys: Capsys, tmp_path: Path) -> None:
+    path = outages(tmp_path / "events.txt")
+    for name, value in (("--min-nodes", 8), ("--timeout", "5m"), ("--timeout", "0")):
+        done = call(capsys, "interval", path, "--checkpoint-cost", "5m", name, value)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert name in done.err
+
+
+def test_nodes_that_were_never_in_service(capsys: Capsys, tmp_path: Path) -> None:
+    path = tmp_path / "events.txt"
+    path.write_text(
+        "NodeName|TimeStart|TimeEnd|State|Reason\n"
+        f"n1|{T0}|{T0 + 9 * 86_400}|DRAIN|planned maintenance\n"
+    )
+    done = call(capsys, "interval", path, "--checkpoint-cost", "5m")
+    assert done.code == 2
+    assert "no node was in service" in done.err

@@ -153,3 +153,40 @@ def test_the_rate_is_measured_from_records(
     refused = call(capsys, *base, "--mttf", "4d")
     assert refused.code == 2
     assert "either" in refused.err
+
+
+def test_repair_as_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "events.txt"
+    begin = 1_700_000_000
+    rows = [
+        f"c1|n{k}|{begin + k * 86_400}|{begin + k * 86_400 + 7200}|DOWN|root(0)|Not responding"
+        for k in range(8)
+    ]
+    head = "Cluster|NodeName|TimeStart|TimeEnd|State|User|Reason"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    base = ("spares", path, "--nodes", 64, "--hours", "24")
+    said = call(capsys, *base, "--repair", "measured")
+    told = call(capsys, *base, "--repair", "2h")
+    assert (said.code, told.code) == (0, 0)
+    assert said.out.splitlines()[:4] == told.out.splitlines()[:4]
+    assert "Repair: 2 h in the mean, as measured." in said.out
+    assert "--repair measured counts on that" in call(capsys, *base, "--pool").out
+    alone = call(capsys, "spares", "--nodes", 64, "--hours", "24", "--repair", "measured")
+    assert alone.code == 2
+    assert "where there are no records" in alone.err
+    log = tmp_path / "log.csv"
+    log.write_text("time,node\n100,0\n90000,1\n")
+    untold = call(capsys, "spares", log, "--nodes", 64, "--hours", "24", "--repair", "measured")
+    assert untold.code == 2
+    assert "do not tell when failed nodes were back" in untold.err
+    one_line = [line for line in said.out.splitlines() if len(line) > 100]
+    assert not any(line.startswith("Measured") for line in one_line)
+
+
+def test_no_number_at_one_end(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("time,node\n100,0\n90000,1\n900000,1\n")
+    found = call(capsys, "spares", log, "--nodes", 4, "--hours", "20d", "--target", 0.9)
+    assert found.code == 0, found.err
+    assert "no number spares" not in found.out
+    assert "at the other no number suffices" in found.out

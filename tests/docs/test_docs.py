@@ -38,6 +38,7 @@ IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
 REAL_LOGS = {
     "NASA-iPSC-1993-3.1-cln.swf.gz": "nasa-ipsc-1993",
+    "KTH-SP2-1996-2.swf.gz": "swf-misc",
     "LA-UR-05-7318-failure-data-1996-2005.csv.gz": "lanl-failures-1996-2005",
 }
 

@@ -23,6 +23,7 @@ from forestall.predict.turnaround.book_state import (
     new_book,
     pool,
 )
+from forestall.predict.turnaround.classes import calibrated, size_class
 
 
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 12))
@@ -121,7 +122,7 @@ def test_failures_stop_and_delay() -> None:
 
 
 def book_with(scores: list[float], censored: list[float]):
-    book = new_book(64, 4, 20, 4, 1, 1, {})
+    book = new_book(64, 4, 20, 4, 1, 3, 1, {})
     own = book.groups[0]
     for k, value in enumerate([*scores, *censored]):
         book.jobs[k].score = value
@@ -163,13 +164,13 @@ def test_sorting(values: list[float]) -> None:
 
 
 def test_debts_move_probabilities_without_bound() -> None:
-    book = new_book(4, 4, 20, 4, 1, 1, {})
-    own = book.groups[0]
+    book = new_book(4, 4, 20, 4, 1, 3, 1, {})
+    own, job = book.groups[0], book.jobs[0]
     own.made[BY_LEVEL, 5] = 1000.0
     seen = []
     for debt in (-40.0, -10.0, 0.0, 5.0, 10.0, 15.0, 40.0):
         own.debt[BY_LEVEL, 5] = debt
-        seen.append(groups.moved(0.5, groups.pressure(book, BY_LEVEL, 0, 5)))
+        seen.append(groups.moved(0.5, groups.pressure(book, BY_LEVEL, job, 5)))
     assert seen == sorted(seen)
     assert seen[2] == 0.5
     # Half of what is allowed is one logit.
@@ -178,8 +179,49 @@ def test_debts_move_probabilities_without_bound() -> None:
     assert seen[-1] > 0.999
 
 
+def test_debts_of_a_partition_count_half_where_it_is_one_of_several() -> None:
+    book = new_book(4, 4, 20, 4, 1, 3, 1, {})
+    job = book.jobs[0]
+    job.groups[:] = (0, 1, 2)
+    for group, made in enumerate((1000.0, 400.0, 400.0)):
+        book.groups[group].made[:, 5] = made
+    # Half of what 400 promises are allowed to owe is one logit, of which half counts; of a size
+    # nothing does.
+    book.groups[1].debt[:, 5] = book.groups[2].debt[:, 5] = 0.5 * 0.02 * 400
+    assert groups.pressure(book, BY_LEVEL, job, 5) == pytest.approx(0.5)
+    book.groups[1].made[:, 5] = 950.0
+    assert groups.pressure(book, BY_LEVEL, job, 5) == 0
+
+
+def test_the_narrowest_calibration_that_rests_on_enough() -> None:
+    book = new_book(4, 4, 20, 4, 1, 3, 1, {"enough": 30.0})
+    job = book.jobs[0]
+    job.groups[:] = (0, 1, 2)
+    for held, by_level, by_deadline in (
+        ((90, 29, 0), 0, 0), ((90, 30, 29), 1, 1), ((90, 40, 30), 2, 1),
+    ):  # fmt: skip
+        book.groups["held"] = held
+        assert groups.group_of(book, BY_LEVEL, job) == by_level
+        assert groups.group_of(book, BY_DEADLINE, job) == by_deadline
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5000)), min_size=1, max_size=40))
+def test_jobs_of_one_partition_and_size_class_are_calibrated_together(
+    jobs: list[tuple[int, int]],
+) -> None:
+    part, size = (np.array(column, dtype=np.int64) for column in zip(*jobs, strict=True))
+    alike, count = calibrated(part, size)
+    assert (alike[:, 0] == 0).all()
+    for level, like in ((1, [(p,) for p, _ in jobs]), (2, [(p, size_class(n)) for p, n in jobs])):
+        for a, one in zip(alike[:, level].tolist(), like, strict=True):
+            same = [b for b, other in zip(alike[:, level].tolist(), like, strict=True) if b == a]
+            assert len(same) == like.count(one)
+    assert count == 1 + len({p for p, _ in jobs}) + len({(p, size_class(n)) for p, n in jobs})
+    assert sorted(set(alike.ravel().tolist())) == list(range(count))
+
+
 def test_what_is_said_stays_within_reach_and_pays() -> None:
-    book = new_book(4, 4, 20, 4, 1, 1, {})
+    book = new_book(4, 4, 20, 4, 1, 3, 1, {})
     job = book.jobs[0]
     for chance in np.linspace(0.001, 0.999, 50):
         assert groups.say(book, BY_DEADLINE, job, float(chance)) == pytest.approx(chance, abs=1e-6)
@@ -192,7 +234,7 @@ def test_what_is_said_stays_within_reach_and_pays() -> None:
 
 
 def test_bins_of_outcomes_are_pooled_where_they_fall() -> None:
-    book = new_book(4, 4, 20, 4, 1, 1, {"fading": 1.0})
+    book = new_book(4, 4, 20, 4, 1, 3, 1, {"fading": 1.0})
     for chance, kept, count in ((0.22, 1, 30), (0.22, 0, 10), (0.42, 1, 10), (0.42, 0, 30)):
         for _ in range(count):
             groups.curve_seen(book, 0, chance, float(kept))

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.books import promises_section, sources
-from forestall.app.books.facts import plain
 from forestall.app.books.promises_study import Question, Study, study
+from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ QUESTIONS: Final = {
     "probability": ("probability",),
     "both": ("deadline", "probability"),
 }
+SCHEMA: Final = 1
+"""Of the JSON; it grows when a key changes its meaning or goes away, not when one is added."""
+CUT: Final = ("partition", "min_nodes", "level", "zone")
+"""What of `Asked` means something here; its level is that of intervals."""
+TITLE: Final = "What promises would have been worth: a back-test"
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Found:
             cleaning=self.site.cleanings(),
             sources=self.site.sources,
             versions=versions(),
-            options=self.options,
+            options=self.spoken,
         )
 
     @property
@@ -62,10 +67,23 @@ class Found:
         """What was asked of the replay."""
         told = asdict(self.study.asked)
         return {
-            "questions": ", ".join(told["questions"]),
-            "probability": "1 % to 99 %" if told["chance"] is None else told["chance"],
-            "warm-up": f"{told['warm_up']:,} jobs done",
+            "question": {asks: name for name, asks in QUESTIONS.items()}[told["questions"]],
+            "level": told["chance"],
+            "warm_up": told["warm_up"],
             "seed": told["seed"],
+        }
+
+    @property
+    def spoken(self) -> dict[str, Any]:
+        """The same for the page."""
+        told = self.options
+        level = "0.01 to 0.99" if told["level"] is None else told["level"]
+        levels = {"--level": level} if told["question"] != "probability" else {}
+        return {
+            "--question": told["question"],
+            **levels,
+            "--warm-up": f"{told['warm_up']:,}",
+            "--seed": told["seed"],
         }
 
     def as_json(self) -> dict[str, Any]:
@@ -73,16 +91,21 @@ class Found:
         from forestall.app.books.report import section_json
 
         report = self.report()
+        told = report.as_json()
         return {
+            "schema": SCHEMA,
             "headline": report.headline,
+            "window": told["window"],
             "holds": self.study.holds,
             "verdicts": {one.question: one.scores.holds for one in self.study.answers},
             "jobs": self.study.jobs,
             "warm_up_jobs": self.study.asked.warm_up,
-            "asked": {name: plain(value) for name, value in asdict(self.asked).items()},
+            "options": self.options,
+            "asked": {name: told["asked"][name] for name in CUT},
             **section_json(self.section),
             "untold": [asdict(one) for one in self.section.untold],
             "sources": list(self.site.sources),
+            "odd": told["odd"],
             "versions": dict(report.versions),
         }
 
@@ -105,6 +128,9 @@ def find(
         raise ParameterError("--question", question, "deadline, probability or both")
     if chance is not None and not 0 < chance < 1:
         raise ParameterError("--level", chance, "a number between 0 and 1, such as 0.9")
+    if chance is not None and "deadline" not in QUESTIONS[question]:
+        allowed = "none with --question probability: it is that of the deadlines asked for"
+        raise ParameterError("--level", chance, allowed)
     if warm_up < 0:
         raise ParameterError("--warm-up", warm_up, "a whole number of jobs, at least 0")
     site = sources.gather(given)
@@ -142,5 +168,15 @@ def text_of(found: Found) -> str:
     for one in part.untold:
         remedy = f" It takes {one.remedy}." if one.remedy else ""
         lines += paragraph(f"Not told: {one.what}: {one.why}.{remedy}")
-    lines += remarks(found.site.cleanings())
+    lines += remarks(_file_once(found.site.cleanings()))
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _file_once(cleaning: Cleaning) -> Cleaning:
+    """Return remarks that name the file of several lines once."""
+    made = []
+    for one in cleaning.remarks:
+        file = one.names[0].rpartition(" line ")[0]
+        rest = (name.removeprefix(f"{file} ") if file else name for name in one.names[1:])
+        made.append(replace(one, names=(one.names[0], *rest)))
+    return Cleaning(tuple(made))

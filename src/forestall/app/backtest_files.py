@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app import assess_pages as pages
+from forestall.app.backtest import TITLE
 from forestall.app.output import write_csv, write_json
 from forestall.app.report_page import write_page
 from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder, holds
+from forestall.traces.atomic import atomic_path
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,8 +19,12 @@ if TYPE_CHECKING:
     from forestall.app.books.sources import Progress
 
 FIGURES: Final = ("promises_deadline", "promises_probability", "promises_sharpness")
+MANY: Final = 200_000
+"""More promises are written as Parquet: a million make 350 MB of CSV."""
+PROBABILITIES: Final = ("asked", "before", "stated", "risk")
 FILES: Final = (
     "promises.csv",
+    "promises.parquet",
     "deciles.csv",
     "predictors.csv",
     "groups.csv",
@@ -43,12 +49,12 @@ def write_backtest_folder(found: Found, folder: Path, progress: Progress) -> str
     from forestall.app.books.page import page
 
     def write(fresh: Path) -> None:
-        write_csv(ledger_table(found), fresh / "promises.csv")
+        write_ledger(ledger_table(found), fresh)
         for name in ("deciles", "predictors", "groups"):
             write_csv(pages.table_of(rows(found, name)), fresh / f"{name}.csv")
         made = [pages.Picture(**vars(one)) for one in found.section.pictures]
         pages.write_pictures(made, fresh, progress)
-        write_page(fresh / "report.html", page(found.report(), progress))
+        write_page(fresh / "report.html", page(found.report(), progress, TITLE))
         write_json(found.as_json(), fresh / SUMMARY)
 
     fill_folder(folder, write, FILES)
@@ -66,8 +72,18 @@ def rows(found: Found, name: str) -> list[dict[str, Any]]:
     ]
 
 
+def write_ledger(table: pl.DataFrame, folder: Path) -> None:
+    """Write every promise as CSV or, where they are many, as Parquet."""
+    if len(table) <= MANY:
+        write_csv(table, folder / "promises.csv")
+        return
+    with atomic_path(folder / "promises.parquet") as beside:
+        table.write_parquet(beside)
+
+
 def ledger_table(found: Found) -> pl.DataFrame:
-    """Return every promise with its outcome, a row each, in the order in which they were made."""
+    """Return every promise with its outcome, a row each, in the order in which they were made;
+    probabilities have six digits, wait and run time three after the point."""
     import polars as pl
 
     study, accounting = found.study, found.site.accounting
@@ -77,6 +93,9 @@ def ledger_table(found: Found) -> pl.DataFrame:
     for one in study.answers[1:]:
         ledger = ledger.append(one.ledger)
     table = pl.DataFrame(ledger.columns())
+    table = table.with_columns(
+        pl.col(*PROBABILITIES).round_sig_figs(6), pl.col("wait", "run").round(3)
+    )
     first = _first_runs(found)
     ids = pl.Series("job", accounting.job[first[ledger.job]])
     return table.with_columns(ids, pl.Series("number", ledger.job)).sort(

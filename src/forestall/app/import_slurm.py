@@ -12,8 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from forestall.__about__ import __version__
+from forestall.adapters.slurm.read import kind_of, renumbered
 from forestall.app.books.asked import Asked
+from forestall.app.books.nodes_fleet import known_nodes, seen_of
 from forestall.app.books.sources import Given, check_zone, cut, gather, spoken, window
+from forestall.model.cleaning import NAMED, Remark
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.node_events import NATURES
@@ -21,6 +24,7 @@ from forestall.model.site_records import SiteRecords
 from forestall.traces.site_folder import (
     FAILURES,
     JOBS,
+    SUMMARY,
     is_site_folder,
     read_folder,
     whole_folder,
@@ -44,12 +48,14 @@ class Imported:
     site : the records as they were written
     told : what ``import.json`` tells, without remarks
     key : the file of the key, where names were replaced
+    fell_out : what is outside the window
     """
 
     folder: Path
     site: SiteRecords
     told: dict[str, Any]
     key: Path | None = None
+    fell_out: tuple[str, ...] = ()
 
 
 def import_slurm(
@@ -78,10 +84,11 @@ def import_slurm(
     """
     if not anonymize and (key_file is not None or keep_partitions):
         name = "--anonymize-key" if key_file is not None else "--keep-partitions"
-        raise ParameterError(name, str(key_file or "given"), "given with --anonymize")
+        raise ParameterError(name, str(key_file or "given"), "--anonymize beside it")
     check_zone(given.zone)
     with whole_folder(out) as folder:
         site = _read(given, progress)
+        fell_out = _fell_out(site)
         key: Path | None = None
         if anonymize:
             from forestall.adapters.slurm.anonymous import anonymous
@@ -90,23 +97,18 @@ def import_slurm(
             site = anonymous(site, _key(key, out), keep_partitions=keep_partitions)
         told = _written(site, folder, given, anonymize)
         write_summary(site, folder, told)
-    return Imported(out, site, told, key)
+    return Imported(out, site, told, key, fell_out)
 
 
 def _read(given: Given, progress: Progress | None) -> SiteRecords:
-    from forestall.adapters.slurm.read import kind_of
-
     for path in given.paths:
-        if is_site_folder(path):
-            continue
-        if not path.is_file():
-            raise TraceError(path, "cannot be read: there is no such file, nor an imported folder")
-        kind_of(path)
+        if not is_site_folder(path):
+            _check_file(path)
     site = gather(given, progress)
     if site.accounting is None and site.events is None:
-        raise ParameterError(
-            "FILES", ", ".join(map(str, given.paths)), "the output of sacct, or of sacctmgr"
-        )
+        held = "; ".join(site.sources)
+        allowed = "jobs (sacct) or outages (sacctmgr show event) to go beside that"
+        raise ParameterError("FILES", held, allowed)
     if given.since is None and given.until is None:
         return site
     begin, until = window(site, given.since, given.until, given.zone)
@@ -117,6 +119,35 @@ def _read(given: Given, progress: Progress | None) -> SiteRecords:
     if events is not None:
         site = replace(site, events=replace(events, span=(begin, until)))
     return site
+
+
+def _check_file(path: Path) -> None:
+    """Raise TraceError for what is no output of Slurm."""
+    wanted = "expected files with the output of sacct, or a folder of forestall import"
+    if path.is_dir():
+        raise TraceError(path, f"is a folder without {SUMMARY}; {wanted}")
+    if not path.exists():
+        raise TraceError(path, "cannot be read: there is no such file, nor an imported folder")
+    try:
+        kind_of(path)
+    except TraceError as error:
+        if _is_log(path):
+            takers = "forestall report and forestall simulate take it as it is"
+            raise TraceError(path, f"is no output of Slurm but a log that needs no import; {takers}"
+                             ) from None  # fmt: skip
+        raise error from None
+
+
+def _is_log(path: Path) -> bool:
+    """Return whether a file is a job log in SWF or a failure log."""
+    from forestall.traces.info import is_failure_log
+    from forestall.traces.packed import read_head, text_of
+    from forestall.traces.swf_rows import is_swf
+    from forestall.traces.table import is_parquet
+
+    if is_parquet(path) or b"\0" in read_head(path):
+        return False
+    return is_swf(tuple(text_of(read_head(path)).splitlines()[:50])) or is_failure_log(path)
 
 
 def _key(path: Path, out: Path) -> bytes:
@@ -171,6 +202,11 @@ def _written(site: SiteRecords, folder: Path, given: Given, anonymized: bool) ->
         for number, nature in enumerate(NATURES):
             counts[f"{nature}_events"] = int(np.count_nonzero(events.nature == number))
         counts["failures"] = len(failures)
+        counts["known_nodes"] = failures.nodes
+    elif runs is not None:
+        seen = seen_of(runs, Asked(begin, until), site.inventory)
+        if seen is not None:
+            counts["known_nodes"] = len(seen.names)
     if site.inventory is not None:
         counts["nodes"] = len(site.inventory)
     if site.estimates is not None:
@@ -179,23 +215,31 @@ def _written(site: SiteRecords, folder: Path, given: Given, anonymized: bool) ->
 
 
 def _failures(site: SiteRecords, zero: int) -> Failures:
-    """Return the failures on a clock that begins with `zero`, as the jobs have it."""
-    from forestall.adapters.slurm.events import slurm_failures
+    """Return the failures of all nodes that the records name, on a clock that begins with `zero`,
+    as the jobs have it."""
+    from forestall.adapters.slurm.events import in_order, slurm_failures
 
     events = site.events
     assert events is not None
-    names = () if site.inventory is None else site.inventory.names
-    found = slurm_failures(events, names=names)
-    later = events.span[0] - zero
+    begin, until = events.span
+    known = known_nodes(site, events, Asked(begin, until))
+    names = in_order(known.names)
+    place = {name: k for k, name in enumerate(known.names)}
+    order = np.array([place[name] for name in names], dtype=np.int64)
+    found = slurm_failures(renumbered(known.events, names))
+    first, last, new = known.service
+    later = begin - zero
     assert found.service_start is not None
     assert found.service_end is not None
+    start = np.maximum(found.service_start, first[order] - begin)
     return replace(
         found,
         time=found.time + later,
         span=found.span + later,
         origin=zero if events.dated else None,
-        service_start=found.service_start + later,
-        service_end=found.service_end + later,
+        service_start=start + later,
+        service_end=np.maximum(np.minimum(found.service_end, last[order] - begin), start) + later,
+        service_new=new[order],
     )
 
 
@@ -214,7 +258,20 @@ def words_of(done: Imported) -> list[tuple[str, str]]:
     if "estimates" in counts:
         rows.append(("estimates of starts", f"{counts['estimates']:,}"))
     remarks = done.site.cleanings().remarks
-    return rows + [(f"  {remark.action}", remark.counted) for remark in remarks]
+    rows += [("  left out", text.removeprefix("Left out: ")) for text in done.fell_out]
+    return rows + [(f"  {one.action}", _said(one)) for one in remarks]
+
+
+def _said(remark: Remark) -> str:
+    """Return a remark; where a file is cut off, everything after that line is missing."""
+    if remark.kind != "cut_off":
+        return remark.counted
+    return f"{remark.counted}: {', '.join(remark.names[:NAMED])}"
+
+
+def _fell_out(site: SiteRecords) -> tuple[str, ...]:
+    """Return what is outside the window, as `cut` tells it."""
+    return tuple(one for one in site.sources if one.startswith("Left out: "))
 
 
 def uses_of(done: Imported) -> list[tuple[str, str]]:
@@ -226,8 +283,14 @@ def uses_of(done: Imported) -> list[tuple[str, str]]:
         FAILURES: f"forestall reliability {where / FAILURES}",
         "runs.parquet": f"forestall assess jobs {where / 'runs.parquet'} ...",
     }
-    if "nodes" in done.told["counts"]:
-        commands[JOBS] += f" --nodes {done.told['counts']['nodes']}"
+    counts = done.told["counts"]
+    # Failures are numbered by all nodes that are known, those that are gone too.
+    first, other = "nodes", "known_nodes"
+    if FAILURES in done.told["files"]:
+        first, other = other, first
+    nodes = counts.get(first) or counts.get(other)
+    if nodes:
+        commands[JOBS] += f" --nodes {nodes}"
     if {JOBS, FAILURES} <= set(done.told["files"]):
         commands[JOBS] += f" --failures {where / FAILURES}"
     there = {"", *done.told["files"]}

@@ -19,6 +19,8 @@ from forestall.reliability.completion import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from forestall.app.books.failure_rate import Measured
 
 HOPELESS = 1e-6
@@ -151,9 +153,10 @@ def answer(
     life = rate.mttf if rate is not None else float(told["--mttf"])
     pauses = parse_duration(restart, "--restart"), parse_duration(downtime, "--downtime")
     old = ages if ages in ("new", "steady") else _age(ages)
-    try:
-        found = checkpoint_interval(
-            life / (1 - recall),
+
+    def at(mean: float) -> CheckpointInterval:
+        return checkpoint_interval(
+            mean / (1 - recall),
             told["--checkpoint-cost"],
             shape=shape,
             nodes=nodes,
@@ -162,16 +165,16 @@ def answer(
             downtime=pauses[1],
             work=told.get("--work"),
         )
+
+    try:
+        found = at(life)
     except ParameterError as error:
         if error.name == "cost":
             raise ParameterError("--checkpoint-cost", cost, error.allowed) from None
         raise ParameterError(f"--{error.name}", error.value, error.allowed) from None
     ends: tuple[float | None, float | None] = (None, None)
     if rate is not None:
-        low, high = (
-            _optimal(end / (1 - recall), told["--checkpoint-cost"], nodes, pauses)
-            for end in rate.mttf_ends()
-        )
+        low, high = (_optimal(at, end) for end in rate.mttf_ends())
         ends = (low, high)
     more = (recall, rate, ends)
     memory = found.system.rate is None and not carried(found.system)
@@ -200,12 +203,15 @@ def _check(
         raise ParameterError("--shape", shape, "a number from 0.05 to 100")
 
 
-def _optimal(mttf: float, cost: int, nodes: int, pauses: tuple[int, int]) -> float | None:
-    """Return the best interval of a long job at this MTTF, None where it has no end."""
+def _optimal(at: Callable[[float], CheckpointInterval], mttf: float) -> float | None:
+    """Return the best interval `at` this MTTF, s; None where it has no end, or no checkpoint would
+    be finished."""
     if not math.isfinite(mttf):
         return None
-    restart, downtime = pauses
-    return checkpoint_interval(mttf, cost, nodes=nodes, restart=restart, downtime=downtime).optimal
+    try:
+        return at(mttf).optimal
+    except ParameterError:
+        return None
 
 
 def _age(text: str) -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forestall.app.settings import FAILURE_OPTIONS, inputs_of
+from forestall.model.cleaning import Remark
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
@@ -18,6 +20,36 @@ if TYPE_CHECKING:
 
 PACKED = frozenset({".gz", ".xz", ".zst"})
 HEAD_LINES = 50
+RUNS = "runs.parquet"
+PARTS = frozenset({"events.parquet", "nodes.parquet", "estimates.parquet"})
+"""Tables of an imported folder that say nothing by themselves."""
+
+
+@dataclass(frozen=True)
+class ImportInfo:
+    """What ``import.json`` tells of an imported folder."""
+
+    told: Mapping[str, Any]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return (label, value) pairs for printing."""
+        from forestall.app.books.windows import spoken
+
+        told = self.told
+        zone = told.get("zone", "UTC")
+        found = [("import of", f"{told.get('kind', 'records')}, by {told.get('forestall', '?')}")]
+        if {"begin", "until"} <= set(told):
+            dates = [spoken(int(told[name]), True) for name in ("begin", "until")]
+            found.append(("window", f"{dates[0]} to {dates[1]} UTC"))
+        found.append(("zone of times", str(zone)))
+        found.append(("names", "pseudonyms" if told.get("anonymized") else "as they were"))
+        counts = told.get("counts", {})
+        found += [(name.replace("_", " "), f"{count:,}") for name, count in counts.items()]
+        found += [("read", str(source)) for source in told["sources"]]
+        marks = (
+            Remark(m["kind"], m["text"], m["action"], ("",) * m["count"]) for m in told["remarks"]
+        )
+        return found + [(f"  {one.action}", one.counted) for one in marks]
 
 
 def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
@@ -42,7 +74,10 @@ def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
 
 def kind_of(path: Path) -> str:
     """Return what a file holds by its first lines: "log" (jobs, failures, or nothing that is
-    known), "records", "metrics" or "events"."""
+    known), "records", "metrics" or "events"; "import" for a folder of `forestall import`.
+
+    Raises TraceError for a table of such a folder that is nothing by itself.
+    """
     from forestall.app.job_records import holds_job_records
     from forestall.traces.failures.raw import Head
     from forestall.traces.info import is_failure_log
@@ -51,11 +86,17 @@ def kind_of(path: Path) -> str:
     from forestall.traces.packed import read_head, text_of
     from forestall.traces.ras.read import ras_format
     from forestall.traces.ras.tables import own_columns
+    from forestall.traces.site_folder import FAILURES, JOBS, is_site_folder
     from forestall.traces.swf_rows import is_swf
     from forestall.traces.table import REQUIRED, is_parquet
 
     if not path.exists():
         return "log"
+    if is_site_folder(path):
+        return "import"
+    if path.name in PARTS and is_site_folder(path.parent):
+        message = "is a table of an imported folder; forestall traces info takes the folder"
+        raise TraceError(path, f"{message}, or {JOBS}, {FAILURES} and {RUNS} in it")
     if path.is_dir():
         failing = any(path.glob("event_trace*.tab*")) or not is_metrics(path)
         return "log" if failing else "metrics"
@@ -80,12 +121,18 @@ def kind_of(path: Path) -> str:
 
 def read_beside(
     path: Path, kind: str, values: Mapping[str, Any]
-) -> RasInfo | MetricInfo | RecordInfo:
+) -> RasInfo | MetricInfo | RecordInfo | ImportInfo:
     """Return what is in an event log, in metrics of nodes or in records of jobs, as these options
     choose.
 
     Raises ParameterError for an option that has no meaning there.
     """
+    if kind == "import":
+        from forestall.traces.site_folder import read_summary
+
+        for name in values:
+            raise ParameterError(name, values[name], "nothing with an imported folder")
+        return ImportInfo(read_summary(path))
     known = {"strict", "from", "days"} | ({"system"} if kind == "events" else set())
     for name in values:
         if name not in known:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 DAY: Final = 86_400
 RATE: Final = 6.5
 """Failures per 1000 node-days of two large machines for training; Kokolis et al., 2410.21680."""
+MEASURED: Final = "measured"
+"""In the place of a repair time: that of the records."""
 CHAIN_DOWN: Final = 150
 """The whole mission is looked at where no more nodes than this are down on average."""
 
@@ -115,22 +117,43 @@ def answer(asked: Asked) -> Answer:
     from forestall.app.interval import rate_json
 
     low, high = (_answer_at(asked, end) for end in reversed(rate.mttf_ends()))
-    few = "0" if low is None else f"{low:,}"
-    many = "no number" if high is None else f"{high:,}"
-    remarks = [f"Measured: {rate.text}", f"At the ends of that: {few} to {many} spares."]
-    if few == many:
-        remarks[1] = f"At the ends of that: {few} as well."
+    remarks = [f"Measured: {rate.text}", f"At the ends of that: {_range(low, high)}."]
+    if asked.repair == MEASURED:
+        remarks.append(f"Repair: {_repair_words(rate)}, as measured.")
+    elif asked.pool and asked.repair is None and rate.repair is not None:
+        remarks.append(
+            f"Nothing is repaired here. In the records nodes were away for {_repair_words(rate)}: "
+            f"--repair {MEASURED} counts on that."
+        )
     measured = rate_json(rate) | {"spares_low": low, "spares_high": high}
     return replace(
         done, remarks=(*remarks, *done.remarks[1:]), more={**done.more, "measured": measured}
     )
 
 
+def _range(low: int | None, high: int | None) -> str:
+    """Return the spares at both ends in words; None: no number suffices."""
+    if low is None:
+        return "no number of spares suffices at either"
+    if high is None:
+        return f"{_counted(low)} at one, and at the other no number suffices"
+    return f"{low:,} as well" if low == high else f"{low:,} to {_counted(high)}"
+
+
+def _repair_words(rate: Measured) -> str:
+    from forestall.app.books.words import duration
+
+    assert rate.repair is not None
+    return f"{duration(rate.repair)} in the mean"
+
+
 def _answer_at(asked: Asked, mttf: float) -> int | None:
     """Return the spares at another MTTF, s: 0 where it has no end."""
     if not math.isfinite(mttf):
         return 0
-    return _answer(replace(asked, measured=None, mttf=f"{mttf}s")).found.spares
+    assert asked.measured is not None
+    other = replace(asked.measured, failures=1, node_days=mttf / DAY)
+    return _answer(replace(asked, measured=other)).found.spares
 
 
 def _answer(asked: Asked) -> Answer:
@@ -177,7 +200,7 @@ def _of_pool(asked: Asked, seconds: float, mean: float) -> Answer:
     age = _age(asked, "steady")
     repair = None
     if asked.repair is not None:
-        repair = float(parse_duration(asked.repair, "--repair"))
+        repair = _repair(asked)
         if repair == 0:
             raise ParameterError("--repair", asked.repair, "a duration above 0")
         if age != "steady":
@@ -211,6 +234,20 @@ def _of_pool(asked: Asked, seconds: float, mean: float) -> Answer:
             )
     remarks.append(f"{found.assumes[0].upper()}{found.assumes[1:]}.")
     return Answer(sentence, found, tuple(remarks), mean, more)
+
+
+def _repair(asked: Asked) -> float:
+    """Return how long a failed node is away, s."""
+    assert asked.repair is not None
+    if asked.repair != MEASURED:
+        return float(parse_duration(asked.repair, "--repair"))
+    if asked.measured is None:
+        allowed = "a duration, where there are no records: --slurm, FILES"
+        raise ParameterError("--repair", asked.repair, allowed)
+    if asked.measured.repair is None:
+        allowed = "a duration: the records do not tell when failed nodes were back"
+        raise ParameterError("--repair", asked.repair, allowed)
+    return asked.measured.repair
 
 
 def _age(asked: Asked, otherwise: str) -> Age:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from forestall.cli import UNUSABLE
 from forestall.cli.options import FORCE, JSON, OUTPUT, QUIET, STUDY_OUT, examples, with_options
-from forestall.cli.options_site import FILES, SITE, given_of
+from forestall.cli.options_site import FILES, SITE, given_of, metrics_place
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json
+
+if TYPE_CHECKING:
+    from forestall.app.backtest import Found
 
 PROMISES = "Promises"
 
@@ -27,7 +30,7 @@ CHANCE = Annotated[
     typer.Option(
         "--level",
         metavar="P",
-        help="The probability that every job asks for (default: 0.01 to 0.99, spread evenly).",
+        help="The probability of every deadline (default: 0.01 to 0.99, spread evenly).",
         rich_help_panel=PROMISES,
         show_default=False,
     ),
@@ -100,16 +103,17 @@ def promises(
     """Say what quotes of deadlines and probabilities would have been worth on past jobs.
 
     Jobs are replayed in time order; each quote uses only what was known when it was made. Said
-    and kept shares are compared decile by decile. Nothing is changed and nothing leaves this
-    machine.
+    and kept shares are compared decile by decile. The exit code is 1 where they do not agree, 0
+    where they do or there are too few promises. Nothing is changed and nothing leaves this machine.
     """
     given = given_of(files, options)
     if given.nothing:
         from forestall.cli.report import print_commands
 
-        print_commands()
+        print_commands("backtest promises", page="")
         raise typer.Exit(UNUSABLE)
-    from forestall.app.backtest import find, text_of
+    metrics_place(openmetrics, as_json=as_json)
+    from forestall.app.backtest import find
 
     if out is not None:
         from forestall.app.backtest_files import check_backtest_folder
@@ -125,16 +129,24 @@ def promises(
 
         with Bar("figures", quiet=quiet) as bar:
             written = write_backtest_folder(found, out, bar)
-    if openmetrics is not None:
-        from forestall.app.books import openmetrics as metrics
+    _print(found, openmetrics, written, "json" if as_json else "none" if quiet else "text")
+    if found.study.holds is False:
+        raise typer.Exit(1)
 
-        if openmetrics == "-":
-            print(metrics.openmetrics(found.report()), end="")
-            return
+
+def _print(found: Found, openmetrics: str | None, written: str | None, how: str) -> None:
+    from forestall.app.books import openmetrics as metrics
+
+    if openmetrics == "-":
+        print(metrics.openmetrics(found.report()), end="")
+        return
+    if openmetrics is not None:
         metrics.write_openmetrics(openmetrics, found.report())
-    if as_json:
+    if how == "json":
         say_json(found.as_json())
-    elif not quiet:
+    elif how != "none":
+        from forestall.app.backtest import text_of
+
         print(text_of(found), end="")
         for line in (written, None if openmetrics is None else f"Written: {openmetrics}"):
             if line is not None:

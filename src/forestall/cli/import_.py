@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from forestall.app.import_slurm import Imported
 
 READING = tuple(
-    choice for choice in SITE if choice.name in {"zone", "since", "until", "timeout", "strict"}
+    choice
+    for choice in SITE
+    if choice.name in {"slurm", "zone", "since", "until", "timeout", "strict"}
 )
 
 
@@ -100,7 +102,7 @@ def slurm(
     given = given_of(files, options)
     with Bar("reading", quiet=quiet or as_json) as bar:
         done = import_slurm(
-            replace(given, slurm=not given.paths),
+            replace(given, slurm=given.slurm or not given.paths),
             out,
             anonymize=anonymize,
             key_file=anonymize_key,
@@ -117,7 +119,8 @@ def _tell(done: Imported, as_json: bool) -> None:
         from forestall.cli.screen import say_json
         from forestall.traces.site_folder import read_summary
 
-        say_json({"folder": str(done.folder), **read_summary(done.folder)})
+        key = {} if done.key is None else {"key": str(done.key)}
+        say_json({"folder": str(done.folder), **key, **read_summary(done.folder)})
         return
     show(words_of(done))
     say()

@@ -11,10 +11,13 @@ from forestall.cli.options import JSON, with_options
 from forestall.cli.options_site import FILES, SITE, given_of, rate_of
 from forestall.cli.registry import command
 from forestall.cli.screen import say, say_json, show
+from forestall.model.errors import ParameterError
 
 if TYPE_CHECKING:
     from forestall.app.interval import Answer
 
+USUAL = "5m"
+"""What a checkpoint costs where nobody says."""
 FAILURES = "Nodes and failures"
 JOB = "Job"
 TITLES = {
@@ -34,7 +37,13 @@ MTTF = Annotated[
     ),
 ]
 COST = Annotated[
-    str, typer.Option("--checkpoint-cost", metavar="DURATION", help="Time of a checkpoint.")
+    str | None,
+    typer.Option(
+        "--checkpoint-cost",
+        metavar="DURATION",
+        help=f"Time of a checkpoint; with records {USUAL} is assumed where it is not told.",
+        show_default=False,
+    ),
 ]
 SHAPE = Annotated[
     float,
@@ -106,8 +115,8 @@ def add_to(app: typer.Typer) -> None:
 
 @with_options(SITE)
 def interval(
-    checkpoint_cost: COST,
     files: FILES = None,
+    checkpoint_cost: COST = None,
     mttf: MTTF = None,
     shape: SHAPE = 1.0,
     nodes: NODES = 1,
@@ -127,9 +136,11 @@ def interval(
     from forestall.app.interval import answer
 
     given = given_of(files, options)
+    if checkpoint_cost is None and given.nothing:
+        raise ParameterError("--checkpoint-cost", "", "the time of a checkpoint, such as 5m")
     found = answer(
         mttf,
-        checkpoint_cost,
+        checkpoint_cost or USUAL,
         shape=shape,
         nodes=nodes,
         ages=ages,
@@ -143,6 +154,8 @@ def interval(
         say_json(found.as_json())
     else:
         _print(found)
+        if checkpoint_cost is None:
+            say(f"A checkpoint is taken to cost {USUAL} (--checkpoint-cost).")
 
 
 def _print(found: Answer) -> None:
@@ -170,13 +183,22 @@ def _print(found: Answer) -> None:
 
 
 def _print_measured(found: Answer) -> None:
+    from forestall.app.books.text import paragraph
+
     rate = found.measured
     assert rate is not None
-    say(f"Measured: {rate.text}")
+    for line in paragraph(f"Measured: {rate.text}"):
+        say(line)
+    if found.shape != 1:
+        say("Measured is the MTTF alone, as time in service over failures; the shape is as told.")
     low, high = found.ends
-    until = "upwards" if high is None else f"to {clock(high)}"
-    if low is not None:
-        say(f"The best interval at the ends of that: {clock(low)} {until}.")
+    if found.hopeless or low is None:
+        return
+    work = found.found.plan.work if found.found.plan is not None else math.inf
+    said = clock(low) if low < work else "no checkpoint"
+    until = "upwards" if high is None else f"to {clock(high) if high < work else 'no checkpoint'}"
+    same = low >= work and high is not None and high >= work
+    say(f"The best interval at the ends of that: {said if same else f'{said} {until}'}.")
 
 
 def _print_intervals(found: Answer) -> None:

@@ -97,7 +97,7 @@ def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> Given:
         until=told.get("until"),
         partition=told.get("partition"),
         min_nodes=_whole(told, "min_nodes"),
-        timeout=TIMEOUT if timeout is None else max(1, parse_duration(timeout, "--timeout")),
+        timeout=TIMEOUT if timeout is None else _waiting(timeout),
         strict=bool(told.get("strict")),
     )
 
@@ -146,6 +146,13 @@ def metrics_place(openmetrics: str | None, *, as_json: bool) -> None:
         raise ParameterError("--openmetrics", openmetrics, "a file, not a folder of that name")
     if not place.parent.is_dir():
         raise ParameterError("--openmetrics", openmetrics, "a file in a folder that is there")
+
+
+def _waiting(timeout: str) -> int:
+    seconds = parse_duration(timeout, "--timeout")
+    if seconds == 0:
+        raise ParameterError("--timeout", timeout, "a duration of at least 1s")
+    return seconds
 
 
 def _named(given: Given) -> str:

@@ -81,8 +81,8 @@ REPAIR = Annotated[
     str | None,
     typer.Option(
         "--repair",
-        metavar="DURATION",
-        help="A pool to which failed nodes come back after so long.",
+        metavar="DURATION|measured",
+        help="A pool to which failed nodes come back after so long, or as long as records tell.",
         rich_help_panel=MODEL,
         show_default=False,
     ),
@@ -145,6 +145,7 @@ def spares(
 
 
 def _print(done: Answer) -> None:
+    from forestall.app.books.text import paragraph
     from forestall.cli.design import percent
 
     say(done.sentence)
@@ -161,4 +162,5 @@ def _print(done: Answer) -> None:
     )
     say()
     for remark in done.remarks:
-        say(remark)
+        for line in paragraph(remark) if remark.startswith("Measured:") else [remark]:
+            say(line)

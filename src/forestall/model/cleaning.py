@@ -10,6 +10,15 @@ Action = Literal["left out", "changed", "kept"]
 NAMED = 10
 """How many examples a remark names in text; `skipped.csv` names all of them."""
 
+_SINGULAR = (
+    ("that end before they start", "that ends before it starts"),
+    *((f"that {verb} ", f"that {verb}s ") for verb in ("continue", "fail", "overlap", "repeat")),
+    ("that show a run before it", "that shows a run before it"),
+    ("that are ", "that is "),
+    ("that do ", "that does "),
+    ("that overlaps an earlier one of their", "that overlaps an earlier one of its"),
+)
+
 
 @dataclass(frozen=True)
 class Remark:
@@ -37,7 +46,11 @@ class Remark:
     def counted(self) -> str:
         """The count and what was counted: ``1 job that ran 0 s``, ``2 jobs that ran 0 s``."""
         noun, _, rest = self.text.partition(" ")
-        return f"{self.count:,} {noun.removesuffix('s') if self.count == 1 else noun} {rest}"
+        if self.count != 1:
+            return f"{self.count:,} {noun} {rest}"
+        for many, one in _SINGULAR:
+            rest = rest.replace(many, one, 1) if rest.startswith(many) else rest
+        return f"1 {noun.removesuffix('s')} {rest}"
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from traces.site_tables import ZERO, inventory, outages, runs
 
 RECORDED = Path(__file__).parent / "recorded"
 VERSIONS = ("20.11", "22.05", "24.11", "26.05")
+HEADLESS = "event.nodes"
 NONE = (
-    "acts", "commands", "helpformat", "config", "scontrol.job", "reservation", "event.nodes",
+    "acts", "commands", "helpformat", "config", "scontrol.job", "reservation",
     "asked_for_json", "sinfo.R", "sinfo.format", "version", "squeue.txt",
 )  # fmt: skip
 
@@ -32,6 +33,9 @@ def test_every_recorded_file_is_told_apart(version: str) -> None:
         program = path.name.split(".")[0]
         kind = {"sacct": "jobs", "sacctmgr": "events", "squeue": "starts"}.get(program, "nodes")
         assert kind_of(path) == kind, path.name
+        if HEADLESS in path.name:
+            with pytest.raises(TraceError, match="show event without its header"):
+                read_files([path])
 
 
 @pytest.mark.parametrize("version", VERSIONS)

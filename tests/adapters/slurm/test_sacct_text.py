@@ -93,7 +93,7 @@ def test_line_ends_of_windows_a_mark_and_no_last_newline(path: Path) -> None:
     text = "\ufeff" + "\r\n".join([HEADER, row(1), row(2)])
     frame, _, odd = read(path, text)
     assert frame["SubmitLine"].to_list() == ["sbatch run.sh"] * 2
-    assert odd == {}
+    assert odd == {"cut_off": 1}
 
 
 def test_packed(path: Path) -> None:
@@ -143,7 +143,7 @@ def test_cut_off_in_the_last_line(path: Path) -> None:
     text = f"{HEADER}\n{row(1)}\n{row(2)[:20]}"
     frame, _, odd = read(path, text)
     assert frame["JobIDRaw"].to_list() == ["1"]
-    assert odd == {"malformed": 1}
+    assert odd == {"malformed": 1, "cut_off": 1}
     with pytest.raises(TraceError, match=r"sacct\.txt:3: has a wrong number of fields"):
         read(path, text, strict=True)
 

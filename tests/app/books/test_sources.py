@@ -197,7 +197,9 @@ def test_an_imported_folder_is_a_source(tmp_path: Path) -> None:
         "site, from jobs.txt: 2 runs (sacct)",
         "site, from events.txt: 3 outages (sacctmgr show event)",
     )
-    assert rate_of_records(Given(paths=(folder,))).failures == 3
+    rate = rate_of_records(Given(paths=(folder,)))
+    assert rate.failures == 3
+    assert "The records cover but 3.52 min: chance decides." in rate.note
     again = import_slurm(Given(paths=(folder,)), tmp_path / "again", anonymize=True).site
     assert again.accounting is not None
     assert again.accounting.end.tolist() == site.accounting.end.tolist()
@@ -315,20 +317,20 @@ def test_records_that_are_younger_than_what_was_asked_for_say_so() -> None:
 
 
 def test_a_live_report_begins_with_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three failures in two minutes of books are not spread over the 90 days asked for."""
-    jobs = accounts([{"submit": T0, "start": T0, "end": T0 + 120}])
+    """Three failures in two days of books are not spread over the 90 days asked for."""
+    jobs = accounts([{"submit": T0, "start": T0, "end": T0 + 2 * DAY}])
     events = outages([{"node": f"n{k}", "begin": T0 + 9 * k, "end": T0 + 99} for k in range(3)],
-                     (T0, T0 + 121))  # fmt: skip
+                     (T0, T0 + 2 * DAY + 1))  # fmt: skip
     told = SiteRecords(accounting=jobs, events=events, sources=("Slurm itself",))
     monkeypatch.setattr("forestall.adapters.slurm.read.ask", lambda *_, **__: told)
-    given = Given(slurm=True, until="2001-09-09T01:49")
+    given = Given(slurm=True, until="2001-09-11T01:47")
     site = gather(given)
     assert site.sources[1].startswith("Asked for the time since ")
     asked = sources.asked_of(site, given)
-    assert (asked.begin, asked.until) == (T0, T0 + 120)
+    assert (asked.begin, asked.until) == (T0, T0 + 2 * DAY)
     found = rate_of_records(given)
     assert found.failures == 3
-    assert found.node_days < 3 * 121 / DAY
+    assert 5.9 < found.node_days < 6.1
     assert "so does the window." in found.text
 
 

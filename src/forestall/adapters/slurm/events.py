@@ -8,6 +8,7 @@ as the header tells.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.adapters.slurm.notes import OPEN, ends_open
 from forestall.adapters.slurm.reasons import POWER_SAVING, plain, told
 from forestall.adapters.slurm.times import elapsed_of, moments_of, settle
 from forestall.model.accounting import UNKNOWN
@@ -49,6 +51,12 @@ _COLUMNS: Final = ("row", "begin", "end")
 _EXPECTED: Final = (
     "expected the output of sacctmgr -P show event with NodeName, TimeStart and TimeEnd"
 )
+_HEADLESS: Final = (
+    "is output of sacctmgr show event without its header, which tells what the columns are; "
+    "leave out --noheader (-n)"
+)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\d{9,11}")
+LOOKED_AT: Final = 20
 MOST_JOINED: Final = 8
 """A row is never put together from more lines than this."""
 
@@ -84,6 +92,16 @@ def is_header(line: str) -> bool:
         return False
     names = {_NAMES.get(_bare(name)) for name in line.split("|")}
     return {"node", "begin"} <= names and bool(names & {"end", "duration"})
+
+
+def looks_headless_events(text: str) -> bool:
+    """Return whether text is rows of events, but for a header: set apart by bars, with a time, and
+    beginning with no number, as rows of jobs do."""
+    lines = [line for line in text.splitlines()[:LOOKED_AT] if line.strip()]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
+    return bool(rows) and all(
+        len(row) > 2 and not row[0][:1].isdigit() and any(map(_DATE.fullmatch, row)) for row in rows
+    )
 
 
 def read_events(
@@ -137,10 +155,13 @@ def _read(
     names: list[str] = []
     clusterwide: list[str] = []
     before = len(rows.node)
-    for number, line, joined in _joined(read_lines(path)):
+    lines = read_lines(path)
+    for number, line, joined in _joined(lines):
         if is_header(line):
             names = [_NAMES.get(_bare(name), "") for name in line.split("|")]
             continue
+        if not names and looks_headless_events("\n".join(lines[:LOOKED_AT])):
+            raise TraceError(path, _HEADLESS, line=number)
         if not names:
             raise TraceError(path, f"starts {shown(line)}; {_EXPECTED}", line=number)
         fields = _fields(line, names)
@@ -157,6 +178,8 @@ def _read(
             clusterwide.append(f"line {number}")
     if not names:
         raise TraceError(path, f"is empty; {_EXPECTED}")
+    if ends_open(path):
+        findings.note("cut_off", OPEN, [len(lines)])
     timed = _times(rows, before, zone, findings)
     first = findings.first()
     if first is not None and (findings.strict or (len(timed.row) == 0 and not clusterwide)):

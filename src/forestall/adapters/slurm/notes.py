@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from os import SEEK_END
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -15,6 +17,20 @@ from forestall.model.errors import TraceError
 
 MOST_NAMED: Final = 100_000
 """Where more rows than this are of one kind, their files are named with how many each has."""
+
+
+OPEN: Final = "files that may be cut off (no newline at the end)"
+_PACKED: Final = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
+
+
+def ends_open(path: str | Path) -> bool:
+    """Return whether a file, if it is not packed, ends in the middle of a line: what Slurm's
+    commands write ends with a newline."""
+    with Path(path).open("rb") as file:
+        if file.read(6).startswith(_PACKED) or file.seek(0, SEEK_END) == 0:
+            return False
+        file.seek(-1, SEEK_END)
+        return file.read(1) != b"\n"
 
 
 @dataclass

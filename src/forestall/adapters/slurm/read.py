@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from forestall.adapters.slurm import commands
-from forestall.adapters.slurm.events import in_order, is_header, read_events
+from forestall.adapters.slurm.events import (
+    in_order,
+    is_header,
+    looks_headless_events,
+    read_events,
+)
 from forestall.adapters.slurm.nodes import (
     looks_like_nodes,
     looks_like_partitions,
@@ -75,6 +80,8 @@ def kind_of(path: str | Path) -> str:
         return "nodes"
     if looks_headless(text):
         return "starts"
+    if looks_headless_events(text):
+        return "events"
     raise TraceError(path, f"starts {shown(first)}; expected the output of {_listed()}")
 
 

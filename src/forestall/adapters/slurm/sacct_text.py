@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.adapters.slurm.broken_rows import COLUMNS, SHAPES, Header, mended
-from forestall.adapters.slurm.notes import Notes
+from forestall.adapters.slurm.notes import OPEN, Notes, ends_open
 from forestall.model.errors import TraceError
 from forestall.traces.packed import chunks_of_lines
 
@@ -94,6 +94,8 @@ def pieces(path: str | Path, notes: Notes, source: str = "") -> Iterator[Piece]:
     if header is None:
         what = "has no header with JobID and State" if notes else "is empty"
         raise TraceError(name, f"{what}; expected the output of sacct --parsable2")
+    if ends_open(path):
+        notes.lines("cut_off", OPEN, "kept", name, [line - 1])
 
 
 def _tidied(chunk: bytes, line: int, notes: Notes, source: str) -> bytes:

@@ -1,8 +1,9 @@
 """How often a node fails, measured from a site's records, for what follows from it.
 
 Taken from the first of these that is there: outages that are faults, a failure log, runs that the
-failure of a node ended. Failures are counted node by node; those of several nodes at once are told
-beside it as one event each.
+failure of a node ended. Failures are counted node by node, over the time in service of all nodes
+that the records name, as in the section on nodes; those of several nodes at once are told beside
+it as one event each, and the rate is no surer than so many events make it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall.app.books.words import between, counted, duration, number
-from forestall.model.errors import ParameterError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.reliability.rates import poisson_interval
 
 if TYPE_CHECKING:
@@ -25,9 +26,22 @@ if TYPE_CHECKING:
     from forestall.reliability.fleet import Fleet
 
 DAY: Final = 86_400
+LEAST: Final = DAY
+"""Records of less time, s, do not tell how often a node fails."""
+ONLY_FAILED: Final = (
+    "No node is known but those with outages, so nodes may last longer: give the jobs or the nodes "
+    "too."
+)
+RECORDS: Final = "the records"
 OF_OUTAGES: Final = "outages that are faults"
 OF_LOG: Final = "failures of the log"
 OF_RUNS: Final = "runs that a node's failure ended"
+
+ONE: Final = {
+    OF_OUTAGES: "outage that is a fault",
+    OF_LOG: "failure of the log",
+    OF_RUNS: "run that a node's failure ended",
+}
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,8 @@ class Measured:
     level : of the interval
     repair : mean time that a node is away after a failure, s; None where not told
     note : what else is to be said of the records, a sentence
+    alone : so many failures that came each on its own would leave the rate as unsure as these do,
+        `failures`^2 over the sum of the squared sizes of events; None where each came on its own
     """
 
     failures: int
@@ -51,6 +67,7 @@ class Measured:
     level: float
     repair: float | None = None
     note: str = ""
+    alone: float | None = None
 
     @property
     def rate(self) -> float:
@@ -63,14 +80,24 @@ class Measured:
         return 1 / self.rate if self.failures else math.inf
 
     def ends(self) -> tuple[float, float]:
-        """Return the ends of the rate's exact Poisson interval, failures a node-second."""
-        low, high = (float(end) for end in poisson_interval(self.failures, self.level))
-        return low / (self.node_days * DAY), high / (self.node_days * DAY)
+        """Return the ends of the rate's interval, failures a node-second.
+
+        It is the exact Poisson interval. Failures that came together are a compound Poisson count:
+        its mean over its standard deviation is that of `alone` failures, whose interval it gets.
+        """
+        count = self.failures if self.alone is None else self.alone
+        low, high = (float(end) for end in poisson_interval(count, self.level))
+        time = self.node_days * DAY * (count / self.failures if self.failures else 1)
+        return low / time, high / time
 
     def mttf_ends(self) -> tuple[float, float]:
         """Return the ends of the interval of the MTTF, s; inf where it has no upper end."""
         low, high = self.ends()
         return 1 / high, (1 / low if low > 0 else math.inf)
+
+    @property
+    def _counted(self) -> str:
+        return f"1 {ONE[self.what]}" if self.failures == 1 else f"{self.failures:,} {self.what}"
 
     @property
     def text(self) -> str:
@@ -79,27 +106,31 @@ class Measured:
         ends = between(low, high, "seconds")
         per = number(self.rate * 1000 * DAY)
         text = (
-            f"{counted(self.failures, self.what)} in {number(self.node_days)} node-days: a node's "
+            f"{self._counted} in {number(self.node_days)} node-days: a node's "
             f"MTTF is {duration(self.mttf)} ({100 * self.level:g} %: {ends}), "
             f"{per} failures per 1000 node-days"
         )
         if self.events < self.failures:
-            text += f"; with nodes that failed together as one, {self.events:,} events"
+            text += f"; with nodes that failed together as one, {counted(self.events, 'events')}"
+        if self.alone is not None:
+            text += ", which widens the interval"
         return f"{text}. {self.note}".rstrip()
 
 
-def measured(site: SiteRecords, asked: Asked) -> Measured | None:
+def measured(site: SiteRecords, asked: Asked, least: int = LEAST) -> Measured | None:
     """Return the failure rate of records that are cut to what was asked; None where they tell
-    nothing of failures or of the time in which there were none."""
-    from forestall.reliability.fleet import fleet_of_events, fleet_of_failures
+    nothing of failures or of the time in which there were none, or cover less than `least` s."""
+    from forestall.reliability.fleet import fleet_of_failures
 
+    if asked.until - asked.begin < least:
+        return None
     if site.events is not None:
-        known = () if site.inventory is None else site.inventory.names
-        names = tuple(dict.fromkeys((*known, *site.events.names)))
-        fleet = fleet_of_events(site.events, asked.begin, asked.until, names=names)
-        found = _of_fleet(fleet, OF_OUTAGES, asked.level)
+        from forestall.app.books.nodes_fleet import known_nodes
+
+        known = known_nodes(site, site.events, asked)
+        found = _of_fleet(known.fleet(asked), OF_OUTAGES, asked.level)
         if found is not None:
-            return found
+            return found if known.listed else replace(found, note=ONLY_FAILED)
     if site.failures is not None:
         fleet = fleet_of_failures(site.failures, asked.begin, asked.until)
         return _of_fleet(fleet, OF_LOG, asked.level)
@@ -113,23 +144,36 @@ def rate_of_records(given: Given) -> Measured:
     from forestall.app.books.sources import asked_of, cut, gather, younger
 
     site = gather(given)
+    if given.min_nodes > 1 and (site.events is not None or site.failures is not None):
+        allowed = "1 here: outages and failures of nodes count whatever ran on them"
+        raise ParameterError("--min-nodes", given.min_nodes, allowed)
     asked = asked_of(site, given)
-    found = measured(cut(site, asked), asked)
+    found = measured(cut(site, asked), asked, least=1)
     if found is None:
-        allowed = "records of node outages, failures or node failures of runs; there are none"
-        raise ParameterError("FILES", _listed(site), allowed)
+        raise TraceError(RECORDS, _missing(site))
     if not found.failures:
         least = duration(found.mttf_ends()[0])
-        allowed = (
-            f"records with a failure: there are none in {number(found.node_days)} node-days, so "
-            f"a node's MTTF is at least {least} ({100 * found.level:g} %)"
+        raise TraceError(
+            RECORDS,
+            f"there is no failure in {number(found.node_days)} node-days, so a node's MTTF is at "
+            f"least {least} ({100 * found.level:g} %); expected a window with one (--since), or "
+            "--mttf",
         )
-        raise ParameterError("FILES", _listed(site), allowed)
-    return replace(found, note=younger(site, given))
+    notes = (found.note, _caution(asked), younger(site, given))
+    return replace(found, note=" ".join(note for note in notes if note))
 
 
-def _listed(site: SiteRecords) -> str:
-    return "; ".join(site.sources)
+def _caution(asked: Asked) -> str:
+    """Return what is to be said of records that are short for a rate."""
+    span = asked.until - asked.begin
+    return "" if span >= LEAST else f"The records cover but {duration(span)}: chance decides."
+
+
+def _missing(site: SiteRecords) -> str:
+    """Return what records without a rate lack."""
+    if site.events is not None or site.failures is not None:
+        return "no node was in service in all of this time"
+    return "hold no outages, no failures and no runs that a node's failure ended"
 
 
 def _of_fleet(fleet: Fleet, what: str, level: float) -> Measured | None:
@@ -138,7 +182,9 @@ def _of_fleet(fleet: Fleet, what: str, level: float) -> Measured | None:
         return None
     told = fleet.down[(fleet.down >= 0) & fleet.ended]
     repair = float(told.mean()) if len(told) and told.mean() > 0 else None
-    return Measured(len(fleet), fleet.events, days, what, level, repair)
+    sizes = np.bincount(fleet.event, minlength=1).astype(np.float64)
+    alone = float(sizes.sum() ** 2 / (sizes @ sizes)) if fleet.events < len(fleet) else None
+    return Measured(len(fleet), fleet.events, days, what, level, repair, alone=alone)
 
 
 def _of_runs(accounting: Accounting, level: float) -> Measured | None:

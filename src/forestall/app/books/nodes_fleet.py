@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -33,6 +34,8 @@ LATE: Final = 14 * DAY
 """A node of which nothing is seen for so long from the begin on came into service when it was."""
 WORDS: Final = 20_000
 """So many hostlists of several nodes are read, at most, to see which nodes there were when."""
+_LAST: list[tuple[weakref.ref[Accounting], Seen | None]] = []
+"""What the runs that were asked about last tell: several sections need it; gone with them."""
 HOSTS: Final = 2_000_000
 """So many names of nodes are read from them, at most."""
 
@@ -108,40 +111,71 @@ def ended_by_node(accounting: Accounting) -> Bools:
 
 
 def _by_events(site: SiteRecords, events: NodeEvents, asked: Asked) -> Watched:
+    known = known_nodes(site, events, asked)
+    fleet, unclear = (known.fleet(asked, natures) for natures in ((FAULT,), (FAULT, UNCLEAR)))
+    return Watched(
+        fleet,
+        "events",
+        with_unclear=unclear if fleet.spells.get(UNCLEAR) else None,
+        strangers=known.strangers,
+        late=known.late,
+        listed=known.listed,
+    )
+
+
+@dataclass(frozen=True)
+class KnownNodes:
+    """All nodes that the records name, and when each was in service.
+
+    Attributes
+    ----------
+    events : the outages, with node numbers as places in `names`
+    names : nodes of the inventory, of outages and of runs
+    service : start, end and newness of each node, as `Failures` has them
+    strangers : names in the records that the inventory does not know
+    late : nodes that came into service under watch, as far as the records tell
+    listed : whether nodes that had no outage are known as well
+    """
+
+    events: NodeEvents
+    names: tuple[str, ...]
+    service: tuple[Ints, Ints, Bools]
+    strangers: tuple[str, ...]
+    late: int
+    listed: bool
+
+    def fleet(self, asked: Asked, natures: tuple[str, ...] = (FAULT,)) -> Fleet:
+        """Return the nodes with those of their outages that are failures."""
+        return fleet_of_events(
+            self.events,
+            asked.begin,
+            asked.until,
+            names=self.names,
+            service=self.service,
+            cause=causes_of(self.events),
+            natures=natures,
+        )
+
+
+def known_nodes(site: SiteRecords, events: NodeEvents, asked: Asked) -> KnownNodes:
+    """Return all nodes that a site's inventory, outages and runs name, and when they served."""
     inventory = site.inventory
     recorded = set(events.node.tolist())
     named = [name for k, name in enumerate(events.names) if k in recorded]
-    seen = _seen(site.accounting, asked, inventory)
+    seen = seen_of(site.accounting, asked, inventory)
     if inventory is not None:
+        # Runs of a partition may be on nodes of others: those tell nothing of who was there.
+        ran = seen.names if seen is not None and asked.partition is None else ()
         known = set(inventory.names)
-        strangers = tuple(name for name in named if name not in known)
+        strangers = tuple(name for name in dict.fromkeys((*named, *ran)) if name not in known)
         names = (*inventory.names, *strangers)
     else:
         strangers = ()
         names = tuple(dict.fromkeys((*events.names, *(seen.names if seen else ()))))
     events = _of(events, names)
     service, late = _service(names, events, seen, asked, len(names) - len(strangers))
-    cause = causes_of(events)
-    fleet, unclear = (
-        fleet_of_events(
-            events,
-            asked.begin,
-            asked.until,
-            names=names,
-            service=service,
-            cause=cause,
-            natures=natures,
-        )
-        for natures in ((FAULT,), (FAULT, UNCLEAR))
-    )
-    return Watched(
-        fleet,
-        "events",
-        with_unclear=unclear if fleet.spells.get(UNCLEAR) else None,
-        strangers=strangers,
-        late=late,
-        listed=inventory is not None or seen is not None,
-    )
+    listed = inventory is not None or seen is not None
+    return KnownNodes(events, names, service, strangers, late, listed)
 
 
 def _of(events: NodeEvents, names: tuple[str, ...]) -> NodeEvents:
@@ -213,7 +247,9 @@ def marks_of(events: NodeEvents) -> tuple[Bools, Bools]:
     return gpu, tickets
 
 
-def _seen(accounting: Accounting | None, asked: Asked, inventory: Inventory | None) -> Seen | None:
+def seen_of(
+    accounting: Accounting | None, asked: Asked, inventory: Inventory | None
+) -> Seen | None:
     """Return what runs tell of nodes; None where they tell nothing, or only some runs are there.
 
     Runs on one node are read all, of lists of several nodes `WORDS` at most.
@@ -222,6 +258,15 @@ def _seen(accounting: Accounting | None, asked: Asked, inventory: Inventory | No
         return None
     if asked.partition is not None and inventory is None:
         return None
+    for known, seen in _LAST:
+        if known() is accounting:
+            return seen
+    seen = _seen_by(accounting)
+    _LAST[:] = [(weakref.ref(accounting, lambda _: _LAST.clear()), seen)]
+    return seen
+
+
+def _seen_by(accounting: Accounting) -> Seen | None:
     ran = (accounting.start < NEVER) & accounting.nodelist.told
     if not bool(ran.any()):
         return None
@@ -273,7 +318,7 @@ def _by_runs(site: SiteRecords, asked: Asked) -> Watched | None:
     ended = ended_by_node(accounting)
     if not bool(ended.any()):
         return None
-    seen = _seen(accounting, asked, site.inventory)
+    seen = seen_of(accounting, asked, site.inventory)
     inventory = site.inventory
     names = tuple(
         dict.fromkeys(

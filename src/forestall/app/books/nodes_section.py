@@ -104,11 +104,11 @@ def _figures(found: NodesStudy) -> list[Figure]:
 
 
 def _too_short(one: Figure, found: NodesStudy) -> Figure:
-    """Return a figure without its value, where the records are too short for a rate."""
+    """Return a figure that says how little it rests on, where the records are short for a rate."""
     if one.unit == "count" or one.value is None:
         return one
-    why = f"the records cover but {duration(found.watched)}"
-    return replace(one, value=None, low=None, high=None, why=why)
+    caution = f"the records cover but {duration(found.watched)}: chance decides"
+    return replace(one, assumes=f"{one.assumes}; {caution}" if one.assumes else caution)
 
 
 def _away(times: NodeTimes) -> list[Figure]:

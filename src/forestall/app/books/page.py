@@ -66,11 +66,11 @@ section{break-inside:auto}tr{break-inside:avoid}table{break-inside:auto}}
 """
 
 
-def page(report: Report, progress: Progress | None = None) -> str:
+def page(report: Report, progress: Progress | None = None, title: str = TITLE) -> str:
     """Return the whole page; `progress` is told of each picture that is drawn."""
     drawn = _drawn(report, progress)
     body = [
-        f"<h1>{escape(TITLE)}</h1>",
+        f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{_text(report.headline)}</p>',
         _verdict(report),
         _top(report),
@@ -86,7 +86,7 @@ def page(report: Report, progress: Progress | None = None) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(TITLE)}</title>\n<style>{STYLE}{MORE_STYLE}</style>\n</head>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{MORE_STYLE}</style>\n</head>\n"
         "<body>\n<main>\n" + "\n".join(part for part in body if part) + "\n"
         f"<footer>Written by forestall {escape(__version__)}. This page needs no other file and "
         "no network.</footer>\n</main>\n</body>\n</html>\n"

@@ -10,11 +10,11 @@ from forestall.app.books.facts import Figure, Picture, Section, Table, Untold, r
 from forestall.app.books.promises_study import Answer, Question, Study
 from forestall.app.books.promises_study import study as replayed
 from forestall.app.books.promises_words import band, digits, interval, points, times
-from forestall.app.books.words import clean, counted, percent
+from forestall.app.books.words import clean, counted, number, percent, titled
 
 if TYPE_CHECKING:
     from forestall.app.books.asked import Asked
-    from forestall.assess.promises import Scores
+    from forestall.assess.promises import Decile, Scores
     from forestall.model.site_records import SiteRecords
 
 KEY: Final = "promises"
@@ -23,8 +23,11 @@ MOST: Final = 100_000
 """The latest so many jobs are replayed for a report."""
 RULES: Final = 6
 """The first notes are rules, the same for all records."""
+LEAST: Final = 200
+"""Promises from which a decile is judged, as in `forestall.assess.promises`."""
 WORST: Final = 5
 """Groups of each kind in the table."""
+REACH: Final = "over all jobs, not within groups"
 ASKS: Final = {
     "deadline": "Deadlines for a probability",
     "probability": "Probabilities of named deadlines",
@@ -36,17 +39,17 @@ def study(site: SiteRecords, asked: Asked) -> Study:
     """Return what promises would have been worth on the latest jobs."""
     question = Question(seed=asked.seed, level=asked.level, latest=MOST)
     if site.accounting is None or not len(site.accounting):
-        return Study(question, 0, 0, False, why="there are no records of jobs")
+        remedy = "records of jobs (sacct, or a job log in SWF)"
+        return Study(question, 0, 0, False, why="there are no records of jobs", remedy=remedy)
     return replayed(site.accounting, question)
 
 
 def section(found: Study) -> Section:
     """Return the section."""
     if found.why:
-        remedy = "a longer time of records (--since all)"
         return Section(
             KEY, TITLE, f"No promises were tested: {found.why}.",
-            untold=(Untold("What promises would have been worth", found.why, remedy),),
+            untold=(Untold(TITLE, found.why, found.remedy),),
         )  # fmt: skip
     return Section(
         key=KEY,
@@ -62,44 +65,92 @@ def section(found: Study) -> Section:
 
 
 def lead(found: Study) -> str:
-    """Return the verdict, with its numbers; what does not hold comes first."""
+    """Return in three sentences at most whether promises hold (what does not comes first), how far
+    deadlines lay, and on how many jobs that rests."""
     first = sorted(found.answers, key=lambda answer: answer.scores.holds is not False)
-    said = [verdict(one) for one in first]
-    made = max(one.scores.made for one in found.answers)
-    warm = found.asked.warm_up
-    said.append(
-        f"{counted(found.jobs, 'jobs')} were replayed in time order; after a warm-up of "
-        f"{counted(warm, 'jobs')} that ended, {counted(made, 'promises')} were kept or missed."
+    said = _all_hold(found) or "; ".join(verdict(one) for one in first)
+    if any(one.scores.holds for one in first):
+        said += f" ({REACH}{_of_groups(found)})"
+    told = [f"{titled(said)}."]
+    for one in found.answers:
+        top = one.sharp_by[9]
+        if one.question == "deadline" and top.count:
+            told.append(
+                f"Half of the deadlines said with 90 % or more lay at least "
+                f"{number(top.times_run[1])} run times away."
+            )
+    told.append(
+        f"Replayed in time order: {counted(found.jobs, 'jobs')}, after a warm-up of "
+        f"{counted(found.asked.warm_up, 'jobs')} that ended."
     )
-    return " ".join(said)
+    return " ".join(told)
+
+
+def _all_hold(found: Study) -> str:
+    """Return part of a sentence on all kinds of promises where there are several and all hold, else
+    an empty one."""
+    worst = [one.scores.worst for one in found.answers]
+    if len(worst) < 2 or not all(one.scores.holds for one in found.answers):
+        return ""
+    most = max(abs(one.off) for one in worst if one is not None)
+    full = all(len(one.scores.judged) == len(one.scores.deciles) for one in found.answers)
+    every = "every decile" if full else "all deciles told"
+    return (
+        f"promises hold in {every}: said and kept shares differ by {100 * most:.1f} points at most"
+    )
 
 
 def verdict(answer: Answer) -> str:
-    """Return in a sentence or two whether promises of one kind hold, and how far deadlines lay."""
-    what = ASKS[answer.question]
+    """Return in part of a sentence whether promises of one kind hold, and how far they are off."""
+    what = ASKS[answer.question].lower()
     scores = answer.scores
     worst = scores.worst
     if worst is None:
-        return f"{what}: not told, for no decile has 200 promises."
-    off = f"{band(worst)}: {points(worst.off)} points of {worst.made:,}"
+        return f"{what}: not told, {_few(answer)}"
+    judged = scores.judged
     if scores.holds:
-        text = (
-            f"{what} hold: said and kept shares agree within 3 points in every decile with 200 "
-            f"promises or more ({len(scores.judged)} of 10; the worst is {off})."
-        )
-    else:
-        bad = [one for one in scores.judged if one.verdict == "no"]
-        text = (
-            f"{what} do NOT hold: in {len(bad)} of {len(scores.judged)} deciles with 200 promises "
-            f"or more said and kept shares differ by more than 3 points (the worst is {off})."
-        )
-    top = answer.sharp_by[9]
-    if answer.question == "deadline" and top.count:
-        text += (
-            f" Deadlines said with 90 % or more lay {times(top.times_run[1])} the run time away "
-            f"(half of them; over all {times(answer.sharp.times_run[1])})."
-        )
-    return text
+        every = "every decile" if len(judged) == len(scores.deciles) else _counted_deciles(judged)
+        off = f"{100 * abs(worst.off):.1f}"
+        return f"{what} hold in {every}: said and kept shares differ by {off} points at most"
+    bad = [one for one in judged if one.verdict == "no"]
+    return (
+        f"{what} do NOT hold: in {len(bad)} of {counted(len(judged), 'deciles')} said and kept "
+        f"shares differ by more than 3 points (worst: {band(worst)}, {points(worst.off)} points "
+        f"of {worst.made:,})"
+    )
+
+
+def _counted_deciles(judged: tuple[Decile, ...]) -> str:
+    return "the only decile told" if len(judged) == 1 else f"all {len(judged)} deciles told"
+
+
+def _few(answer: Answer) -> str:
+    """Return why there is no verdict, and about how many promises more it takes."""
+    made = answer.scores.made
+    return (
+        f"for no decile has {LEAST} promises (of {counted(made, 'promises')} in all; it takes "
+        f"about {_missing(answer)} more)"
+    )
+
+
+def _missing(answer: Answer) -> str:
+    """Return about how many promises more give a verdict: in one decile where all are in one, else
+    in all ten."""
+    full = [one.made for one in answer.scores.deciles if one.made]
+    wanted = LEAST if len(full) == 1 else LEAST * len(answer.scores.deciles)
+    return f"{max(wanted - answer.scores.made, 1):,}"
+
+
+def _of_groups(found: Study) -> str:
+    """Return the partition and the size that are farthest off, "" where there is but one."""
+    told = []
+    for kind, name in (("partition", "partition {}"), ("size", "{}")):
+        groups = [one for answer in found.answers for one in answer.groups.get(kind, ())]
+        if len({one.name for one in groups}) > 1:
+            worst = max(groups, key=lambda one: abs(one.seen - one.said))
+            shown = name.format(clean(worst.name, 40))
+            told.append(f"{shown} {points(worst.seen - worst.said)}")
+    return f"; worst: {', '.join(told)} points" if told else ""
 
 
 def figures(found: Study) -> tuple[Figure, ...]:
@@ -111,17 +162,17 @@ def figures(found: Study) -> tuple[Figure, ...]:
         worst = scores.worst
         assumes = "jobs come as they did; promises change nothing about them"
         made += [
-            _figure("promises", f"promises kept or missed ({about})", scores.made, "count", one),
             Figure(
                 "promise_worst_decile",
-                f"largest difference of said and kept shares in a decile ({about})",
+                f"largest difference of said and kept shares in a decile, points ({about})",
                 None if worst is None else abs(worst.off),
                 "ratio",
                 scores.made,
                 assumes,
                 labels=label,
-                why="" if worst else "no decile has 200 promises",
+                why="" if worst else f"no decile has {LEAST} promises",
             ),
+            _figure("promises", f"promises kept or missed ({about})", scores.made, "count", one),
             _figure("promise_qos", f"quality of service ({about})", scores.qos, "ratio", one),
         ]
         if one.sharp.count:
@@ -207,7 +258,7 @@ def deciles_table(answer: Answer) -> Table:
         )  # fmt: skip
     heads = (
         "Decile", "Made", "Kept", "Said", "Seen", "Off", "Interval %", "Agrees", "Before",
-        "Deadline",
+        "Times run",
     )  # fmt: skip
     return Table(
         f"{answer.question}_deciles",
@@ -217,7 +268,7 @@ def deciles_table(answer: Answer) -> Table:
         records_of(records),
         "Off: points, kept less said. Interval: of the share kept, promises of a week taken "
         "together. Agrees: within 3 points, with 200 promises or more. Before: off, without "
-        "correction. Deadline: as a multiple of the run time, the median.",
+        "correction. Times run: the deadline as a multiple of the run time, the median.",
         (1, 2, 3, 4, 5, 6, 8, 9),
     )
 
@@ -240,7 +291,7 @@ def others_table(answer: Answer) -> Table:
                 name,
                 f"{scores.made:,}",
                 "-" if worst is None else points(worst.off),
-                f"{good} of {len(scores.judged)}",
+                _agreeing(good, scores),
                 digits(scores.brier),
                 digits(scores.reliability),
                 digits(scores.resolution),
@@ -261,7 +312,7 @@ def others_table(answer: Answer) -> Table:
         )  # fmt: skip
     heads = (
         "Predictor", "Made", "Worst", "Agree", "Brier", "Reliability", "Resolution", "QoS",
-        "Deadline",
+        "Times run",
     )  # fmt: skip
     return Table(
         f"{answer.question}_predictors",
@@ -269,10 +320,17 @@ def others_table(answer: Answer) -> Table:
         heads,
         tuple(rows),
         records_of(records),
-        "Worst: the decile that is farthest off, points. QoS: work that was promised and done in "
-        "time, weighted with the promise, over all work.",
+        "Worst: the decile that is farthest off, points. Agree: deciles that agree, and those with "
+        "fewer than 200 promises. QoS: work that was promised and done in time, weighted with the "
+        "promise, over all work. A Brier score is best of what is sharp and holds; what promises "
+        "more than it keeps, or less, can have a good one.",
         (1, 2, 4, 5, 6, 7, 8),
     )
+
+
+def _agreeing(good: int, scores: Scores) -> str:
+    few = sum(one.made > 0 for one in scores.deciles) - len(scores.judged)
+    return f"{good} of {len(scores.judged)}" + (f", {few} too few" if few else "")
 
 
 def misses_table(answer: Answer) -> Table:
@@ -379,6 +437,7 @@ def notes(found: Study) -> tuple[str, ...]:
         "A deadline is at least a second after the submission; where that alone has a higher "
         "probability than was asked for, the higher one is said.",
     ]
+    told += _moved(found)
     if not found.waits:
         told.append("Waits were not recorded: promises here are about run times alone.")
     if found.left_out:
@@ -388,13 +447,28 @@ def notes(found: Study) -> tuple[str, ...]:
     return tuple(told)
 
 
+def _moved(found: Study) -> list[str]:
+    """Return a sentence on how far what was said lay from what was believed."""
+    told = []
+    for one in found.answers:
+        if math.isfinite(one.moved):
+            far = f"{100 * one.moved:.1f} points in the mean ({100 * one.moved_most:.0f} at most)"
+            told.append(
+                f"deadlines were looked up for a probability that lay {far} from the one said"
+                if one.question == "deadline"
+                else f"probabilities said of named deadlines lay {far} from those believed"
+            )
+    start = "Agreement is partly by construction, for later promises pay for earlier ones"
+    return [f"{start}: {'; '.join(told)}."] if told else []
+
+
 def untold(found: Study) -> tuple[Untold, ...]:
     """Return what could not be told."""
     what = [
         Untold(
             f"Whether {ASKS[one.question].lower()} hold",
-            "no decile has 200 promises",
-            "a longer time of records",
+            f"no decile has {LEAST} promises",
+            f"about {_missing(one)} promises more, after the warm-up",
         )
         for one in found.answers
         if one.scores.worst is None

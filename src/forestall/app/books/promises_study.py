@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.app.books import words
 from forestall.app.books.swf_jobs import waits_told
 from forestall.model import ledger as entries
 from forestall.model.job_records import NEVER
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from forestall.assess.promises import Group, Scores, Sharpness
     from forestall.model.accounting import Accounting
     from forestall.model.ledger import Ledger
+    from forestall.predict.turnaround.book_state import Book
     from forestall.predict.turnaround.replay import Replayed
     from forestall.predict.turnaround.tasks import Tasks
 
@@ -27,6 +30,8 @@ Progress = Callable[[int, int], None]
 
 WARM_UP: Final = 1000
 """Jobs that are done before promises count."""
+NEEDED: Final = ("submit", "wait_level", "run_level", "wait_like", "run_like", "risk")
+"""What the ledger takes of a book's jobs."""
 MONTH: Final = 30 * 86_400
 SHADOWS: Final = {
     "deadline": ("plain distribution", "requested time and wait", "all turnarounds"),
@@ -86,6 +91,8 @@ class Answer:
     missed : why promises were missed, count by `ledger.CAUSES`
     void, open : after the warm-up, cancelled before the deadline, and not known yet
     void_missed, void_kept : the same scores with void promises taken as missed, and as kept
+    moved, moved_most : how far debts and curve moved the probability, mean and largest: that which
+        a deadline was looked up for, from the one said; that said, from the one believed
     """
 
     question: str
@@ -101,6 +108,8 @@ class Answer:
     open: int
     void_missed: Scores
     void_kept: Scores
+    moved: float = math.nan
+    moved_most: float = math.nan
 
     @property
     def before(self) -> Scores:
@@ -110,7 +119,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Study:
-    """The replay and its answers; `why` where there is none."""
+    """The replay and its answers; `why` and what it takes (`remedy`) where there is none."""
 
     asked: Question
     jobs: int
@@ -118,6 +127,7 @@ class Study:
     waits: bool
     answers: tuple[Answer, ...] = ()
     why: str = ""
+    remedy: str = ""
     tasks: Tasks | None = field(default=None, repr=False)
 
     @property
@@ -138,8 +148,14 @@ def study(accounting: Accounting, asked: Question, progress: Progress | None = N
     waits = waits_told(accounting) and bool((tasks.started > tasks.submit)[began].any())
     ended = int((tasks.finish < NEVER).sum())
     if ended <= asked.warm_up:
-        why = f"{ended:,} jobs ended, and promises count after a warm-up of {asked.warm_up:,}"
-        return Study(asked, len(tasks), tasks.left_out, waits, why=why)
+        why = (
+            f"{words.counted(ended, 'jobs')} ended, and promises count after a warm-up of "
+            f"{asked.warm_up:,} jobs that ended"
+        )
+        remedy = f"records of more than {words.counted(asked.warm_up, 'jobs')} that ended"
+        if asked.warm_up > WARM_UP:
+            remedy += ", or a shorter --warm-up"
+        return Study(asked, len(tasks), tasks.left_out, waits, why=why, remedy=remedy)
     shifts = stream(asked.seed, "backtest", "promises").random(2).tolist()
     count = len(tasks)
     levels = names = None
@@ -150,12 +166,26 @@ def study(accounting: Accounting, asked: Question, progress: Progress | None = N
     if "probability" in asked.questions:
         names = named_deadlines(count, shifts[1])
     replayed = replay(tasks, levels, names, {"warm": float(asked.warm_up)}, progress)
+    replayed = replace(replayed, book=results(replayed.book))
     until = accounting.until
     answers = tuple(_answer(replayed, one, asked, until) for one in asked.questions)
     if not any(one.scores.made for one in answers):
         why = "no promise after the warm-up was kept or missed"
-        return Study(asked, count, tasks.left_out, waits, why=why)
+        remedy = "jobs that were submitted, and ended, after those of the warm-up"
+        return Study(asked, count, tasks.left_out, waits, why=why, remedy=remedy)
     return Study(asked, count, tasks.left_out, waits, answers, tasks=tasks)
+
+
+def results(book: Book) -> Book:
+    """Return a book at its end without what only served to make it, which is let go: of a million
+    jobs some 300 MB."""
+    none = np.zeros(0, np.int64)
+    jobs = np.empty(len(book.jobs), [(name, book.jobs.dtype[name]) for name in NEEDED])
+    for name in NEEDED:
+        jobs[name] = book.jobs[name]
+    return book._replace(
+        jobs=jobs, near=none, far=none, laws=none, free=none, groups=none, open_jobs=none, heap=none
+    )
 
 
 def _answer(replayed: Replayed, question: str, asked: Question, until: int) -> Answer:
@@ -197,7 +227,18 @@ def _answer(replayed: Replayed, question: str, asked: Question, until: int) -> A
         int((late & (book.outcome == entries.OPEN)).sum()),
         judged(counted | void, kept),
         judged(counted | void, kept | void),
+        *_moved(replayed, book, number, counted),
     )
+
+
+def _moved(replayed: Replayed, book: Ledger, number: int, counted: Flags) -> tuple[float, float]:
+    """Return how far debts and curve moved probabilities, mean and largest."""
+    from forestall.predict.turnaround.book_state import BY_LEVEL, NONE
+
+    promise = replayed.book.promises[number::2]
+    said = promise["aim"][promise["state"] != NONE] if number == BY_LEVEL else book.stated
+    off = np.abs(said - book.asked)[counted]
+    return (float(off.mean()), float(off.max())) if len(off) else (math.nan, math.nan)
 
 
 def _others(

@@ -171,6 +171,9 @@ def _by_kind(given: Given) -> dict[str, list[Path]]:
 
 def _refuse_idle(given: Given, files: dict[str, list[Path]]) -> None:
     """Raise ParameterError for an option that has nothing to act on."""
+    if not given.slurm and given.timeout != TIMEOUT:
+        allowed = "a live Slurm to go with it; files are not waited for"
+        raise ParameterError("--timeout", f"{given.timeout}s", allowed)
     if "failures" not in files:
         idle = {
             "--system": given.system,

@@ -32,7 +32,14 @@ from forestall.predict.turnaround.book_state import (
     Book,
     new_book,
 )
-from forestall.predict.turnaround.classes import NARROW, RUN_CLASSES, WAIT_CLASSES, WIDE, features
+from forestall.predict.turnaround.classes import (
+    NARROW,
+    RUN_CLASSES,
+    WAIT_CLASSES,
+    WIDE,
+    features,
+    size_class,
+)
 from forestall.predict.turnaround.tasks import family
 
 if TYPE_CHECKING:
@@ -108,10 +115,11 @@ class CompletionBook:
     """
 
     def __init__(self, rules: Mapping[str, float] | None = None) -> None:
-        self._book: Book = new_book(64, 64, 64, 64, 4, 4, dict(rules or {}))
+        self._book: Book = new_book(64, 64, 64, 64, 4, 8, 4, dict(rules or {}))
         self._places: dict[Hashable, int] = {}
         self._codes: dict[str, dict[str, int]] = {"user": {}, "name": {}, "part": {}}
         self._rows: dict[tuple[int, Hashable], int] = {}
+        self._groups: dict[Hashable, int] = {"all": 0}
         self._near, self._far = 0, DYNAMIC
         self._count, self._now = 0, -(1 << 62)
         self._phase = 0
@@ -153,10 +161,11 @@ class CompletionBook:
         self._places[job] = k
         who, part = self._code("user", user), self._code("part", partition)
         keys = self._keys(who, self._code("name", family(name)), part, nodes, limit or 0)
+        alike = self._alike(part, nodes)
         self._make_room()
         entry = self._book.jobs[k]
         entry["limit"], entry["size"] = limit or 0, nodes
-        entry["user"], entry["part"], entry["keys"] = who, part, keys
+        entry["user"], entry["part"], entry["keys"], entry["groups"] = who, part, keys, alike
         self._step(SUBMIT, k, time)
 
     def observe(self, event: Event, job: Hashable, time: int) -> None:
@@ -286,6 +295,12 @@ class CompletionBook:
         keys[RUN4] = RUNS + (limit > 0)
         return keys
 
+    def _alike(self, part: int, nodes: int) -> list[int]:
+        """Return the calibrations that a job counts for; see `classes.calibrated`."""
+        known = self._groups
+        told: tuple[Hashable, ...] = (part, (part, size_class(nodes)))
+        return [0, *(known.setdefault(one, len(known)) for one in told)]
+
     def _make_room(self) -> None:
         """Double what has become too small."""
         book = self._book
@@ -309,7 +324,7 @@ class CompletionBook:
             "near": self._near,
             "far": self._far,
             "parts": len(self._codes["part"]),
-            "groups": len(self._codes["part"]) + 1,
+            "groups": len(self._groups),
             "users": len(self._codes["user"]),
         }
         grown = {

@@ -10,6 +10,7 @@ import math
 
 from forestall._compile import entry, kernel
 from forestall.predict.turnaround.book_state import (
+    ALIKE,
     BACKLOGS,
     BY_BACKLOG,
     BY_DEADLINE,
@@ -25,6 +26,7 @@ from forestall.predict.turnaround.book_state import (
     LOST,
     MISSED,
     OPEN,
+    OWING,
     OWN,
     PENDING,
     POINTS,
@@ -223,7 +225,7 @@ def enter(book, which):
     promise.bin = decile_of(promise.stated)
     promise.counted = 1 if desk.done >= desk.warm else 0
     if promise.counted:
-        owe(book, which, job.part, 1.0)
+        owe(book, which, job, 1.0)
         if which % 2 == BY_DEADLINE:
             book.users[job.user].exposed[promise.bin] += 1
     push(book, which)
@@ -238,13 +240,13 @@ def settle(book, which, state, now):
         book.users[job.user].exposed[promise.bin] -= 1
     if state == DROPPED:
         if promise.counted:
-            owe(book, which, job.part, -1.0)
+            owe(book, which, job, -1.0)
         return
     kept = 1.0 if state == KEPT else 0.0
-    reassess(book, which, job.part, kept)
+    reassess(book, which, job, kept)
     if which % 2 == BY_DEADLINE:
-        curve_seen(book, 0, promise.asked, kept)
-        curve_seen(book, 1 + job.part, promise.asked, kept)
+        for level in range(OWING):
+            curve_seen(book, job.groups[level], promise.asked, kept)
 
 
 @kernel
@@ -258,9 +260,9 @@ def reasons(promise, grid):
 def offer_deadline(book, k, level):
     """Offer a deadline that is kept with probability `level`."""
     job, promise = book.jobs[k], book.promises[2 * k + BY_LEVEL]
-    law, group = book.laws[job.slot], group_of(book, job.part)
+    law, group = book.laws[job.slot], group_of(book, BY_LEVEL, job)
     grid, top, others = law.grid, law.top, promise.others
-    aim = moved(level, pressure(book, BY_LEVEL, job.part, decile_of(level)))
+    aim = moved(level, pressure(book, BY_LEVEL, job, decile_of(level)))
     offset = time_of(grid, top, score_for(book, group, aim))
     promise.asked, promise.stated, promise.aim = level, level, aim
     promise.deadline = job.submit + offset
@@ -283,7 +285,7 @@ def offer_deadline(book, k, level):
 def offer_chance(book, k, deadline):
     """Offer a probability for a deadline that was named."""
     job, promise = book.jobs[k], book.promises[2 * k + BY_DEADLINE]
-    law, group = book.laws[job.slot], group_of(book, job.part)
+    law, group = book.laws[job.slot], group_of(book, BY_DEADLINE, job)
     grid, top, others = law.grid, law.top, promise.others
     offset = float(deadline - job.submit)
     promise.deadline = deadline
@@ -344,8 +346,8 @@ def submit(book, k, now):
     desk.open += 1
     refresh(book, now)
     tell_law(book, job, now)
-    job.number = join_cohort(book, 0, k)
-    job.number_in_part = join_cohort(book, 1 + job.part, k)
+    for level in range(ALIKE):
+        job.numbers[level] = join_cohort(book, job.groups[level], k)
     job.length = expected_length(book, job)
     join_queue(book, job)
 
@@ -427,8 +429,8 @@ def finish(book, k, now, status):
     close(book, job, now, status)
     if status != VOID:
         book.desk[0].done += 1
-        add_score(book, 0, job.number, job.score)
-        add_score(book, 1 + job.part, job.number_in_part, job.score)
+        for level in range(ALIKE):
+            add_score(book, job.groups[level], job.numbers[level], job.score)
     state = DROPPED if status == VOID else (KEPT if status == DONE else MISSED)
     for which in (2 * k, 2 * k + 1):
         if book.promises[which].state == OPEN:

@@ -26,6 +26,10 @@ CELLS: Final = BACKLOGS * OWN
 are the user's own."""
 COHORT: Final = 2048
 """Latest jobs whose turnarounds calibrate all promises; of one partition, half of them."""
+ALIKE: Final = 3
+"""Calibrations that a job counts for: of all, of its partition, of its size class there."""
+OWING: Final = 2
+"""The first so many of them keep debts and curves too."""
 BINS: Final = 10
 BY_LEVEL, BY_DEADLINE = 0, 1
 """What was asked: a deadline for a probability, or the probability of a deadline."""
@@ -60,8 +64,8 @@ JOB: Final = np.dtype(
         ("place", np.int64),
         ("status", np.int64),
         ("failures", np.int64),
-        ("number", np.int64),  # among all jobs, and among those of its partition
-        ("number_in_part", np.int64),
+        ("groups", np.int64, (ALIKE,)),  # all jobs, its partition, its size there
+        ("numbers", np.int64, (ALIKE,)),  # which of each it is
         ("wait_like", np.int64),  # jobs in the narrowest classes that the law rests on, and which
         ("wait_level", np.int64),
         ("run_like", np.int64),
@@ -181,7 +185,7 @@ class Book(NamedTuple):
     jobs : JOB[n]; promises : PROMISE[2 n], of job k at 2 k and 2 k + 1
     near, far : classes with their latest values
     laws : LAW[s], of open jobs; free : int64[s], slots without one
-    groups : GROUP[1 + p], calibration of all jobs and of partitions
+    groups : GROUP[g], calibration of all jobs, of partitions, and of size classes in them
     parts : PART[p]; users : USER[u]
     open_jobs : int64[n]; heap : int64[2 n], promises by deadline
     desk : DESK[1]
@@ -214,7 +218,14 @@ def pool(depth: int) -> np.dtype[Any]:
 
 
 def new_book(
-    jobs: int, near: int, far: int, slots: int, parts: int, users: int, rules: dict[str, float]
+    jobs: int,
+    near: int,
+    far: int,
+    slots: int,
+    parts: int,
+    groups: int,
+    users: int,
+    rules: dict[str, float],
 ) -> Book:
     """Return an empty book with room for so many jobs, classes, open jobs, partitions, users."""
     unknown = sorted(name for name in rules if name not in RULES)
@@ -232,7 +243,7 @@ def new_book(
         records(max(far, DYNAMIC), pool(FAR)),
         records(slots, LAW),
         np.arange(slots, dtype=np.int64)[::-1].copy(),
-        records(parts + 1, GROUP),
+        records(groups, GROUP),
         records(parts, PART),
         records(users, USER),
         np.zeros(jobs, np.int64),

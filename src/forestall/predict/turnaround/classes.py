@@ -73,7 +73,7 @@ def numbered(tasks: Tasks) -> tuple[Ints, int, int]:
     keys = np.zeros((len(tasks), KEYS), np.int64)
     user, name, part = (one.code.astype(np.int64) for one in (tasks.user, tasks.name, tasks.part))
     limit, size, has = tasks.limit, tasks.size, (tasks.limit > 0).astype(np.int64)
-    wide = (np.frexp(size.astype(np.float64))[1].astype(np.int64) - 1) // 2
+    wide = size_classes(size)
     columns = {
         RUN0: (user, name, size, limit, part),
         RUN1: (user, limit, part),
@@ -95,6 +95,20 @@ def numbered(tasks: Tasks) -> tuple[Ints, int, int]:
             far += count * WIDE[column]
     keys[:, RUN4] = RUNS + has
     return keys, near, far
+
+
+def calibrated(part: Ints, size: Ints) -> tuple[Ints, int]:
+    """Return the calibrations that each job counts for, int64[n, ALIKE], and how many there are:
+    that of all jobs, of its partition, and of its size class there."""
+    by_part, parts = grouped((part,))
+    by_size, sizes = grouped((part, size_classes(size)))
+    alike = np.stack([np.zeros_like(by_part), 1 + by_part, 1 + parts + by_size], axis=1)
+    return alike, 1 + parts + sizes
+
+
+def size_classes(size: Ints) -> Ints:
+    """Return the class of each number of nodes, int64[n]; see `size_class`."""
+    return np.asarray((np.frexp(size.astype(np.float64))[1].astype(np.int64) - 1) // 2)
 
 
 def grouped(columns: tuple[Ints, ...]) -> tuple[Ints, int]:

@@ -16,13 +16,16 @@ import math
 
 from forestall._compile import kernel
 from forestall.predict.turnaround.book_state import (
+    ALIKE,
     BINS,
     BLEND,
     BY_DEADLINE,
+    BY_LEVEL,
     COHORT,
     DONE,
     LOST,
     OPEN,
+    OWING,
     PENDING,
     RUNNING,
     VOID,
@@ -175,9 +178,20 @@ def score_for(book, group, chance):
 
 
 @kernel
-def group_of(book, part):
-    """Return which calibration a job of this partition gets: its own where that rests on enough."""
-    return 1 + part if book.groups[1 + part].held >= book.desk[0].enough else 0
+def levels_of(question):
+    """Return how many calibrations serve a question. Those of sizes serve deadlines only:
+    probabilities of named ones hold worse with them, for their deciles fill unevenly."""
+    return ALIKE if question == BY_LEVEL else OWING
+
+
+@kernel
+def group_of(book, question, job):
+    """Return which calibration a job gets: that of its size in its partition, of its partition, or
+    of all jobs; the narrowest that rests on enough."""
+    for level in range(levels_of(question) - 1, 0, -1):
+        if book.groups[job.groups[level]].held >= book.desk[0].enough:
+            return job.groups[level]
+    return 0
 
 
 @kernel
@@ -190,14 +204,14 @@ def owed(book, question, group, decile):
 
 
 @kernel
-def pressure(book, question, part, decile):
+def pressure(book, question, job, decile):
     """Return the logits for all debts of a decile: those of everybody, and half of those of the
     partition where it is one of several."""
-    gain = book.desk[0].gain
+    gain, part = book.desk[0].gain, job.groups[1]
     total = gain * math.tan(0.5 * math.pi * owed(book, question, 0, decile))
-    made = book.groups[1 + part].made[question, decile]
+    made = book.groups[part].made[question, decile]
     if 200.0 <= made < 0.9 * book.groups[0].made[question, decile]:
-        total += 0.5 * gain * math.tan(0.5 * math.pi * owed(book, question, 1 + part, decile))
+        total += 0.5 * gain * math.tan(0.5 * math.pi * owed(book, question, part, decile))
     return total
 
 
@@ -227,7 +241,7 @@ def say(book, question, job, chance):
     everybody, desk, user = book.groups[0], book.desk[0], book.users[job.user]
     for decile in range(BINS):
         low, high = max(decile / BINS, 0.001), min((decile + 1) / BINS - 1e-9, 0.999)
-        pushed = moved(chance, -pressure(book, question, job.part, decile))
+        pushed = moved(chance, -pressure(book, question, job, decile))
         pushed = min(max(pushed, low), high)
         way = abs(pushed - chance)
         if way > desk.reach and decile != own:
@@ -245,26 +259,26 @@ def say(book, question, job, chance):
 
 
 @kernel
-def owe(book, which, part, sign):
+def owe(book, which, job, sign):
     """Enter a promise into the debts (1), or take it out (-1)."""
     promise = book.promises[which]
     question, decile = which % 2, promise.bin
-    for group in (0, 1 + part):
-        own = book.groups[group]
+    for level in range(OWING):
+        own = book.groups[job.groups[level]]
         own.debt[question, decile] += sign * (promise.stated - promise.chance)
         own.made[question, decile] += sign
 
 
 @kernel
-def reassess(book, which, part, chance):
+def reassess(book, which, job, chance):
     """Give an open promise, or one whose end is known (0 or 1), its present chance."""
     promise = book.promises[which]
     change = promise.chance - chance
     promise.chance = chance
     if promise.counted:
         question, decile = which % 2, promise.bin
-        book.groups[0].debt[question, decile] += change
-        book.groups[1 + part].debt[question, decile] += change
+        for level in range(OWING):
+            book.groups[job.groups[level]].debt[question, decile] += change
 
 
 @kernel
@@ -275,14 +289,14 @@ def look_at_open(book, now):
         job = book.jobs[k]
         law, age = book.laws[job.slot], float(now - job.submit)
         job.score = score_of(law.grid, law.top, age) if age >= 1 else 0.0
-        group = group_of(book, job.part)
-        past = chance_of(book, group, job.score)
         for question in range(2):
             promise = book.promises[2 * k + question]
             if promise.state == OPEN:
+                group = group_of(book, question, job)
+                past = chance_of(book, group, job.score)
                 by = chance_of(book, group, promise.mark)
                 chance = (by - past) / (1.0 - past) if past < 1.0 else by
-                reassess(book, 2 * k + question, job.part, min(max(chance, 0.0), 1.0))
+                reassess(book, 2 * k + question, job, min(max(chance, 0.0), 1.0))
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.predict.turnaround.book_state import Book, new_book
-from forestall.predict.turnaround.classes import numbered
+from forestall.predict.turnaround.classes import calibrated, numbered
 from forestall.predict.turnaround.tasks import Tasks
 
 Ints = npt.NDArray[np.int64]
@@ -87,9 +87,12 @@ def prepared(tasks: Tasks, rules: dict[str, float]) -> Book:
     user, part = tasks.user.code.astype(np.int64), tasks.part.code.astype(np.int64)
     # What says nothing is one of its own: the last.
     users, parts = len(tasks.user.words), len(tasks.part.words)
-    book = new_book(len(tasks), near, far, tasks.most_open + 1, parts + 1, users + 1, rules)
+    part = np.where(part < 0, parts, part)
+    alike, groups = calibrated(part, tasks.size)
+    room = tasks.most_open + 1
+    book = new_book(len(tasks), near, far, room, parts + 1, groups, users + 1, rules)
     book.jobs["limit"], book.jobs["size"] = tasks.limit, tasks.size
     book.jobs["user"] = np.where(user < 0, users, user)
-    book.jobs["part"] = np.where(part < 0, parts, part)
+    book.jobs["part"], book.jobs["groups"] = part, alike
     book.jobs["keys"] = keys
     return book
