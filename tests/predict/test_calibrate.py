@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -89,6 +89,7 @@ outcomes = st.lists(
 
 
 @given(outcomes)
+@example([(0.0, True, 13.0), (1.401298464324817e-45, False, 11.0), (-323.0, False, 8.9375)])
 def test_never_certain_and_never_falling(rows: list[tuple[float, bool, float]]) -> None:
     scores = np.array([r[0] for r in rows])
     failed = np.array([r[1] for r in rows], dtype=bool)

@@ -109,8 +109,12 @@ class Isotonic:
 
     def __call__(self, scores: Floats) -> Floats:
         """Return probabilities within (0, 1), of any shape."""
-        answer: Floats = np.interp(scores, self.scores, self.chances)
-        return answer
+        answer = np.interp(scores, self.scores, self.chances)
+        # Rounding may carry a point past the end of its piece, and the chances would fall there.
+        after = np.searchsorted(self.scores, scores, side="right")
+        last = len(self.chances) - 1
+        low, high = self.chances[np.maximum(after - 1, 0)], self.chances[np.minimum(after, last)]
+        return np.asarray(np.clip(answer, low, high))
 
     @property
     def state(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def mean_time(total: float, count: int, level: float = 0.95) -> Interval:
     `poisson_interval`.
 
     >>> [round(end, 2) for end in mean_time(100.0, 4)]
-    [25.0, 9.76, 91.76]
+    [25.0, 9.76, 91.75]
     """
     low, high = (float(end) for end in poisson_interval(count, level))
     far = float("inf")
