@@ -14,9 +14,9 @@ from forestall.model.coded import Coded
 from forestall.model.errors import ParameterError
 from forestall.model.node_events import ADMINISTRATIVE, FAULT
 from forestall.reliability.fleet import Fleet, fleet_of_events
+from forestall.reliability.mean_times import availability, mean_time, rate_per_1000
 from forestall.reliability.node_times import (
     STEP,
-    availability,
     cause_groups,
     clock_groups,
     exposure_by_step,
@@ -24,10 +24,8 @@ from forestall.reliability.node_times import (
     groups_of,
     law_of,
     local_clock,
-    mean_time,
     node_groups,
     node_times,
-    rate_per_1000,
 )
 from reliability.site_nodes import DAY, HOUR, OPEN, outages
 

@@ -87,6 +87,13 @@ class Fleet:
         return int(self.event.max(initial=-1)) + 1
 
     @cached_property
+    def alone(self) -> float:
+        """So many failures, each on its own, would leave a rate as unsure as these do; see
+        `forestall.reliability.rates.compound_interval`."""
+        sizes = np.bincount(self.event, minlength=1).astype(np.float64)
+        return float(sizes.sum() ** 2 / (sizes @ sizes)) if len(self) else 0.0
+
+    @cached_property
     def first(self) -> Bools:
         """Whether a failure is the first of its event, bool[n]."""
         found = np.zeros(len(self), dtype=np.bool_)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.fleet import Fleet
-from forestall.reliability.node_times import Interval
+from forestall.reliability.mean_times import Interval
 from forestall.reliability.nodes import (
     NegativeBinomial,
     Overdispersion,

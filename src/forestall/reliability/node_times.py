@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.fleet import Fleet
+from forestall.reliability.mean_times import Interval, availability, mean_time, rate_per_1000
 from forestall.reliability.nodes import Overdispersion, adjusted, node_p_values, overdispersion
-from forestall.reliability.rates import PER, Rates, checked_level, poisson_interval
+from forestall.reliability.rates import PER, Rates
 
 if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
@@ -37,58 +38,6 @@ FEWEST: Final = 10
 DRAWS: Final = 999
 MANY: Final = 5000
 """Intervals of laws are profile-likelihood ones up to so many times that ended, Wald's beyond."""
-
-
-class Interval(NamedTuple):
-    """A value with the ends of its confidence interval; inf where there is no upper end."""
-
-    value: float
-    low: float
-    high: float
-
-    def times(self, factor: float) -> Interval:
-        """Return the same in another unit."""
-        return Interval(*(end * factor for end in self))
-
-
-def mean_time(total: float, count: int, level: float = 0.95) -> Interval:
-    """Return the mean of exponential times: `total` time, of which `count` ended; exact interval.
-
-    Without any that ended the mean is inf, and only its lower end is known. Garwood (1936), as in
-    `poisson_interval`.
-
-    >>> [round(end, 2) for end in mean_time(100.0, 4)]
-    [25.0, 9.76, 91.75]
-    """
-    low, high = (float(end) for end in poisson_interval(count, level))
-    far = float("inf")
-    return Interval(total / count if count else far, total / high, total / low if count else far)
-
-
-def rate_per_1000(count: int, node_days: float, level: float = 0.95) -> Interval:
-    """Return failures per 1000 node-days with the exact Poisson interval; nan without exposure."""
-    rates = Rates.of("all", ["all"], np.array([count]), np.array([node_days]), level)
-    return Interval(*(float(part[0]) for part in (rates.rate, rates.low, rates.high)))
-
-
-def availability(
-    up: float, down: float, failures: int, ended: int, level: float = 0.95
-) -> Interval:
-    """Return the share of time up, with the interval that is exact for exponential times.
-
-    `up` and `down` are the times between failures and of repairs, of which `failures` and `ended`
-    were seen to end: mean down over mean up is then distributed as F with twice as many degrees of
-    freedom. Without both kinds of ends the interval is nan.
-    """
-    from scipy.special import fdtri
-
-    value = up / (up + down) if up + down > 0 else float("nan")
-    if failures == 0 or ended == 0 or down <= 0 or up <= 0:
-        return Interval(value, float("nan"), float("nan"))
-    tail = (1 - checked_level(level)) / 2
-    ratio = (down / ended) / (up / failures)
-    low, high = (float(fdtri(2 * ended, 2 * failures, q)) for q in (tail, 1 - tail))
-    return Interval(value, 1 / (1 + ratio / low), 1 / (1 + ratio / high))
 
 
 # Laws ---------------------------------------------------------------------------------------------
@@ -252,9 +201,9 @@ def node_times(fleet: Fleet, *, level: float = 0.95, laws: bool = True) -> NodeT
         int(np.count_nonzero(fleet.shared)),
         fleet.bursts,
         days,
-        rate_per_1000(count, days, level),
+        rate_per_1000(count, days, level, fleet.alone),
         rate_per_1000(events, days, level),
-        mean_time(days * DAY / HOUR, count, level),
+        mean_time(days * DAY / HOUR, count, level, fleet.alone),
         mean_time(days * DAY / HOUR, events, level),
         gaps,
         after,

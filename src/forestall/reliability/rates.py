@@ -76,6 +76,18 @@ def poisson_interval(count: npt.ArrayLike, level: float = 0.95) -> tuple[Floats,
     return low, np.asarray(gammaincinv(seen + 1, 1 - tail))
 
 
+def compound_interval(count: int, alone: float, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of the mean of a count whose failures come in groups.
+
+    `alone` is the number of failures that, each on its own, would leave the mean as unsure:
+    `count`^2 over the sum of the squared sizes of the groups, since the mean of a compound Poisson
+    count over its standard deviation is that of as many single ones.
+    """
+    low, high = (float(end) for end in poisson_interval(alone, level))
+    scale = count / alone if alone else 1.0
+    return low * scale, high * scale
+
+
 def checked_level(level: float) -> float:
     """Return a confidence level; ParameterError where it is none."""
     if not 0 < level < 1:  # also refuses nan

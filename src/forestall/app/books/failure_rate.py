@@ -16,7 +16,7 @@ import numpy as np
 
 from forestall.app.books.words import between, counted, duration, number
 from forestall.model.errors import ParameterError, TraceError
-from forestall.reliability.rates import poisson_interval
+from forestall.reliability.rates import compound_interval
 
 if TYPE_CHECKING:
     from forestall.app.books.asked import Asked
@@ -85,9 +85,9 @@ class Measured:
         It is the exact Poisson interval. Failures that came together are a compound Poisson count:
         its mean over its standard deviation is that of `alone` failures, whose interval it gets.
         """
-        count = self.failures if self.alone is None else self.alone
-        low, high = (float(end) for end in poisson_interval(count, self.level))
-        time = self.node_days * DAY * (count / self.failures if self.failures else 1)
+        alone = self.failures if self.alone is None else self.alone
+        low, high = compound_interval(self.failures, alone, self.level)
+        time = self.node_days * DAY
         return low / time, high / time
 
     def mttf_ends(self) -> tuple[float, float]:
@@ -182,8 +182,7 @@ def _of_fleet(fleet: Fleet, what: str, level: float) -> Measured | None:
         return None
     told = fleet.down[(fleet.down >= 0) & fleet.ended]
     repair = float(told.mean()) if len(told) and told.mean() > 0 else None
-    sizes = np.bincount(fleet.event, minlength=1).astype(np.float64)
-    alone = float(sizes.sum() ** 2 / (sizes @ sizes)) if fleet.events < len(fleet) else None
+    alone = fleet.alone if fleet.events < len(fleet) else None
     return Measured(len(fleet), fleet.events, days, what, level, repair, alone=alone)
 
 

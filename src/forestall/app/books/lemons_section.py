@@ -14,7 +14,7 @@ from forestall.app.books.lemons_tables import signal_table, worst_table
 from forestall.app.books.nodes_section import figure
 from forestall.app.books.words import at_level, clean, counted, fixed, number, percent
 from forestall.reliability.lemons import Lemons
-from forestall.reliability.node_times import Interval
+from forestall.reliability.mean_times import Interval
 
 __all__ = ["FALSE_DISCOVERY_RATE", "advice", "section", "study"]
 

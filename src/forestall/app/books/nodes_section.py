@@ -11,7 +11,10 @@ from forestall.app.books.nodes_study import NodesStudy, study
 from forestall.app.books.nodes_tables import NAMES, tables
 from forestall.app.books.nodes_words import ends, finite, is_told, lead, notes, untold
 from forestall.app.books.words import counted, duration, number
-from forestall.reliability.node_times import Interval, NodeTimes, rate_per_1000
+from forestall.reliability.mean_times import Interval, rate_per_1000
+from forestall.reliability.node_times import (
+    NodeTimes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +25,7 @@ KEY: Final = "nodes"
 TITLE: Final = "How reliable nodes are"
 DAY_HOURS: Final = 24.0
 HOUR: Final = 3600.0
-POISSON: Final = "failures come independently at a constant rate (a Poisson process)"
+POISSON: Final = "events come independently at a constant rate; failures of one event together"
 
 
 def section(found: NodesStudy) -> Section:

@@ -9,9 +9,9 @@ import numpy as np
 
 from forestall.app.books.nodes_fleet import Watched, offset_of, watched
 from forestall.model.node_events import UNCLEAR
+from forestall.reliability.mean_times import Interval, rate_per_1000
 from forestall.reliability.node_times import (
     Groups,
-    Interval,
     NodeTimes,
     cause_groups,
     clock_groups,
@@ -19,7 +19,6 @@ from forestall.reliability.node_times import (
     local_clock,
     node_groups,
     node_times,
-    rate_per_1000,
 )
 from forestall.traces.streams import stream
 

@@ -9,7 +9,11 @@ import numpy as np
 
 from forestall.app.books.facts import Table, records_of
 from forestall.app.books.words import at_level, counted, durations, fixed, percent
-from forestall.reliability.node_times import Groups, Interval, Law
+from forestall.reliability.mean_times import Interval
+from forestall.reliability.node_times import (
+    Groups,
+    Law,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt

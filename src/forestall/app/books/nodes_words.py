@@ -24,7 +24,7 @@ from forestall.app.books.words import (
 
 if TYPE_CHECKING:
     from forestall.app.books.nodes_study import JobTime, NodesStudy
-    from forestall.reliability.node_times import Interval
+    from forestall.reliability.mean_times import Interval
 
 DAY_HOURS: Final = 24.0
 HOUR: Final = 3600
