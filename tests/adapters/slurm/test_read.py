@@ -10,6 +10,7 @@ import pytest
 
 from forestall.adapters.slurm.read import ask, kind_of, read_files, together
 from forestall.adapters.slurm.run import SlurmError
+from forestall.app.books.sources import Given, gather
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site_records import SiteRecords
 from traces.site_tables import ZERO, inventory, outages, runs
@@ -264,3 +265,21 @@ def test_without_sacct_there_is_nothing(slurm: Path) -> None:
     (slurm / "sacct").unlink()
     with pytest.raises(ParameterError, match="since"):
         ask(END, BEGIN)
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("JobID|JobName|Partition|Account|AllocCPUS|State|ExitCode", "without times"),
+        ("JobID           JobName  Partition    Account  AllocCPUS      State ExitCode ", "people"),
+    ],
+)
+def test_what_sacct_prints_by_default_is_told_from_nothing(
+    tmp_path: Path, first: str, said: str
+) -> None:
+    path = tmp_path / "jobs.txt"
+    path.write_text(f"{first}\n1|a|main|root|2|COMPLETED|0:0\n", encoding="utf-8")
+    with pytest.raises(TraceError, match=f"{said}; expected sacct --parsable2 --format="):
+        kind_of(path)
+    with pytest.raises(TraceError, match=said):
+        gather(Given(paths=(path,)))

@@ -82,7 +82,22 @@ def kind_of(path: str | Path) -> str:
         return "starts"
     if looks_headless_events(text):
         return "events"
+    lacking = short_of(first)
+    if lacking:
+        raise TraceError(path, lacking)
     raise TraceError(path, f"starts {shown(first)}; expected the output of {_listed()}")
+
+
+def short_of(first: str) -> str:
+    """Return what is wrong with output of sacct that cannot be used, by its first line: what sacct
+    prints by default has no times, and its tables for people cut their columns. "": it is none."""
+    names = {name.strip().lower() for name in first.replace("|", " ").split()}
+    if not names & {"jobid", "jobidraw"} or not names & {"state", "jobname", "exitcode"}:
+        return ""
+    wanted = "JobIDRaw,State,Submit,Start,End and more, as forestall report without files prints it"
+    if "|" not in first:
+        return f"is a table of sacct for people; expected sacct --parsable2 --format={wanted}"
+    return f"is output of sacct without times; expected sacct --parsable2 --format={wanted}"
 
 
 def read_files(

@@ -192,6 +192,7 @@ def _refuse_idle(given: Given, files: dict[str, list[Path]]) -> None:
 
 def _kind(path: Path) -> str:
     """Return what a file or folder is; TraceError where it is nothing that is known."""
+    from forestall.adapters.slurm.read import short_of
     from forestall.traces.failures.formats import FORMATS
     from forestall.traces.failures.raw import Head
     from forestall.traces.packed import read_head, text_of
@@ -214,6 +215,9 @@ def _kind(path: Path) -> str:
         return "slurm"
     if any(known.looks_like(Head(path, lines)) for known in FORMATS):
         return "failures"
+    lacking = short_of(lines[0]) if lines else ""
+    if lacking:
+        raise TraceError(path, lacking)
     expected = (
         "output of sacct, sacctmgr show event, scontrol show node or squeue --start, a folder "
         "written by forestall import slurm, a job log in SWF, or a failure log"
