@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from forestall.cli import UNUSABLE
-from forestall.cli.options import FORCE, JSON, OUTPUT, QUIET, STUDY_OUT, examples, with_options
-from forestall.cli.options_site import FILES, SITE, given_of, metrics_place
+from forestall.cli.options import FORCE, JSON, QUIET, STUDY_OUT, examples, with_options
+from forestall.cli.options_site import FILES, METRICS, SITE, given_of, metrics_place
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json
 
@@ -48,16 +48,6 @@ SEED = Annotated[
     int,
     typer.Option(
         "--seed", min=0, metavar="N", help="Of what is asked for.", rich_help_panel=PROMISES
-    ),
-]
-METRICS = Annotated[
-    str | None,
-    typer.Option(
-        "--openmetrics",
-        metavar="FILE|-",
-        help="Write every figure for Prometheus; - prints them and nothing else.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
     ),
 ]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from forestall.cli import UNUSABLE
-from forestall.cli.options import JSON, OUTPUT, QUIET, with_options
-from forestall.cli.options_site import FILES, SITE, given_of, metrics_place
+from forestall.cli.options import JSON, QUIET, with_options
+from forestall.cli.options_site import FILES, METRICS, SITE, given_of, metrics_place
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json
 from forestall.model.errors import ParameterError
@@ -30,16 +30,6 @@ INTERVAL = Annotated[
         metavar="DURATION",
         help="How often jobs are taken to checkpoint, for what they lose (default 1h).",
         rich_help_panel="Analysis",
-        show_default=False,
-    ),
-]
-METRICS = Annotated[
-    str | None,
-    typer.Option(
-        "--openmetrics",
-        metavar="FILE|-",
-        help="Write every figure for Prometheus; - prints them and nothing else.",
-        rich_help_panel=OUTPUT,
         show_default=False,
     ),
 ]

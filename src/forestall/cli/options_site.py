@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from forestall.cli.options import Choice, chosen
+from forestall.cli.options import OUTPUT, Choice, chosen
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
@@ -21,6 +21,16 @@ RECORDS: Final = "Records"
 CUT: Final = "What of them"
 FAILURE_LOG: Final = "Failure log"
 
+METRICS = Annotated[
+    str | None,
+    typer.Option(
+        "--openmetrics",
+        metavar="FILE|-",
+        help="Write every figure for Prometheus; - prints them and nothing else.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
 FILES = Annotated[
     list[Path] | None,
     typer.Argument(

@@ -9,7 +9,7 @@ import typer
 
 from forestall.cli import UNUSABLE
 from forestall.cli.options import FORCE, JSON, OUTPUT, QUIET, chosen, with_options
-from forestall.cli.options_site import FILES, SITE, given_of, metrics_place
+from forestall.cli.options_site import FILES, METRICS, SITE, given_of, metrics_place
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json
 from forestall.model.errors import ParameterError
@@ -76,16 +76,6 @@ FULL = Annotated[
         "--full",
         help="Print all rows, and how everything is counted.",
         rich_help_panel=OUTPUT,
-    ),
-]
-METRICS = Annotated[
-    str | None,
-    typer.Option(
-        "--openmetrics",
-        metavar="FILE|-",
-        help="Write every figure for Prometheus; - prints them and nothing else.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
     ),
 ]
 
