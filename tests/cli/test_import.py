@@ -124,8 +124,9 @@ def test_failures_are_of_all_nodes(tmp_path: Path, capsys: pytest.CaptureFixture
     assert log.node.tolist() == [2]
     done = call(capsys, "reliability", tmp_path / "a" / "failures.parquet")
     assert "of 8 nodes" in done.out
-    alone = run(str(jobs_txt(tmp_path)), "--out", str(tmp_path / "b"))
-    assert "jobs.parquet --nodes 8" in " ".join(alone.split())
+    far = tmp_path / "a-folder-with-a-name-so-long-that-a-command-does-not-fit-into-100-columns"
+    alone = run(str(jobs_txt(tmp_path)), "--out", str(far))
+    assert f"forestall simulate {far}/jobs.parquet --nodes 8\n" in alone
 
 
 def test_nodes_that_came_late_or_are_gone(tmp_path: Path) -> None:

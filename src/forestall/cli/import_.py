@@ -125,7 +125,10 @@ def _tell(done: Imported, as_json: bool) -> None:
     show(words_of(done))
     say()
     say(f"In {done.folder}:")
-    show(uses_of(done))
+    uses = uses_of(done)
+    width = max(len(name) for name, _ in uses)
+    for name, line in uses:  # to be copied: never folded
+        say(f"{name:{width}}  {line}")
     if done.key is not None:
         say()
         say(f"The key of the pseudonyms is in {done.key}: keep it, and do not give it away.")
