@@ -1,7 +1,8 @@
 """Promises replayed on real logs: time, deciles before and after correction, and how far deadlines
 were.
 
-`python -m benchmarks.promises`
+`python -m benchmarks.promises`, or `python -m benchmarks.promises stretches`: do quotes hold in
+10,000 jobs alone, up to six stretches of each log that tells waits?
 
 The yardstick for time is the same replay without kernels, on a hundredth of the jobs. What is
 printed of calibration is the decile that is farthest off, of those with 200 promises or more.
@@ -14,10 +15,13 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+
 from benchmarks.common import data, line
 from forestall.app.books.promises_study import Question, study
 from forestall.app.books.promises_words import points, times
 from forestall.app.books.swf_jobs import accounting_of_swf
+from forestall.model.ledger import QUESTIONS
 
 LOGS = (
     "swf-misc/KTH-SP2-1996-2.swf.gz",
@@ -33,6 +37,8 @@ LOGS = (
     "sdsc-sp2-1998/SDSC-SP2-1998-4-cln.jobs-from-predictsim.swf.gz",
 )
 """Those from Atlas on have no waits: promises there are about run times."""
+WITH_WAITS = 7
+STRETCH, MOST = 10_000, 6
 PLAIN = 3000
 SPEED = "swf-misc/CEA-Curie-2011-2.1-cln.swf.gz"
 
@@ -45,10 +51,34 @@ def interpreted() -> None:
     print(time.perf_counter() - begun)
 
 
+def stretches() -> None:
+    """Print in how many stretches quotes hold, and by how much the others are off."""
+    held = dict.fromkeys(QUESTIONS, 0)
+    count = 0
+    for name in LOGS[:WITH_WAITS]:
+        accounting = accounting_of_swf(data(name), 1, strict=False)
+        parts = min(MOST, len(accounting) // STRETCH)
+        for k in range(parts):
+            first = k * (len(accounting) // parts)
+            found = study(accounting.take(np.arange(first, first + STRETCH)), Question())
+            count += 1
+            for one in found.answers:
+                held[one.question] += one.scores.holds is True
+                worst = one.scores.worst
+                if one.scores.holds is False and worst is not None:
+                    where = f"{name.rpartition('/')[2]}, jobs from {first + 1:,}"
+                    print(f"{where}: {one.question} {points(worst.off)} points")
+    for question, number in held.items():
+        print(f"{question}: held in {number} of {count} stretches of {STRETCH:,} jobs")
+
+
 def main() -> None:
     """Print all of it."""
     if sys.argv[1:] == ["plain"]:
         interpreted()
+        return
+    if sys.argv[1:] == ["stretches"]:
+        stretches()
         return
     for name in LOGS:
         accounting = accounting_of_swf(data(name), 1, strict=False)

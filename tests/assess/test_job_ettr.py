@@ -156,20 +156,6 @@ def test_jobs_that_fail_as_the_model_says(nodes: int, share: float) -> None:
     model = ettr.expected(nodes, rate, assumed)
     assert round(model.linear, 3) == share
     assert abs(found.ettr_running.value - model.exact) < 0.003
-    told = ettr.rate_of_runs(records, Ends.of(records))
-    assert told is not None
-    assert told.low < rate < told.high
-    assert told.failures == 20_000
-
-
-def test_rates() -> None:
-    assert ettr.failure_rate(3, 0.0, "") is None
-    none = ettr.failure_rate(0, 100.0, "x")
-    assert none is not None
-    assert none.low == 0
-    assert none.high == pytest.approx(3.689 / 100, rel=1e-3)
-    unknown = accounts([{"start": 0, "end": 5, "state": ""}])
-    assert ettr.rate_of_runs(unknown, Ends.of(unknown)) is None
 
 
 def test_whether_the_model_differs() -> None:

@@ -22,7 +22,6 @@ import numpy.typing as npt
 from forestall.assess.goodput import (
     Assumed,
     Blocks,
-    among,
     parts,
     ratio,
     stopped_from_outside,
@@ -30,7 +29,7 @@ from forestall.assess.goodput import (
 )
 from forestall.assess.losses import exact_sums
 from forestall.assess.panel import Estimate, estimate
-from forestall.assess.run_ends import CHUNK, Ends, cause
+from forestall.assess.run_ends import CHUNK, Ends
 from forestall.model.accounting import Accounting
 from forestall.model.job_records import NEVER
 from forestall.reliability.rates import poisson_interval
@@ -440,45 +439,3 @@ def expected(nodes: int, rate: float, assumed: Assumed) -> TrainingTime:
 def long_jobs(jobs: JobRuns) -> JobRuns:
     """Return the jobs that ran at least a day."""
     return jobs.take(jobs.running >= LONG_JOB)
-
-
-@dataclass(frozen=True)
-class FailureRate:
-    """How often nodes fail.
-
-    Attributes
-    ----------
-    per_node_day, low, high : failures a node-day, with the exact interval of a Poisson count
-    failures, node_days : what it is from
-    source : in words
-    """
-
-    per_node_day: float
-    low: float
-    high: float
-    failures: int
-    node_days: float
-    source: str
-
-
-def failure_rate(
-    failures: int, node_days: float, source: str, level: float = 0.95
-) -> FailureRate | None:
-    """Return the rate; None without exposure."""
-    if not node_days > 0:
-        return None
-    low, high = (float(end) / node_days for end in poisson_interval(failures, level))
-    return FailureRate(failures / node_days, low, high, failures, node_days, source)
-
-
-def rate_of_runs(records: Accounting, ends: Ends, level: float = 0.95) -> FailureRate | None:
-    """Return the rate at which runs were ended by failures of their nodes, over the node-days of
-    all runs; None where no run's end is told."""
-    if not bool((~among(ends.causes, ("unknown_end", "never_started"))).any()):
-        return None
-    failed = int((ends.causes == cause("node_failure")).sum())
-    total = 0
-    for low in range(0, len(records), CHUNK):
-        rows = slice(low, low + CHUNK)
-        total += int((np.maximum(records.nodes[rows], 0) * ends.elapsed[rows]).sum())
-    return failure_rate(failed, total / DAY, "runs that a node failure ended", level)

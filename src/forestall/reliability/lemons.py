@@ -235,8 +235,7 @@ def lemons(
     Raises ParameterError for a bad option.
     """
     _check(false_discovery_rate)
-    count = len(fleet.names)
-    own = _own(fleet, again)
+    count, own = len(fleet.names), _own(fleet, again)
     compared = (fleet.node_days > 0) & (True if left_out is None else ~left_out)
     own &= compared[fleet.history.node]
     mine = np.bincount(fleet.history.node[own], minlength=count).astype(np.int64)
@@ -249,7 +248,7 @@ def lemons(
     average = _average(seen, days, of, flagged, len(kinds))
     own_low, own_high = (end / days * PER for end in poisson_interval(seen, level))
     shrunk, low, high = judged.shrunk
-    shared = np.bincount(fleet.history.node[fleet.shared], minlength=count)
+    shared = fleet.counts() - fleet.counts(own=True)
     return Lemons(
         node=there,
         name=tuple(fleet.names[n] for n in there.tolist()),

@@ -193,24 +193,12 @@ def test_the_model_takes_outages_by_fault() -> None:
     records = site()
     found = ettr_section.section(records, ASKED)
     rate = next(one for one in found.figures if one.key == "ettr_failure_rate")
-    assert rate.value == pytest.approx(1000 * 60 / (400 * 70))
+    in_service = 400 * 70 - 60 * 5000 / DAY
+    assert rate.value == pytest.approx(1000 * 60 / in_service)
     assert rate.records == 60
     runs = ettr_section.section(site(events=None), ASKED)
     other = next(one for one in runs.figures if one.key == "ettr_failure_rate")
     assert "runs" in other.assumes
-
-
-def test_outages_of_a_node_that_touch_are_one() -> None:
-    events = outages(
-        [{"node": "a", "begin": 10, "end": 20}, {"node": "a", "begin": 20, "end": 30},
-         {"node": "a", "begin": 31, "end": 32}, {"node": "b", "begin": 15},
-         {"node": "b", "begin": 50}, {"node": "c", "begin": 40, "nature": "unclear"},
-         {"node": "a", "begin": 99, "end": 120}],
-        (0, 100),
-    )  # fmt: skip
-    assert ettr_section._spells(events, 0, 99) == 3
-    assert ettr_section._spells(events, 12, 100) == 3
-    assert ettr_section._spells(events.take(np.array([], dtype=np.int64)), 0, 9) == 0
 
 
 def test_starts_say_which_side() -> None:

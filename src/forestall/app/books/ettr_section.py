@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.books.asked import Asked
+    from forestall.app.books.failure_rate import Measured
     from forestall.assess.goodput import Assumed, Blocks
-    from forestall.assess.job_ettr import FailureRate, SizeClass
-    from forestall.assess.run_ends import Ends
+    from forestall.assess.job_ettr import SizeClass
     from forestall.model.accounting import Accounting
-    from forestall.model.node_events import NodeEvents
     from forestall.model.site_records import SiteRecords
 
 KEY: Final = "ettr"
 TITLE: Final = "Effective training time of jobs (ETTR)"
 DAY: Final = 86_400
+PER: Final = 1000
+"""Rates are failures per so many node-days."""
 FEWEST: Final = 10
 """Classes of fewer jobs are shown, but not said to differ from the model."""
 
@@ -56,7 +57,7 @@ class Study:
     classes: tuple[SizeClass, ...]
     long: tuple[SizeClass, ...]
     gpus: tuple[SizeClass, ...]
-    rate: FailureRate | None
+    rate: Measured | None
     waits: bool
     blocks: Blocks
     assumed: Assumed
@@ -94,6 +95,7 @@ def section(site: SiteRecords, asked: Asked) -> Section:
 
 
 def _study(site: SiteRecords, records: Accounting, asked: Asked) -> Study | None:
+    from forestall.app.books.failure_rate import measured
     from forestall.app.books.swf_jobs import waits_told
     from forestall.assess.goodput import Blocks
     from forestall.assess.job_ettr import study
@@ -103,55 +105,13 @@ def _study(site: SiteRecords, records: Accounting, asked: Asked) -> Study | None
     assumed = assumed_of(asked)
     blocks = Blocks.over(asked.begin, asked.until)
     weights = blocks.weights(stream(asked.seed, "books", "ettr"))
-    rate = _rate(site, records, ends, asked)
-    per_day = rate.per_node_day if rate is not None else None
+    rate = measured(site, asked, least=1)
+    per_day = rate.rate * DAY if rate is not None else None
     found = study(records, assumed, blocks, weights, rate=per_day, ends=ends, level=asked.level)
     if found.every is None:
         return None
     waits = waits_told(records)
     return Study(found.every, found.classes, found.long, found.gpus, rate, waits, blocks, assumed)
-
-
-def _rate(site: SiteRecords, records: Accounting, ends: Ends, asked: Asked) -> FailureRate | None:
-    """Return the failures a node-day: of outages by fault, else of a failure log, else of runs."""
-    from forestall.app.books.summary import known_nodes
-    from forestall.assess.job_ettr import failure_rate, rate_of_runs
-
-    if site.events is not None:
-        nodes = known_nodes(site) or 0
-        begin = max(asked.begin, site.events.span[0])
-        until = min(asked.until, site.events.span[1])
-        days = nodes * max(until - begin, 0) / DAY
-        count = _spells(site.events, begin, until)
-        return failure_rate(count, days, "outages of nodes by fault", asked.level)
-    if site.failures is not None:
-        log = site.failures
-        days = log.nodes * asked.days
-        if log.service_start is not None and log.service_end is not None:
-            days = float((log.service_end - log.service_start).sum()) / DAY
-        return failure_rate(len(log), days, "failures of the failure log", asked.level)
-    return rate_of_runs(records, ends, asked.level)
-
-
-def _spells(events: NodeEvents, begin: int, until: int) -> int:
-    """Return how many outages by fault begin in [begin, until); those of a node that touch are
-    one."""
-    import numpy as np
-
-    from forestall.model.node_events import FAULT
-
-    faults = events.of(FAULT)
-    if not len(faults):
-        return 0
-    order = np.lexsort((faults.begin, faults.node))
-    node, start = faults.node[order], faults.begin[order]
-    # Ends so far, each node's on a stretch of its own.
-    low, high = int(start.min()), max(int(start.max()), until) + 1
-    line = node * (high - low + 1)
-    end = np.maximum.accumulate(np.minimum(faults.end[order], high) - low + line)
-    fresh = np.ones(len(order), dtype=np.bool_)
-    fresh[1:] = (node[1:] != node[:-1]) | (start[1:] - low + line[1:] > end[:-1])
-    return int((fresh & (start >= begin) & (start < until)).sum())
 
 
 def _nothing(why: str, remedy: str) -> Section:
@@ -193,12 +153,13 @@ def _figures(found: Study, asked: Asked) -> tuple[Figure, ...]:
                    assumes=assumes, **value_of(one.mean, asked.level)),
         ]  # fmt: skip
     if found.rate is not None:
+        rate, low, high = (PER * DAY * one for one in (found.rate.rate, *found.rate.ends()))
         made.append(
             Figure(
-                "ettr_failure_rate", "failures that the model takes",
-                1000 * found.rate.per_node_day, "per_1000_node_days", found.rate.failures,
-                f"From {found.rate.source} over {number(found.rate.node_days)} node-days.",
-                1000 * found.rate.low, 1000 * found.rate.high, asked.level,
+                "ettr_failure_rate", "failures that the model takes", rate, "per_1000_node_days",
+                found.rate.failures,
+                f"From {found.rate.what} over {number(found.rate.node_days)} node-days.",
+                low, high, found.rate.level,
             )
         )  # fmt: skip
     return tuple(made)
@@ -300,8 +261,8 @@ def _model_table(found: Study) -> Table | None:
     if found.rate is not None:
         rate = found.rate
         note += (
-            f" Model: {number(1000 * rate.per_node_day)} failures per 1000 node-days "
-            f"({rate.failures:,} {rate.source}), for the mean size of the class; exact renewal "
+            f" Model: {number(PER * DAY * rate.rate)} failures per 1000 node-days "
+            f"({rate.failures:,} {rate.what}), for the mean size of the class; exact renewal "
             "form, and the usual linear one."
         )
     return Table("long_jobs", "Jobs that ran a day or more, beside the model", heads, tuple(cells),

@@ -32,6 +32,8 @@ from forestall.predict.turnaround.book_state import (
 )
 from forestall.predict.turnaround.law_kernels import below, put, score_of, up_to
 
+GAPS = (701, 301, 132, 57, 23, 10, 4, 1)
+"""Ciura's gaps for Shell's method."""
 _FIRST = 30.0
 """Scores before which the plain law is taken as it is."""
 _FEW = 100.0
@@ -79,31 +81,14 @@ def add_score(book, group, number, score):
 
 @kernel
 def sort(values, count):
-    """Sort the first `count` numbers (Shell's method with Ciura's gaps)."""
-    gap = 701
-    while gap > 0:
+    """Sort the first `count` numbers (Shell's method)."""
+    for gap in GAPS:
         for i in range(gap, count):
             value, j = values[i], i
             while j >= gap and values[j - gap] > value:
                 values[j] = values[j - gap]
                 j -= gap
             values[j] = value
-        if gap == 701:
-            gap = 301
-        elif gap == 301:
-            gap = 132
-        elif gap == 132:
-            gap = 57
-        elif gap == 57:
-            gap = 23
-        elif gap == 23:
-            gap = 10
-        elif gap == 10:
-            gap = 4
-        elif gap == 4:
-            gap = 1
-        else:
-            gap = 0
 
 
 @kernel
