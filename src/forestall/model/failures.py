@@ -39,6 +39,8 @@ class Failures:
         number belongs to no node; None where the log does not tell
     service_new : bool[nodes], whether a node was new at `service_start` (where not, the log or its
         window begins while the node is in use already); None where the log does not tell
+    predicted : int64[n], when each failure was predicted to come, s (`virtual.FAR`: not at all);
+        None where the log does not tell
     aside : remarks that matter to who studies the log, not to who replays it: on the order of
         records and on the times in service
     """
@@ -59,6 +61,7 @@ class Failures:
     service_end: npt.NDArray[np.int64] | None = None
     service_new: npt.NDArray[np.bool_] | None = None
     aside: Cleaning = field(default_factory=Cleaning)
+    predicted: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         lengths = {len(a) for a in (self.time, self.node, self.downtime, self.detectability)}
@@ -67,6 +70,7 @@ class Failures:
         assert bool(np.all((order > 0) | ((order == 0) & (np.diff(self.node) >= 0)))), (
             "failures are not in order of (time, node)"
         )
+        assert self.predicted is None or len(self.predicted) == len(self), "predicted of its length"
         service = (self.service_start, self.service_end, self.service_new)
         told = [a for a in service if a is not None]
         assert not told or [len(a) for a in told] == [self.nodes] * 3, "service of unlike lengths"
@@ -118,6 +122,7 @@ class Failures:
             downtime=self.downtime[where],
             detectability=self.detectability[where],
             kind=None if self.kind is None else tuple(self.kind[i] for i in where),
+            predicted=None if self.predicted is None else self.predicted[where],
         )
 
     def table(self) -> pl.DataFrame:

@@ -1,0 +1,162 @@
+"""Tasks in virtual machines that share nodes: what happens to them, and what is decided.
+
+Source: Fu and Xu, "Proactive resource management for failure resilient high performance computing
+clusters", ARES 2009. A job is many tasks; each task runs in a virtual machine of its own, and has a
+share of a node's processors, its rate. Rates and capacities are whole thousandths of a processor,
+work is thousandths of a processor-second: sums of them are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+PROCESSOR: Final = 1000
+"""One processor, in the thousandths that rates and capacities are counted in."""
+
+MOST_PROCESSORS: Final = 2**16
+"""A node's processors, at most: work and what is compared with it stay within 64 bits."""
+
+FAR: Final = 2**60
+"""Stands for the time of a failure that is not foreseen: later than all others."""
+
+
+class TaskEventKind(IntEnum):
+    """What an engine is told; the value is the rank among events of the same second.
+
+    Ties within a kind go by job and task, or by node. FORESEEN is a new prediction for a node;
+    LEAVE_DUE comes `lead` seconds before the predicted time, or at once where a node is drained;
+    MIGRATION_FAILED is a live migration that broke, the machine living on at its source.
+    """
+
+    TASK_ENDED = 0
+    MIGRATION_ENDED = 1
+    DEADLINE = 2
+    NODE_RECOVERED = 3
+    NODE_FAILED = 4
+    FORESEEN = 5
+    LEAVE_DUE = 6
+    SUBMITTED = 7
+    PASS = 8
+    MIGRATION_FAILED = 9
+
+    @property
+    def about_node(self) -> bool:
+        """Whether the event's key is a node number."""
+        return self in _ABOUT_NODES
+
+    @property
+    def about_job(self) -> bool:
+        """Whether the event's key is a job's position; else it is a task's, or a node's number."""
+        return self in (TaskEventKind.DEADLINE, TaskEventKind.SUBMITTED)
+
+
+_ABOUT_NODES: Final = frozenset(
+    {
+        TaskEventKind.NODE_RECOVERED,
+        TaskEventKind.NODE_FAILED,
+        TaskEventKind.FORESEEN,
+        TaskEventKind.LEAVE_DUE,
+    }
+)
+
+
+class TaskDecisionKind(IntEnum):
+    """What an engine asks its driver to do with a task, or a whole job (DROP)."""
+
+    START = 0
+    MIGRATE = 1
+    STAY = 2
+    ABORT = 3
+    STOP = 4
+    DROP = 5
+    RESTART = 6
+
+
+class TaskReason(IntEnum):
+    """Why. The text's placeholders are fields of the decision."""
+
+    QUALIFIED = 0
+    WITH_ONE_MIGRATION = 1
+    LONGEST_LEFT = 2
+    DRAWN = 3
+    FAILURE_PREDICTED = 4
+    NOWHERE_TO_GO = 5
+    ARRIVING = 6
+    NO_TIME_LEFT = 7
+    NODE_FAILED = 8
+    DEADLINE_CAME = 9
+    TARGET_FAILED = 10
+    NEVER_MIGRATES = 11
+
+
+_TEXT: Final = {
+    TaskReason.QUALIFIED: "node {node} has the capacity, and no failure foreseen before {deadline}",
+    TaskReason.WITH_ONE_MIGRATION: "node {node} and one migration can do the work by {deadline}",
+    TaskReason.LONGEST_LEFT: "no node qualifies; node {node} is foreseen to live longest",
+    TaskReason.DRAWN: "node {node} was drawn by chance",
+    TaskReason.FAILURE_PREDICTED: "node {source} is predicted to fail at {at}",
+    TaskReason.NOWHERE_TO_GO: "node {source} is to be left, and no other node has room",
+    TaskReason.ARRIVING: "node {source} is to be left, but the task is just arriving",
+    TaskReason.NO_TIME_LEFT: "a move would not end before the deadline at {deadline}",
+    TaskReason.NODE_FAILED: "node {source} failed",
+    TaskReason.DEADLINE_CAME: "the deadline came",
+    TaskReason.TARGET_FAILED: "node {node}, the target of its move, failed",
+    TaskReason.NEVER_MIGRATES: "the strategy never migrates",
+}
+
+
+@dataclass(frozen=True)
+class TaskEvent:
+    """One event.
+
+    Attributes
+    ----------
+    time : when it happened, s
+    kind : what
+    key : a job's position (SUBMITTED, DEADLINE), a node's number, or a task's number among all
+        tasks
+    at : of FORESEEN, the predicted time of the node's next failure, FAR where none is foreseen
+    """
+
+    time: int
+    kind: TaskEventKind
+    key: int
+    at: int = -1
+
+
+@dataclass(frozen=True)
+class TaskDecision:
+    """One decision with the figures it was made from.
+
+    Attributes
+    ----------
+    time : when it was taken, s
+    kind, reason : what and why
+    job : position of the job
+    task : number of the task within its job, from 0; -1 where it is about the whole job
+    source : the node that the task is on, or -1
+    node : the node that was chosen, or -1
+    rate : thousandths of a processor that the task is given there
+    deadline : of the job, s
+    at : a time that goes with the reason, or -1
+    """
+
+    time: int
+    kind: TaskDecisionKind
+    reason: TaskReason
+    job: int
+    task: int = -1
+    source: int = -1
+    node: int = -1
+    rate: int = 0
+    deadline: int = -1
+    at: int = -1
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        return _TEXT[self.reason].format(
+            source=self.source, node=self.node, deadline=self.deadline, at=self.at
+        )

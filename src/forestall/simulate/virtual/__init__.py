@@ -1,0 +1,1 @@
+"""Jobs of many tasks in virtual machines that share nodes, on a cluster that fails."""
