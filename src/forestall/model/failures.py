@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.cleaning import Cleaning
+from forestall.model.virtual import FAR
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,11 +92,13 @@ class Failures:
         node: npt.ArrayLike,
         downtime: npt.ArrayLike | None = None,
         detectability: npt.ArrayLike | None = None,
+        predicted: npt.ArrayLike | None = None,
     ) -> Failures:
         """Return the failures of plain columns, sorted; span and nodes as they cover them.
 
         The span of a log whose window is not known is the half-open one that its seconds fill,
-        last - first + 1.
+        last - first + 1. In `predicted`, nan stands for a failure that was not foreseen, as `FAR`
+        does.
         """
         times = np.asarray(time, dtype=np.int64)
         numbers = np.asarray(node, dtype=np.int64)
@@ -110,6 +113,7 @@ class Failures:
             draws[order].astype(np.float64),
             span=span,
             nodes=int(numbers.max()) + 1 if len(numbers) else 0,
+            predicted=None if predicted is None else _seconds_or_far(predicted)[order],
         )
 
     def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Failures:
@@ -126,8 +130,8 @@ class Failures:
         )
 
     def table(self) -> pl.DataFrame:
-        """Return a Polars table ``time,node[,downtime][,kind][,detectability]`` of what is
-        known."""
+        """Return a Polars table ``time,node[,downtime][,kind][,detectability][,predicted]`` of
+        what is known; predicted is null where a failure was not foreseen."""
         import polars as pl
 
         columns: dict[str, object] = {"time": self.time, "node": self.node}
@@ -137,4 +141,14 @@ class Failures:
             columns["kind"] = list(self.kind)
         if len(self) and not bool(np.any(np.isnan(self.detectability))):
             columns["detectability"] = self.detectability
+        if self.predicted is not None:
+            told = pl.Series(self.predicted)
+            columns["predicted"] = told.set(told >= FAR, None)
         return pl.DataFrame(columns)
+
+
+def _seconds_or_far(times: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    given = np.asarray(times)
+    if given.dtype.kind == "f":
+        given = np.where(np.isnan(given) | (given >= FAR), FAR, given)
+    return given.astype(np.int64)

@@ -10,6 +10,7 @@ from forestall.engine.state import CONSERVATIVE
 from forestall.model.events import EventKind
 from forestall.predict.foreseen_kernels import FAR
 from forestall.simulate import world_kernels as worlds
+from forestall.simulate.heap_kernels import cancel
 from forestall.simulate.loop_kernels import ENDED, FULL, PAUSED, STALLED, carry_out_all, fits
 
 _PASS = np.int64(EventKind.PASS)
@@ -25,7 +26,7 @@ def plan_wake(state, world):
     if wake < FAR:
         worlds.plan(world, item, wake, _PASS, _ALARM)
     else:
-        worlds.cancel(world.heap, item)
+        cancel(world.heap, item)
 
 
 @entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,19 @@ CHECKPOINTS = {
 DEFAULT_DOWNTIME = 120
 
 
+class Machine(Protocol):
+    """What failures are prepared by: parameters of any model."""
+
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def downtime(self) -> int | Literal["log"] | None: ...
+    @property
+    def repeat_failures(self) -> bool: ...
+    @property
+    def seed(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Workload:
     """Jobs as they will be simulated. `estimate` is what reservations are computed from, s;
@@ -45,13 +58,13 @@ class Workload:
     cleaning: Cleaning
 
 
-def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
+def prepare_failures(failures: Failures, parameters: Machine) -> Failures:
     """Return the failures of the first N nodes with every downtime and detectability known.
 
     Downtimes: the parameter where it is a number; the log's own where it is "log", or None and the
     log's are no repair times; 120 s for the rest.
     """
-    _check_times("a failure's time", failures.time, 1 - MAX_SECONDS)
+    check_times("a failure's time", failures.time, 1 - MAX_SECONDS)
     drawn = draw_detectability(failures, parameters.seed)
     inside = drawn.node < parameters.nodes
     outside = np.unique(drawn.node[~inside])
@@ -75,7 +88,7 @@ def prepare_failures(failures: Failures, parameters: Parameters) -> Failures:
     return replace(kept, downtime=downtime, cleaning=cleaning)
 
 
-def _check_times(name: str, times: npt.NDArray[np.int64], low: int) -> None:
+def check_times(name: str, times: npt.NDArray[np.int64], low: int) -> None:
     """Raise ParameterError for times that keys of events cannot hold, or -1 stands for in
     decisions."""
     bad = times[(times < low) | (times >= MAX_SECONDS)]
@@ -88,8 +101,9 @@ def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Work
 
     Raises InputError where none is left.
     """
-    _check_times("a submit time", jobs.submit, 0)
-    cleaning, keep = _sieve(jobs, parameters.nodes)
+    check_times("a submit time", jobs.submit, 0)
+    size = f"jobs larger than the {parameters.nodes} nodes"
+    cleaning, keep = sieve(jobs, parameters.nodes, size)
     kept = jobs.take(keep)
     if len(kept) == 0:
         raise InputError(f"{jobs.source or 'jobs'}: no job can be simulated out of {len(jobs)}")
@@ -100,14 +114,16 @@ def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Work
     return Workload(replace(kept, runtime=runtime), estimate, interval, cleaning)
 
 
-def _sieve(jobs: Jobs, nodes: int) -> tuple[Cleaning, npt.NDArray[np.bool_]]:
+def sieve(jobs: Jobs, most: int, too_large: str) -> tuple[Cleaning, npt.NDArray[np.bool_]]:
+    """Return what is left out, and which jobs are kept: not those without run time or size, nor
+    those larger than `most`, which are called `too_large`."""
     cleaning = jobs.cleaning
     keep = np.ones(len(jobs), dtype=np.bool_)
     kinds = (
         ("no_run_time", "jobs without run time", jobs.runtime < 0),
         ("zero_run_time", "jobs that ran 0 s", jobs.runtime == 0),
         ("no_size", "jobs without size", jobs.size <= 0),
-        ("larger_than_machine", f"jobs larger than the {nodes} nodes", jobs.size > nodes),
+        ("larger_than_machine", too_large, jobs.size > most),
     )
     for kind, text, mask in kinds:
         fresh = mask & keep
@@ -119,14 +135,7 @@ def _sieve(jobs: Jobs, nodes: int) -> tuple[Cleaning, npt.NDArray[np.bool_]]:
 def _durations(
     jobs: Jobs, parameters: Parameters, cleaning: Cleaning
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Cleaning]:
-    short = jobs.runtime < parameters.min_runtime
-    cleaning = cleaning.plus(
-        "raised_to_min_runtime",
-        f"jobs shorter than {parameters.min_runtime} s, raised to it",
-        "changed",
-        jobs.job[short].tolist(),
-    )
-    runtime = np.maximum(jobs.runtime, parameters.min_runtime)
+    runtime, cleaning = raised(jobs, parameters.min_runtime, cleaning)
     if parameters.estimates == "runtime":
         return runtime, runtime, cleaning
     unknown = jobs.estimate <= 0
@@ -145,6 +154,14 @@ def _durations(
     text = "jobs longer than requested, cut at the request"
     cleaning = cleaning.plus("overrun_cut", text, "changed", jobs.job[over].tolist())
     return np.minimum(runtime, estimate), estimate, cleaning
+
+
+def raised(jobs: Jobs, least: int, cleaning: Cleaning) -> tuple[npt.NDArray[np.int64], Cleaning]:
+    """Return run times of at least `least` s, and which were raised to that."""
+    short = jobs.runtime < least
+    text = f"jobs shorter than {least} s, raised to it"
+    cleaning = cleaning.plus("raised_to_min_runtime", text, "changed", jobs.job[short].tolist())
+    return np.maximum(jobs.runtime, least), cleaning
 
 
 def node_mtbf(failures: Failures, nodes: int) -> float:

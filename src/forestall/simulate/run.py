@@ -20,6 +20,7 @@ from forestall.predict.foreseen_kernels import Foreseen
 from forestall.predict.hazard_kernels import Hazard
 from forestall.simulate import loop_kernels as loop
 from forestall.simulate import world_kernels as worlds
+from forestall.simulate.heap_kernels import new_heap
 from forestall.simulate.parameters import Parameters
 from forestall.simulate.prepare import Workload, rules_of
 
@@ -82,12 +83,7 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
         records(len(failures) + 2, worlds.PLAYED),
         records(count + parameters.nodes + 64, worlds.RUN, zeroed=False),
         np.empty((count + parameters.nodes + 64, 2), dtype=np.int64),
-        worlds.Heap(
-            np.empty(items, dtype=np.int64),
-            np.empty(items, dtype=np.int64),
-            np.full(items, -1, dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
-        ),
+        new_heap(items),
         at,
         np.array([origin, period, 3 * len(failures) + 100 if period else 0], dtype=np.int64),
     )

@@ -15,6 +15,7 @@ from forestall._compile import inlined, kernel, merged
 from forestall.decide import bitset_kernels as bits
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import EventKind
+from forestall.simulate.heap_kernels import Heap, cancel, put
 
 _FINISHED = np.int64(EventKind.FINISHED)
 _CHECKPOINT_FINISHED = np.int64(EventKind.CHECKPOINT_FINISHED)
@@ -94,16 +95,6 @@ TOO_LATE: Final = 14
 KILLS: Final = 15
 
 
-class Heap(NamedTuple):
-    """At most one planned event per item: int64[items] keys and items in heap order, int64[items]
-    the place of each item in it (-1: none), int64[1] how many there are."""
-
-    keys: npt.NDArray[np.int64]
-    ids: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int64]
-
-
 class World(NamedTuple):
     """TRUTH[jobs]; STRIKE[failures]; PLAYED[capacity]; RUN[capacity]; int64[capacity, 2] ranges of
     nodes of the runs; planned events, the items being jobs, then nodes, then an alarm; int64[16]
@@ -128,72 +119,12 @@ def key_of(world, time, kind, order):
     return ((time - world.clock[0]) << (ORDER_BITS + KIND_BITS)) | (kind << ORDER_BITS) | order
 
 
-@kernel
-def sift_up(heap, place, key, item):
-    """Move an entry from `place` towards the root of the heap to where it belongs."""
-    keys, ids, places = heap.keys, heap.ids, heap.places
-    while place > 0:
-        parent = (place - 1) >> 1
-        if keys[parent] <= key:
-            break
-        keys[place], ids[place] = keys[parent], ids[parent]
-        places[ids[place]] = place
-        place = parent
-    keys[place], ids[place] = key, item
-    places[item] = place
-
-
-@kernel
-def sift_down(heap, place, key, item):
-    """Move an entry from `place` towards the leaves of the heap to where it belongs."""
-    keys, ids, places, size = heap.keys, heap.ids, heap.places, heap.size[0]
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
-        if child + 1 < size and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= key:
-            break
-        keys[place], ids[place] = keys[child], ids[child]
-        places[ids[place]] = place
-        place = child
-    keys[place], ids[place] = key, item
-    places[item] = place
-
-
 @inlined
 def plan(world, item, time, kind, order):
     """Set the next event of a job or node, in place of the one it had."""
     if time - world.clock[0] >= MAX_TIME:
         world.at[TOO_LATE] = 1
-    heap, key = world.heap, key_of(world, time, kind, order)
-    place = heap.places[item]
-    if place < 0:
-        heap.size[0] += 1
-        sift_up(heap, heap.size[0] - 1, key, item)
-    elif key < heap.keys[place]:
-        sift_up(heap, place, key, item)
-    else:
-        sift_down(heap, place, key, item)
-
-
-@kernel
-def cancel(heap, item):
-    """Remove the next event of a job or node, if it has one."""
-    place = heap.places[item]
-    if place < 0:
-        return
-    heap.places[item] = -1
-    last = heap.size[0] - 1
-    heap.size[0] = last
-    if place == last:
-        return
-    key, moved = heap.keys[last], heap.ids[last]
-    if place > 0 and heap.keys[(place - 1) >> 1] > key:
-        sift_up(heap, place, key, moved)
-    else:
-        sift_down(heap, place, key, moved)
+    put(world.heap, item, key_of(world, time, kind, order))
 
 
 @inlined

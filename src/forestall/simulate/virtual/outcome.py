@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
@@ -13,81 +12,24 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.model.predictions import Predictions
+from forestall.model.virtual_books import MOVE, RUN, STRUCK, Begun, Ended, MoveEnd
 from forestall.simulate.virtual.parameters import VirtualParameters
+
+__all__ = [
+    "FATE",
+    "MOVE",
+    "RUN",
+    "STRUCK",
+    "Begun",
+    "Ended",
+    "MoveEnd",
+    "TaskLog",
+    "VirtualOutcome",
+    "VirtualWorkload",
+]
 
 Int = npt.NDArray[np.int64]
 
-
-class Begun(IntEnum):
-    """How a stay of a task on a node began."""
-
-    PLACED = 0
-    MIGRATED = 1
-    RESTARTED = 2
-
-
-class Ended(IntEnum):
-    """How a stay of a task on a node ended."""
-
-    COMPLETED = 0
-    MOVED = 1
-    ABORTED = 2
-    STOPPED = 3
-    LATE = 4
-    CANCELLED = 5
-
-
-class MoveEnd(IntEnum):
-    """What became of a migration."""
-
-    ARRIVED = 0
-    TARGET_FAILED = 1
-    SOURCE_FAILED = 2
-    ENDED_FIRST = 3
-    DEADLINE_FIRST = 4
-
-
-RUN: Final = np.dtype(
-    [
-        ("job", "i4"),
-        ("task", "i4"),
-        ("node", "i4"),
-        ("begun", "i2"),
-        ("ended", "i2"),
-        ("start", "i8"),
-        ("runs_from", "i8"),
-        ("end", "i8"),
-        ("rate", "i8"),
-        ("work", "i8"),
-        ("lost", "i8"),
-        ("checkpoints", "i8"),
-    ]
-)
-"""A stay of a task on a node: position of the job, number of the task in it, node; how it began and
-ended; [start, end) in which its rate is held there, s, and since when it makes progress there;
-rate, in thousandths of a processor; work done in this stay and work lost at its end (since the
-task's last start, restart or saved checkpoint, in earlier stays too), in thousandths of a
-processor-second; checkpoints completed in it. LATE is completed after the deadline; CANCELLED a
-reserved target that was never run on (pre-copy)."""
-
-MOVE: Final = np.dtype(
-    [
-        ("time", "i8"),
-        ("end", "i8"),
-        ("predicted", "i8"),
-        ("job", "i4"),
-        ("task", "i4"),
-        ("source", "i4"),
-        ("target", "i4"),
-        ("outcome", "i8"),
-    ]
-)
-"""A migration: when it began and when it ended or broke, s; the predicted time that it fled, or -1;
-job, task, nodes; what became of it."""
-
-STRUCK: Final = np.dtype([("time", "i8"), ("number", "i8"), ("tasks", "i8"), ("lost", "i8")])
-"""A failure that was played: when, s; its position in the failure log; tasks on the node then; work
-lost by them, in thousandths of a processor-second."""
 
 FATE: Final = np.dtype(
     [("start", "i8"), ("finish", "i8"), ("done", "i8"), ("late", "i8"), ("dropped", "i8")]

@@ -1,0 +1,82 @@
+"""From a job log to the tasks of a run of virtual machines; what is left out is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from forestall.decide.migration import Transfer, pre_copy, stop_and_copy
+from forestall.model.errors import InputError
+from forestall.model.jobs import Jobs
+from forestall.model.virtual import PROCESSOR
+from forestall.simulate.prepare import check_times, raised, sieve
+from forestall.simulate.virtual.outcome import VirtualWorkload
+from forestall.simulate.virtual.parameters import VirtualParameters
+from forestall.simulate.virtual.world_kernels import MAX_ORDER, MAX_TIME
+
+
+def thousandths(processors: float) -> int:
+    """Return processors in whole thousandths."""
+    return round(processors * PROCESSOR)
+
+
+def slots_per_node(parameters: VirtualParameters) -> int:
+    """Return how many tasks an empty node has room for."""
+    capacity = thousandths(parameters.processors_per_node)
+    rate, least = thousandths(parameters.task_processors), thousandths(parameters.least_rate)
+    return capacity // rate + (capacity % rate >= least)
+
+
+def transfer_of(parameters: VirtualParameters) -> Transfer:
+    """Return what a migration takes, 0 s where there are none."""
+    memory = parameters.vm_memory
+    if parameters.migration == "none":
+        return Transfer(0, 0)
+    if parameters.migration == "stop-and-copy":
+        if memory is None:
+            return Transfer(0, parameters.migration_cost)
+        return stop_and_copy(memory, parameters.link)
+    if memory is None:
+        return Transfer(parameters.migration_cost, int(np.ceil(parameters.max_downtime)))
+    return pre_copy(memory, parameters.link, parameters.dirty_rate, parameters.max_downtime)
+
+
+def lead_of(parameters: VirtualParameters) -> int:
+    """Return how long before its predicted failure a node is left, s."""
+    return transfer_of(parameters).whole if parameters.lead is None else parameters.lead
+
+
+def prepare_virtual(jobs: Jobs, parameters: VirtualParameters) -> VirtualWorkload:
+    """Return the jobs that can be simulated, with work and deadlines; the others are counted and
+    named by kind.
+
+    Raises InputError where none is left, or there is more than the clock or the counters hold.
+    """
+    check_times("a submit time", jobs.submit, 0)
+    most = parameters.nodes * slots_per_node(parameters)
+    text = f"jobs of more tasks than the {most} that the {parameters.nodes} nodes have room for"
+    cleaning, keep = sieve(jobs, most, text)
+    kept = jobs.take(keep)
+    if len(kept) == 0:
+        raise InputError(f"{jobs.source or 'jobs'}: no job can be simulated out of {len(jobs)}")
+    if int(kept.size.sum()) >= MAX_ORDER:
+        raise InputError(
+            f"{jobs.source or 'jobs'}: {int(kept.size.sum()):,} tasks are too many; "
+            f"at most {MAX_ORDER - 1:,}"
+        )
+    runtime, cleaning = raised(kept, parameters.min_runtime, cleaning)
+    unknown = kept.estimate <= 0
+    cleaning = cleaning.plus(
+        "no_requested_time",
+        f"jobs without requested time; {parameters.slack:g} run times stand for it",
+        "changed",
+        kept.job[unknown].tolist(),
+    )
+    span = np.where(unknown, np.ceil(parameters.slack * runtime).astype(np.int64), kept.estimate)
+    deadline = kept.submit + span
+    if int(deadline.max() - kept.submit[0]) >= MAX_TIME:
+        years = MAX_TIME / (365.25 * 86_400)
+        raise InputError(f"the last deadline is {years:,.0f} years away; are times in seconds?")
+    work = runtime * thousandths(parameters.task_processors)
+    return VirtualWorkload(replace(kept, runtime=runtime), deadline, work, cleaning)

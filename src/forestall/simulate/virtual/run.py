@@ -1,0 +1,208 @@
+"""One run of virtual machines: build the state and the world, let the compiled loop play, and
+collect what happened."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forestall._compile import records
+from forestall.decide.placement_kernels import BEST_FIT, FIRST_FIT, RANDOM, Choosing
+from forestall.engine import virtual_state as states
+from forestall.engine.virtual_grow import grown, longer
+from forestall.engine.virtual_state import JOB, Books, TaskRules, TaskState, new_task_state
+from forestall.model.errors import InputError
+from forestall.model.failures import Failures
+from forestall.model.predictions import Predictions
+from forestall.model.virtual_books import MOVE, RUN, STRUCK
+from forestall.simulate.heap_kernels import new_heap
+from forestall.simulate.loop_kernels import ENDED, FULL, STALLED
+from forestall.simulate.run import CHUNK, Progress
+from forestall.simulate.virtual import loop_kernels as loop
+from forestall.simulate.virtual import world_kernels as worlds
+from forestall.simulate.virtual.outcome import FATE, TaskLog, VirtualOutcome, VirtualWorkload
+from forestall.simulate.virtual.parameters import VirtualParameters
+from forestall.simulate.virtual.prepare import lead_of, thousandths, transfer_of
+from forestall.traces.streams import stream
+
+STRATEGIES = {
+    "random": RANDOM,
+    "first-fit": FIRST_FIT,
+    "best-fit": BEST_FIT,
+    "omniscient": BEST_FIT,
+}
+
+
+def choosing_of(parameters: VirtualParameters) -> Choosing:
+    """Return how nodes are chosen; alpha below 0 is dynamic."""
+    alpha = -1.0 if parameters.alpha == "dynamic" else float(parameters.alpha)
+    if parameters.strategy == "omniscient":
+        alpha = 0.5
+    return Choosing(
+        strategy=int(STRATEGIES[parameters.strategy]),
+        alpha=alpha,
+        migrates=int(parameters.migration != "none"),
+        transfer=transfer_of(parameters).whole,
+    )
+
+
+def rules_of(parameters: VirtualParameters) -> TaskRules:
+    """Return what else the engine needs to know of the parameters."""
+    transfer = transfer_of(parameters)
+    return TaskRules(
+        copy=transfer.copy,
+        standstill=transfer.standstill,
+        backfill=int(parameters.backfill),
+        stop=int(parameters.past_deadline == "stop"),
+        random_migrates=int(parameters.random_migrates),
+        checkpointing=int(parameters.checkpoint == "periodic"),
+        interval=parameters.checkpoint_interval,
+        overhead=parameters.checkpoint_overhead,
+    )
+
+
+def first_moment(workload: VirtualWorkload, failures: Failures) -> int:
+    """Return when the first event of a run is, s; predictions are known no earlier."""
+    return int(min(workload.jobs.submit[0], *failures.time[:1].tolist()))
+
+
+def new_state(workload: VirtualWorkload, parameters: VirtualParameters) -> TaskState:
+    """Return the engine's state with all jobs known, before anything has happened."""
+    jobs = workload.jobs
+    tasks = int(jobs.size.sum())
+    room = 3 * parameters.nodes * parameters.processors_per_node + 64
+    books = Books(
+        records(min(tasks + tasks // 8, 2**22) + room, RUN, zeroed=False),
+        records(room, MOVE, zeroed=False),
+        records(64, STRUCK, zeroed=False),
+    )
+    capacity = np.full(parameters.nodes, thousandths(parameters.processors_per_node))
+    state = new_task_state(
+        capacity,
+        thousandths(parameters.task_processors),
+        thousandths(parameters.least_rate),
+        choosing_of(parameters),
+        rules_of(parameters),
+        books,
+        jobs=0,
+        tasks=tasks,
+    )
+    table = records(len(jobs), JOB)
+    table["submit"], table["deadline"] = jobs.submit, workload.deadline
+    table["tasks"], table["left"], table["work"] = jobs.size, jobs.size, workload.work
+    table["first"] = np.cumsum(jobs.size) - jobs.size
+    for name in ("start", "finish", "next", "before", "vm"):
+        table[name] = -1
+    state.at[states.LEFT] = len(jobs)
+    state = state._replace(jobs=table)
+    if parameters.strategy == "random":
+        draws = stream(parameters.seed, "virtual", "random-select").random(tasks)
+        state = state._replace(draws=draws)
+    return state
+
+
+def new_world(
+    workload: VirtualWorkload,
+    failures: Failures,
+    predictions: Predictions,
+    parameters: VirtualParameters,
+    slots: int,
+) -> worlds.TaskWorld:
+    """Return the world before anything has happened, for so many places of tasks."""
+    strikes = records(len(failures), worlds.STRIKE)
+    strikes["time"], strikes["node"] = failures.time, failures.node
+    strikes["downtime"] = failures.downtime
+    mine = predictions.node < parameters.nodes
+    told = records(int(mine.sum()), worlds.TOLD)
+    told["known"], told["node"] = predictions.known[mine], predictions.node[mine]
+    told["expected"] = predictions.expected[mine]
+    origin = min(first_moment(workload, failures), *predictions.known[:1].tolist(), 2**60)
+    return worlds.TaskWorld(
+        np.argsort(workload.deadline, kind="stable"),
+        strikes,
+        told,
+        new_heap(2 * slots + 2 * parameters.nodes),
+        np.zeros(13, dtype=np.int64),
+        np.array([origin, lead_of(parameters)], dtype=np.int64),
+    )
+
+
+def play_virtual(
+    workload: VirtualWorkload,
+    failures: Failures,
+    predictions: Predictions,
+    parameters: VirtualParameters,
+    *,
+    log_events: bool = False,
+    progress: Progress | None = None,
+) -> VirtualOutcome:
+    """Simulate; `failures` are prepared (see `simulate.prepare.prepare_failures`) and all there
+    are: `repeat_failures` is not looked at."""
+    state = new_state(workload, parameters)
+    world = new_world(workload, failures, predictions, parameters, len(state.vms))
+    more = stream(parameters.seed, "virtual", "random-moves")
+    logs = new_logs(1024 if log_events else 0)
+    count = len(workload.jobs)
+    while True:
+        status = loop.run(state, world, logs, CHUNK)
+        assert status != STALLED, "jobs are left, yet nothing will happen any more"
+        if status == ENDED:
+            break
+        if status == FULL:
+            check_clock(world)
+            state = grown(state, more)
+            logs = grown_logs(logs, state, world) if log_events else logs
+        elif progress is not None:
+            progress(count - int(state.at[states.LEFT]), count)
+    return collect(workload, failures, predictions, parameters, state, world, logs)
+
+
+def check_clock(world: worlds.TaskWorld) -> None:
+    """Raise InputError where the run has gone past what event keys can hold."""
+    if world.at[worlds.TOO_LATE]:
+        years = worlds.MAX_TIME / (365.25 * 86_400)
+        raise InputError(f"tasks run on for more than {years:,.0f} years; are times in seconds?")
+
+
+def new_logs(capacity: int) -> worlds.TaskLogs:
+    """Return empty logs; capacity 0 logs nothing."""
+    return worlds.TaskLogs(records(capacity, states.EVENT), records(capacity, states.DECISION))
+
+
+def grown_logs(logs: worlds.TaskLogs, state: TaskState, world: worlds.TaskWorld) -> worlds.TaskLogs:
+    """Return the logs with more room where room is short."""
+    return worlds.TaskLogs(
+        longer(logs.events, int(world.at[worlds.LOGGED]) + 1),
+        longer(logs.decisions, int(world.at[worlds.DECIDED]) + len(state.out)),
+    )
+
+
+def collect(
+    workload: VirtualWorkload,
+    failures: Failures,
+    predictions: Predictions,
+    parameters: VirtualParameters,
+    state: TaskState,
+    world: worlds.TaskWorld,
+    logs: worlds.TaskLogs,
+) -> VirtualOutcome:
+    """Cut the arrays to what was used."""
+    at, books = state.at, state.books
+    fates = np.zeros(len(state.jobs), dtype=FATE)
+    for name in FATE.names or ():
+        fates[name] = state.jobs[name]
+    return VirtualOutcome(
+        workload,
+        failures,
+        predictions,
+        parameters,
+        fates,
+        books.runs[: at[states.RUNS]],
+        books.moves[: at[states.MOVES]],
+        books.struck[: at[states.STRIKES]],
+        TaskLog(
+            logs.events[: world.at[worlds.LOGGED]],
+            logs.decisions[: world.at[worlds.DECIDED]],
+        ),
+        int(world.at[worlds.EVENTS]),
+        int(at[states.ENDED_AT]),
+    )
