@@ -405,7 +405,7 @@ def abort(state, place, now):
     vm = state.vms[place]
     number, task = vm.job, vm.task
     done, saved, _phase, checkpoints = lived(state.rules, vm, now)
-    if saved > 0:
+    if checkpoints > 0:
         vm.kept = vm.remaining - saved
     kept = vm.kept
     lost = kept - (vm.remaining - done)
@@ -614,7 +614,7 @@ def end_stay(state, place, now):
     done, saved, phase, checkpoints = lived(state.rules, vm, now)
     write_stay(state, place, now, _MOVED, done, 0, checkpoints)
     unlink(state, place)
-    if saved > 0:
+    if checkpoints > 0:
         vm.kept = vm.remaining - saved
     vm.remaining -= done
     vm.phase = phase

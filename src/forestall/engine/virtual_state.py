@@ -188,12 +188,14 @@ def new_task_state(
     at = np.zeros(13, dtype=np.int64)
     at[HEAD] = at[TAIL] = at[ENDED_AT] = -1
     at[FREE] = slots
+    vms = records(slots, VM)
+    vms["job"] = -1
     return TaskState(
         records(jobs, JOB),
         fleet,
         choosing,
         rules,
-        records(slots, VM),
+        vms,
         np.arange(slots - 1, -1, -1),
         np.full(tasks, -1, dtype=np.int64),
         records(slots + 16, WAIT),

@@ -62,7 +62,7 @@ def rules_of(parameters: VirtualParameters) -> TaskRules:
 
 def first_moment(workload: VirtualWorkload, failures: Failures) -> int:
     """Return when the first event of a run is, s; predictions are known no earlier."""
-    return int(min(workload.jobs.submit[0], *failures.time[:1].tolist()))
+    return int(min([workload.jobs.submit[0], *failures.time[:1]]))
 
 
 def new_state(workload: VirtualWorkload, parameters: VirtualParameters) -> TaskState:
@@ -115,7 +115,7 @@ def new_world(
     told = records(int(mine.sum()), worlds.TOLD)
     told["known"], told["node"] = predictions.known[mine], predictions.node[mine]
     told["expected"] = predictions.expected[mine]
-    origin = min(first_moment(workload, failures), *predictions.known[:1].tolist(), 2**60)
+    origin = min([first_moment(workload, failures), *predictions.known[:1]])
     return worlds.TaskWorld(
         np.argsort(workload.deadline, kind="stable"),
         strikes,
