@@ -22,7 +22,7 @@ from forestall.model.virtual import (
 )
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.prepare import prepare_virtual
-from forestall.simulate.virtual.run import choosing_of, new_state, play_virtual, rules_of
+from forestall.simulate.virtual.run import new_state, play_virtual
 from forestall.traces.streams import stream
 
 LIVE = TaskRules(
@@ -153,6 +153,11 @@ def test_jobs_that_cannot_be(wrong: dict[str, int]) -> None:
         engine().add_job(**row)
 
 
+def test_draws_need_a_generator() -> None:
+    with pytest.raises(ParameterError, match="generator"):
+        engine(2, RANDOM)
+
+
 @pytest.mark.parametrize("strategy", ["random", "first-fit", "best-fit"])
 @pytest.mark.parametrize("migration", ["stop-and-copy", "pre-copy"])
 def test_what_the_compiled_loop_decided_is_decided_again(strategy: str, migration: str) -> None:
@@ -179,8 +184,8 @@ def test_what_the_compiled_loop_decided_is_decided_again(strategy: str, migratio
     workload = prepare_virtual(jobs, parameters)
     outcome = play_virtual(workload, failures, told, parameters, log_events=True)
     assert len(outcome.moves) > 0
-    one = VirtualEngine([3000] * nodes, choosing_of(parameters), rules_of(parameters))
-    one.use(new_state(workload, parameters), stream(parameters.seed, "virtual", "random-moves"))
+    more = stream(parameters.seed, "virtual", "random-moves")
+    one = VirtualEngine.of(new_state(workload, parameters), more)
     rows = iter(outcome.log.decisions)
     for event in outcome.log.events:
         kind = TaskEventKind(int(event["kind"]))

@@ -84,6 +84,8 @@ class VirtualEngine:
         least: int = PROCESSOR // 10,
         generator: np.random.Generator | None = None,
     ) -> None:
+        if choosing.strategy == RANDOM and generator is None:
+            raise ParameterError("generator", generator, "one, where nodes are drawn by chance")
         room = np.asarray(capacity, dtype=np.int64)
         if len(room) == 0 or int(room.min()) < least:
             raise ParameterError(
@@ -91,20 +93,23 @@ class VirtualEngine:
             )
         books = Books(records(256, RUN), records(64, MOVE), records(64, STRUCK))
         self._state: TaskState = new_task_state(room, rate, least, choosing, rules, books)
-        self._generator = np.random.default_rng(0) if generator is None else generator
+        self._generator: np.random.Generator | None = generator
         self._jobs = self._tasks = 0
         self.now = -FAR
 
     @property
     def state(self) -> TaskState:
-        """The arrays behind everything, cut to what is used nowhere."""
+        """The arrays behind everything, with room for more."""
         return self._state
 
-    def use(self, state: TaskState, generator: np.random.Generator) -> None:
-        """Take a state with all its jobs for its own, as the simulator makes it."""
-        self._state, self._generator = state, generator
-        self._jobs = len(state.jobs)
-        self._tasks = len(state.places)
+    @classmethod
+    def of(cls, state: TaskState, generator: np.random.Generator) -> VirtualEngine:
+        """Return the engine of a state with all its jobs, as the simulator makes it; further draws
+        come from `generator`."""
+        made = cls.__new__(cls)
+        made._state, made._generator, made.now = state, generator, -FAR
+        made._jobs, made._tasks = len(state.jobs), len(state.places)
+        return made
 
     def add_job(self, *, tasks: int, work: int, submit: int, deadline: int) -> int:
         """Make a job known, and return its position; it waits when its event SUBMITTED comes.
@@ -136,7 +141,7 @@ class VirtualEngine:
             jobs = records(2 * before + 16, JOB)
             jobs[:before] = state.jobs
         draws = state.draws
-        if state.choosing.strategy == RANDOM and self._tasks + tasks > len(draws):
+        if self._generator is not None and self._tasks + tasks > len(draws):
             draws = np.concatenate((draws, self._generator.random(len(draws) + tasks)))
         self._state = state._replace(
             jobs=jobs, places=longer(state.places, self._tasks + tasks, -1), draws=draws

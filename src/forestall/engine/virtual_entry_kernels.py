@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from forestall._compile import entry
 from forestall.engine import virtual_kernels as engine
+from forestall.engine import virtual_tasks_kernels as tasks
 
 
 @entry
@@ -21,4 +22,4 @@ def has_room(state):
 @entry
 def ends_at(state, place):
     """Return when a task will end where it is, s."""
-    return engine.ends_at(state, place)
+    return tasks.ends_at(state, place)

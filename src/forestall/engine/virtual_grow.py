@@ -21,12 +21,15 @@ def longer(array: npt.NDArray[Any], length: int, fill: int = 0) -> npt.NDArray[A
     return bigger
 
 
-def grown(state: TaskState, generator: np.random.Generator) -> TaskState:
-    """Return the state with more room where room is short; further draws come from `generator`."""
+def grown(state: TaskState, generator: np.random.Generator | None) -> TaskState:
+    """Return the state with more room where room is short; further draws come from `generator`,
+    which random-select needs."""
     at, books, slots = state.at, state.books, len(state.vms)
     waits = longer(state.waits, int(at[states.WAITS]) + slots)
     more = state.more
-    if state.choosing.strategy == RANDOM and at[states.MORE] + slots + 1 > len(more):
+    short = int(at[states.MORE]) + slots + 1 > len(more)
+    if state.choosing.strategy == RANDOM and short:
+        assert generator is not None, "nodes are drawn by chance"
         more = np.concatenate((more, generator.random(len(more) + 4 * slots + 64)))
     return state._replace(
         books=Books(

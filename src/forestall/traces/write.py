@@ -10,6 +10,7 @@ import numpy as np
 
 from forestall.model.failures import Failures
 from forestall.traces.atomic import atomic_path
+from forestall.traces.failures.predicted import blanked
 from forestall.traces.packed import pack
 
 
@@ -29,9 +30,10 @@ def write_failures(failures: Failures, path: str | Path) -> None:
 
 
 def write_failures_csv(failures: Failures, path: str | Path) -> None:
-    """Write ``time,node[,downtime][,kind][,detectability]``; .gz, .xz and .zst are packed.
+    """Write ``time,node[,downtime][,kind][,detectability][,predicted]``, packed by its suffix.
 
-    Columns of which nothing is known are left out, and single unknown fields blank. Of a log with
+    Columns of which nothing is known are left out, and single unknown fields blank; `predicted`
+    stays where the log has it, blank where a failure was not foreseen. Of a log with
     dates or names, nodes are written by name, and lines above the header tell the date of time 0,
     the span and all nodes (see `failures.own`). The file appears whole or not at all.
     """
@@ -47,6 +49,8 @@ def write_failures_csv(failures: Failures, path: str | Path) -> None:
         columns["kind"] = pl.Series(list(failures.kind), dtype=pl.String)
     if not bool(np.all(np.isnan(failures.detectability))):
         columns["detectability"] = pl.Series(failures.detectability).fill_nan(None)
+    if failures.predicted is not None:
+        columns["predicted"] = blanked(failures.predicted)
     with atomic_path(path) as beside:
         text = pl.DataFrame(columns).write_csv(quote_style="necessary")
         text = _notes(failures) + text

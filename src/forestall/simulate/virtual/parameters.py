@@ -30,7 +30,8 @@ class VirtualParameters(BaseModel):
     predictor : "synthetic" predictions of `prediction_accuracy`, "recorded" ones of the failure
         log's own column, or those of a predictor that has learnt
     prediction_accuracy, prediction_error, false_negatives : of synthetic predictions
-    predict_every : s between two questions to a predictor that has learnt
+    predict_every : s between two questions about all nodes to a predictor that has learnt; None: it
+        is asked at the start and after each failure, as in the paper (footnote 1)
     lead : s before the predicted time at which tasks leave a node; None: what a migration takes
     migration : "stop-and-copy" (no progress meanwhile), "pre-copy" (live), or "none"
     migration_cost : s that a migration takes, where `vm_memory` is None
@@ -56,7 +57,7 @@ class VirtualParameters(BaseModel):
     prediction_accuracy: Share = 0.765
     prediction_error: Literal["early", "two-sided"] = "early"
     false_negatives: Share = 0.0
-    predict_every: Positive = 86_400
+    predict_every: Positive | None = None
     lead: Seconds | None = None
     migration: Migration = "stop-and-copy"
     migration_cost: Seconds = 12

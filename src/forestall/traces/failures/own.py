@@ -1,8 +1,10 @@
-"""Our own failure log: CSV with ``time,node[,downtime][,kind][,detectability]``.
+"""Our own failure log: CSV with ``time,node[,downtime][,kind][,detectability][,predicted]``.
 
 Every row is a failure. Times are whole seconds from the log's time 0, or ISO dates; nodes are
-numbers from 0, or names. A blank downtime or detectability is not known. Bare times that are all
-from 100,000,000 on (1973) are Unix seconds: they stay as they are, and have dates.
+numbers from 0, or names. A blank downtime or detectability is not known. `predicted` is when the
+failure of that row was predicted to come, a time as in `time`; blank: it was not foreseen. Bare
+times that are all from 100,000,000 on (1973) are Unix seconds: they stay as they are, and have
+dates.
 
 Lines above the header that begin with ``#`` are comments, and some of them tell what the rows
 cannot:
@@ -32,6 +34,7 @@ from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.traces.delimited import Int, Sheet, read_sheet
 from forestall.traces.failures import own_parquet
 from forestall.traces.failures.own_parquet import OPTIONAL, REQUIRED, Notes
+from forestall.traces.failures.predicted import moved, predicted_times
 from forestall.traces.failures.raw import (
     MAX_NODES,
     Format,
@@ -95,6 +98,7 @@ def _raw(path: Path, sheet: Sheet, notes: Notes) -> RawFailures:
     chance: npt.NDArray[np.float64] | None = None
     if sheet.has("detectability"):
         chance = sheet.real("detectability", low=0, high=1)
+    predicted = predicted_times(sheet, dates=dates) if sheet.has("predicted") else None
     keep = np.flatnonzero(sheet.keep)
     late = np.flatnonzero(np.diff(time[keep]) < 0) + 1
     text = "rows earlier than the row above them (sorted)"
@@ -113,6 +117,7 @@ def _raw(path: Path, sheet: Sheet, notes: Notes) -> RawFailures:
         if zero is None and notes.silent and int(time[keep].min()) >= UNIX_FROM:
             zero = 0  # Unix seconds, which stay as they are
         time = time + (zero or 0)
+        predicted = None if predicted is None else moved(predicted, zero or 0)
     return RawFailures(
         time[keep],
         node[keep],
@@ -126,6 +131,7 @@ def _raw(path: Path, sheet: Sheet, notes: Notes) -> RawFailures:
         cleaning=cleaning,
         zero=zero,
         span=notes.span,
+        predicted=None if predicted is None else predicted[keep],
     )
 
 
@@ -268,7 +274,7 @@ def _dates(sheet: Sheet, notes: Notes) -> Int:
 
 FORMAT = Format(
     "csv",
-    "our own CSV or Parquet: time,node[,downtime][,kind][,detectability]",
+    "our own CSV or Parquet: time,node[,downtime][,kind][,detectability][,predicted]",
     looks_like,
     read,
 )

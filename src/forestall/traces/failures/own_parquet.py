@@ -15,6 +15,7 @@ import numpy as np
 from forestall.model.errors import TraceError
 from forestall.model.failures import Failures
 from forestall.traces.delimited import Sheet, check_columns
+from forestall.traces.failures.predicted import blanked
 from forestall.traces.failures.raw import Service
 from forestall.traces.findings import Findings
 from forestall.traces.parquet import read_parquet, told_by, write_parquet
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 REQUIRED: Final = ("time", "node")
-OPTIONAL: Final = ("downtime", "kind", "detectability")
+OPTIONAL: Final = ("downtime", "kind", "detectability", "predicted")
 KIND: Final = "failures"
 
 
@@ -135,6 +136,8 @@ def write(failures: Failures, path: str | Path) -> None:
         columns["kind"] = pl.Series(list(failures.kind), dtype=pl.String)
     if not bool(np.all(np.isnan(failures.detectability))):
         columns["detectability"] = pl.Series(failures.detectability).fill_nan(None)
+    if failures.predicted is not None:
+        columns["predicted"] = blanked(failures.predicted)
     told: dict[str, Any] = {
         "kind": KIND,
         "origin": failures.origin,

@@ -95,6 +95,8 @@ class RawFailures:
     aside : remarks that matter to who studies the log, not to who replays it
     zero : time 0 in the log's own count, where the log itself tells it
     span : seconds that the log covers from there, where it tells that
+    predicted : int64[n], s, when each failure was predicted to come, `FAR` where it was not; None
+        where the log does not tell
     """
 
     time: Int
@@ -111,6 +113,7 @@ class RawFailures:
     aside: Cleaning = field(default_factory=Cleaning)
     zero: int | None = None
     span: int | None = None
+    predicted: Int | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
+from forestall.traces.failures.predicted import moved
 from forestall.traces.failures.raw import Int, RawFailures, Service
 from forestall.traces.metrics.times import UNIX_FROM
 
@@ -30,8 +31,9 @@ def choose(
     of the log where it tells that, else from time 0 (the first failure of a log that counts
     seconds) to the last failure, that second included. With `fold_nodes` k, node n
     becomes n // k. The time in service of a node is cut where `start` and `days` cut, and is not
-    new where it is; folded nodes are in service from the earliest to the latest. Raises
-    ParameterError, and TraceError where nothing lies in the window.
+    new where it is; folded nodes are in service from the earliest to the latest. Predicted times
+    move with the failures that they are of, wherever they lie. Raises ParameterError, and
+    TraceError where nothing lies in the window.
     """
     length = _length(days)
     if isinstance(fold_nodes, bool) or fold_nodes < 1:
@@ -68,6 +70,7 @@ def choose(
         service_end=None if service is None else service.end,
         service_new=None if service is None else service.new,
         aside=raw.aside if service is None else raw.aside + service.cleaning,
+        predicted=None if raw.predicted is None else moved(raw.predicted[index], -zero),
     )
 
 

@@ -147,7 +147,7 @@ def is_metrics(path: Path) -> bool:
         return known is not None
     first = next((line for line in text_of(raw).splitlines() if line.strip()), "")
     columns = parquet_columns(path) if parquet else header_names(first)
-    aside = {"downtime", "kind", "detectability"}
+    aside = {"downtime", "kind", "detectability", "predicted"}
     return table.looks_like(columns, WHATEVER) and len(set(columns) - aside) > 2
 
 

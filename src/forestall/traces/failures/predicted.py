@@ -1,0 +1,76 @@
+"""The column `predicted` of our own failure log: when each failure was predicted to come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from forestall.model.errors import ParameterError
+from forestall.model.units import MAX_SECONDS, parse_time
+from forestall.model.virtual import FAR
+from forestall.traces.delimited import Int, Sheet
+from forestall.traces.findings import Finding, Findings, shown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NAME: Final = "predicted"
+WHOLE: Final = "a whole number, as the times are, or nothing"
+DATE: Final = "a date such as 2003-07-18T16:00, as the times are, or nothing"
+TEXT: Final = "rows with an unusable predicted time (taken as not foreseen)"
+
+
+def predicted_times(sheet: Sheet, *, dates: bool) -> Int:
+    """Return the column, int64[n], s in the log's own count; `FAR` where blank or unusable.
+
+    Unusable fields of rows that are still kept are noted; the rows stay, for the failures happened.
+    A time after the failure is one that came too late, and one before the log's time 0 can be: a
+    window may begin between prediction and failure.
+    """
+    seconds, bad = _dates(sheet) if dates else _numbers(sheet)
+    where = np.flatnonzero(bad & sheet.keep)
+    if len(where):
+        told = sheet.frame[NAME][where].to_list()
+        expected = DATE if dates else WHOLE
+        found = (
+            Finding(int(line), f"{shown(value)}; expected {expected}", NAME)
+            for line, value in zip(sheet.lines[where], told, strict=True)
+        )
+        sheet.findings.add("bad_predicted", TEXT, "changed", found)
+    return np.where(bad, FAR, seconds)
+
+
+def moved(predicted: Int, seconds: int) -> Int:
+    """Return the times on a clock that shows `seconds` more; what was not foreseen stays so."""
+    return np.where(predicted >= FAR, FAR, predicted + seconds)
+
+
+def blanked(predicted: Int) -> pl.Series:
+    """Return the times as a column of a table, null where a failure was not foreseen."""
+    import polars as pl
+
+    column = pl.Series(predicted)
+    return column.set(column >= FAR, None)
+
+
+def _numbers(sheet: Sheet) -> tuple[Int, np.ndarray]:
+    """Return the seconds, and which fields are bad, read as those of `time` are."""
+    aside = Sheet(sheet.frame, sheet.lines, sheet.names, Findings(""))
+    seconds = aside.whole(NAME, low=1 - MAX_SECONDS, below=MAX_SECONDS, blank=FAR)
+    return seconds, ~aside.keep
+
+
+def _dates(sheet: Sheet) -> tuple[Int, np.ndarray]:
+    seconds = np.full(len(sheet), FAR, dtype=np.int64)
+    bad = np.zeros(len(sheet), dtype=np.bool_)
+    for row, text in enumerate(sheet.text(NAME)):
+        if not text:
+            continue
+        try:
+            seconds[row] = parse_time(text)
+        except ParameterError:
+            bad[row] = True
+        else:  # seconds among dates: which time 0?
+            bad[row] = text.lstrip("+-").isdigit() or abs(int(seconds[row])) >= MAX_SECONDS
+    return seconds, bad
