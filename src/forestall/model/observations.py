@@ -147,8 +147,8 @@ def _joined(one: Failures, two: Failures, span: int) -> Failures:
     kind = None
     if one.kind is not None or two.kind is not None:
         kind = (one.kind or ("",) * len(one)) + (two.kind or ("",) * len(two))
-    told = two if two.service_start is not None and two.nodes >= one.nodes else one
-    keeps = told.nodes == max(one.nodes, two.nodes)
+    nodes = max(one.nodes, two.nodes)
+    start, end, new = _joined_service(one, two, nodes)
     return Failures(
         np.concatenate((one.time, two.time)),
         np.concatenate((one.node, two.node)),
@@ -156,16 +156,46 @@ def _joined(one: Failures, two: Failures, span: int) -> Failures:
         np.concatenate((one.detectability, two.detectability)),
         kind=kind,
         span=span,
-        nodes=max(one.nodes, two.nodes),
+        nodes=nodes,
         repairs=one.repairs,
         names=two.names if two.names is not None and two.nodes >= one.nodes else one.names,
         source=one.source,
         cleaning=one.cleaning,
         origin=one.origin,
-        service_start=told.service_start if keeps else None,
-        service_end=told.service_end if keeps else None,
-        service_new=told.service_new if keeps else None,
+        service_start=start,
+        service_end=end,
+        service_new=new,
     )
+
+
+def _joined_service(
+    one: Failures, two: Failures, nodes: int
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    """Return when each node was in service over both windows: from where it began in the first of
+    them, as windows cut what lies outside of them, to where it ended in the last."""
+    told = [log for log in (one, two) if log.service_start is not None]
+    if not told or (len(told) == 1 and told[0].nodes != nodes):
+        return None, None, None
+    if len(told) == 1:
+        return told[0].service_start, told[0].service_end, told[0].service_new
+    (start, end, new), (later, last, fresh) = (_service_of(log, nodes) for log in told)
+    there, then = start < end, later < last
+    return (
+        np.where(there & then, np.minimum(start, later), np.where(there, start, later)),
+        np.where(there & then, np.maximum(end, last), np.where(there, end, last)),
+        np.where(there, new, fresh),
+    )
+
+
+def _service_of(log: Failures, nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return start, end and newness of each of so many nodes; those that the log lacks are never
+    there."""
+    assert log.service_start is not None
+    assert log.service_end is not None
+    missing = nodes - log.nodes
+    new = np.zeros(log.nodes, dtype=np.bool_) if log.service_new is None else log.service_new
+    parts = (log.service_start, log.service_end, new)
+    return tuple(np.append(part, np.zeros(missing, dtype=part.dtype)) for part in parts)  # type: ignore[return-value]
 
 
 def _joined_events(one: RasLog | None, two: RasLog | None) -> RasLog | None:
