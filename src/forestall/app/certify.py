@@ -20,6 +20,7 @@ from forestall.app.certify_files import ACCOUNT, Folder, Int, read_folder
 from forestall.app.certify_finding import Check, Finding
 from forestall.app.certify_nodes import Sweep, sweep
 from forestall.app.certify_runs import check_kills, check_runs, check_sizes, names_of
+from forestall.app.certify_virtual_files import is_virtual
 
 __all__ = ["Certificate", "Check", "certify"]
 
@@ -34,8 +35,10 @@ class Certificate:
     ----------
     checks : every check that was made, in order
     node_seconds : the account as computed here (useful, lost, checkpoint_overhead, idle, down,
-        total); None where `runs.csv` is missing and the rest does not tell
-    not_checked : what could not be checked for want of `runs.csv`, in words
+        total); None where `runs.csv` is missing and the rest does not tell; empty for a run of
+        virtual machines, which is no matter of whole nodes
+    not_checked : what was not checked, for want of `runs.csv` or because files do not tell, in
+        words
     """
 
     checks: tuple[Check, ...]
@@ -207,12 +210,21 @@ _WITHOUT_RUNS = (
 )
 
 
+def _certify_virtual(folder: Path) -> Certificate:
+    from forestall.app.certify_virtual import NOT_CHECKED, virtual_checks
+
+    return Certificate(virtual_checks(folder), {}, NOT_CHECKED)
+
+
 def certify(folder: Path) -> Certificate:
-    """Check a run's folder: `jobs.csv`, `failures.csv`, `summary.json` and, if there, `runs.csv`.
+    """Check a run's folder: `jobs.csv`, `failures.csv`, `summary.json` and, if there, `runs.csv`;
+    of a run of virtual machines `tasks.csv` and `migrations.csv`, too.
 
     Returns what was checked and found. Raises TraceError where a file is missing or cannot be read
     as what it should be; one that can be read but tells something impossible fails checks instead.
     """
+    if is_virtual(Path(folder)):
+        return _certify_virtual(Path(folder))
     given = read_folder(Path(folder))
     walk = sweep(given)
     account, balanced = _account(given, walk)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from forestall.app.compare import read_summary
 from forestall.app.event_log import replay
+from forestall.app.virtual_log import replay_tasks
 from forestall.model.errors import TraceError
 
 
@@ -34,7 +35,7 @@ def replay_and_compare(folder: Path) -> Replayed:
 
     Raises TraceError where the folder holds no run with an event log.
     """
-    read_summary(folder)
+    summary = read_summary(folder)
     path = folder / "decisions.csv"
     try:
         logged = path.read_bytes().decode("utf-8").splitlines(keepends=True)
@@ -43,7 +44,7 @@ def replay_and_compare(folder: Path) -> Replayed:
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
         raise TraceError(path, "is no text") from None
-    replayed = replay(folder)
+    replayed = (replay_tasks if summary.get("model") == "virtual" else replay)(folder)
     for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
         if a != b:
             return Replayed(len(replayed) - 1, number, a and a.rstrip("\n"), b and b.rstrip("\n"))

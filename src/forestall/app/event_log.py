@@ -53,8 +53,10 @@ def write_event_log(
     `foreseen.csv` (the failures that its predictor knew of), or `hazard.csv` (what a hazard
     predictor knew of each node when the run began), or `predictions.npz` (the answers of one that
     has learnt)."""
-    _write(folder / "events.csv", _event_lines(outcome))
-    _write(folder / "decisions.csv", decision_lines(_decisions(outcome), outcome.workload.jobs.job))
+    write_lines(folder / "events.csv", _event_lines(outcome))
+    write_lines(
+        folder / "decisions.csv", decision_lines(_decisions(outcome), outcome.workload.jobs.job)
+    )
     if table is not None:
         write_table(table, folder / TABLE_FILE)
         return
@@ -71,15 +73,17 @@ def write_event_log(
         strict=True,
     )
     header = ("time", "node", "downtime", "detectability")
-    _write(folder / "foreseen.csv", _lines(header, rows))
+    write_lines(folder / "foreseen.csv", csv_lines(header, rows))
 
 
-def _write(path: Path, lines: Iterator[str]) -> None:
+def write_lines(path: Path, lines: Iterator[str]) -> None:
+    """Write a file line by line, whole or not at all."""
     with atomic_path(path) as place, place.open("w", encoding="utf-8", newline="") as file:
         file.writelines(lines)
 
 
-def _lines(header: tuple[str, ...], rows: Any) -> Iterator[str]:
+def csv_lines(header: tuple[str, ...], rows: Any) -> Iterator[str]:
+    """Yield a table of comma-separated values line by line."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     for row in (header, *rows) if isinstance(rows, list) else _chain(header, rows):
@@ -110,7 +114,7 @@ def _event_lines(outcome: Outcome) -> Iterator[str]:
             counted = int(event["decisions"])
             yield (int(event["time"]), kind.name.lower(), job, node, until, *asked, counted)
 
-    return _lines(EVENTS, rows())
+    return csv_lines(EVENTS, rows())
 
 
 def _decisions(outcome: Outcome) -> Iterator[Decision]:
@@ -164,7 +168,7 @@ def decision_lines(decisions: Iterator[Decision], ids: Any) -> Iterator[str]:
                 d.why,
             )
 
-    return _lines(DECISIONS, rows())
+    return csv_lines(DECISIONS, rows())
 
 
 def replay(folder: Path) -> list[str]:
@@ -174,7 +178,7 @@ def replay(folder: Path) -> list[str]:
     Only the events, the parameters and what the predictor knew go in. Raises TraceError where the
     folder has no event log.
     """
-    events = _read(folder / "events.csv")
+    events = read_log(folder / "events.csv")
     summary = json.loads((folder / "summary.json").read_text())
     if summary.get("own_rules"):
         raise TraceError(
@@ -189,7 +193,7 @@ def replay(folder: Path) -> list[str]:
         plugin = plugin_of(table, None, parameters)
         foreseen, start = foreseen_by(None, known, period), int(table.times[0])
     elif parameters.predictor == "trace":
-        log = _read(folder / "foreseen.csv")
+        log = read_log(folder / "foreseen.csv")
         known = Failures.build(log["time"], log["node"], log["downtime"], log["detectability"])
         foreseen = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
@@ -216,7 +220,8 @@ def replay(folder: Path) -> list[str]:
     return list(decision_lines(decide(), ids))
 
 
-def _read(path: Path) -> pl.DataFrame:
+def read_log(path: Path) -> pl.DataFrame:
+    """Return a log of a run; TraceError where there is none."""
     if not path.exists():
         raise TraceError(path, "is missing; simulate with --log-events writes it")
     try:

@@ -17,6 +17,7 @@ from forestall.simulate.virtual.tables import (
     MOVE_ENDS,
     TaskFates,
     job_fates,
+    lived_stays,
     task_fates,
     task_of,
 )
@@ -70,7 +71,7 @@ def chains(outcome: VirtualOutcome, lived: npt.NDArray[Any]) -> Chains:
     """Return these stays (none of them CANCELLED, in order of their ends) task by task."""
     task = task_of(outcome, lived)
     order = np.argsort(task, kind="stable")
-    runs, task = lived[order], task[order]
+    runs, task = lived.take(order), task[order]
     fresh = np.ones(len(runs), dtype=np.bool_)
     fresh[1:] = task[1:] != task[:-1]
     part = np.cumsum(fresh | (runs["begun"] == Begun.RESTARTED))
@@ -196,7 +197,7 @@ def flights(outcome: VirtualOutcome) -> Flights:
     none = np.zeros(0, dtype=np.int64)
     if not len(outcome.moves):
         return Flights(none, np.zeros(0, dtype=np.bool_), none)
-    runs = outcome.runs[outcome.runs["ended"] != Ended.CANCELLED]
+    runs = lived_stays(outcome)
     moved = np.zeros(len(outcome.workload.jobs), dtype=np.bool_)
     moved[outcome.moves["job"]] = True
     chain = chains(outcome, runs[moved[runs["job"]]])
@@ -269,7 +270,7 @@ def least_reliable_share(outcome: VirtualOutcome, fates: TaskFates) -> float | N
     failed = np.bincount(outcome.failures.node[outcome.struck["number"]], minlength=nodes)
     worst = np.zeros(nodes, dtype=np.bool_)
     worst[np.argsort(-failed, kind="stable")[: -(-nodes // 4)]] = True
-    chain = chains(outcome, outcome.runs[outcome.runs["ended"] != Ended.CANCELLED])
+    chain = chains(outcome, lived_stays(outcome))
     useful = np.where(fates.finished[chain.task], kept_work(chain), 0)
     whole = exact_sum(useful)
     return exact_sum(useful[worst[chain.runs["node"]]]) / whole if whole else None
@@ -297,13 +298,13 @@ def _task_counts(fates: TaskFates) -> dict[str, int]:
     }
 
 
-def measures(outcome: VirtualOutcome) -> dict[str, Any]:
+def measures(outcome: VirtualOutcome, fates: TaskFates | None = None) -> dict[str, Any]:
     """Return all measures of a run; times in s, work in processor-seconds, shares from 0 to 1.
 
-    The rates are None where there is no job, the wait where none was placed. A job or task counts
+    `fates` are the run's `task_fates`, where they are at hand. The rates are None where there is no job, the wait where none was placed. A job or task counts
     as completed where it ended by the deadline.
     """
-    jobs, fates = outcome.workload.jobs, task_fates(outcome)
+    jobs, fates = outcome.workload.jobs, fates or task_fates(outcome)
     counted = {**_job_counts(outcome), **_task_counts(fates)}
     placed = outcome.jobs["dropped"] == 0
     wait = (outcome.jobs["start"] - jobs.submit)[placed]

@@ -89,13 +89,19 @@ def task_of(outcome: VirtualOutcome, rows: npt.NDArray[Any]) -> Int:
     return number
 
 
+def lived_stays(outcome: VirtualOutcome) -> npt.NDArray[Any]:
+    """Return the stays (RUN) that were no mere reservations, in order of their ends."""
+    reserved = outcome.runs["ended"] == Ended.CANCELLED
+    return outcome.runs[~reserved] if reserved.any() else outcome.runs
+
+
 def task_fates(outcome: VirtualOutcome) -> TaskFates:
     """Return what became of every task. A reservation that was never run on counts for nothing."""
     size = outcome.workload.jobs.size
     first = first_tasks(outcome)
     count = int(first[-1])
     job = np.repeat(np.arange(len(size)), size)
-    lived = outcome.runs[outcome.runs["ended"] != Ended.CANCELLED]
+    lived = lived_stays(outcome)
     task = task_of(outcome, lived)
     # Stays are in order of their ends: of several of a task the last one written stays.
     last = np.full(count, NEVER)
@@ -103,7 +109,7 @@ def task_fates(outcome: VirtualOutcome) -> TaskFates:
     start = np.full(count, NEVER)
     start[task[::-1]] = lived["start"][::-1]
     placed = last >= 0
-    row = lived[last[placed]]
+    row = lived.take(last[placed])
 
     def of_last(name: str, never: int) -> Int:
         values = np.full(count, never)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from forestall._compile import kernel
 from forestall.decide.fleet_kernels import FAR
-from forestall.engine import virtual_kernels as engine
 from forestall.engine import virtual_state as states
+from forestall.engine import virtual_tasks_kernels as tasks
 from forestall.engine.virtual_state import DONE, RUNNING
 from forestall.model.virtual import TaskDecisionKind, TaskEventKind
 from forestall.simulate.heap_kernels import Heap, cancel, put
@@ -195,7 +195,7 @@ def plan_end(state, world, place):
     """Plan the end of a task that runs, or will when it has arrived."""
     vm = state.vms[place]
     number = state.jobs[vm.job].first + vm.task
-    plan(world, place, engine.ends_at(state, place), _TASK_ENDED, number)
+    plan(world, place, tasks.ends_at(state, place), _TASK_ENDED, number)
 
 
 @kernel
