@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from forestall.app.site_report import SiteReport as SiteReport
     from forestall.app.site_report import read_site as read_site
     from forestall.app.site_report import site_report as site_report
+    from forestall.app.virtual import simulate_virtual as simulate_virtual
+    from forestall.app.virtual_result import VirtualResult as VirtualResult
+    from forestall.decide.placement import choose_node as choose_node
     from forestall.model import errors as errors
     from forestall.model.accounting import Accounting as Accounting
     from forestall.model.failures import Failures as Failures
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
     from forestall.reliability.fits.ranking import fit_all as fit_all
     from forestall.reliability.lifetimes.registry import lifetime as lifetime
     from forestall.reliability.queues import Queue as Queue
+    from forestall.simulate.parameters import Parameters as Parameters
+    from forestall.simulate.virtual.parameters import VirtualParameters as VirtualParameters
     from forestall.traces import read_failures as read_failures
     from forestall.traces import read_jobs as read_jobs
     from forestall.traces.generate import generate_failures as generate_failures
@@ -79,7 +84,10 @@ _HOME: Final[dict[str, str]] = {
     "SiteRecords": "forestall.model.site_records",
     "SiteReport": "forestall.app.site_report",
     "TracePredictor": "forestall.predict.trace",
+    "VirtualParameters": "forestall.simulate.virtual.parameters",
+    "VirtualResult": "forestall.app.virtual_result",
     "checkpoint_interval": "forestall.reliability.checkpoints",
+    "choose_node": "forestall.decide.placement",
     "completion_time": "forestall.reliability.completion",
     "errors": "forestall.model",
     "fit": "forestall.reliability.fits.estimate",
@@ -101,6 +109,7 @@ _HOME: Final[dict[str, str]] = {
     "read_ras": "forestall.traces.ras.read",
     "read_site": "forestall.app.site_report",
     "save_predictor": "forestall.app.predictor_files",
+    "simulate_virtual": "forestall.app.virtual",
     "site_report": "forestall.app.site_report",
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""
