@@ -21,22 +21,23 @@ demo: $(DEMO)/.installed
 
 test: debian lint types imports unit
 
-# A real Slurm, for the tests that start one. Where it cannot be had they are skipped, and say so.
+# A real Slurm and a real QEMU, for the tests that start them. Where they cannot be had the tests are
+# skipped, and say so.
 APT := DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::http::Timeout=30
-SLURM := $(shell cat tests/slurm_cluster/debian-packages.txt)
+PACKAGES := $(shell cat tests/slurm_cluster/debian-packages.txt tests/qemu_machines/debian-packages.txt)
 debian:
-	@missing=; for package in $(SLURM); do \
+	@missing=; for package in $(PACKAGES); do \
 	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q ' ok installed' || \
 	    missing="$$missing $$package"; \
 	done; \
-	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm: all there"; \
+	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm and QEMU: all there"; \
 	elif [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
-	  echo "tests with a real Slurm will be skipped: no root or no apt-get to install$$missing"; \
+	  echo "tests with real servers will be skipped: no root or no apt-get to install$$missing"; \
 	elif said=$$({ $(APT) update && \
 	    $(APT) install -y --no-install-recommends $$missing; } </dev/null 2>&1); then \
-	  echo "installed for the tests with a real Slurm:$$missing"; \
+	  echo "installed for the tests with real servers:$$missing"; \
 	else echo "$$said" | tail -n 3; \
-	  echo "tests with a real Slurm will be skipped: could not install$$missing"; \
+	  echo "tests with real servers will be skipped: could not install$$missing"; \
 	fi
 
 lint: $(DEV)/.installed

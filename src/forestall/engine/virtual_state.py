@@ -167,6 +167,7 @@ def new_task_state(
     *,
     jobs: int = 16,
     tasks: int = 64,
+    at_once: int | None = None,
 ) -> TaskState:
     """Return a state with empty nodes.
 
@@ -176,6 +177,7 @@ def new_task_state(
         most, and must be given at least
     choosing, rules, books : see there
     jobs, tasks : room for so many
+    at_once : tasks that can run at a time, where that is known to be fewer than the nodes hold
     """
     fleet = new_fleet(
         capacity,
@@ -185,6 +187,7 @@ def new_task_state(
         counted=choosing.strategy == RANDOM,
     )
     slots = int((capacity // rate + (capacity % rate >= least)).sum())
+    slots = slots if at_once is None else min(slots, at_once)
     at = np.zeros(13, dtype=np.int64)
     at[HEAD] = at[TAIL] = at[ENDED_AT] = -1
     at[FREE] = slots

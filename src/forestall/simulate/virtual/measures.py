@@ -301,8 +301,9 @@ def _task_counts(fates: TaskFates) -> dict[str, int]:
 def measures(outcome: VirtualOutcome, fates: TaskFates | None = None) -> dict[str, Any]:
     """Return all measures of a run; times in s, work in processor-seconds, shares from 0 to 1.
 
-    `fates` are the run's `task_fates`, where they are at hand. The rates are None where there is no job, the wait where none was placed. A job or task counts
-    as completed where it ended by the deadline.
+    `fates` are the run's `task_fates`, where they are at hand. The rates are None where there is no
+    job, the wait where none was placed. A job or task counts as completed where it ended by the
+    deadline.
     """
     jobs, fates = outcome.workload.jobs, fates or task_fates(outcome)
     counted = {**_job_counts(outcome), **_task_counts(fates)}

@@ -21,7 +21,7 @@ from forestall.simulate.virtual import loop_kernels as loop
 from forestall.simulate.virtual import world_kernels as worlds
 from forestall.simulate.virtual.outcome import FATE, TaskLog, VirtualOutcome, VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
-from forestall.simulate.virtual.prepare import lead_of, thousandths, transfer_of
+from forestall.simulate.virtual.prepare import lead_of, slots_per_node, thousandths, transfer_of
 from forestall.traces.streams import stream
 
 STRATEGIES = {
@@ -69,7 +69,7 @@ def new_state(workload: VirtualWorkload, parameters: VirtualParameters) -> TaskS
     """Return the engine's state with all jobs known, before anything has happened."""
     jobs = workload.jobs
     tasks = int(jobs.size.sum())
-    room = 3 * parameters.nodes * parameters.processors_per_node + 64
+    room = 3 * min(tasks, parameters.nodes * slots_per_node(parameters)) + 64
     books = Books(
         records(min(tasks + tasks // 8, 2**22) + room, RUN, zeroed=False),
         records(room, MOVE, zeroed=False),
@@ -85,6 +85,7 @@ def new_state(workload: VirtualWorkload, parameters: VirtualParameters) -> TaskS
         books,
         jobs=0,
         tasks=tasks,
+        at_once=tasks,
     )
     table = records(len(jobs), JOB)
     table["submit"], table["deadline"] = jobs.submit, workload.deadline

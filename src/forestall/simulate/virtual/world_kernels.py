@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import kernel
-from forestall.decide.fleet_kernels import FAR
 from forestall.engine import virtual_state as states
 from forestall.engine import virtual_tasks_kernels as tasks
 from forestall.engine.virtual_state import DONE, RUNNING
@@ -211,10 +210,10 @@ def carry_out(state, world):
         plan(world, recoveries + key, state.fleet.nodes[key].back, _NODE_RECOVERED, key)
         cancel(world.heap, departures + key)
     elif kind == _FORESEEN:
-        if at[AT] < FAR:
-            time = max(now, at[AT] - world.clock[1])
+        time = max(now, at[AT] - world.clock[1])
+        if time - world.clock[0] < MAX_TIME:
             plan(world, departures + key, time, _LEAVE_DUE, key)
-        else:
+        else:  # later than anything that will happen
             cancel(world.heap, departures + key)
     for i in range(state.at[states.HELD]):
         decision = state.out[i]
