@@ -14,14 +14,14 @@ import typer
 
 from cli.calls import call
 from forestall import __version__
-from forestall.app.settings import (
-    FAILURE_OPTIONS,
-    FLAGS,
-    READING_OPTIONS,
-    parameter_value,
-)
+from forestall.app.model_kind import Model
+from forestall.app.models import MODELS
+from forestall.app.promise_settings import PROMISE
+from forestall.app.settings import FAILURE_OPTIONS, READING_OPTIONS, parameter_value
+from forestall.app.virtual_settings import VIRTUAL as VIRTUAL_MODEL
 from forestall.cli.application import whole
 from forestall.cli.options import OPTIONS, PARAMETERS, READING
+from forestall.cli.options_virtual import MODEL, VIRTUAL
 from forestall.simulate.parameters import Parameters
 
 ROOT: Any = typer.main.get_command(whole())
@@ -78,21 +78,27 @@ def test_every_option_has_help(path: tuple[str, ...]) -> None:
 
 def test_help_names_optionswhole(capsys: pytest.CaptureFixture[str]) -> None:
     done = call(capsys, "simulate", "--help")
-    for choice in (*PARAMETERS, *READING):
+    for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *READING):
         assert choice.spelling in done.out
 
 
 def test_every_parameter_has_its_option() -> None:
     assert {choice.name for choice in PARAMETERS} == set(Parameters.model_fields)
+    shared = {*Parameters.model_fields, *READING_OPTIONS}
+    assert {choice.name for choice in VIRTUAL} == set(VIRTUAL_MODEL.fields) - shared
+    assert MODEL[0].choices == tuple(MODELS)
     assert {choice.name for choice in READING} == set(READING_OPTIONS)
     assert set(FAILURE_OPTIONS) < set(READING_OPTIONS)
-    assert {choice.name for choice in PARAMETERS if choice.flag} == FLAGS
+    assert {choice.name for choice in PARAMETERS if choice.flag} == PROMISE.flags
+    flags = {choice.name for choice in (*PARAMETERS, *VIRTUAL) if choice.flag}
+    assert VIRTUAL_MODEL.flags == flags & set(VIRTUAL_MODEL.fields)
 
 
 @pytest.mark.parametrize("name", ["simulate", "sweep"])
 def test_every_parameter_can_be_given(name: str) -> None:
     spelled = {option for parameter in LEAVES[(name,)].params for option in parameter.opts}
-    assert {OPTIONS[field] for field in Parameters.model_fields} <= spelled
+    for model in MODELS.values():
+        assert {OPTIONS[field] for field in model.fields} <= spelled
 
 
 def test_help_tells_the_true_defaults() -> None:
@@ -108,6 +114,32 @@ def test_help_tells_the_true_defaults() -> None:
     assert {n: Parameters(**{n: told[n]}).model_dump()[n] for n in told} == {
         n: defaults[n] for n in told
     }
+
+
+def test_help_tells_the_true_defaults_of_virtual_machines() -> None:
+    told = {}
+    for choice in VIRTUAL:
+        match = re.search(r"\(default ([\w.-]+)\b", choice.help)
+        if match:
+            told[choice.name] = parameter_value(choice.name, match[1], VIRTUAL_MODEL)
+    defaults = VIRTUAL_MODEL.parameters().model_dump()
+    assert VIRTUAL_MODEL.parameters(**told).model_dump() == defaults
+    untold = {choice.name for choice in VIRTUAL if choice.name not in told}
+    assert untold == {"lead", "predict_every", "vm_memory", "backfill", "random_migrates"}
+    for name in set(told) & VIRTUAL_MODEL.durations:
+        assert told[name] == defaults[name]
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
+def test_every_kind_of_a_parameter_is_told(model: Model) -> None:
+    told = (model.durations, model.whole, model.reals, model.flags)
+    assert sum(map(len, told)) == len(frozenset().union(*told))  # none is of two kinds
+    assert model.shares <= model.reals
+    for name, field in model.parameters.model_fields.items():
+        plain = str(field.annotation)
+        assert (name in model.flags) == (field.annotation is bool), name
+        assert (name in model.reals) == ("float" in plain), name
+        assert (name in model.durations | model.whole) == ("int" in plain), name
 
 
 def test_completion_knows_the_choices() -> None:

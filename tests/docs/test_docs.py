@@ -24,11 +24,15 @@ import typer
 
 import forestall
 from cli.calls import call
+from forestall.app.machines_fleet import read_fleet
+from forestall.app.model_kind import Model
+from forestall.app.promise_settings import PROMISE
 from forestall.app.result import Result
-from forestall.app.settings import DURATIONS, settings_of, with_config
+from forestall.app.settings import settings_of, with_config
+from forestall.app.virtual_result import VirtualResult
+from forestall.app.virtual_settings import VIRTUAL
 from forestall.cli import main
 from forestall.cli.application import whole
-from forestall.simulate.parameters import Parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -178,8 +182,13 @@ def test_blocks_are_marked_as_they_should_be(page: Path) -> None:
 
 def test_toml_examples_are_settings(tmp_path: Path) -> None:
     shown = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
-    runs = [text for text in shown if "[[groups]]" not in text]
+    runs = [text for text in shown if "[[groups]]" not in text and "[nodes]" not in text]
+    fleets = [text for text in shown if "[nodes]" in text]
     assert runs
+    assert fleets
+    for text in fleets:
+        (tmp_path / "fleet.toml").write_text(text, encoding="utf-8")
+        assert read_fleet(tmp_path).nodes
     for text in runs:
         (tmp_path / "run.toml").write_text(text, encoding="utf-8")
         options = with_config(tmp_path / "run.toml", {})
@@ -236,20 +245,24 @@ def test_every_command_and_option_is_documented(path: tuple[str, ...]) -> None:
     assert not stale, f"in cli.md, but not there: {sorted(stale)}"
 
 
-def test_every_parameter_is_documented() -> None:
-    documented = rows((REFERENCE / "parameters.md").read_text(encoding="utf-8"))
-    assert documented == set(Parameters.model_fields)
+PARAMETER_TABLES = [("Parameters", PROMISE), ("Virtual machines", VIRTUAL)]
 
 
-def test_documented_defaults_are_the_true_ones() -> None:
-    text = (REFERENCE / "parameters.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("heading", "model"), PARAMETER_TABLES)
+def test_every_parameter_is_documented(heading: str, model: Model) -> None:
+    assert rows(sections(REFERENCE / "parameters.md")[heading]) == set(model.fields)
+
+
+@pytest.mark.parametrize(("heading", "model"), PARAMETER_TABLES)
+def test_documented_defaults_are_the_true_ones(heading: str, model: Model) -> None:
+    text = sections(REFERENCE / "parameters.md")[heading]
     table = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text, flags=re.MULTILINE))
-    defaults = Parameters().model_dump()
+    defaults = model.parameters().model_dump()
     assert set(table) == set(defaults)
     for name, told in table.items():
         value = defaults[name]
         plain = "none" if value is None else str(value).lower()
-        if name in DURATIONS and value is not None:
+        if name in model.durations and value is not None:
             plain += " s"
         assert re.match(rf"{re.escape(plain)}\b", told.replace("`", "")), f"{name}: {told}"
 
@@ -261,9 +274,43 @@ def small_run(**more: Any) -> Result:
     return result
 
 
+def measures_text(model: str = "promise") -> str:
+    """What measures.md says of the measures of a model."""
+    before, _, after = (
+        (REFERENCE / "measures.md").read_text(encoding="utf-8").partition("## Virtual machines")
+    )
+    return after if model == "virtual" else before
+
+
+def virtual_run(**more: Any) -> VirtualResult:
+    jobs = forestall.Jobs.build([0, 10], [2, 1], [100, 500], [150, 900])
+    failures = forestall.Failures.build([300], [1], [60], predicted=[290])
+    result: VirtualResult = forestall.simulate_virtual(
+        jobs, failures, nodes=2, processors_per_node=2, alpha=1, **more
+    )
+    return result
+
+
+def test_every_measure_of_virtual_machines_is_documented() -> None:
+    measures, result = measures_text("virtual"), virtual_run()
+    assert rows(measures) == set(result.measures)
+    files = sections(REFERENCE / "files.md")["Virtual machines"]
+    for key in set(result.summary) - set(result.measures):
+        assert f"`{key}`" in files, key
+
+
+def test_every_file_and_column_of_virtual_machines_is_documented(tmp_path: Path) -> None:
+    virtual_run(log_events=True).save(tmp_path)
+    section = sections(REFERENCE / "files.md")["Virtual machines"]
+    for path in tmp_path.glob("*.csv"):
+        header = path.read_text(encoding="utf-8").splitlines()[0]
+        assert f"`{path.name}`" in section
+        assert f"`{header}`" in section or header in section, header
+
+
 @pytest.mark.parametrize("policy", ["promise", "easy"])
 def test_every_measure_is_documented(policy: str) -> None:
-    measures = (REFERENCE / "measures.md").read_text(encoding="utf-8")
+    measures = measures_text()
     files = sections(REFERENCE / "files.md")["summary.json"]
     result = small_run(policy=policy)
     assert set(result.measures) <= rows(measures)
@@ -277,8 +324,7 @@ def test_every_measure_is_documented(policy: str) -> None:
 
 
 def test_no_measure_is_documented_that_is_not_there() -> None:
-    measures = (REFERENCE / "measures.md").read_text(encoding="utf-8")
-    assert rows(measures) == set(small_run().measures)
+    assert rows(measures_text()) == set(small_run().measures)
 
 
 def test_every_file_and_column_is_documented(tmp_path: Path) -> None:

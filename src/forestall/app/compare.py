@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from forestall.app import report_words as words
-from forestall.app.report_many import MEASURES, Measure
+from forestall.app.models import measures_of
+from forestall.app.report_many import Measure
 from forestall.model.errors import TraceError
 
 
@@ -63,7 +64,8 @@ def compare(folders: Sequence[Path]) -> Comparison:
 
 def comparison_of(summaries: Mapping[str, Mapping[str, Any]]) -> Comparison:
     """Return these runs side by side."""
-    rows = tuple(row for row in (row_of(m, summaries) for m in MEASURES) if any(row.texts))
+    measures = measures_of(summaries.values())
+    rows = tuple(row for row in (row_of(m, summaries) for m in measures) if any(row.texts))
     given = [{**one["parameters"], **one.get("sources", {})} for one in summaries.values()]
     names = dict.fromkeys(name for one in given for name in one)
     values = {name: tuple(one.get(name) for one in given) for name in names}

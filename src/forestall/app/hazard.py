@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +29,18 @@ class Training:
     """A log to learn from, and the predictor that learnt from it."""
 
     log: TrainingLog
+    _made: dict[tuple[int, str | None], HazardPredictor | Learner] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def predictor(self, nodes: int, name: str | None = None) -> HazardPredictor | Learner:
         """Return a predictor for a machine of so many nodes; of that name in `predict list`, or
-        None for the hazard predictor."""
+        None for the hazard predictor. It is fitted once: runs leave it as it is."""
+        if (nodes, name) not in self._made:
+            self._made[nodes, name] = self._fitted(nodes, name)
+        return self._made[nodes, name]
+
+    def _fitted(self, nodes: int, name: str | None) -> HazardPredictor | Learner:
         if name is not None:
             from forestall.app.learned import Learned
 

@@ -62,13 +62,13 @@ def save(
             jobs=result.jobs,
             runs=result.runs,
             failures=result.failures,
-            gantt_span=_since_first(result.jobs, gantt),
+            gantt_span=since_first(result.jobs, gantt),
         )
     write_json(result.summary, folder / "summary.json")
     return folder
 
 
-def _since_first(jobs: pl.DataFrame, span: tuple[int, int] | None) -> tuple[int, int] | None:
+def since_first(jobs: pl.DataFrame, span: tuple[int, int] | None) -> tuple[int, int] | None:
     """Return a span since the first submission in the log's own seconds."""
     if span is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,18 +65,21 @@ MEASURES = (
 )
 
 
-def write_comparison(path: str | Path, summaries: Mapping[str, Summary]) -> Path:
+def write_comparison(
+    path: str | Path, summaries: Mapping[str, Summary], measures: Sequence[Measure] = MEASURES
+) -> Path:
     """Write runs side by side as one page: measures, what differs in parameters, verdicts."""
     names = list(summaries)
     text = page(
         "Runs side by side",
         f"{words.counted(len(names), 'run')}. The best of each row is bold and marked with a star.",
-        section("Measures", table(("", *names), measure_rows(summaries))),
+        section("Measures", table(("", *names), measure_rows(summaries, measures))),
         section("What differs", differences(summaries)),
         section("Were promises worth what they said?", calibrations(summaries)),
         *(
             section(name, *(paragraph(tell(one)) for tell in TOLD))
             for name, one in summaries.items()
+            if "policy" in one  # what is told is of promises and those without
         ),
     )
     return write_page(path, text)
@@ -85,10 +88,12 @@ def write_comparison(path: str | Path, summaries: Mapping[str, Summary]) -> Path
 TOLD = (words.on_promises, words.on_work, words.on_waiting)
 
 
-def measure_rows(summaries: Mapping[str, Summary]) -> list[tuple[str | Cell, ...]]:
+def measure_rows(
+    summaries: Mapping[str, Summary], measures: Sequence[Measure] = MEASURES
+) -> list[tuple[str | Cell, ...]]:
     """Return a row for each measure that any run has."""
     rows: list[tuple[str | Cell, ...]] = []
-    for measure in MEASURES:
+    for measure in measures:
         values = [measure.value(summary) for summary in summaries.values()]
         known = [value for value in values if value is not None]
         if not known:

@@ -12,20 +12,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.app.model_kind import Model
+from forestall.app.models import all_parameters, model_of
+from forestall.app.promise_settings import PROMISE
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import parse_duration
 
 if TYPE_CHECKING:
     from forestall.app.hazard import Training
+    from forestall.app.model_kind import AnyParameters
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
-    from forestall.simulate.parameters import Parameters
 
-DURATIONS: Final = frozenset(
-    {"checkpoint_overhead", "checkpoint_interval", "downtime", "min_runtime", "mtbf"}
-)
-WHOLE: Final = frozenset({"nodes", "seed"})
-FLAGS: Final = frozenset({"compression", "repeat_failures"})
 FAILURE_OPTIONS: Final = ("failure_format", "system", "from", "days", "fold_nodes")
 TRAINING_OPTIONS: Final = ("train", "train_from", "train_days")
 READING_OPTIONS: Final = ("failures", *FAILURE_OPTIONS, "jobs", "processors_per_node", "strict")
@@ -113,11 +111,12 @@ class Settings:
     """Everything about one run: what goes in, its parameters, what comes out."""
 
     inputs: Inputs
-    parameters: Parameters
+    parameters: AnyParameters
     out: Path | None = None
     log_events: bool = False
     report: bool = True
     gantt: tuple[int, int] | None = None
+    model: Model = PROMISE
 
 
 def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
@@ -128,52 +127,54 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
     log : the job log
     values : options by key, without those that were not given
     """
-    from forestall.app.simulate import parameters_of
-    from forestall.simulate.parameters import Parameters
-
-    given = {name: values[name] for name in Parameters.model_fields if name in values}
+    model = model_of(values)
+    given = {name: values[name] for name in model.fields if name in values}
     out = values.get("out")
-    learnt = learnt_of(given)
+    learnt = learnt_of(given, model)
     if learnt is not None:
         given["predictor"] = "learned"
     settings = Settings(
-        replace(inputs_of(log, values), predictor=learnt),
-        parameters_of({name: parameter_value(name, value) for name, value in given.items()}),
+        replace(inputs_of(log, values, model), predictor=learnt),
+        model.checked({name: parameter_value(name, value, model) for name, value in given.items()}),
         None if out is None else folder_of(values),
         _flag("log_events", values.get("log_events", False)),
         report_of(values),
         gantt_of(values),
+        model,
     )
-    check_training(settings.inputs, {settings.parameters.predictor if learnt is None else learnt})
+    asked = settings.parameters.predictor if learnt is None else learnt
+    check_training(settings.inputs, {asked}, model)
     if settings.log_events and out is None:
         raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
     return settings
 
 
-def learnt_of(values: Mapping[str, Any]) -> Path | str | None:
-    """Return the file, or the name, of a predictor that has learnt; None for those of `Forecast`.
+def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str | None:
+    """Return the file, or the name, of a predictor that has learnt; None for those that a name is
+    enough for.
 
     Raises ParameterError for what is neither.
     """
     given = values.get("predictor")
-    from forestall.predict.registry import LEARNERS
-    from forestall.simulate.parameters import NAMED
-
-    if given is None or str(given) in NAMED:
+    named = (*model.unlearnt, "hazard")
+    if given is None or str(given) in named:
         return None
+    from forestall.predict.registry import LEARNERS
 
     name = _text("predictor", given)
     if name in LEARNERS and "/" not in name:
         return name
     if Path(name).is_file():
         return Path(name)
-    allowed = "trace, hazard, a file of forestall predict train, or one of forestall predict list"
-    raise ParameterError("predictor", name, allowed)
+    files = "a file of forestall predict train, or one of forestall predict list"
+    raise ParameterError("predictor", name, f"{', '.join(named)}, {files}")
 
 
-def check_training(inputs: Inputs, predictors: Collection[str | Path]) -> None:
+def check_training(
+    inputs: Inputs, predictors: Collection[str | Path], model: Model = PROMISE
+) -> None:
     """Raise ParameterError where a predictor lacks its training log, or a log its predictor."""
-    learns = [one for one in predictors if isinstance(one, str) and one != "trace"]
+    learns = [one for one in predictors if isinstance(one, str) and one not in model.unlearnt]
     if any(isinstance(one, Path) for one in predictors) and inputs.failures is None:
         raise ParameterError("predictor", "of a file", "a failure log as well (--failures FILE)")
     if learns:
@@ -210,8 +211,10 @@ def gantt_of(values: Mapping[str, Any]) -> tuple[int, int] | None:
     return start, end
 
 
-def inputs_of(log: Path, values: Mapping[str, Any]) -> Inputs:
-    """Return which rows of which logs these options say."""
+def inputs_of(log: Path, values: Mapping[str, Any], model: Model = PROMISE) -> Inputs:
+    """Return which rows of which logs these options say, but for those that are parameters of the
+    model."""
+    per_node = 1 if "processors_per_node" in model.fields else values.get("processors_per_node", 1)
     failures = values.get("failures")
     if failures is None:
         for name in FAILURE_OPTIONS:
@@ -224,7 +227,7 @@ def inputs_of(log: Path, values: Mapping[str, Any]) -> Inputs:
         log,
         None if failures is None else Path(_text("failures", failures)),
         _optional_text(values, "jobs"),
-        _whole("processors_per_node", values.get("processors_per_node", 1)),
+        _whole("processors_per_node", per_node),
         _optional_text(values, "failure_format"),
         _optional_text(values, "system"),
         _optional_text(values, "from"),
@@ -237,17 +240,17 @@ def inputs_of(log: Path, values: Mapping[str, Any]) -> Inputs:
     )
 
 
-def parameter_value(name: str, value: Any) -> Any:
-    """Return a parameter as `Parameters` takes it: durations in seconds, numbers as numbers."""
+def parameter_value(name: str, value: Any, model: Model = PROMISE) -> Any:
+    """Return a parameter as its model takes it: durations in seconds, numbers as numbers."""
     if isinstance(value, list | dict):
         raise ParameterError(name, value, "one value (forestall sweep takes several)")
-    if name in FLAGS:
+    if name in model.flags:
         return _flag(name, value)
-    if name in DURATIONS:
-        if value == "log" and name == "downtime":
+    if name in model.durations:
+        if value == model.words.get(name):
             return value
         return parse_duration(value if isinstance(value, int | float) else str(value), name)
-    return _whole(name, value) if name in WHOLE else value
+    return _whole(name, value) if name in model.whole else value
 
 
 def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
@@ -277,9 +280,7 @@ def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
     """Return the options of a file and those of the command line, which win."""
     if config is None:
         return dict(given)
-    from forestall.simulate.parameters import Parameters
-
-    known = (*Parameters.model_fields, *READING_OPTIONS, *TRAINING_OPTIONS, *OUTPUT_OPTIONS)
+    known = ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS, *OUTPUT_OPTIONS)
     return {**read_config(config, known), **given}
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 
+from forestall.app.checked import checked
 from forestall.app.hazard import at_start
 from forestall.app.learned import Learned, answers, plugin_of
 from forestall.app.result import Result
@@ -36,6 +36,7 @@ from forestall.simulate.run import (
     play,
     play_in_python,
 )
+from forestall.traces.predictions import predicted_column
 from forestall.traces.read import read_failures, read_jobs
 from forestall.traces.table import jobs_from_table
 
@@ -47,19 +48,7 @@ if TYPE_CHECKING:
 
 def parameters_of(values: Mapping[str, Any]) -> Parameters:
     """Return validated parameters; ParameterError names the first one that cannot be."""
-    try:
-        return Parameters(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"] if isinstance(part, str)) or "parameters"
-        known = name.split(".")[0]
-        if first["type"] == "extra_forbidden":
-            known_names = ", ".join(Parameters.model_fields)
-            raise ParameterError(
-                known, first["input"], f"a known parameter ({known_names})"
-            ) from None
-        allowed = first["msg"].lower().removeprefix("input should be ")
-        raise ParameterError(known, first["input"], allowed) from None
+    return checked(Parameters, values)
 
 
 def jobs_of(jobs: Jobs | str | Path | Any) -> Jobs:
@@ -85,6 +74,8 @@ def failures_of(failures: Failures | str | Path | Any | None) -> Failures:
         if name not in columns:
             raise ParameterError("failures", columns, f"a table with a column {name!r}")
     more = {n: np.asarray(failures[n]) for n in ("downtime", "detectability") if n in columns}
+    if "predicted" in columns:
+        more["predicted"] = predicted_column(failures["predicted"])
     return Failures.build(np.asarray(failures["time"]), np.asarray(failures["node"]), **more)
 
 

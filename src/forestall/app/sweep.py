@@ -5,31 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from forestall.__about__ import __version__
-from forestall.app.settings import (
-    DURATIONS,
-    FLAGS,
-    Inputs,
-    check_training,
-    inputs_of,
-    parameter_value,
-)
-from forestall.app.simulate import parameters_of
+from forestall.app.model_kind import Model
+from forestall.app.models import all_parameters, model_of
+from forestall.app.promise_settings import PROMISE
+from forestall.app.settings import Inputs, check_training, inputs_of, learnt_of, parameter_value
 from forestall.model.errors import InputError, ParameterError, TraceError
-from forestall.simulate.parameters import Parameters
+
+if TYPE_CHECKING:
+    from forestall.app.model_kind import AnyParameters
 
 MOST_POINTS: Final = 100_000
 _RANGE = "a value, a range from:to:by such as 0:1:0.1, or a list a,b,c"
-NUMBERS: Final = frozenset({"nodes", "accuracy", "risk", "seed", *DURATIONS})
-"""Parameters that can be given as a range."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +34,37 @@ class Plan:
     Attributes
     ----------
     inputs : the logs
-    axes : the values of each parameter with several, in the order of `Parameters`
+    axes : the values of each parameter with several, in the order of the model's parameters
     points : all parameters of each point; the last axis changes fastest
+    model : what plays them
     """
 
     inputs: Inputs
     axes: Mapping[str, tuple[Any, ...]]
-    points: tuple[Parameters, ...]
+    points: tuple[AnyParameters, ...]
+    model: Model = PROMISE
+
+    @property
+    def kinds(self) -> tuple[AnyParameters, ...]:
+        """A point for each set of words among the parameters: what is compiled depends on no
+        more."""
+        words = {
+            tuple(v for v in dict(point).values() if isinstance(v, str)): point
+            for point in self.points
+        }
+        return tuple(words.values())
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all that results depend on: logs, options of reading, points, version."""
         digest = hashlib.sha256(f"forestall {__version__}\n".encode())
+        if self.model.name != PROMISE.name:
+            digest.update(f"model {self.model.name}\n".encode())
         digest.update(json.dumps(self.inputs.told(), sort_keys=True).encode())
-        for path in (self.inputs.log, self.inputs.failures, self.inputs.train):
+        files = [self.inputs.log, self.inputs.failures, self.inputs.train]
+        if isinstance(self.inputs.predictor, Path):
+            files.append(self.inputs.predictor)
+        for path in files:
             digest.update(b"none" if path is None else _content(path))
         for point in self.points:
             digest.update(point.model_dump_json().encode())
@@ -64,19 +76,29 @@ def plan_of(log: Path, values: Mapping[str, Any]) -> Plan:
 
     `values` holds options by key; parameters may be ranges ``from:to:by`` and lists ``a,b,c``.
     """
-    given = {name: values[name] for name in Parameters.model_fields if name in values}
-    several = {name: values_of(name, value) for name, value in given.items()}
+    model = model_of(values)
+    given = {name: values[name] for name in model.fields if name in values}
+    learnt = learnt_of(given, model) if _is_one(given.get("predictor")) else None
+    if learnt is not None:
+        given["predictor"] = "learned"
+    several = {name: values_of(name, value, model) for name, value in given.items()}
     count = prod(len(taken) for taken in several.values())
     if count > MOST_POINTS:
         raise InputError(f"{count:,} points are too many for a sweep; at most {MOST_POINTS:,}")
     points = tuple(
-        parameters_of(dict(zip(several, chosen, strict=True)))
+        model.checked(dict(zip(several, chosen, strict=True)))
         for chosen in product(*several.values())
     )
-    inputs = inputs_of(log, values)
-    check_training(inputs, {point.predictor for point in points})
+    inputs = replace(inputs_of(log, values, model), predictor=learnt)
+    asked = {point.predictor for point in points} if learnt is None else {learnt}
+    check_training(inputs, asked, model)
     axes = {name: taken for name, taken in several.items() if len(taken) > 1}
-    return Plan(inputs, axes, points)
+    return Plan(inputs, axes, points, model)
+
+
+def _is_one(given: object) -> bool:
+    """Return whether an option has one value."""
+    return isinstance(given, str) and "," not in given
 
 
 def varied(texts: Iterable[str]) -> dict[str, Any]:
@@ -85,14 +107,14 @@ def varied(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         key, equals, value = text.partition("=")
         name = key.strip().lstrip("-").replace("-", "_")
-        if not equals or name not in Parameters.model_fields:
-            known = ", ".join(Parameters.model_fields)
+        if not equals or name not in all_parameters():
+            known = ", ".join(all_parameters())
             raise ParameterError("--vary", text, f"NAME=VALUES with a NAME of {known}")
         options[name] = value
     return options
 
 
-def values_of(name: str, value: Any) -> tuple[Any, ...]:
+def values_of(name: str, value: Any, model: Model = PROMISE) -> tuple[Any, ...]:
     """Return the values that a parameter takes, in the order given, each once.
 
     >>> values_of("accuracy", "0:0.3:0.1"), values_of("checkpoint_interval", "30m,1h:3h:1h")
@@ -106,35 +128,40 @@ def values_of(name: str, value: Any) -> tuple[Any, ...]:
         raise ParameterError(name, value, _RANGE)
     found: list[Any] = []
     for part in parts:
-        found += _range(name, part) if _is_range(name, part) else [_plain(name, part)]
+        if _is_range(name, part, model):
+            found += _range(name, part, model)
+        else:
+            found.append(_plain(name, part, model))
     return tuple(dict.fromkeys(found))
 
 
-def _is_range(name: str, part: object) -> bool:
+def _is_range(name: str, part: object, model: Model) -> bool:
     """Return whether this is a range, not a duration such as 1-12:00:00."""
     colons = isinstance(part, str) and ":" in part
-    return colons and not (name in DURATIONS and "-" in str(part).split(":")[0])
+    return colons and not (name in model.durations and "-" in str(part).split(":")[0])
 
 
-def _plain(name: str, part: Any) -> Any:
+def _plain(name: str, part: Any, model: Model) -> Any:
     """Return one value; numbers in the type that they have in tables."""
-    if name in {"accuracy", "risk"}:
+    if name in model.reals and part != model.words.get(name):
         try:
             return float(part)
         except (TypeError, ValueError):
-            raise ParameterError(name, part, "a number from 0 to 1") from None
-    if name in FLAGS and isinstance(part, str) and part.lower() in {"true", "false"}:
+            allowed = "a number from 0 to 1" if name in model.shares else "a number"
+            word = f" or {model.words[name]}" if name in model.words else ""
+            raise ParameterError(name, part, allowed + word) from None
+    if name in model.flags and isinstance(part, str) and part.lower() in {"true", "false"}:
         return part.lower() == "true"
-    return parameter_value(name, part)
+    return parameter_value(name, part, model)
 
 
-def _range(name: str, text: str) -> list[Any]:
+def _range(name: str, text: str, model: Model) -> list[Any]:
     """Return first, first + step, ... up to last, which is in it where a step hits it exactly."""
     parts = text.split(":")
-    if name not in NUMBERS or len(parts) != 3:
+    if name not in model.numbers or len(parts) != 3:
         raise ParameterError(name, text, _RANGE)
-    if name in DURATIONS:
-        first, last, step = (Decimal(parameter_value(name, part)) for part in parts)
+    if name in model.durations:
+        first, last, step = (Decimal(parameter_value(name, part, model)) for part in parts)
     else:
         try:
             first, last, step = (Decimal(part.strip()) for part in parts)
@@ -148,7 +175,7 @@ def _range(name: str, text: str) -> list[Any]:
     if count > MOST_POINTS:
         raise ParameterError(name, text, f"at most {MOST_POINTS:,} values")
     steps = [first + k * step for k in range(count)]
-    if name in {"accuracy", "risk"}:
+    if name in model.reals:
         return [float(value) for value in steps]
     if any(value != int(value) for value in steps):
         raise ParameterError(name, text, "whole numbers")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -38,21 +40,35 @@ LABELS: Final[dict[str, tuple[str, float]]] = {
 """What axes say of a column of a sweep, and by what its values are multiplied for that."""
 
 
-def label_of(column: str) -> tuple[str, float]:
-    """Return the words for a column and the factor into the unit that they name."""
-    return LABELS.get(column, (column.replace("_", " ").replace(".", " ").capitalize(), 1))
+Labels = Mapping[str, tuple[str, float]]
 
 
-def sweep_lines(table: pl.DataFrame, x: str, y: str, by: str | None = None) -> Figure:
+def label_of(column: str, own: Labels = MappingProxyType({})) -> tuple[str, float]:
+    """Return the words for a column and the factor into the unit that they name; a model's `own`
+    ones come first."""
+    plain = (column.replace("_", " ").replace(".", " ").capitalize(), 1)
+    return own.get(column) or LABELS.get(column, plain)
+
+
+def sweep_lines(
+    table: pl.DataFrame,
+    x: str,
+    y: str,
+    by: str | None = None,
+    own: Labels = MappingProxyType({}),
+    order: Sequence[object] = (),
+) -> Figure:
     """Draw the mean of `y` over `x`, a line for each value of `by`; a band where runs repeat.
 
     Rows that share `x` and `by` (several seeds) are averaged; the band is their least and most.
+    Lines come in the `order` of these values, others after them in their own.
     """
-    (xlabel, xscale), (ylabel, yscale) = label_of(x), label_of(y)
+    (xlabel, xscale), (ylabel, yscale) = label_of(x, own), label_of(y, own)
     figure = new_figure((7.2, 4.4))
     axes = figure.subplots()
     rows = table.filter(pl.col(x).is_not_null() & pl.col(y).is_not_null())
     groups: list[object] = [None] if by is None else rows[by].unique().sort().to_list()
+    groups.sort(key=lambda one: order.index(one) if one in order else len(order))
     colours = line_colours(len(groups))
     for i, group in enumerate(groups):
         one = rows if by is None else rows.filter(pl.col(by) == group)
@@ -71,14 +87,17 @@ def sweep_lines(table: pl.DataFrame, x: str, y: str, by: str | None = None) -> F
     if by is not None and groups:
         legend(
             axes, loc="center left", bbox_to_anchor=(1.01, 0.5), ncols=1,
-            title=label_of(by)[0], title_fontsize=8.5, handlelength=3.0,
+            title=label_of(by, own)[0], title_fontsize=8.5, handlelength=3.0,
         )  # fmt: skip
     return figure
 
 
-def sweep_heatmap(table: pl.DataFrame, x: str, y: str, value: str) -> Figure:
+def sweep_heatmap(
+    table: pl.DataFrame, x: str, y: str, value: str, own: Labels = MappingProxyType({})
+) -> Figure:
     """Draw the mean of `value` for each pair of `x` and `y`, written into its cell if it fits."""
-    (xlabel, xscale), (ylabel, yscale), (label, scale) = map(label_of, (x, y, value))
+    (xlabel, xscale), (ylabel, yscale) = label_of(x, own), label_of(y, own)
+    label, scale = label_of(value, own)
     figure = new_figure((7.2, 5.2))
     axes = figure.subplots()
     cells = table.group_by(x, y).agg(v=pl.col(value).mean()).drop_nulls()

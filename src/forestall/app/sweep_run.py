@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -20,32 +20,29 @@ import polars as pl
 
 from forestall.app.output import write_csv, write_json
 from forestall.app.progress import Interrupted
+from forestall.app.promise_settings import PROMISE
 from forestall.app.report_many import write_sweep_report
 from forestall.app.result import versions
 from forestall.app.settings_folder import check_folder
 from forestall.app.settings_run import arguments_of
-from forestall.app.simulate import simulate
 from forestall.app.sweep import Plan
 from forestall.app.sweep_figures import label_of, sweep_heatmap, sweep_lines
 from forestall.app.sweep_kept import Kept, Measures, is_sweep_folder
 from forestall.figures.files import save
 from forestall.figures.style import has_matplotlib
 from forestall.model.errors import ForestallError, InputError, ParameterError
-from forestall.simulate.parameters import Parameters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from forestall.app.hazard import Training
-    from forestall.app.settings import Inputs
+    from forestall.app.model_kind import AnyParameters
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
 
 Logs = tuple["Jobs", "Failures", "Training | None"]
 """The logs of a sweep: jobs, failures, and what was known before."""
-Point = tuple[int, Parameters]
-DRAWN = ("qos", "utilization", "lost_work", "promises_kept", "wait_mean", "bounded_slowdown_mean")
-"""Measures that get figures."""
+Point = tuple[int, "AnyParameters"]
 MOST_CHUNK = 8
 WORTH_IT = 4.0
 """Seconds of work below which more processes cost more than they save."""
@@ -81,10 +78,10 @@ def run_sweep(
     check_folder(out, force=force, ours=is_sweep_folder)
     jobs, failures = plan.inputs.read_jobs(), plan.inputs.read_failures()
     logs = (jobs, failures, plan.inputs.read_training(failures))
-    first = measured(logs, plan.points[0])
+    first = measured(plan, logs, plan.points[0])
     began = time.monotonic()
     if workers is None and len(plan.points) > 1:
-        measured(logs, plan.points[0])  # compiled by now
+        measured(plan, logs, plan.points[0])  # compiled by now
     short = (time.monotonic() - began) * len(plan.points) < WORTH_IT
     number = workers or (1 if short else cores())
     total = len(plan.points)
@@ -93,7 +90,7 @@ def run_sweep(
         try:
             kept.add([(0, first)] if 0 not in kept.done else [])
             left = [(k, p) for k, p in enumerate(plan.points) if k not in kept.done]
-            for finished in _played(plan.inputs, logs, left, number):
+            for finished in _played(plan, logs, left, number):
                 kept.add(finished)
                 if progress is not None:
                     progress(len(kept.done), total)
@@ -112,37 +109,40 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def measured(logs: Logs, parameters: Parameters) -> Measures:
+def measured(plan: Plan, logs: Logs, parameters: AnyParameters) -> Measures:
     """Return the measures of one point, flat: no lists, parts of dictionaries joined by ``_``."""
     flat: Measures = {}
     jobs, failures, training = logs
-    done = simulate(jobs, failures, **arguments_of(parameters, training))
+    given = arguments_of(parameters, training, plan.inputs.predictor)
+    done = plan.model.simulate(jobs, failures, **given)
     for name, value in done.measures.items():
         if isinstance(value, dict):
-            flat |= {f"{name}_{part}": inner for part, inner in value.items()}
-        elif name != "calibration":
+            parts = {part.replace(" ", "_"): inner for part, inner in value.items()}
+            flat |= {f"{name}_{part}": inner for part, inner in parts.items()}
+        elif name not in plan.model.deep:
             flat[name] = value
     return flat
 
 
 # ------------------------------------------------------------------------------------- processes
 
-_logs: list[Logs] = []
-"""The logs of a worker process, read once."""
+_work: list[tuple[Plan, Logs]] = []
+"""The plan and the logs of a worker process, read once."""
 
 
 def _played(
-    inputs: Inputs, logs: Logs, points: list[Point], workers: int
+    plan: Plan, logs: Logs, points: list[Point], workers: int
 ) -> Iterator[list[tuple[int, Measures]]]:
     """Yield finished points as they come, with their numbers."""
     if workers == 1 or len(points) < 2:
         for number, parameters in points:
-            yield [(number, measured(logs, parameters))]
+            yield [(number, measured(plan, logs, parameters))]
         return
     size = max(1, min(MOST_CHUNK, len(points) // (4 * workers)))
     chunks = [points[k : k + size] for k in range(0, len(points), size)]
+    bare = replace(plan, points=())
     # New processes, not forks: threads of Polars and Numba would not come along alive.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (inputs,))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (bare,))
     try:
         with _deaf():
             waiting: list[Future[list[tuple[int, Measures]] | str]] = [
@@ -175,12 +175,13 @@ def _deaf() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _begin(inputs: Inputs) -> None:
+def _begin(plan: Plan) -> None:
     """Prepare a worker: Ctrl-C is for the parent, whose end ends this too; read the logs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    inputs = plan.inputs
     failures = inputs.read_failures()
-    _logs.append((inputs.read_jobs(), failures, inputs.read_training(failures)))
+    _work.append((plan, (inputs.read_jobs(), failures, inputs.read_training(failures))))
 
 
 def _end_with_parent() -> None:
@@ -193,7 +194,7 @@ def _end_with_parent() -> None:
 def _points(points: Sequence[Point]) -> list[tuple[int, Measures]] | str:
     """Return measures by number; what is wrong with the input comes as text."""
     try:
-        return [(number, measured(_logs[0], parameters)) for number, parameters in points]
+        return [(number, measured(*_work[0], parameters)) for number, parameters in points]
     except ForestallError as error:
         return str(error)
 
@@ -230,10 +231,11 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
             folder.mkdir(exist_ok=True)
         for name, figure in shown.items():
             save(figure, folder / f"{name}.png")
-        captions = {label_of(name)[0]: figure for name, figure in shown.items()}
+        captions = {label_of(name, plan.model.labels)[0]: figure for name, figure in shown.items()}
         write_sweep_report(out / "report.html", table.select(_shown(plan, table)), captions)
     inputs = plan.inputs
     about = {
+        **({} if plan.model.name == PROMISE.name else {"model": plan.model.name}),
         "jobs": str(inputs.log),
         "failures": None if inputs.failures is None else str(inputs.failures),
         "reading": inputs.told(),
@@ -253,7 +255,7 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
 
 def _shown(plan: Plan, table: pl.DataFrame) -> list[str]:
     """Return the columns for the page: what varies, and the measures that people ask for first."""
-    wanted = [*plan.axes, *DRAWN, "brier", "restarts", "checkpoints"]
+    wanted = [*plan.axes, *plan.model.drawn, *plan.model.shown]
     return [
         name for name in wanted if name in table.columns and table[name].null_count() < len(table)
     ]
@@ -272,10 +274,12 @@ def figures(plan: Plan, table: pl.DataFrame) -> dict[str, Figure]:
     x, *more = numeric
     others = [n for n in plan.axes if n not in numeric and n != "seed"]
     by = next(iter((*others, *more)), None)
-    drawn: dict[str, Figure] = {}
+    drawn = plan.model.own_figures(table, plan.axes)
+    measures, labels = plan.model.drawn, plan.model.labels
+    order = plan.model.orders.get(by or "", ())
     for name in _shown(plan, table):
-        if name in DRAWN:
-            drawn[name] = sweep_lines(table, x, name, by)
-            if by in more and len(plan.axes[by]) > 2 and name in DRAWN[:3]:
-                drawn[f"{name}_map"] = sweep_heatmap(table, x, by, name)
+        if name in measures:
+            drawn[name] = sweep_lines(table, x, name, by, labels, order)
+            if by in more and len(plan.axes[by]) > 2 and name in measures[:3]:
+                drawn[f"{name}_map"] = sweep_heatmap(table, x, by, name, labels)
     return drawn

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 
-from forestall.app.report_many import MEASURES
+from forestall.app.report_many import MEASURES, Measure
 
 
-def extremes(table: pl.DataFrame, axes: tuple[str, ...]) -> list[tuple[str, str, str, str, str]]:
+def extremes(
+    table: pl.DataFrame, axes: tuple[str, ...], measures: Iterable[Measure] = MEASURES
+) -> list[tuple[str, str, str, str, str]]:
     """Return (measure, least, at, most, at) with units, of measures that differ."""
     found = []
-    for measure in MEASURES:
+    for measure in measures:
         column = measure.key.replace(".", "_")
         if column not in table.columns:
             continue

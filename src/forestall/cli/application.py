@@ -91,6 +91,7 @@ def whole() -> typer.Typer:
         import_,
         interval,
         lemons,
+        machines,
         predict,
         reliability,
         report,
@@ -115,6 +116,8 @@ def whole() -> typer.Typer:
                 added.rich_help_panel = panel
         app.add_typer(import_.group(), name="import", rich_help_panel=BOOKS)
         app.add_typer(backtest.group(), name="backtest", rich_help_panel=BOOKS)
+        live = "Live: act before nodes fail"
+        app.add_typer(machines.group(), name="machines", rich_help_panel=live)
         app.add_typer(predict.group(), name="predict", rich_help_panel=PREDICTION)
         app.add_typer(assess.group(), name="assess", rich_help_panel=PREDICTION)
         app.add_typer(traces.group(), name="traces", rich_help_panel="Logs and papers")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forestall.cli.assess_notes import tell
+from forestall.cli.choice import with_options
 from forestall.cli.options import (
     FAILURES,
     FORCE,
@@ -16,7 +17,6 @@ from forestall.cli.options import (
     READ_FAILURES,
     STUDY_OUT,
     chosen,
-    with_options,
 )
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from forestall.cli.assess_notes import tell
+from forestall.cli.choice import with_options
 from forestall.cli.options import (
     FORCE,
     JSON,
@@ -16,7 +17,6 @@ from forestall.cli.options import (
     READING,
     STUDY_OUT,
     chosen,
-    with_options,
 )
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show

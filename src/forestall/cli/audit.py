@@ -25,7 +25,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def certify(folder: FOLDER, as_json: JSON = False) -> None:
-    """Check a run by its files alone: no node is given twice, none works while down, work adds up.
+    """Check a run by its files alone: no node gives more than it has, none works while down, and
+    work adds up.
 
     The exit code is 1 where a check fails.
     """

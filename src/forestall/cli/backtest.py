@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from forestall.cli import UNUSABLE
-from forestall.cli.options import FORCE, JSON, QUIET, STUDY_OUT, examples, with_options
+from forestall.cli.choice import with_options
+from forestall.cli.options import (
+    FORCE,
+    JSON,
+    QUIET,
+    STUDY_OUT,
+    examples,
+)
 from forestall.cli.options_site import FILES, METRICS, SITE, given_of, metrics_place
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json

@@ -49,9 +49,10 @@ def compare(
 
     found = comparison_of(folders)
     if out is not None:
+        from forestall.app.models import measures_of
         from forestall.app.report_many import write_comparison
 
-        write_comparison(out, found.summaries)
+        write_comparison(out, found.summaries, measures_of(found.summaries.values()))
     if as_json:
         say_json(found.plain())
         return

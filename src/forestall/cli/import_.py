@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestall.cli.options import JSON, examples, with_options
+from forestall.cli.choice import with_options
+from forestall.cli.options import JSON, examples
 from forestall.cli.options_site import SITE, given_of
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, show

@@ -6,76 +6,19 @@ the command line or from a file.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 import typer
 
-F = TypeVar("F", bound=Callable[..., Any])
+from forestall.cli.choice import CHECKPOINTS, MACHINE, PREDICTION, Choice
+from forestall.cli.options_virtual import MODEL, VIRTUAL
 
-MACHINE: Final = "Machine and policy"
-PREDICTION: Final = "Prediction and promises"
-CHECKPOINTS: Final = "Checkpoints and failures"
 JOBS: Final = "Job log"
 FAILURES: Final = "Failure log"
 TRAINED: Final = "Training log"
 OUTPUT: Final = "Output"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An option: its key in settings and files (`name`), its help, and how its value is shown.
-
-    `choices` are completed by the shell; `flag` is for those that are on or off, `on` for those of
-    them that are on unless ``--no-...`` is said.
-    """
-
-    name: str
-    panel: str
-    help: str
-    metavar: str = "TEXT"
-    choices: tuple[str, ...] = ()
-    flag: bool = False
-    on: bool = False
-
-    @property
-    def spelling(self) -> str:
-        """The option as it is typed: ``--checkpoint-overhead``."""
-        return "--" + self.name.replace("_", "-")
-
-    def parameter(self, *, varied: bool) -> inspect.Parameter:
-        """Return the option as a keyword of a command; `varied` ones take ranges and lists."""
-        several = varied and not self.flag and self.panel in {MACHINE, PREDICTION, CHECKPOINTS}
-        spellings = [self.spelling]
-        if self.flag and self.on:
-            spellings = [f"{self.spelling}/--no-{self.spelling[2:]}"]
-        info = typer.Option(
-            *spellings,
-            help=self.help,
-            metavar=" " if self.flag else (f"{self.shown}[,...]" if several else self.shown),
-            rich_help_panel=self.panel,
-            show_default=False,
-            autocompletion=self._complete if self.choices else None,
-        )
-        annotation = Annotated[bool | None if self.flag else str | None, info]  # type: ignore[valid-type]
-        kind = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(self.identifier, kind, default=None, annotation=annotation)
-
-    @property
-    def identifier(self) -> str:
-        """The name of the Python keyword; `from` is taken."""
-        return f"{self.name}_" if self.name == "from" else self.name
-
-    @property
-    def shown(self) -> str:
-        """What help shows in the place of a value."""
-        return "|".join(self.choices) or self.metavar
-
-    def _complete(self, incomplete: str) -> list[str]:
-        return [choice for choice in self.choices if choice.startswith(incomplete)]
 
 
 PARAMETERS: Final = (
@@ -113,7 +56,8 @@ PARAMETERS: Final = (
         "predictor",
         PREDICTION,
         "What promises rest on: the log to come, seen with --accuracy (trace, the default), or "
-        "what was learnt: hazard or a name of `predict list` with --train, or a predictor's file.",
+        "what was learnt: hazard or a name of `predict list` with --train, or a predictor's file. "
+        "With --model virtual: synthetic, the default there, recorded, or what was learnt.",
         "trace|hazard|NAME|FILE",
     ),
     Choice(
@@ -137,7 +81,8 @@ PARAMETERS: Final = (
     Choice(
         "checkpoint",
         CHECKPOINTS,
-        "Which checkpoint requests are performed (default risk; none with classic policies).",
+        "Which checkpoint requests are performed (default risk; none with classic policies). With "
+        "--model virtual: none, the default there, or periodic.",
         choices=("risk", "none", "periodic", "daly"),
     ),
     Choice("checkpoint_overhead", CHECKPOINTS, "Pause of a checkpoint (default 720s).", "DURATION"),
@@ -175,7 +120,12 @@ READING: Final = (
     Choice("days", FAILURES, "Length of the window from there.", "DAYS"),
     Choice("fold_nodes", FAILURES, "So many neighbouring nodes count as one.", "K"),
     Choice("jobs", JOBS, "Positions to take from the job log, such as 1:10000.", "FIRST:LAST"),
-    Choice("processors_per_node", JOBS, "Of SWF logs, whose sizes are processors.", "P"),
+    Choice(
+        "processors_per_node",
+        JOBS,
+        "Of SWF logs, whose sizes are processors; with --model virtual, what a node has.",
+        "P",
+    ),
     Choice("strict", JOBS, "A row that must be left out or changed is an error.", flag=True),
 )
 """Options of reading: which rows of which logs."""
@@ -189,7 +139,10 @@ TRAINING: Final = (
 
 OPTIONS: Final = {
     "format": "--failure-format",
-    **{choice.name: choice.spelling for choice in (*PARAMETERS, *READING, *TRAINING)},
+    **{
+        choice.name: choice.spelling
+        for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *READING, *TRAINING)
+    },
 }
 """Spellings by key, for messages."""
 
@@ -234,24 +187,6 @@ QUIET = Annotated[
 JSON = Annotated[
     bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)
 ]
-
-
-def with_options(*tables: Iterable[Choice], varied: bool = False) -> Callable[[F], F]:
-    """Give a command, which takes them as ``**given``, an option for each entry of the tables."""
-
-    def decorate(function: F) -> F:
-        own = inspect.signature(function, eval_str=True)
-        kept = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        more = [choice.parameter(varied=varied) for table in tables for choice in table]
-        first = [p for p in kept if p.default is p.empty]
-        rest = [p for p in kept if p.default is not p.empty]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        ordered = [*first, *more, *(p.replace(kind=keyword) for p in rest)]
-        function.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
-        function.__annotations__ = {p.name: p.annotation for p in ordered}
-        return function
-
-    return decorate
 
 
 def chosen(given: dict[str, Any]) -> dict[str, Any]:

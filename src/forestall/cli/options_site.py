@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from forestall.cli.options import OUTPUT, Choice, chosen
+from forestall.cli.choice import Choice
+from forestall.cli.options import OUTPUT, chosen
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from forestall.cli.choice import with_options
 from forestall.cli.options import (
     FORCE,
     JSON,
@@ -14,7 +15,6 @@ from forestall.cli.options import (
     READ_FAILURES,
     STUDY_OUT,
     chosen,
-    with_options,
 )
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forestall.cli import UNUSABLE
-from forestall.cli.options import FORCE, JSON, OUTPUT, QUIET, chosen, with_options
+from forestall.cli.choice import with_options
+from forestall.cli.options import (
+    FORCE,
+    JSON,
+    OUTPUT,
+    QUIET,
+    chosen,
+)
 from forestall.cli.options_site import FILES, METRICS, SITE, given_of, metrics_place
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json

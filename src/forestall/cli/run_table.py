@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from forestall.app import report_words as words
 from forestall.cli.screen import say, show
@@ -85,13 +85,42 @@ def _spread(three: Mapping[str, Any], text: Any, unit: str = "") -> tuple[str, s
     )
 
 
+def virtual_headline(summary: Mapping[str, Any], failures: int | None) -> str:
+    """Return what was run of virtual machines, in one line."""
+    from forestall.app.virtual_report_words import headline as parts
+
+    return ", ".join(parts(summary, failures))
+
+
+def virtual_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
+    """Return (measure, value with unit, what it means) for a run of virtual machines."""
+    from forestall.app.virtual_report_words import rows as told
+
+    return told(summary)
+
+
+class Table(NamedTuple):
+    """How the runs of a model are told."""
+
+    headline: Callable[[Mapping[str, Any], int | None], str]
+    rows: Callable[[Mapping[str, Any]], Sequence[tuple[str, ...]]]
+
+
+TABLES: Final = {
+    "promise": Table(headline, rows),
+    "virtual": Table(virtual_headline, virtual_rows),
+}
+"""By model."""
+
+
 def print_run(
     summary: Mapping[str, Any], cleaning: Cleaning, hints: Iterable[str], failures: int | None
 ) -> None:
     """Print a run: measures, what was left out or changed, hints."""
-    say(headline(summary, failures))
+    told = TABLES[summary.get("model", "promise")]
+    say(told.headline(summary, failures))
     say()
-    show(rows(summary))
+    show(told.rows(summary))
     print_notes(cleaning, hints)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forestall.cli.choice import Choice, with_options
 from forestall.cli.options import (
     CONFIG,
     FORCE,
@@ -16,17 +17,21 @@ from forestall.cli.options import (
     QUIET,
     READING,
     TRAINING,
-    Choice,
     chosen,
-    with_options,
 )
+from forestall.cli.options_virtual import MODEL, VIRTUAL
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json
 
 RESULTS = (
     Choice("out", OUTPUT, "Folder for all files; without it only the table is printed.", "DIR"),
     Choice("log_events", OUTPUT, "Write what the engine was told and decided, too.", flag=True),
-    Choice("gantt", OUTPUT, "Span of the Gantt chart since the first submission.", "3d:6d"),
+    Choice(
+        "gantt",
+        OUTPUT,
+        "Span of the chart of nodes over time, since the first submission.",
+        "3d:6d",
+    ),
     Choice("report", OUTPUT, "Write report.html (default on).", flag=True, on=True),
 )
 
@@ -43,10 +48,12 @@ def add_to(app: typer.Typer) -> None:
         "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
         "--predictor hazard --train lanl.csv --risk 0",
         "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
+        "forestall simulate jobs.swf --model virtual --failures failures.csv --nodes 32 "
+        "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
     )(simulate)
 
 
-@with_options(PARAMETERS, READING, TRAINING, RESULTS)
+@with_options(MODEL, PARAMETERS, VIRTUAL, READING, TRAINING, RESULTS)
 def simulate(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
@@ -57,16 +64,19 @@ def simulate(
     as_json: JSON = False,
     **given: Any,
 ) -> None:
-    """Replay jobs on a machine that fails, promise deadlines, and account for the promises."""
-    from forestall.app.progress import is_compiled
+    """Replay jobs on a machine that fails, promise deadlines, and account for the promises.
+
+    With --model virtual: place tasks that share nodes, move them before failures, and account for
+    the deadlines.
+    """
     from forestall.app.settings import settings_of, with_config
 
     settings = settings_of(log, with_config(config, chosen(given)))
     from forestall.app.settings_run import run
 
     with Bar("jobs", quiet=quiet) as bar:
-        if not is_compiled(settings.parameters.policy, settings.parameters.predictor):
-            bar.tell("compiling kernels, the first time only: about 15 s")
+        if not settings.model.is_compiled(settings.parameters):
+            bar.tell(f"compiling kernels, the first time only: {settings.model.compiling}")
         done = run(settings, force=force, progress=bar)
     result = done.result
     if as_json:

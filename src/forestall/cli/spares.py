@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestall.cli.options import JSON, with_options
+from forestall.cli.choice import with_options
+from forestall.cli.options import JSON
 from forestall.cli.options_site import FILES, SITE, given_of, rate_of
 from forestall.cli.registry import command
 from forestall.cli.screen import say, say_json, show

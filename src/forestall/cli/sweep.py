@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall.cli.choice import Choice, with_options
 from forestall.cli.options import (
     CONFIG,
     FORCE,
@@ -16,10 +17,9 @@ from forestall.cli.options import (
     QUIET,
     READING,
     TRAINING,
-    Choice,
     chosen,
-    with_options,
 )
+from forestall.cli.options_virtual import MODEL, VIRTUAL
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show
 
@@ -38,6 +38,9 @@ def add_to(app: typer.Typer) -> None:
         "forestall sweep jobs.swf --policy fcfs,easy,conservative --nodes 100,128 --out policies",
         "forestall sweep jobs.swf --failures failures.csv --checkpoint-interval 30m:4h:30m "
         "--vary compression=true,false",
+        "forestall sweep jobs.swf --model virtual --failures failures.csv --nodes 32 "
+        "--processors-per-node 4 --prediction-accuracy 0:1:0.25 --strategy "
+        "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
     )(sweep)
 
 
@@ -72,7 +75,7 @@ WORKERS = Annotated[
 ]
 
 
-@with_options(PARAMETERS, READING, TRAINING, REPORT, varied=True)
+@with_options(MODEL, PARAMETERS, VIRTUAL, READING, TRAINING, REPORT, varied=True)
 def sweep(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
@@ -95,12 +98,11 @@ def sweep(
 
     options = with_config(config, {**chosen(given), **varied(vary or [])})
     plan = plan_of(log, options)
-    from forestall.app.progress import is_compiled
     from forestall.app.sweep_run import run_sweep
 
     with Bar("points", quiet=quiet) as bar:
-        if not all(is_compiled(*kinds) for kinds in {(p.policy, p.predictor) for p in plan.points}):
-            bar.tell("compiling kernels, the first time only: about 15 s")
+        if not all(plan.model.is_compiled(point) for point in plan.kinds):
+            bar.tell(f"compiling kernels, the first time only: {plan.model.compiling}")
         done = run_sweep(
             plan,
             out or folder_of(options, "forestall-sweep"),
@@ -122,7 +124,7 @@ def _print(done: Swept) -> None:
     before = f", {done.resumed:,} of them from before" if done.resumed else ""
     several = ", ".join(f"{len(values)} values of {name}" for name, values in axes.items())
     say(f"{len(done.table):,} points{before}" + (f": {several}" if several else ""))
-    rows = extremes(done.table, tuple(axes))
+    rows = extremes(done.table, tuple(axes), done.plan.model.measures())
     if rows:
         say()
         show(rows, ("", "least", "at", "most", "at"), right=(1, 3), wrap=(2, 4))

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from forestall.cli import traces_filter, traces_generate
-from forestall.cli.options import JSON, READING, chosen, examples, with_options
+from forestall.cli.choice import with_options
+from forestall.cli.options import JSON, READING, chosen, examples
 from forestall.cli.registry import command
 from forestall.cli.screen import say, show
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from forestall.cli.options import JSON, OUTPUT, QUIET, Choice, chosen, with_options
+from forestall.cli.choice import Choice, with_options
+from forestall.cli.options import JSON, OUTPUT, QUIET, chosen
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show
 

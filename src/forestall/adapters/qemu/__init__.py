@@ -1,0 +1,1 @@
+"""QEMU: virtual machines as processes of this user, and live migration between two of them."""

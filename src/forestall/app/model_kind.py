@@ -1,0 +1,105 @@
+"""What a model of the simulator is to options, runs, sweeps and reports: one class, one entry.
+
+A model is a way to play jobs and failures: the promise model, virtual machines. `app.models` is the
+table of them; everything that takes ``--model`` asks there and nowhere else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from forestall.app.report_many import Measure
+    from forestall.app.result import Result
+    from forestall.app.virtual_result import VirtualResult
+    from forestall.model.failures import Failures
+    from forestall.model.jobs import Jobs
+    from forestall.simulate.parameters import Parameters
+    from forestall.simulate.virtual.parameters import VirtualParameters
+
+    AnyParameters = Parameters | VirtualParameters
+    AnyResult = Result | VirtualResult
+
+LOG_WORDS: Final[Mapping[str, str]] = {"downtime": "log"}
+
+
+class Model(ABC):
+    """A model, by its name.
+
+    Attributes
+    ----------
+    name : as ``--model`` takes it
+    durations, whole, reals, flags : parameters by what they are; the others are text
+    shares : those of `reals` that go from 0 to 1
+    words : a word that may stand where a duration or a number is expected, by parameter
+    unlearnt : predictors that need nothing to learn from, the default first
+    deep : measures that are lists, or that can be None where they have parts else: no columns
+    drawn : measures that get figures in a sweep, flat
+    shown : further measures for the page of a sweep
+    orders : the order of the lines of a figure, for parameters where it is not the alphabet's
+    compiling : how long the first run compiles, in words
+    labels : words and factors for axes, beside those of `app.sweep_figures`
+    """
+
+    name: ClassVar[str]
+    durations: ClassVar[frozenset[str]]
+    whole: ClassVar[frozenset[str]]
+    reals: ClassVar[frozenset[str]]
+    shares: ClassVar[frozenset[str]]
+    flags: ClassVar[frozenset[str]]
+    words: ClassVar[Mapping[str, str]] = LOG_WORDS
+    unlearnt: ClassVar[tuple[str, ...]]
+    deep: ClassVar[frozenset[str]]
+    drawn: ClassVar[tuple[str, ...]]
+    shown: ClassVar[tuple[str, ...]]
+    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    compiling: ClassVar[str] = "about 15 s"
+    labels: ClassVar[Mapping[str, tuple[str, float]]] = {}
+
+    @property
+    @abstractmethod
+    def parameters(self) -> type[AnyParameters]:
+        """The class of its parameters."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of its parameters, in order."""
+        return tuple(self.parameters.model_fields)
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """Parameters that can be given as a range."""
+        return self.durations | self.whole | self.reals
+
+    def checked(self, values: Mapping[str, Any]) -> AnyParameters:
+        """Return validated parameters; ParameterError names the first that cannot be."""
+        from forestall.app.checked import checked
+
+        return checked(self.parameters, values)
+
+    @abstractmethod
+    def simulate(self, jobs: Jobs, failures: Failures, **more: Any) -> AnyResult:
+        """Play one run; keywords are those of `app.simulate.simulate`."""
+
+    @abstractmethod
+    def is_compiled(self, parameters: AnyParameters) -> bool:
+        """Return whether the kernels of such a run are in the cache."""
+
+    @abstractmethod
+    def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
+        """Return what looks as if the user meant something else, and which option would say so."""
+
+    @abstractmethod
+    def measures(self) -> tuple[Measure, ...]:
+        """Return the measures that a sweep tells least and most of."""
+
+    def own_figures(
+        self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]
+    ) -> dict[str, Figure]:
+        """Return figures of a sweep that only this model has, by name."""
+        return {}

@@ -1,0 +1,90 @@
+"""An option of a command as a row of a table, and commands that take such tables."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar
+
+import typer
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MACHINE: Final = "Machine and policy"
+PREDICTION: Final = "Prediction and promises"
+CHECKPOINTS: Final = "Checkpoints and failures"
+MACHINES: Final = "Virtual machines (--model virtual)"
+VARIED: Final = frozenset({MACHINE, PREDICTION, CHECKPOINTS, MACHINES})
+"""Panels of parameters of a run, which take ranges and lists in sweeps."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An option: its key in settings and files (`name`), its help, and how its value is shown.
+
+    `choices` are completed by the shell; `flag` is for those that are on or off, `on` for those of
+    them that are on unless ``--no-...`` is said.
+    """
+
+    name: str
+    panel: str
+    help: str
+    metavar: str = "TEXT"
+    choices: tuple[str, ...] = ()
+    flag: bool = False
+    on: bool = False
+
+    @property
+    def spelling(self) -> str:
+        """The option as it is typed: ``--checkpoint-overhead``."""
+        return "--" + self.name.replace("_", "-")
+
+    def parameter(self, *, varied: bool) -> inspect.Parameter:
+        """Return the option as a keyword of a command; `varied` ones take ranges and lists."""
+        several = varied and not self.flag and self.panel in VARIED
+        spellings = [self.spelling]
+        if self.flag and self.on:
+            spellings = [f"{self.spelling}/--no-{self.spelling[2:]}"]
+        info = typer.Option(
+            *spellings,
+            help=self.help,
+            metavar=" " if self.flag else (f"{self.shown}[,...]" if several else self.shown),
+            rich_help_panel=self.panel,
+            show_default=False,
+            autocompletion=self._complete if self.choices else None,
+        )
+        annotation = Annotated[bool | None if self.flag else str | None, info]  # type: ignore[valid-type]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(self.identifier, kind, default=None, annotation=annotation)
+
+    @property
+    def identifier(self) -> str:
+        """The name of the Python keyword; `from` is taken."""
+        return f"{self.name}_" if self.name == "from" else self.name
+
+    @property
+    def shown(self) -> str:
+        """What help shows in the place of a value."""
+        return "|".join(self.choices) or self.metavar
+
+    def _complete(self, incomplete: str) -> list[str]:
+        return [choice for choice in self.choices if choice.startswith(incomplete)]
+
+
+def with_options(*tables: Iterable[Choice], varied: bool = False) -> Callable[[F], F]:
+    """Give a command, which takes them as ``**given``, an option for each entry of the tables."""
+
+    def decorate(function: F) -> F:
+        own = inspect.signature(function, eval_str=True)
+        kept = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        more = [choice.parameter(varied=varied) for table in tables for choice in table]
+        first = [p for p in kept if p.default is p.empty]
+        rest = [p for p in kept if p.default is not p.empty]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        ordered = [*first, *more, *(p.replace(kind=keyword) for p in rest)]
+        function.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
+        function.__annotations__ = {p.name: p.annotation for p in ordered}
+        return function
+
+    return decorate
