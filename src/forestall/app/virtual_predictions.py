@@ -98,9 +98,10 @@ def asked(
     """Return a predictor's answers during a run.
 
     It is asked of all nodes at the start and every `predict_every` seconds from there (None: never
-    again), and of a node that fails at that moment, once it has been told of all failures of that second. The
-    expected time is now plus the answer, rounded up; beyond what clocks here can tell (2,177 years)
-    none. A row is made where that is another one than was in force (after a failure none is).
+    again), and of a node that fails at that moment, once it has been told of all failures of that
+    second. The expected time is now plus the answer, rounded up; beyond what clocks here can tell
+    (2,177 years) none. A row is made where that is another one than was in force (after a failure
+    none is).
     """
     nodes, every = parameters.nodes, parameters.predict_every
     log = failures.take((failures.time >= start) & (failures.time <= end))

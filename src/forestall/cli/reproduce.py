@@ -24,6 +24,7 @@ def group() -> typer.Typer:
             "forestall reproduce queues --data traces",
             "forestall reproduce assessment",
             "forestall reproduce availability --data traces",
+            "forestall reproduce virtual --data traces",
         ),
     )
     command(app, "promises", "forestall reproduce promises --data traces --out promises")(promises)
@@ -35,8 +36,19 @@ def group() -> typer.Typer:
         "forestall reproduce availability --data traces --out availability",
         "forestall reproduce availability --quick",
     )(availability)
+    command(
+        app,
+        "virtual",
+        "forestall reproduce virtual --data traces --out virtual",
+        "forestall reproduce virtual --quick",
+    )(virtual)
     return app
 
+
+WORKERS = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Processes (default: one a core).", show_default=False),
+]
 
 DATA = Annotated[
     Path | None,
@@ -54,12 +66,7 @@ def promises(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for figures and verdict.")
     ] = Path("forestall-promises"),
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers", min=1, help="Processes (default: one a core).", show_default=False
-        ),
-    ] = None,
+    workers: WORKERS = None,
 ) -> None:
     """Oliner et al., DSN 2005: Figures 1 to 12, and its claims beside what is measured here."""
     from forestall.reproduce.promises import reproduce
@@ -137,6 +144,32 @@ def availability(
         found = reproduce(out, data=named, plan=QUICK if quick else None, progress=bar)
     for claim in found.claims:
         say(f"{claim.claim} ({claim.hosts})")
+        say(f"{claim.verdict}; {claim.measured}", indent=2)
+    say()
+    say(f"Figures, tables and verdict.md are in {found.folder}")
+
+
+def virtual(
+    data: DATA = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for figures and verdict.")
+    ] = Path("forestall-virtual"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer days and seeds: a look within a minute.")
+    ] = False,
+    workers: WORKERS = None,
+) -> None:
+    """Fu and Xu, ARES 2009: jobs and tasks completed over prediction accuracy, and where each
+    strategy begins to pay. Without --data on generated failures alone. Goes on where it was broken
+    off."""
+    from forestall.reproduce.virtual import QUICK, reproduce
+
+    named = _logs(data) if data is not None or "FORESTALL_DATA" in os.environ else None
+    plan = QUICK if quick else None
+    with Bar("runs") as bar:
+        found = reproduce(out, data=named, plan=plan, workers=workers or 0, progress=bar)
+    for claim in found.claims:
+        say(f"{claim.claim} ({claim.section})")
         say(f"{claim.verdict}; {claim.measured}", indent=2)
     say()
     say(f"Figures, tables and verdict.md are in {found.folder}")
