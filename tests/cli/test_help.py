@@ -47,7 +47,7 @@ def examples(command: Any) -> list[str]:
 def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
         "assess", "backtest", "certify", "compare", "demo", "design", "fit", "import",
-        "interval", "lemons", "predict", "reliability", "replay", "report", "reproduce",
+        "interval", "lemons", "machines", "predict", "reliability", "replay", "report", "reproduce",
         "simulate", "spares", "sweep", "traces",
     }  # fmt: skip
 

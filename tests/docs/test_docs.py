@@ -572,7 +572,7 @@ def test_every_error_is_documented() -> None:
     tree = [forestall.errors.ForestallError]
     for error in tree:
         tree += error.__subclasses__()
-        assert f"`{error.__name__}`" in text
+        assert error.__name__.startswith("_") or f"`{error.__name__}`" in text
 
 
 def test_every_failure_format_and_preset_is_documented() -> None:
