@@ -319,3 +319,11 @@ def test_kernels_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     (tmp_path / "virtual_1").mkdir()
     (tmp_path / "virtual_1" / "loop_kernels.run-1.nbc").touch()
     assert VIRTUAL.is_compiled(VirtualParameters())
+
+
+def test_a_failure_later_than_any_run_never_comes() -> None:
+    jobs = Jobs.build([0, 50], [1, 1], [100, 100], [300, 300])
+    late = Failures.build([9_000_000_000], [0], [10])  # beyond what event keys can hold
+    result = simulate_virtual(jobs, late, nodes=2)
+    assert result.job_completion_rate == 1.0
+    assert len(result.failures) == 0

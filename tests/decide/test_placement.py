@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from forestall.decide import placement_entry_kernels as entries
 from forestall.decide.fleet_kernels import LEVELS, NOBODY, new_fleet
-from forestall.decide.placement import STRATEGIES, choose_node
-from forestall.decide.placement_kernels import Choosing
+from forestall.decide.placement import choose_node
+from forestall.decide.placement_kernels import STRATEGIES, Choosing
 from forestall.model.errors import ParameterError
 from forestall.model.virtual import FAR, TaskReason
 
@@ -75,6 +75,18 @@ def test_a_draw_takes_each_node_that_gives() -> None:
         {"work": 0},
         {"free": [1]},
         {"free": [-1, 1]},
+        {"free": [math.nan, 1]},
+        {"free": [1e18, 1]},
+        {"free": ["x", 1]},
+        {"foreseen": [math.nan, 1]},
+        {"alpha": True},
+        {"work": math.inf},
+        {"work": math.nan},
+        {"task_processors": 0},
+        {"task_processors": math.nan},
+        {"transfer": -5},
+        {"draw": 1.0},
+        {"draw": -0.5},
     ],
 )
 def test_wrong_input_is_named(wrong: dict[str, object]) -> None:

@@ -6,18 +6,18 @@ is quicker where many tasks are placed; both call the same kernels.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 import numpy.typing as npt
 
 from forestall.decide import placement_entry_kernels as entries
 from forestall.decide.fleet_kernels import DIRTY, NOBODY, SLOTS, UP, Fleet, new_fleet
-from forestall.decide.placement_kernels import BEST_FIT, FIRST_FIT, RANDOM, Choosing
+from forestall.decide.placement_kernels import BEST_FIT, RANDOM, STRATEGIES, Choosing
 from forestall.model.errors import ParameterError
-from forestall.model.virtual import FAR, PROCESSOR, TaskReason
+from forestall.model.units import MAX_SECONDS
+from forestall.model.virtual import FAR, MOST_PROCESSORS, PROCESSOR, TaskReason
 
-STRATEGIES: Final = {"random": RANDOM, "first-fit": FIRST_FIT, "best-fit": BEST_FIT}
+MOST_WORK = 2**50
+"""Processor-seconds of a task, at most: what is compared with them stays within 64 bits."""
 
 
 def choose_node(
@@ -60,10 +60,16 @@ def choose_node(
     """
     if strategy not in STRATEGIES:
         raise ParameterError("strategy", strategy, ", ".join(STRATEGIES))
-    if alpha != "dynamic" and not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
+    if alpha != "dynamic" and (isinstance(alpha, str | bool) or not 0 <= alpha <= 1):
         raise ParameterError("alpha", alpha, "a number from 0 to 1, or dynamic")
-    if not work > 0:
-        raise ParameterError("work", work, "processor-seconds above 0")
+    for name, value, least, most in (
+        ("work", work, 1 / PROCESSOR, MOST_WORK),
+        ("task_processors", task_processors, 1 / PROCESSOR, MOST_PROCESSORS),
+        ("transfer", 0 if transfer is None else transfer, 0, MAX_SECONDS - 1),
+        ("draw", draw, 0, 1 - 2**-53),
+    ):
+        if not least <= value <= most:
+            raise ParameterError(name, value, f"a number from {least:g} to {most:g}")
     choosing = Choosing(
         int(STRATEGIES[strategy]),
         -1.0 if isinstance(alpha, str) else float(alpha),
@@ -76,6 +82,13 @@ def choose_node(
     return None if node == NOBODY else int(node), TaskReason(int(reason))
 
 
+def _numbers(name: str, given: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(name, given, "a number for each node") from None
+
+
 def _fleet(
     free: npt.ArrayLike,
     foreseen: npt.ArrayLike,
@@ -84,10 +97,17 @@ def _fleet(
     choosing: Choosing,
 ) -> Fleet:
     """Return nodes that have this to give and are foreseen to fail then."""
-    room = np.round(np.asarray(free, dtype=np.float64) * PROCESSOR).astype(np.int64)
-    times = np.asarray(foreseen, dtype=np.float64)
-    if room.ndim != 1 or len(room) == 0 or room.shape != times.shape or bool(np.any(room < 0)):
+    given, times = _numbers("free", free), _numbers("foreseen", foreseen)
+    if given.ndim != 1 or len(given) == 0 or given.shape != times.shape:
         raise ParameterError("free", free, "processors of each node, as many as in foreseen")
+    if not bool(np.all((given >= 0) & (given <= MOST_PROCESSORS))):
+        allowed = f"processors from 0 to {MOST_PROCESSORS:,} of each node"
+        raise ParameterError("free", free, allowed)
+    if bool(np.any(np.isnan(times))):
+        raise ParameterError(
+            "foreseen", foreseen, "a time for each node, inf where none is foreseen"
+        )
+    room = np.round(given * PROCESSOR).astype(np.int64)
     rate = round(task_processors * PROCESSOR)
     fleet = new_fleet(
         room,
@@ -97,8 +117,7 @@ def _fleet(
         counted=choosing.strategy == RANDOM,
     )
     nodes = fleet.nodes
-    far = ~(times < FAR)
-    nodes["foreseen"] = np.where(far, FAR, np.where(far, 0, times)).astype(np.int64)
+    nodes["foreseen"] = np.where(times < FAR, np.clip(times, -FAR, FAR), FAR).astype(np.int64)
     nodes["doubtful"] = times <= now
     nodes["up"] = room > 0
     fleet.at[UP], fleet.at[DIRTY] = int((room > 0).sum()), 1

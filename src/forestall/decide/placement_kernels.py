@@ -21,6 +21,7 @@ from forestall.model.virtual import PROCESSOR, TaskReason
 RANDOM: Final = np.int64(0)
 FIRST_FIT: Final = np.int64(1)
 BEST_FIT: Final = np.int64(2)
+STRATEGIES: Final = {"random": RANDOM, "first-fit": FIRST_FIT, "best-fit": BEST_FIT}
 
 _QUALIFIED = np.int64(TaskReason.QUALIFIED)
 _WITH_ONE_MIGRATION = np.int64(TaskReason.WITH_ONE_MIGRATION)

@@ -137,7 +137,7 @@ class Books(NamedTuple):
 
 class TaskState(NamedTuple):
     """JOB[jobs]; the fleet; how nodes are chosen; the rules; VM[slots]; int64[slots] free places in
-        it; int64[tasks] the place of each task in it (-1: it does not run); WAIT[capacity];
+    it; int64[tasks] the place of each task in it (-1: it does not run); WAIT[capacity];
     float64[tasks] draws for the tasks' first places (empty unless nodes are drawn), and
     float64[capacity] more of them; DECISION[capacity]; the books; int64[13] numbers, see the
     constants above."""

@@ -88,7 +88,6 @@ class TaskReason(IntEnum):
     NODE_FAILED = 8
     DEADLINE_CAME = 9
     TARGET_FAILED = 10
-    NEVER_MIGRATES = 11
 
 
 _TEXT: Final = {
@@ -103,7 +102,6 @@ _TEXT: Final = {
     TaskReason.NODE_FAILED: "node {source} failed",
     TaskReason.DEADLINE_CAME: "the deadline came",
     TaskReason.TARGET_FAILED: "node {node}, the target of its move, failed",
-    TaskReason.NEVER_MIGRATES: "the strategy never migrates",
 }
 
 

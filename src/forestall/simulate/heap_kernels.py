@@ -79,7 +79,7 @@ def put(heap, item, key):
 
 @kernel
 def cancel(heap, item):
-    """Remove the next event of a job or node, if it has one."""
+    """Remove the planned event of an item, if it has one."""
     place = heap.places[item]
     if place < 0:
         return

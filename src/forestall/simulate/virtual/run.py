@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from forestall._compile import records
-from forestall.decide.placement_kernels import BEST_FIT, FIRST_FIT, RANDOM, Choosing
+from forestall.decide.placement_kernels import STRATEGIES, Choosing
 from forestall.engine import virtual_state as states
 from forestall.engine.virtual_grow import grown, longer
 from forestall.engine.virtual_state import JOB, Books, TaskRules, TaskState, new_task_state
@@ -24,21 +24,15 @@ from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.prepare import lead_of, slots_per_node, thousandths, transfer_of
 from forestall.traces.streams import stream
 
-STRATEGIES = {
-    "random": RANDOM,
-    "first-fit": FIRST_FIT,
-    "best-fit": BEST_FIT,
-    "omniscient": BEST_FIT,
-}
-
 
 def choosing_of(parameters: VirtualParameters) -> Choosing:
     """Return how nodes are chosen; alpha below 0 is dynamic."""
     alpha = -1.0 if parameters.alpha == "dynamic" else float(parameters.alpha)
-    if parameters.strategy == "omniscient":
-        alpha = 0.5
+    strategy = parameters.strategy
+    if strategy == "omniscient":
+        strategy, alpha = "best-fit", 0.5
     return Choosing(
-        strategy=int(STRATEGIES[parameters.strategy]),
+        strategy=int(STRATEGIES[strategy]),
         alpha=alpha,
         migrates=int(parameters.migration != "none"),
         transfer=transfer_of(parameters).whole,
@@ -109,14 +103,16 @@ def new_world(
     slots: int,
 ) -> worlds.TaskWorld:
     """Return the world before anything has happened, for so many places of tasks."""
-    strikes = records(len(failures), worlds.STRIKE)
-    strikes["time"], strikes["node"] = failures.time, failures.node
-    strikes["downtime"] = failures.downtime
-    mine = predictions.node < parameters.nodes
+    origin = min([first_moment(workload, failures), *predictions.known[:1]])
+    end = origin + worlds.MAX_TIME  # what is later than any run never comes
+    count = int(np.searchsorted(failures.time, end))
+    strikes = records(count, worlds.STRIKE)
+    strikes["time"], strikes["node"] = failures.time[:count], failures.node[:count]
+    strikes["downtime"] = failures.downtime[:count]
+    mine = (predictions.node < parameters.nodes) & (predictions.known < end)
     told = records(int(mine.sum()), worlds.TOLD)
     told["known"], told["node"] = predictions.known[mine], predictions.node[mine]
     told["expected"] = predictions.expected[mine]
-    origin = min([first_moment(workload, failures), *predictions.known[:1]])
     return worlds.TaskWorld(
         np.argsort(workload.deadline, kind="stable"),
         strikes,
