@@ -18,12 +18,13 @@ class State(StrEnum):
     ENDED = "ended"  # by itself: its guest switched off
     STOPPED = "stopped"  # on request
     LOST = "lost"  # its process is gone, and nobody asked for that
+    BROKEN = "broken"  # its process is there, but the guest cannot go on in it
     UNKNOWN = "unknown"  # its process is there, but does not say
 
     @property
     def alive(self) -> bool:
         """Whether there is a guest that has its memory."""
-        return self in {State.RUNNING, State.PAUSED, State.MOVING, State.UNKNOWN}
+        return self not in {State.ENDED, State.STOPPED, State.LOST}
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Seen:
     state : what became of it
     console : path of what its guest printed there
     pid : its process; 0 where there is none
+    says : the hypervisor's own word for its state, such as ``io-error``; empty where there is none
     """
 
     machine: str
@@ -44,6 +46,7 @@ class Seen:
     state: State
     console: str = ""
     pid: int = 0
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,11 @@ class Moved:
 class Why(StrEnum):
     """Why a migration did not come off."""
 
-    REFUSED = "refused"  # the target cannot be started, or does not take this guest
+    REFUSED = "refused"  # not begun, or the target cannot be started or does not take this guest
     BROKEN = "broken"  # the link or the target broke while memory was sent
     TIMEOUT = "timeout"  # not done within the time it was given
     CANCELLED = "cancelled"  # by someone else
-    LOST = "lost"  # the source ended, and the guest with it
+    LOST = "lost"  # the process that had the guest ended, and the guest with it
 
 
 class MoveError(ForestallError):
@@ -88,15 +91,28 @@ class MoveError(ForestallError):
     machine : its name
     why : the kind of failure
     message : what happened, in one line
-    alive : whether the guest runs on at its source
+    alive : whether the guest is still there; False only where its process ended
+    blames_target : whether the target itself was at fault: could not be started, did not listen,
+        differs from the source, died or hung
+    fate : what became of the guest, in words, where it neither runs on at its source nor is lost
     """
 
-    def __init__(self, machine: str, why: Why, message: str, *, alive: bool) -> None:
+    def __init__(
+        self,
+        machine: str,
+        why: Why,
+        message: str,
+        *,
+        alive: bool,
+        blames_target: bool = False,
+        fate: str = "",
+    ) -> None:
         self.machine = machine
         self.why = why
         self.message = message
         self.alive = alive
-        fate = "it runs on where it was" if alive else "it is lost"
+        self.blames_target = blames_target
+        fate = fate or ("it runs on where it was" if alive else "it is lost")
         super().__init__(f"{machine}: not moved ({why}): {message}; {fate}")
 
 
@@ -104,7 +120,7 @@ class Backend(Protocol):
     """Runs virtual machines on nodes. Each call looks at what is really there."""
 
     def watch(self) -> list[Seen]:
-        """Return all virtual machines, by name."""
+        """Return all virtual machines, by name; what a killed command left is put in order."""
         ...
 
     def start(self, machine: str, node: str) -> Seen:
@@ -116,6 +132,9 @@ class Backend(Protocol):
         """End a machine; one that does not run any more is no error."""
         ...
 
-    def migrate(self, machine: str, node: str) -> Moved:
-        """Move a running machine to a node; raises MoveError where that did not come off."""
+    def migrate(self, machine: str, node: str, *, expected: str | None = None) -> Moved:
+        """Move a running machine to a node; raises MoveError where that did not come off.
+
+        Where `expected` is given and the machine is not on that node any more, nothing is begun.
+        """
         ...

@@ -15,6 +15,7 @@ from forestall.adapters.qemu import migration
 from forestall.adapters.qemu.backend import QemuBackend
 from forestall.adapters.qemu.guest import Guest, MachineError
 from forestall.adapters.qemu.monitor import Monitor
+from forestall.adapters.qemu.process import Run
 from forestall.live.backend import MoveError, State, Why
 from forestall.model.errors import ParameterError, TraceError
 from qemu_machines.guest import (
@@ -167,12 +168,127 @@ def test_what_cannot_be(fleet: QemuBackend, tmp_path: Path) -> None:
         QemuBackend(tmp_path, ("../x",))
 
 
+def test_it_is_elsewhere_by_now(fleet: QemuBackend) -> None:
+    before = numbers_of_runs(fleet)
+    with pytest.raises(MoveError, match="it is not on c, but on a; nothing was begun") as raised:
+        fleet.migrate("counter", "b", expected="c")
+    assert raised.value.why is Why.REFUSED
+    assert raised.value.alive
+    assert not raised.value.blames_target
+    assert numbers_of_runs(fleet) == before
+    fleet.migrate("counter", "b", expected="a")
+    fleet.migrate("counter", "a", expected="b")
+    check(fleet, "a")
+
+
+def numbers_of_runs(fleet: QemuBackend) -> list[str]:
+    return sorted(path.name for path in console(fleet).parents[1].glob("[0-9]*"))
+
+
+def test_a_paused_guest_is_refused_before_anything_is_begun(fleet: QemuBackend) -> None:
+    before = numbers_of_runs(fleet)
+    source = fleet._current(fleet._record("counter"))
+    with source.monitor() as monitor:
+        monitor.ask("stop")
+    with pytest.raises(MoveError, match=r"not running at the source \(paused\)") as raised:
+        fleet.migrate("counter", "b")
+    assert not raised.value.blames_target
+    assert fleet.look("counter").state is State.PAUSED
+    assert numbers_of_runs(fleet) == before
+    with source.monitor() as monitor:
+        monitor.ask("cont")
+    check(fleet, "a")
+
+
+def test_a_qemu_that_hangs_is_unknown(fleet: QemuBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    patience: list[float] = []
+    status = Run.status
+
+    def asked(run: Run, seconds: float) -> str:
+        patience.append(seconds)
+        return status(run, min(seconds, 0.3))
+
+    monkeypatch.setattr(Run, "status", asked)
+    monkeypatch.setattr(migration, "_SILENT", 0.3)
+    pid = fleet.look("counter").pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        patience.clear()
+        assert fleet.look("counter").state is State.UNKNOWN
+        assert fleet.look("counter").state is State.UNKNOWN
+        assert patience == [module._LOOK, module._SHORT]  # one question each, the second one short
+        with pytest.raises(MoveError, match=r"gives no answer.*; nothing was begun") as raised:
+            fleet.migrate("counter", "b")
+        assert raised.value.alive
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_for("it answers", lambda: fleet.look("counter").state is State.RUNNING, 20)
+    check(fleet, "a")
+
+
+def test_a_silent_target_that_may_run_is_not_killed(
+    fleet: QemuBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mover was killed after it had told the target, which hangs now; later it goes on."""
+    with monkeypatch.context() as patch:
+        patch.setattr(migration, "end", lambda *_, **__: None)
+        fleet.migrate("counter", "b")
+    runs = fleet._runs("counter")
+    target = next(run for run in runs if run.node == "b")
+    os.kill(target.pid(), signal.SIGSTOP)
+    try:
+        monkeypatch.setattr(module, "_LOOK", 0.3)
+        assert fleet.look("counter").state in {State.MOVING, State.UNKNOWN}
+        assert [run.node for run in fleet._runs("counter")] == ["a", "b"]
+    finally:
+        os.kill(target.pid(), signal.SIGCONT)
+    wait_for("it answers", lambda: fleet.look("counter").node == "b", 20)
+    check(fleet, "b")
+    fleet.migrate("counter", "a")
+
+
+def test_a_guest_that_panicked_is_broken(
+    fleet: QemuBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for word in ("internal-error", "guest-panicked", "io-error"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Run, "status", lambda *_, word=word: word)
+            seen = fleet.look("counter")
+        assert (seen.state, seen.says) == (State.BROKEN, word)
+        assert seen.state.alive
+
+
+def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "machines").write_text("a file")
+    fleet = QemuBackend(tmp_path / "machines", ("a",))
+    with pytest.raises(MachineError, match=r"^vm: \S+ cannot be written: Not a directory$"):
+        fleet.add(Guest("vm", __file__), "a")
+
+
+def test_a_move_that_came_off_is_told_though_it_cannot_be_written_down(
+    fleet: QemuBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        assert fleet.migrate("counter", "c").target == "c"
+        assert fleet.look("counter").node == "c"
+        with pytest.raises(MachineError, match="cannot be written: No space left on device"):
+            fleet._write(fleet._record("counter"))
+    check(fleet, "c")
+    fleet.migrate("counter", "a")
+
+
 def test_a_guest_whose_process_is_killed_is_lost(fleet: QemuBackend) -> None:
     os.kill(fleet.look("counter").pid, signal.SIGKILL)
     wait_for("it is gone", lambda: fleet.look("counter").pid == 0, 20)
     assert fleet.look("counter").state is State.LOST
     with pytest.raises(MachineError, match=r"counter: does not run \(lost\)"):
         fleet.migrate("counter", "b")
+    fleet.stop("counter")
+    assert fleet.look("counter").state is State.LOST
 
 
 def test_a_guest_that_switches_off_has_ended(fleet: QemuBackend) -> None:

@@ -10,18 +10,20 @@ import itertools
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from forestall.adapters.qemu import migration
 from forestall.adapters.qemu.guest import MIB, Guest, MachineError
 from forestall.adapters.qemu.migration import Progress, Transfer, hand_over, progress
-from forestall.adapters.qemu.monitor import Monitor
+from forestall.adapters.qemu.monitor import Monitor, MonitorError
 from forestall.adapters.qemu.process import Run, end, launch
 from forestall.live.backend import MoveError, Why
 from qemu_machines.guest import (
@@ -115,7 +117,7 @@ def begun(house: House) -> Progress:
     def flows() -> bool:
         with house.at.monitor(look=True) as monitor:
             seen.append(progress(monitor))
-        return seen[-1].status == "active" and seen[-1].transferred > MIB
+        return seen[-1].status == "active" and seen[-1].transferred > 2 * MIB
 
     wait_for("memory flows", flows, 30)
     return seen[-1]
@@ -216,6 +218,7 @@ def test_a_target_with_other_memory_refuses(house: House) -> None:
     smaller = Guest(**{**house.guest.__dict__, "memory": 96 * MIB})
     error = failing(house, Transfer(), house.target(smaller))
     assert error.why is Why.REFUSED
+    assert error.blames_target
     assert "not like the source" in str(error)
 
 
@@ -253,7 +256,9 @@ def test_the_target_dies_half_way(house: House) -> None:
 def test_the_target_hangs(house: House) -> None:
     target = house.target()
     Meanwhile(house, lambda: os.kill(target.pid(), signal.SIGSTOP))
-    assert failing(house, Transfer(bandwidth=4 * MIB, timeout=3), target).why is Why.TIMEOUT
+    error = failing(house, Transfer(bandwidth=4 * MIB, timeout=3), target)
+    assert error.why is Why.TIMEOUT
+    assert error.blames_target
 
 
 def test_the_target_dies_with_the_guest_in_its_hands(
@@ -298,6 +303,7 @@ def test_the_link_is_cut_half_way(house: House) -> None:
         Meanwhile(house, tunnel.cut)
         error = failing(house, SLOW, via=tunnel.via)
     assert error.why is Why.BROKEN
+    assert not error.blames_target
     assert "link broke" in str(error)
 
 
@@ -329,6 +335,125 @@ def test_ctrl_c_leaves_the_guest_where_it_was(house: House) -> None:
     with pytest.raises(KeyboardInterrupt):
         hand_over(house.at, target, SLOW)
     assert not target.alive()
+    house.check()
+
+
+def after_cont(patch: pytest.MonkeyPatch, target: Run, act: Callable[[], object]) -> None:
+    """Do something when the target has been told to let the guest run, and has done so a while."""
+    ask = Monitor.ask
+
+    def asked(monitor: Monitor, command: str, **more: Any) -> Any:
+        answer = ask(monitor, command, **more)
+        if command == "cont":
+            patch.undo()
+            wait_for_count(target.console)
+            act()
+        return answer
+
+    patch.setattr(Monitor, "ask", asked)
+
+
+def no_answer() -> NoReturn:
+    raise MonitorError("gives no answer")
+
+
+@pytest.mark.parametrize("act", [lambda: signal.raise_signal(signal.SIGINT), no_answer])
+def test_once_the_target_is_told_there_is_only_forward(
+    house: House, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]
+) -> None:
+    source, target = house.at, house.target()
+    after_cont(monkeypatch, target, act)
+    if act is no_answer:
+        hand_over(source, target, Transfer())
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            hand_over(source, target, Transfer())
+    assert not source.alive()
+    house.had.append(target)
+    house.check()
+
+
+def test_interrupted_before_the_target_hears_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can tell whether it did; it is told again."""
+    source, target = house.at, house.target()
+    ask = Monitor.ask
+
+    def asked(monitor: Monitor, command: str, **more: Any) -> Any:
+        if command == "cont":
+            monkeypatch.undo()
+            signal.raise_signal(signal.SIGINT)
+        return ask(monitor, command, **more)
+
+    monkeypatch.setattr(Monitor, "ask", asked)
+    with pytest.raises(KeyboardInterrupt):
+        hand_over(source, target, Transfer())
+    assert not source.alive()
+    house.had.append(target)
+    house.check()
+
+
+def test_a_paused_guest_stays_paused(house: House) -> None:
+    target = house.target()
+    with house.at.monitor() as monitor:
+        monitor.ask("stop")
+    with pytest.raises(MoveError, match=r"not running at the source \(paused\); it stays as") as no:
+        hand_over(house.at, target, Transfer())
+    assert no.value.why is Why.REFUSED
+    assert not no.value.blames_target
+    assert not target.alive()
+    assert house.at.status() == "paused"
+    with house.at.monitor() as monitor:
+        monitor.ask("cont")
+    house.check()
+
+
+def test_one_that_is_on_its_way_is_left_alone(house: House) -> None:
+    first, second = house.target(), house.target()
+    began = threading.Event()
+
+    def other() -> None:
+        with pytest.raises(MoveError, match="not done after 6 s"):
+            hand_over(house.at, first, Transfer(bandwidth=4 * MIB, timeout=6))
+        began.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    begun(house)
+    assert migration.not_ready(house.at) == "it is on its way already"
+    assert first.alive()
+    assert house.at.status() == "running"
+    thread.join()
+    assert began.is_set()
+    end(second)
+    house.check()
+
+
+MOVER = """
+import sys
+from pathlib import Path
+from forestall.adapters.qemu.migration import Transfer, hand_over
+from forestall.adapters.qemu.process import Run
+source, target = (Run(Path(folder), "counter", "x") for folder in sys.argv[1:])
+hand_over(source, target, Transfer(bandwidth=4 << 20))
+"""
+
+
+def test_the_mover_is_killed_half_way(house: House) -> None:
+    """Nothing tidies up: the guest runs on all the same, as the link went with the mover."""
+    target = house.target()
+    words = [sys.executable, "-c", MOVER, str(house.at.folder), str(target.folder)]
+    with subprocess.Popen(words) as mover:
+        begun(house)
+        mover.kill()
+
+    def given_up() -> bool:
+        with house.at.monitor() as monitor:
+            return progress(monitor).status == "failed"
+
+    wait_for("the source gives up", given_up, 20)
+    end(target, ask=False)
     house.check()
 
 

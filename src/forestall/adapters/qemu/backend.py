@@ -15,17 +15,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from forestall.adapters.qemu.guest import Guest, MachineError, checked_name
-from forestall.adapters.qemu.migration import Transfer, hand_over, progress, settle
+from forestall.adapters.qemu.guest import FolderError, Guest, MachineError, checked_name
+from forestall.adapters.qemu.migration import (
+    Transfer,
+    hand_over,
+    not_ready,
+    progress,
+    settle,
+    waits,
+)
 from forestall.adapters.qemu.monitor import MonitorError, RefusedError
 from forestall.adapters.qemu.process import Run, end, launch
 from forestall.live.backend import Moved, MoveError, Seen, State, Why
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.traces.atomic import atomic_path
 
 RECORD: Final = "machine.json"
 _LOOK: Final = 5.0
 """Seconds that a look may take where someone else may be connected."""
+_SHORT: Final = 1.0
+"""The same while there is one that did not answer, so that many of them do not add up."""
 _STATES: Final = {
     "running": State.RUNNING,
     "paused": State.PAUSED,
@@ -35,6 +44,10 @@ _STATES: Final = {
     "postmigrate": State.MOVING,
     "finish-migrate": State.MOVING,
     "shutdown": State.ENDED,
+    "internal-error": State.BROKEN,
+    "io-error": State.BROKEN,
+    "guest-panicked": State.BROKEN,
+    "watchdog": State.BROKEN,
 }
 
 
@@ -70,22 +83,27 @@ class QemuBackend:
         self._nodes = tuple(checked_name(node, "node") for node in nodes)
         self._transfer = transfer or Transfer()
         self._wrapper = tuple(wrapper)
+        self._silent: set[Run] = set()
 
     # ----------------------------------------------------------------------------- asking
 
     def watch(self) -> list[Seen]:
-        """Return all machines, by name; tidies up after commands that were killed half-way."""
+        """Return all machines, by name, as `look` does."""
         return [self.look(name) for name in self._names()]
 
     def look(self, machine: str) -> Seen:
-        """Return one machine as it is now. Raises ParameterError for an unknown one."""
+        """Return one machine as it is now. Raises ParameterError for an unknown one.
+
+        This acts, too, where no other command is at work on the machine: what a killed command
+        left behind is ended or finished, and a process whose guest has switched off is ended.
+        """
         record = self._record(machine)
         try:
             with self._locked(machine, wait=0):
-                record = self._tidied(self._record(machine))
-        except _BusyError:
+                return self._seen(*self._tidied(self._record(machine)))
+        except (_BusyError, FolderError):
             record = self._record(machine)
-        return self._seen(record)
+        return self._seen(record, self._status(self._current(record)))
 
     def guest(self, machine: str) -> Guest:
         """Return what a machine consists of."""
@@ -96,9 +114,13 @@ class QemuBackend:
     def add(self, guest: Guest, node: str) -> Seen:
         """Start a new machine, or one of that name that does not run any more."""
         guest.checked()
-        self._place(guest.name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        place = self._place(guest.name)
+        try:
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise FolderError(guest.name, place, error) from None
         with self._locked(guest.name):
-            if (self._place(guest.name) / RECORD).exists():
+            if (place / RECORD).exists():
                 self._none_runs(self._record(guest.name))
             return self._started(guest, self._known(node))
 
@@ -113,29 +135,41 @@ class QemuBackend:
         """End a machine, wherever it is."""
         self._record(machine)
         with self._locked(machine):
-            for run in self._runs(machine):
-                end(run)
             record = self._record(machine)
-            self._write(replace(record, fate=record.fate or State.STOPPED))
+            runs = self._runs(machine)
+            for run in runs:
+                end(run)
+            self._write(replace(record, fate=record.fate or _end(runs)))
 
-    def migrate(self, machine: str, node: str) -> Moved:
-        """Move a running machine to a node. Raises MoveError where that did not come off."""
+    def migrate(self, machine: str, node: str, *, expected: str | None = None) -> Moved:
+        """Move a running machine to a node. Raises MoveError where that did not come off.
+
+        Where `expected` is given and the machine is not on that node any more, nothing is begun.
+        """
         self._record(machine)
         with self._locked(machine):
-            record = self._tidied(self._record(machine))
+            record, status = self._tidied(self._record(machine))
+            if expected is not None and record.node != expected:
+                raise _refused(machine, f"it is not on {expected}, but on {record.node}")
             if self._known(node) == record.node:
                 raise ParameterError("node", node, f"another one: {machine} runs there")
-            seen = self._seen(record)
+            seen = self._seen(record, status)
             if not seen.state.alive:
                 raise MachineError(machine, f"does not run ({seen.state}); nothing to move")
+            source = self._current(record)
+            if reason := not_ready(source):
+                raise _refused(machine, reason)
             target = self._run(machine, self._next(machine), node)
             try:
                 launch(target, record.guest, incoming=True, wrapper=self._wrapper)
             except MachineError as error:
-                raise MoveError(machine, Why.REFUSED, error.message, alive=True) from None
-            moved = hand_over(self._current(record), target, self._transfer)
-            self._write(replace(record, number=_number(target.folder), node=node))
-            return moved
+                at_fault = not isinstance(error, FolderError)
+                raise _refused(machine, error.message, fate="", target=at_fault) from None
+            try:
+                return hand_over(source, target, self._transfer)
+            finally:
+                if target.alive() and not source.alive():
+                    self._adopted(record, target)
 
     def _started(self, guest: Guest, node: str) -> Seen:
         """Start a guest; it is written down first, so that no process is ever unknown."""
@@ -152,7 +186,7 @@ class QemuBackend:
             else:
                 self._write(before)
             raise
-        return self._seen(record)
+        return self._seen(record, self._status(self._current(record)))
 
     def _none_runs(self, record: _Record) -> None:
         if runs := self._runs(record.guest.name):
@@ -160,38 +194,58 @@ class QemuBackend:
 
     # ----------------------------------------------------------------------------- what there is
 
-    def _seen(self, record: _Record) -> Seen:
+    def _seen(self, record: _Record, status: str) -> Seen:
+        """Return what there is, given what QEMU says of the guest."""
         run = self._current(record)
         pid = run.pid()
         if pid:
-            state = _STATES.get(run.status(_LOOK), State.UNKNOWN)
+            state = _STATES.get(status, State.UNKNOWN)
         else:
             state = State(record.fate) if record.fate else State.LOST
-        return Seen(record.guest.name, record.node, state, str(run.console), pid)
+        says = status if pid else ""
+        return Seen(record.guest.name, record.node, state, str(run.console), pid, says)
 
-    def _tidied(self, record: _Record) -> _Record:
-        """Return the machine's record after what a killed command left behind was put in order.
+    def _status(self, run: Run) -> str:
+        """Return QEMU's word for how the guest fares; empty where there is no answer."""
+        hurried = any(one.alive() for one in self._silent)
+        status = run.status(_SHORT if hurried else _LOOK)
+        if status:
+            self._silent.discard(run)
+        elif run.alive():
+            self._silent.add(run)
+        return status
+
+    def _tidied(self, record: _Record) -> tuple[_Record, str]:
+        """Return the machine's record after what a killed command left behind was put in order,
+        and what QEMU says of the guest.
 
         A second process is a target. Either it has been told to let the guest run, or the source
         has it still; where the source is gone, a target that has all of the guest goes on with it.
+        One that does not answer may run the guest, unless the source says that it does: both stay.
         """
         current = self._current(record)
-        others = [run for run in self._runs(record.guest.name) if run != current]
-        for target in others:
-            if target.status() == "running" or (not current.alive() and _has_all(target)):
+        status = self._status(current)
+        for target in [run for run in self._runs(record.guest.name) if run != current]:
+            found = self._status(target)
+            waiting = waits(found) or (not found and status == "running")
+            ran = found and not waiting
+            if ran or (waiting and not current.alive() and _has_all(target)):
                 end(current)
-                record = replace(record, number=_number(target.folder), node=target.node)
-                current = target
-                self._write(record)
-            elif current.alive():
+                record, current = self._adopted(record, target), target
+            elif waiting and current.alive():
                 settle(current, target)
-            else:
+            elif waiting:
                 end(target, ask=False)
-        if current.alive() and current.status(_LOOK) == "shutdown":
+            elif not current.alive() and target.alive():
+                record = replace(record, number=_number(target.folder), node=target.node)
+                return record, ""
+            status = self._status(current)
+        if status == "shutdown":
             record = replace(record, fate=State.ENDED)
-            self._write(record)
-            end(current)
-        return record
+            with contextlib.suppress(ForestallError):  # what is not written down must stay
+                self._write(record)
+                end(current)
+        return record, status
 
     def _names(self) -> list[str]:
         return sorted(path.parent.name for path in self._folder.glob(f"*/{RECORD}"))
@@ -236,14 +290,30 @@ class QemuBackend:
 
     def _write(self, record: _Record) -> None:
         value = {**record.__dict__, "guest": record.guest.to_json()}
-        with atomic_path(self._place(record.guest.name) / RECORD, sync=True) as beside:
-            beside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        path = self._place(record.guest.name) / RECORD
+        with atomic_path(path, sync=True) as beside:
+            try:
+                beside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+            except OSError as error:
+                raise FolderError(record.guest.name, path, error) from None
+
+    def _adopted(self, record: _Record, target: Run) -> _Record:
+        """Return, and write down if possible, that a target has the guest."""
+        record = replace(record, number=_number(target.folder), node=target.node)
+        with contextlib.suppress(ForestallError):  # the next look would find it as well
+            self._write(record)
+        return record
 
     @contextlib.contextmanager
     def _locked(self, machine: str, wait: float = 10.0) -> Iterator[None]:
         """Hold a machine against other commands; the system lets go of it if this process dies."""
         late = time.monotonic() + wait
-        with (self._place(machine) / "lock").open("w") as lock:
+        path = self._place(machine) / "lock"
+        try:
+            lock = path.open("a")
+        except OSError as error:
+            raise FolderError(machine, path, error) from None
+        with lock:
             while True:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -263,13 +333,25 @@ def _number(folder: Path) -> int:
     return int(folder.name.partition(".")[0])
 
 
+def _end(runs: Sequence[Run]) -> State:
+    """Return how a machine ended that was to be stopped: without a process it was lost before."""
+    return State.STOPPED if runs else State.LOST
+
+
+def _refused(
+    machine: str, message: str, *, fate: str = "nothing was begun", target: bool = False
+) -> MoveError:
+    return MoveError(machine, Why.REFUSED, message, alive=True, blames_target=target, fate=fate)
+
+
 def _has_all(target: Run) -> bool:
     """Return whether a target whose source is gone has the whole guest; if so it is let run."""
     try:
         with target.monitor() as monitor:
             if progress(monitor).status != "completed":
                 return False
-            monitor.ask("cont")
+            with contextlib.suppress(MonitorError):  # it may have heard it
+                monitor.ask("cont")
             return True
     except (MonitorError, RefusedError):
         return False

@@ -32,6 +32,13 @@ class MachineError(ForestallError):
         super().__init__(f"{machine}: {message}")
 
 
+class FolderError(MachineError):
+    """Something cannot be written in a machine's folder: the disk is full, or it is not ours."""
+
+    def __init__(self, machine: str, path: Path, error: OSError) -> None:
+        super().__init__(machine, f"{path} cannot be written: {error.strerror or error}")
+
+
 def checked_name(name: str, what: str) -> str:
     """Return a name that can be a folder. Raises ParameterError.
 

@@ -2,8 +2,9 @@
 handed over.
 
 The target does not let the guest run when it has it all; it is told to, once both sides say that
-nothing is missing. So whatever breaks, and whenever, the guest runs in one place at most, and as
-long as its source lives it goes on there.
+nothing is missing. So whatever breaks, and whenever, the guest runs in one place at most. Until the
+target is told, the guest goes on at its source if anything goes wrong; from then on it may run at
+the target, and there is only forward.
 """
 
 from __future__ import annotations
@@ -18,19 +19,24 @@ from typing import Any, Final, Literal
 from forestall.adapters.qemu.guest import MIB
 from forestall.adapters.qemu.monitor import Monitor, MonitorError, RefusedError
 from forestall.adapters.qemu.process import Run, end
+from forestall.adapters.qemu.relay import Relay
 from forestall.live.backend import Moved, MoveError, Why
+from forestall.model.errors import ForestallError
 
 INCOMING: Final = "incoming.sock"
+_RELAY: Final = "relay.sock"
 _CAPABILITIES: Final = ("events", "return-path")
 """With a return path the source hears from the target whether all arrived, before it lets go."""
 _BUSY: Final = ("setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling")
-_STANDS: Final = ("paused", "postmigrate", "prelaunch")
+_WAITS: Final = ("inmigrate", "paused", "prelaunch", "postmigrate", "finish-migrate")
 _UNLIKE: Final = ("mismatch", "Unknown ramblock", "unsupported", "Unknown savevm section")
 _LOOKS: Final = 0.1
 """Seconds between two looks; the end of a migration is told at once."""
-_BEGUN: Final = 64 * 1024
-"""Bytes sent that show that somebody takes them: more than a socket holds before it is read."""
+_BEGUN: Final = MIB
+"""Bytes sent that show that somebody takes them: more than sockets hold before they are read."""
 _COMPLAINING: Final = 2.0
+_SILENT: Final = 5.0
+"""Seconds after which a QEMU that is asked how it fares is taken not to answer."""
 _SETTLING: Final = 20.0
 """Seconds that QEMU may take to come to rest after a migration was cancelled or broke."""
 
@@ -140,24 +146,28 @@ def hand_over(
     via : what the source connects to, for where the target listens, such as the mouth of a tunnel
 
     Raises MoveError where it did not come off: the target is gone then, and the guest goes on at
-    its source if that lives.
+    its source if that lives. An interrupt is raised again once the guest is in one place.
     """
     begin = time.monotonic()
+    steps = _Steps()
     try:
-        if not target.alive():
-            raise _FailedError(Why.REFUSED, f"QEMU on {target.node} is not there")
-        with source.monitor() as here, target.monitor() as there:
-            done = _carry_out(_Sides(source, target, here, there), transfer, via)
-            gap = _gap(here, there)
-    except _FailedError as failed:
-        why, message = failed.why, failed.message
+        with source.monitor() as here:
+            if reason := _not_ready(here):
+                raise _FailedError(Why.REFUSED, reason)
+            if not target.alive():
+                raise _FailedError(Why.REFUSED, f"QEMU on {target.node} is not there", target=True)
+            with target.monitor() as there:
+                done = _carry_out(_Sides(source, target, here, there), transfer, via, steps)
+                gap = _gap(here, there)
+        end(source)
+    except _FailedError as error:
+        failed = error
     except (MonitorError, RefusedError) as error:
-        why, message = _blamed(source, target, str(error))
+        failed = _blamed(source, target, str(error), cut=False)
     except BaseException:  # above all Ctrl-C
-        settle(source, target)
+        _put_in_order(source, target, steps)
         raise
     else:
-        end(source)
         return Moved(
             source.machine,
             source.node,
@@ -168,36 +178,98 @@ def hand_over(
             transferred=done.transferred,
             rounds=done.rounds,
         )
-    alive = settle(source, target)
-    raise MoveError(source.machine, why, message, alive=alive)
+    fate = _put_in_order(source, target, steps)
+    alive = source.alive()
+    raise MoveError(
+        source.machine,
+        failed.why,
+        failed.message,
+        alive=alive,
+        blames_target=failed.target,
+        fate=fate if alive else "",
+    )
+
+
+def not_ready(source: Run) -> str:
+    """Return why the guest of a process cannot move now; empty where it can."""
+    try:
+        with source.monitor(look=True, patience=_SILENT) as here:
+            return _not_ready(here)
+    except (MonitorError, RefusedError) as error:
+        return str(error)
+
+
+def _not_ready(here: Monitor) -> str:
+    status = here.ask("query-status")["status"]
+    if status != "running":
+        return f"its guest is not running at the source ({status})"
+    return "" if progress(here).over else "it is on its way already"
 
 
 def settle(source: Run, target: Run) -> bool:
-    """End a target that did not get its guest, and let that go on at its source; returns whether
-    it does.
+    """End a target that did not get its guest, and let that go on at its source if it stands still
+    for its sake; returns whether it is known to be there.
 
     The target goes first: with it a link that hangs is cut, which the source may be waiting for.
     """
     end(target, ask=False, grace=1.0)
     late = time.monotonic() + _SETTLING
-    with contextlib.suppress(MonitorError), source.monitor() as here:
+    status = ""
+    with contextlib.suppress(MonitorError), source.monitor(patience=_SILENT) as here:
         while time.monotonic() < late:
             with contextlib.suppress(RefusedError):  # it may come to rest between two questions
-                if not progress(here).over:
+                over = progress(here).over
+                if not over:
                     here.ask("migrate_cancel")
                 status = here.ask("query-status")["status"]
-                if status == "running":
-                    return True
-                if status in _STANDS:
+                if status == "postmigrate":
                     here.ask("cont")
+                elif over and status != "finish-migrate":
+                    return True
             here.wait(_LOOKS)
-    return False
+    return status == "running"
+
+
+def waits(status: str) -> bool:
+    """Return whether a target of that status was not let run so far."""
+    return status in _WAITS
+
+
+@dataclass
+class _Steps:
+    """How far a migration has come, which says where the guest may be.
+
+    Attributes
+    ----------
+    begun : the source was told to send
+    told : the target was told to let the guest run, or may have been
+    ran : it said that it does
+    """
+
+    begun: bool = False
+    told: bool = False
+    ran: bool = False
+
+
+def _put_in_order(source: Run, target: Run, steps: _Steps) -> str:
+    """See to it that the guest is in one place, after something went wrong; returns its fate in
+    words where that is not plain."""
+    if steps.told and (steps.ran or target.alive()):
+        with contextlib.suppress(ForestallError), target.monitor(patience=_SILENT) as there:
+            there.ask("cont")  # it may not have come to hear it
+        end(source)
+        return ""
+    if not steps.begun:
+        end(target, ask=False, grace=1.0)
+        return "" if source.status(_SILENT) == "running" else "it stays as it was"
+    return "" if settle(source, target) else f"QEMU on {source.node} does not say whether it runs"
 
 
 class _FailedError(Exception):
-    def __init__(self, why: Why, message: str) -> None:
+    def __init__(self, why: Why, message: str, *, target: bool = False) -> None:
         self.why = why
         self.message = message
+        self.target = target
 
 
 @dataclass(frozen=True)
@@ -208,33 +280,75 @@ class _Sides:
     there: Monitor
 
 
-def _carry_out(sides: _Sides, transfer: Transfer, via: Callable[[str], str]) -> Progress:
+def _carry_out(
+    sides: _Sides, transfer: Transfer, via: Callable[[str], str], steps: _Steps
+) -> Progress:
     """Copy and hand over; returns what the source says of it."""
     here, there = sides.here, sides.there
-    status = here.ask("query-status")["status"]
-    if status != "running":
-        raise _FailedError(Why.REFUSED, f"its guest is not running at the source ({status})")
-    if not progress(here).over:
-        raise _FailedError(Why.REFUSED, "it is on its way already")
     _prepare(here)
     here.ask(
         "migrate-set-parameters",
         max_bandwidth=transfer.bandwidth,
         downtime_limit=transfer.downtime_limit,
     )
+    path = f"/proc/{sides.target.pid()}/cwd/{_RELAY}"
     try:
-        uri = listen(there, sides.target, transfer)
-        here.ask("migrate", uri=via(uri))
+        relay = Relay(path, via(listen(there, sides.target, transfer)))
     except RefusedError as error:
-        raise _FailedError(Why.REFUSED, str(error)) from None
-    done = _copied(sides, transfer.timeout)
-    there.ask("cont")
-    late = time.monotonic() + _SETTLING
-    while there.ask("query-status")["status"] != "running":
-        if time.monotonic() > late:
-            raise _FailedError(Why.BROKEN, "the target has the guest, but does not let it run")
-        there.wait(_LOOKS)
+        raise _FailedError(Why.REFUSED, str(error), target=True) from None
+    except OSError as error:
+        told = f"the target does not listen: {error.strerror or error}"
+        raise _FailedError(Why.REFUSED, told, target=True) from None
+    with relay:
+        steps.begun = True
+        try:
+            here.ask("migrate", uri=relay.uri)
+        except RefusedError as error:
+            raise _FailedError(Why.REFUSED, str(error)) from None
+        done = _copied(sides, transfer.timeout)
+        _let_run(sides, steps)
+    if not done.downtime_ms:  # it is told a moment after the guest has left
+        with contextlib.suppress(MonitorError, RefusedError):
+            last = progress(here)
+            done = last if last.status == "completed" else done
     return done
+
+
+def _let_run(sides: _Sides, steps: _Steps) -> None:
+    """Tell the target to let the guest run, and wait until it says that it does.
+
+    One that lives, but does not answer any more, may run it; so it has it.
+    """
+    there = sides.there
+    there.ask("query-status")  # one that is gone, or hangs, by now was never told
+    steps.told = True
+    try:
+        there.ask("cont")
+        steps.ran = True
+        late = time.monotonic() + _SETTLING
+        while waits(there.ask("query-status")["status"]) and time.monotonic() < late:
+            there.wait(_LOOKS)
+    except RefusedError as error:
+        steps.told = False
+        told = f"the target does not let it run: {error}"
+        raise _FailedError(Why.BROKEN, told, target=True) from None
+    except MonitorError:
+        if _lasts(sides.target):
+            return
+        if not steps.ran:
+            raise
+        told = f"QEMU on {sides.target.node} ended as soon as it had the guest"
+        raise _FailedError(Why.LOST, told, target=True) from None
+
+
+def _lasts(run: Run) -> bool:
+    """Return whether a process stays; one that ends may take a moment for it."""
+    late = time.monotonic() + _COMPLAINING
+    while run.alive():
+        if time.monotonic() > late:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def _copied(sides: _Sides, timeout: float) -> Progress:
@@ -246,7 +360,9 @@ def _copied(sides: _Sides, timeout: float) -> Progress:
             begun = begun or seen.transferred > _BEGUN
             if time.monotonic() > late:
                 share = f"{seen.transferred // MIB} of {seen.total // MIB} MiB sent"
-                raise _FailedError(Why.TIMEOUT, f"not done after {timeout:g} s ({share})")
+                hangs = not sides.target.status(1.0)
+                told = f"not done after {timeout:g} s ({share})"
+                raise _FailedError(Why.TIMEOUT, told, target=hangs)
             sides.here.wait(_LOOKS)
     except MonitorError:
         if sides.source.alive() or not _arrived(sides):
@@ -256,7 +372,7 @@ def _copied(sides: _Sides, timeout: float) -> Progress:
         return seen
     if seen.status == "cancelled":
         raise _FailedError(Why.CANCELLED, "someone cancelled it")
-    raise _FailedError(*_blamed(sides.source, sides.target, seen.error, begun=begun))
+    raise _blamed(sides.source, sides.target, seen.error, begun=begun)
 
 
 def _arrived(sides: _Sides) -> bool:
@@ -270,24 +386,30 @@ def _arrived(sides: _Sides) -> bool:
     return seen.status == "completed"
 
 
-def _blamed(source: Run, target: Run, told: str, *, begun: bool = True) -> tuple[Why, str]:
-    """Return what kind of failure it was, and the plainest account of it.
+def _blamed(
+    source: Run, target: Run, told: str, *, begun: bool = True, cut: bool = True
+) -> _FailedError:
+    """Return what kind of failure it was, the plainest account of it, and whose fault.
 
-    A target that did not get all ends by itself, and says why; so that is waited for.
+    A target that did not get all ends by itself, and says why; so that is waited for. `cut` tells
+    that a link broke rather than that a question was not answered.
     """
     if not source.alive():
-        return Why.LOST, f"QEMU on {source.node} ended half-way, and the guest with it"
-    late = time.monotonic() + _COMPLAINING
-    while target.alive() and time.monotonic() < late:
-        time.sleep(0.01)
+        return _FailedError(
+            Why.LOST, f"QEMU on {source.node} ended half-way, and the guest with it"
+        )
+    hangs = _lasts(target) and not target.status(1.0)
     words = target.complaint()
     if any(word in words for word in _UNLIKE):
-        return Why.REFUSED, f"the target is not like the source: {words}"
+        told = f"the target is not like the source: {words}"
+        return _FailedError(Why.REFUSED, told, target=True)
     if not begun:
-        return Why.REFUSED, f"the target takes no guest: {told}"
+        return _FailedError(Why.REFUSED, f"the target takes no guest: {told}", target=True)
     if not words and not target.alive():
-        return Why.BROKEN, f"QEMU on {target.node} ended half-way"
-    return Why.BROKEN, f"the link broke: {told}" if told else "the link broke"
+        return _FailedError(Why.BROKEN, f"QEMU on {target.node} ended half-way", target=True)
+    if cut:
+        told = f"the link broke: {told}" if told else "the link broke"
+    return _FailedError(Why.BROKEN, told, target=hangs)
 
 
 def _gap(here: Monitor, there: Monitor) -> float:

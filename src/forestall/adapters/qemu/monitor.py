@@ -133,6 +133,8 @@ class Monitor:
                 if not self._alive():
                     raise MonitorError(f"{self._who}: QEMU is gone") from None
                 if time.monotonic() > end:
+                    if Path(self._socket).exists():  # its queue is full: it hangs
+                        raise MonitorError(f"{self._who}: QEMU {_BUSY}") from None
                     raise MonitorError(f"{self._who}: no monitor: {error}") from None
             await asyncio.sleep(_RETRY)
 

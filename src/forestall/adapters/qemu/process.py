@@ -15,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from errno import ENOSPC
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from forestall.adapters.qemu.guest import (
     LOOK,
     PID,
     PROGRAM,
+    FolderError,
     Guest,
     MachineError,
     command_line,
@@ -121,9 +123,13 @@ def launch(run: Run, guest: Guest, *, incoming: bool = False, wrapper: Sequence[
     Raises MachineError, and leaves no process behind, where it does not come up.
     """
     words = [*wrapper, *command_line(guest, run.node, incoming=incoming)]
-    run.folder.mkdir(parents=True, mode=0o700)
     try:
-        with (run.folder / LOG).open("ab") as log:
+        run.folder.mkdir(parents=True, mode=0o700)
+        log = (run.folder / LOG).open("ab")
+    except OSError as error:
+        raise FolderError(run.machine, run.folder, error) from None
+    try:
+        with log:
             process = subprocess.Popen(
                 words,
                 cwd=run.folder,
@@ -156,6 +162,8 @@ def _wait_until_up(run: Run, process: subprocess.Popen[bytes]) -> None:
     late = time.monotonic() + PATIENCE
     while not run.alive():
         if process.poll() is not None:
+            if not os.statvfs(run.folder).f_bavail:  # it could not even write down what is wrong
+                raise FolderError(run.machine, run.folder, OSError(ENOSPC, os.strerror(ENOSPC)))
             reason = run.complaint() or f"it ended at once with code {process.returncode}"
             raise MachineError(run.machine, f"QEMU does not start on {run.node}: {reason}")
         if time.monotonic() > late:

@@ -37,6 +37,8 @@ def exact_sum(values: npt.NDArray[Any]) -> int:
     >>> exact_sum(np.array([2**62, 2**62, 2**62])) == 3 * 2**62
     True
     """
+    if len(values) == 0 or max(-int(values.min()), int(values.max())) < 2**62 // len(values):
+        return int(values.sum())
     high = values >> 32
     return (int(high.sum()) << 32) + int((values - (high << 32)).sum())
 
@@ -270,10 +272,16 @@ def least_reliable_share(outcome: VirtualOutcome, fates: TaskFates) -> float | N
     failed = np.bincount(outcome.failures.node[outcome.struck["number"]], minlength=nodes)
     worst = np.zeros(nodes, dtype=np.bool_)
     worst[np.argsort(-failed, kind="stable")[: -(-nodes // 4)]] = True
-    chain = chains(outcome, lived_stays(outcome))
+    lived = lived_stays(outcome)
+    task = task_of(outcome, lived)
+    several = np.bincount(task, minlength=len(fates.fate))[task] > 1
+    alone = ~several & fates.finished[task]  # all that was done in the only stay was of use
+    chain = chains(outcome, lived[several])
     useful = np.where(fates.finished[chain.task], kept_work(chain), 0)
-    whole = exact_sum(useful)
-    return exact_sum(useful[worst[chain.runs["node"]]]) / whole if whole else None
+    node, work = lived["node"][alone], lived["work"][alone]
+    whole = exact_sum(work) + exact_sum(useful)
+    mine = exact_sum(work[worst[node]]) + exact_sum(useful[worst[chain.runs["node"]]])
+    return mine / whole if whole else None
 
 
 def _job_counts(outcome: VirtualOutcome) -> dict[str, int]:

@@ -65,7 +65,7 @@ def new_state(workload: VirtualWorkload, parameters: VirtualParameters) -> TaskS
     tasks = int(jobs.size.sum())
     room = 3 * min(tasks, parameters.nodes * slots_per_node(parameters)) + 64
     books = Books(
-        records(min(tasks + tasks // 8, 2**22) + room, RUN, zeroed=False),
+        records(tasks + tasks // 8 + room, RUN, zeroed=False),
         records(room, MOVE, zeroed=False),
         records(64, STRUCK, zeroed=False),
     )

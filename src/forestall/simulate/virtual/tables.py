@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from forestall.model.virtual import FAR
+from forestall.simulate.virtual.fates_kernels import tally
 from forestall.simulate.virtual.outcome import Begun, Ended, MoveEnd
 
 if TYPE_CHECKING:
@@ -101,32 +102,35 @@ def task_fates(outcome: VirtualOutcome) -> TaskFates:
     first = first_tasks(outcome)
     count = int(first[-1])
     job = np.repeat(np.arange(len(size)), size)
-    lived = lived_stays(outcome)
-    task = task_of(outcome, lived)
-    # Stays are in order of their ends: of several of a task the last one written stays.
-    last = np.full(count, NEVER)
-    last[task] = np.arange(len(lived))
-    start = np.full(count, NEVER)
-    start[task[::-1]] = lived["start"][::-1]
+    last, start = np.full(count, NEVER), np.full(count, NEVER)
+    totals = np.zeros((4, count), dtype=np.int64)
+    runs = outcome.runs
+    tally(
+        task_of(outcome, runs),
+        runs["ended"],
+        runs["begun"],
+        runs["start"],
+        runs["work"],
+        runs["lost"],
+        runs["checkpoints"],
+        last,
+        start,
+        totals,
+    )
     placed = last >= 0
-    row = lived.take(last[placed])
+    row = last[placed]
 
     def of_last(name: str, never: int) -> Int:
         values = np.full(count, never)
-        values[placed] = row[name]
+        values[placed] = runs[name][row]
         return values
 
-    def sums(values: npt.NDArray[Any]) -> Int:
-        total = np.zeros(count, dtype=np.int64)
-        np.add.at(total, task, values.astype(np.int64))
-        return total
-
-    lost = sums(lived["lost"])
+    done, lost, restarts, checkpoints = totals
     return TaskFates(
         job=job,
         number=np.arange(count) - first[job],
         work=outcome.workload.work[job],
-        done=sums(lived["work"]) - lost,
+        done=done - lost,
         lost=lost,
         node=of_last("node", NEVER),
         rate=of_last("rate", 0),
@@ -134,8 +138,8 @@ def task_fates(outcome: VirtualOutcome) -> TaskFates:
         end=of_last("end", NEVER),
         fate=of_last("ended", DROPPED),
         migrations=np.bincount(task_of(outcome, outcome.moves), minlength=count),
-        restarts=np.bincount(task[lived["begun"] == Begun.RESTARTED], minlength=count),
-        checkpoints=sums(lived["checkpoints"]),
+        restarts=restarts,
+        checkpoints=checkpoints,
     )
 
 
