@@ -10,7 +10,13 @@ import pytest
 from forestall.adapters.qemu.migration import Transfer
 from forestall.app.machines import moment, need_of
 from forestall.app.machines_fleet import read_fleet
-from forestall.app.machines_foreseen import add_foreseen, read_foreseen
+from forestall.app.machines_foreseen import (
+    DRAIN,
+    UNDRAIN,
+    Foreseen,
+    add_foreseen,
+    read_foreseen,
+)
 from forestall.live.picture import Need
 from forestall.model.errors import ParameterError, TraceError
 
@@ -61,11 +67,15 @@ expected = 12
     ("text", "told"),
     [
         ("", "nodes: is missing"),
-        ("[nodes]\n", "nodes: .*at least 1 item"),
-        ("nodes = 3\n", "nodes: .*dictionary"),
+        ("[nodes]\n", "nodes: {} is not allowed; expected a line such as `a = 4`"),
+        ("nodes = 3\n", "nodes: 3 is not allowed; expected a table"),
         ("[nodes]\na = 0\n", r"nodes\.a: 0 is not allowed"),
         ("[nodes]\na = 'x'\n", r"nodes\.a: 'x' is not allowed"),
         ("[nodes]\na = nan\n", r"nodes\.a: nan is not allowed"),
+        ("[nodes]\na = true\n", r"nodes\.a: True is not allowed; expected processors"),
+        ("[nodes]\na = '2'\n", r"nodes\.a: '2' is not allowed; expected processors"),
+        ("lead = 1.5\n[nodes]\na = 1\n", "lead: 1.5 is not allowed; expected whole seconds"),
+        ("migration = 3\n[nodes]\na = 1\n", "migration: 3 is not allowed; expected a table"),
         ("[nodes]\n'../a' = 1\n", r"nodes\.\.\./a: '\.\./a' is not allowed.*letters, digits"),
         ("laed = 3\n[nodes]\na = 1\n", "laed: no such key; did you mean lead"),
         ("qwerty = 3\n[nodes]\na = 1\n", "qwerty: no such key; known are nodes, strategy"),
@@ -78,7 +88,10 @@ expected = 12
         ("[nodes]\na = 1\n[migration]\nbandwith = 1\n", r"migration\.bandwith: .*bandwidth"),
         ("[nodes]\na = 1\n[migration]\nbandwidth = 'x'\n", r"bandwidth: 'x' .*119M or 1G"),
         ("[nodes]\na = 1\n[migration]\ntimeout = 0\n", r"migration\.timeout: 0 is not allowed"),
-        ("wrapper = 'nice'\n[nodes]\na = 1\n", "wrapper: 'nice' is not allowed"),
+        (
+            "wrapper = 'nice'\n[nodes]\na = 1\n",
+            "wrapper: 'nice' is not allowed; expected a list of words",
+        ),
         ("[nodes", "is not TOML"),
     ],
 )
@@ -104,22 +117,35 @@ def test_no_file(tmp_path: Path) -> None:
 
 def test_the_last_line_about_a_node_counts(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
-    assert read_foreseen(path, ("a", "b")) == {}
+    assert read_foreseen(path, ("a", "b")) == Foreseen()
     add_foreseen(path, "a", 100)
     add_foreseen(path, "b", 200)
     add_foreseen(path, "a", 150)
     assert path.read_text() == "time,node\n100,a\n200,b\n150,a\n"
-    assert read_foreseen(path, ("a", "b")) == {"a": 150, "b": 200}
+    assert read_foreseen(path, ("a", "b")).failures == {"a": 150, "b": 200}
     add_foreseen(path, "b", None)
-    assert read_foreseen(path, ("a", "b")) == {"a": 150}
+    assert read_foreseen(path, ("a", "b")).failures == {"a": 150}
+
+
+def test_a_drain_leaves_predictions_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.csv"
+    add_foreseen(path, "a", 100)
+    add_foreseen(path, "a", DRAIN)
+    assert read_foreseen(path, ("a",)) == Foreseen({"a": 100}, frozenset({"a"}))
+    add_foreseen(path, "a", None)
+    assert read_foreseen(path, ("a",)) == Foreseen({}, frozenset({"a"}))
+    add_foreseen(path, "a", 200)
+    add_foreseen(path, "a", UNDRAIN)
+    assert read_foreseen(path, ("a",)) == Foreseen({"a": 200})
 
 
 def test_files_of_others(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     path.write_text("# by hand\r\n2026-11-22T12:00, a\r\n\r\n300 ,b\n400,a")
-    assert read_foreseen(path, ("a", "b")) == {"a": 1_795_348_800, "b": 300}  # 400 is not whole yet
+    read = read_foreseen(path, ("a", "b"))
+    assert read == Foreseen({"a": 1_795_348_800, "b": 300})  # 400 is not whole yet
     add_foreseen(path, "b", 500)
-    assert read_foreseen(path, ("a", "b")) == {"a": 400, "b": 500}
+    assert read_foreseen(path, ("a", "b")) == Foreseen({"a": 400, "b": 500})
 
 
 @pytest.mark.parametrize(
@@ -134,10 +160,21 @@ def test_files_of_others(tmp_path: Path) -> None:
     ],
 )
 def test_lines_that_cannot_be_used(tmp_path: Path, line: str, told: str) -> None:
+    """Good ones count, before and after it."""
     path = tmp_path / "predictions.csv"
-    path.write_text(f"time,node\n50,a\n{line}\n")
-    with pytest.raises(TraceError, match=rf"predictions\.csv:3: .*{told}"):
-        read_foreseen(path, ("a", "b"))
+    path.write_text(f"time,node\n50,a\n{line}\ntime,node\n60,b\n")
+    read = read_foreseen(path, ("a", "b"))
+    assert read.failures == {"a": 50, "b": 60}
+    assert re.search(rf"predictions\.csv:3: .*{told}.*; left out$", read.trouble)
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+    assert "(and 1 more)" in read_foreseen(path, ("a", "b")).trouble
+
+
+def test_a_predictions_file_that_cannot_be_read(tmp_path: Path) -> None:
+    read = read_foreseen(tmp_path, ("a",))
+    assert read.failures == {}
+    assert read.trouble == f"{tmp_path}: cannot be read: Is a directory"
 
 
 # ------------------------------------------------------------------------------- options
@@ -158,5 +195,7 @@ def test_needs() -> None:
     assert need_of(None, "4000", 100.0) == Need(None, 4000)
     with pytest.raises(ParameterError, match=r"--deadline: '99' .*a time to come"):
         need_of(None, "99", 100.0)
+    with pytest.raises(ParameterError, match=r"--deadline: '1h' .*--runtime 10h can be over"):
+        need_of("10h", "1h", 100.0)
     with pytest.raises(ParameterError, match=r"--runtime: '0' .*above 0"):
         need_of("0", None, 100.0)

@@ -227,12 +227,13 @@ def test_a_reader_that_goes_away(jobs: Path) -> None:
     assert pipe.wait() == 0
 
 
-def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+def test_ctrl_c_is_one_line(tmp_path: Path, sent: str) -> None:
     code = (
         "import os, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from forestall.app import settings_run\n"
-        "settings_run.run = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT) or 1 / 0\n"
+        f"settings_run.run = lambda *a, **k: os.kill(os.getpid(), signal.{sent}) or 1 / 0\n"
         "from forestall.cli import main\n"
         "sys.exit(main(sys.argv[1:]))"
     )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.live.ledger import Ledger
+from forestall.live.ledger import Ledger, append_line
 from forestall.model.errors import TraceError
 
 
@@ -25,10 +27,10 @@ def whats(path: Path) -> list[str]:
 def test_entries_come_back_in_order(path: Path) -> None:
     ledger = Ledger(path)
     assert ledger.news() == []
-    ledger.add("started", 12.34567, machine="vm", deadline=None)
+    ledger.add("started", 12.34567, machine="vm", runtime=7, deadline=None)
     ledger.add("moved", 13, gap=0.5, why="ä \n b")
     assert ledger.news() == [
-        {"time": 12.346, "what": "started", "machine": "vm", "deadline": None},
+        {"time": 12.346, "what": "started", "machine": "vm", "runtime": 7, "deadline": None},
         {"time": 13, "what": "moved", "gap": 0.5, "why": "ä \n b"},
     ]
     assert ledger.news() == []
@@ -67,12 +69,51 @@ def test_a_torn_line_longer_than_a_block(path: Path) -> None:
     assert whats(path) == ["first", "second"]
 
 
-@pytest.mark.parametrize("line", ["nonsense", "[]", "7", '{"what": "x"}', '{"time": 1}', ""])
-def test_a_line_that_is_no_entry(path: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        "[]",
+        "7",
+        '{"what": "x"}',
+        '{"what": [], "time": 1}',
+        '{"time": 1}',
+        "",
+        '{"what": "lost", "time": 1}',
+        '{"what": "started", "time": 1, "machine": "vm", "runtime": "1h", "deadline": null}',
+    ],
+)
+def test_a_line_that_is_no_entry_is_left_out(path: Path, line: str) -> None:
     good = json.dumps({"time": 1, "what": "x"})
     path.write_text(f"{good}\n{line}\n{good}\n")
-    with pytest.raises(TraceError, match=r"ledger\.jsonl:2: is no entry of a ledger"):
-        Ledger(path).news()
+    ledger = Ledger(path)
+    assert [one["what"] for one in ledger.news()] == ["x", "x"]
+    assert ledger.skipped() == f"{path}:2: is no entry of a ledger; left out"
+    with path.open("a") as file:
+        file.write(f"{line}\n{good}\n")
+    assert len(ledger.news()) == 1
+    assert ledger.skipped() == f"{path}:2: is no entry of a ledger (and 1 more); left out"
+
+
+def test_lines_from_many_processes_are_whole(path: Path) -> None:
+    """The head is there once, and no line is cut by another."""
+    code = (
+        "import sys; from pathlib import Path; from forestall.live.ledger import append_line\n"
+        "for k in range(20): append_line(Path(sys.argv[1]), sys.argv[2] * 50, head='head')"
+    )
+    running = [
+        subprocess.Popen((sys.executable, "-c", code, str(path), letter)) for letter in "abc"
+    ]
+    assert [one.wait(60) for one in running] == [0, 0, 0]
+    lines = path.read_text().splitlines()
+    assert lines[0] == "head"
+    assert sorted(lines[1:]) == ["a" * 50] * 20 + ["b" * 50] * 20 + ["c" * 50] * 20
+
+
+def test_a_torn_line_may_be_ended_instead(path: Path) -> None:
+    path.write_text("head\nhalf")
+    append_line(path, "whole", head="head", end_torn=True)
+    assert path.read_text() == "head\nhalf\nwhole\n"
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

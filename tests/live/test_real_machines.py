@@ -100,10 +100,10 @@ def test_a_target_dies_and_the_next_one_is_taken(folder: Path) -> None:
     one.foresee("b", time.time())
     migrate = slow.migrate
 
-    def and_kill(machine: str, node: str) -> object:
+    def and_kill(machine: str, node: str, *, expected: str | None = None) -> object:
         if node == "a":
             kill_when_there(folder / "machines" / "counter")
-        return migrate(machine, node)
+        return migrate(machine, node, expected=expected)
 
     slow.migrate = and_kill  # type: ignore[method-assign, assignment]
     outcomes = one.step()

@@ -43,6 +43,8 @@ NAME: Final = "fleet.toml"
 def _seconds(given: object) -> object:
     if isinstance(given, bool) or not isinstance(given, str | int | float):
         raise ValueError("expected a duration such as 60s, 15m or 2h")
+    if isinstance(given, float) and not given.is_integer():
+        raise ValueError("expected whole seconds")
     try:
         return parse_duration(given)
     except ParameterError as error:
@@ -54,6 +56,12 @@ def _bytes(given: object) -> object:
         return parse_memory(str(given))
     except ParameterError:
         raise ValueError("expected an amount a second such as 119M or 1G") from None
+
+
+def _processors(given: object) -> object:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= 65536:
+        raise ValueError("expected processors, a number above 0 and up to 65536")
+    return float(given)
 
 
 def _name(given: object) -> object:
@@ -73,7 +81,7 @@ def _alpha(given: object) -> object:
 
 Seconds = Annotated[int, BeforeValidator(_seconds)]
 Positive = Annotated[Seconds, Field(ge=1)]
-Processors = Annotated[float, Field(gt=0, le=65536, allow_inf_nan=False)]
+Processors = Annotated[float, BeforeValidator(_processors)]
 NodeName = Annotated[str, BeforeValidator(_name)]
 
 
@@ -162,6 +170,16 @@ def _complaint(path: Path, error: ValidationError) -> TraceError:
         return TraceError(path, f"no such key{hint}", field=".".join(places))
     if first["type"] == "missing":
         return TraceError(path, "is missing", field=".".join(places))
-    words = first["msg"].removeprefix("Value error, ")
-    given = f"{first['input']!r} is not allowed; " if first["type"] != "dict_type" else ""
-    return TraceError(path, f"{given}{words[:1].lower()}{words[1:]}", field=".".join(places))
+    words = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, "))
+    told = f"{first['input']!r} is not allowed; {words[:1].lower()}{words[1:]}"
+    return TraceError(path, told, field=".".join(places))
+
+
+_EXPECTED: Final = {
+    "too_short": "expected a line such as `a = 4` for each node and its processors",
+    "dict_type": "expected a table",
+    "model_type": "expected a table",
+    "tuple_type": 'expected a list of words such as ["nice"]',
+    "string_type": "expected text",
+    "int_type": "expected a whole number",
+}

@@ -13,6 +13,8 @@ from pathlib import Path
 from forestall.model.errors import InputError, TraceError
 
 SUMMARY = "summary.json"
+NEW = ".new-"
+"""How the name of a folder in the making begins."""
 RUN_FILES = (
     "jobs.csv",
     "runs.csv",
@@ -51,7 +53,7 @@ def check_folder(
     try:
         if folder.exists() and not folder.is_dir():
             raise TraceError(folder, "is a file; expected a folder for results")
-        held = folder.is_dir() and any(folder.iterdir())
+        held = folder.is_dir() and any(not _left_over(one) for one in folder.iterdir())
     except OSError as error:
         raise TraceError(folder, f"cannot be a folder for results: {error.strerror}") from None
     if held and not force and not ours(folder):
@@ -59,6 +61,11 @@ def check_folder(
     above = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise TraceError(folder, f"cannot be a folder for results: {above} cannot be written to")
+
+
+def _left_over(path: Path) -> bool:
+    """Return whether this is what a command that was killed left of a folder in the making."""
+    return path.name.startswith(NEW)
 
 
 def fill_folder(folder: Path, write: Callable[[Path], object], names: Iterable[str]) -> Path:
@@ -70,7 +77,7 @@ def fill_folder(folder: Path, write: Callable[[Path], object], names: Iterable[s
     known = tuple(names)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=folder, prefix=".new-"))
+        fresh = Path(tempfile.mkdtemp(dir=folder, prefix=NEW))
     except OSError as error:
         raise TraceError(folder, f"cannot be a folder for results: {error.strerror}") from None
     try:

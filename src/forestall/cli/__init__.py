@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 INTERRUPTED = 130
 UNUSABLE = 2
@@ -13,13 +15,15 @@ UNUSABLE = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    It is 0 where all went well, 1 where a check failed, 2 for unusable input, 130 after Ctrl-C.
+    It is 0 where all went well, 1 where a check failed, 2 for unusable input, 130 after Ctrl-C or
+    SIGTERM.
     Whatever is wrong with the input is one line on standard error.
     """
     try:
         from forestall.cli.application import run
 
-        code = run(sys.argv[1:] if arguments is None else arguments)
+        with _ended_like_interrupted():
+            code = run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as stop:
         code = complain(str(stop) or "interrupted", INTERRUPTED)
@@ -28,6 +32,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
     return code
+
+
+@contextmanager
+def _ended_like_interrupted() -> Iterator[None]:
+    """Take SIGTERM, by which batch systems end jobs, as Ctrl-C: nothing is left half-written."""
+    try:
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except ValueError:  # not the main thread: signals are others' matter
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def complain(text: str, code: int = UNUSABLE) -> int:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall.cli import complain
 from forestall.cli.options import JSON, OUTPUT, QUIET, examples
 from forestall.cli.registry import command
 from forestall.cli.screen import say, say_json, show
 
 if TYPE_CHECKING:
+    from forestall.app.machines import Fleet
     from forestall.live.coordinator import Outcome
 
 GUEST = "The machine"
@@ -43,7 +47,7 @@ def group() -> typer.Typer:
         ),
         listed: ("forestall machines list", "forestall machines list --fleet fleet --json"),
         migrate: ("forestall machines migrate vm1 --to b",),
-        drain: ("forestall machines drain a",),
+        drain: ("forestall machines drain a", "forestall machines drain a --undo"),
         foresee: (
             "forestall machines foresee a --in 10m",
             "forestall machines foresee a --at 2026-11-30T12:00",
@@ -53,8 +57,53 @@ def group() -> typer.Typer:
         stop: ("forestall machines stop vm1",),
     }
     for function, lines in commands.items():
-        command(app, "list" if function is listed else function.__name__, *lines)(function)
+        command(app, "list" if function is listed else function.__name__, *lines)(
+            _guarded(function)
+        )
     return app
+
+
+FAILED = 1
+INTERRUPTED = "interrupted; `forestall machines list` says where each machine runs"
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that SIGTERM and SIGHUP end as Ctrl-C does, so that a move is taken back,
+    and that ends with 1 where something did not come off, with 2 where the input is wrong."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        from forestall.model.errors import ForestallError, InputError, MissingExtraError
+
+        try:
+            with _signals_as_ctrl_c():
+                return function(*args, **kwargs)
+        except KeyboardInterrupt as stop:
+            raise KeyboardInterrupt(str(stop) or INTERRUPTED) from None
+        except (InputError, MissingExtraError, BrokenPipeError):
+            raise
+        except ForestallError as error:
+            return complain(str(error), FAILED)
+        except OSError as error:
+            where = "" if error.filename is None else f"{error.filename}: "
+            return complain(f"{where}{error.strerror or error}")
+
+    return guarded
+
+
+@contextmanager
+def _signals_as_ctrl_c() -> Iterator[None]:
+    """A signal that is ignored, as by nohup, stays so."""
+    before = {
+        one: signal.signal(one, signal.default_int_handler)
+        for one in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(one) != signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 FLEET = Annotated[
@@ -126,7 +175,12 @@ CPU = Annotated[
 ]
 ACCEL = Annotated[
     str,
-    typer.Option("--accel", metavar="tcg|kvm", help="Emulated, or by KVM.", rich_help_panel=QEMU),
+    typer.Option(
+        "--accel",
+        metavar="NAME",
+        help="tcg (emulated), kvm, or another that QEMU knows.",
+        rich_help_panel=QEMU,
+    ),
 ]
 MORE = Annotated[
     str,
@@ -183,14 +237,18 @@ def start(
     if as_json:
         say_json(told)
     else:
-        say(f"{name}: runs on {told['node']} ({told['why']}); console: {told['console']}")
+        console = _beside(told["console"], fleet)
+        say(f"{name}: runs on {told['node']} ({told['why']}); console: {console}")
+    _tell_troubles(opened)
 
 
 def listed(fleet: FLEET = HERE, as_json: JSON = False) -> None:
     """List the machines of a fleet and its nodes, as they are now."""
     from forestall.app.machines import Fleet
 
-    told = Fleet.open(fleet).listing()
+    opened = Fleet.open(fleet)
+    told = opened.listing()
+    _tell_troubles(opened)
     if as_json:
         say_json(told)
         return
@@ -199,13 +257,14 @@ def listed(fleet: FLEET = HERE, as_json: JSON = False) -> None:
             (
                 one["machine"],
                 one["node"],
-                one["state"],
+                one["state"]
+                + (f" ({one['says']})" if one["says"] not in ("", one["state"]) else ""),
                 _date(one["deadline"]),
                 _beside(one["console"], fleet),
             )
             for one in told["machines"]
         ]
-        show(rows, ("Machine", "Node", "State", "Deadline", "Console"))
+        show(rows, ("Machine", "Node", "State", "Deadline", "Console"), wrap=(0, 1, 2, -1))
         say()
     rows = [
         (
@@ -213,11 +272,12 @@ def listed(fleet: FLEET = HERE, as_json: JSON = False) -> None:
             f"{one['processors']:g}",
             str(one["machines"]),
             str(one["room"]),
-            _date(one["foreseen"]) + (" (leaving)" if one["leaving"] else ""),
+            _date(one["foreseen"]) + _fate(one),
         )
         for one in told["nodes"]
     ]
-    show(rows, ("Node", "Processors", "Machines", "Room", "Failure foreseen"), right=(1, 2, 3))
+    heads = ("Node", "Processors", "Machines", "Room", "Failure foreseen")
+    show(rows, heads, right=(1, 2, 3), wrap=(0, -1))
 
 
 def migrate(
@@ -230,21 +290,32 @@ def migrate(
     from forestall.app.machines import Fleet
 
     opened = Fleet.open(fleet)
-    opened.backend.look(name)
-    return _tell([opened.coordinator.move(name, to)], as_json=as_json)
+    outcome = opened.migrate(name, to)
+    _tell_troubles(opened)
+    return _tell([outcome], as_json=as_json)
 
 
-def drain(node: NODE, fleet: FLEET = HERE, as_json: JSON = False) -> int:
+def drain(
+    node: NODE,
+    fleet: FLEET = HERE,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the node into use again.")] = False,
+    as_json: JSON = False,
+) -> int:
     """Move all machines off a node; exit code 1 where one stays.
 
-    Nothing is moved there until `foresee NODE --never`.
+    Until `drain NODE --undo` nothing comes there that was not asked for by name.
     """
     from forestall.app.machines import Fleet
 
     opened = Fleet.open(fleet)
-    outcomes = opened.drain(node)
+    if undo:
+        opened.undrain(node)
+        outcomes, told = [], f"{node}: is in use again"
+    else:
+        outcomes, told = opened.drain(node), f"{node}: no machine is on it"
+    _tell_troubles(opened)
     if not outcomes and not as_json:
-        say(f"{node}: no machine is on it")
+        say(told)
     return _tell(outcomes, as_json=as_json)
 
 
@@ -263,20 +334,21 @@ def foresee(
     as_json: JSON = False,
 ) -> None:
     """Say when a node is expected to fail; `forestall machines watch` acts on it."""
-    from forestall.app.machines import Fleet
+    from forestall.app.machines import Fleet, from_now
     from forestall.app.machines_foreseen import parse_moment
-    from forestall.model.errors import ParameterError
+    from forestall.model.errors import InputError
     from forestall.model.units import parse_duration
 
     if (at is not None) + (within is not None) + never != 1:
-        raise ParameterError("node", node, "it with one of --at TIME, --in DURATION and --never")
+        raise InputError(f"foresee {node}: give one of --at TIME, --in DURATION and --never")
     moment = None
     if at is not None:
         moment = parse_moment(at, "--at")
     elif within is not None:
-        moment = int(time.time()) + parse_duration(within, "--in")
+        moment = from_now(parse_duration(within, "--in"), time.time(), within, "--in")
     opened = Fleet.open(fleet)
     opened.foresee(node, moment)
+    _tell_troubles(opened)
     if as_json:
         say_json({"node": node, "foreseen": moment})
     elif moment is None:
@@ -301,7 +373,8 @@ def watch(
 ) -> None:
     """Watch over the fleet: move machines before the failures that are foreseen.
 
-    Ctrl-C ends the watch; a move that is under way is taken back, and all machines run on.
+    Ctrl-C (or SIGTERM, SIGHUP) ends the watch; a move under way is taken back, and all machines run
+    on. A second watch over the same fleet is refused.
     """
     from forestall.app.machines import Fleet, outcome_json, sentence
     from forestall.model.errors import ParameterError
@@ -314,13 +387,13 @@ def watch(
     opened = Fleet.open(fleet)
     if not quiet and not as_json:
         say(f"watching over {len(opened.file.nodes)} nodes; Ctrl-C ends it")
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    told = ""
+    told: list[str] = []
     try:
-        for outcomes, trouble in opened.watch(seconds, until):
-            if trouble not in ("", told):
-                say(trouble, error=True)
-            told = trouble
+        for outcomes, troubles in opened.watch(seconds, until):
+            for trouble in troubles:
+                if trouble not in told:
+                    say(trouble, error=True)
+            told = troubles
             for one in outcomes:
                 if as_json:
                     print(json.dumps(outcome_json(one), allow_nan=False), flush=True)
@@ -328,8 +401,6 @@ def watch(
                     say(f"{datetime.now(UTC):%H:%M:%S} {sentence(one)}")
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped watching; the machines run on") from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def stop(name: NAME, fleet: FLEET = HERE, as_json: JSON = False) -> None:
@@ -337,8 +408,8 @@ def stop(name: NAME, fleet: FLEET = HERE, as_json: JSON = False) -> None:
     from forestall.app.machines import Fleet
 
     opened = Fleet.open(fleet)
-    opened.coordinator.stop(name)
-    seen = opened.backend.look(name)
+    seen = opened.stop(name)
+    _tell_troubles(opened)
     if as_json:
         say_json({"machine": name, "state": seen.state})
     else:
@@ -356,6 +427,17 @@ def _tell(outcomes: list[Outcome], *, as_json: bool) -> int:
             say(sentence(one), error=one.what == "failed")
     kept = {one.machine: one.what for one in outcomes}  # the last word about each
     return int(any(what in {"failed", "stays", "lost"} for what in kept.values()))
+
+
+def _tell_troubles(fleet: Fleet) -> None:
+    for trouble in fleet.troubles():
+        say(trouble, error=True)
+
+
+def _fate(node: dict[str, Any]) -> str:
+    if node["drained"]:
+        return " (drained)"
+    return " (leaving)" if node["leaving"] else ""
 
 
 def _date(time: Any) -> str:

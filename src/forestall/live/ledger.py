@@ -7,11 +7,19 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from forestall.model.errors import TraceError
 
 Entry = Mapping[str, Any]
+_NUMBER = (int, float)
+_MAYBE = (int, float, type(None))
+_FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "started": {"machine": str, "runtime": _MAYBE, "deadline": _MAYBE},
+    **{what: {"machine": str} for what in ("ended", "stopped", "lost", "move", "stays")},
+    **{what: {"node": str} for what in ("node failed", "node recovered")},
+}
+"""What an entry must have beside `time` and `what`, of those that are read again."""
 
 
 class Ledger:
@@ -24,53 +32,86 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._read = self._lines = 0
+        self._skipped: list[int] = []
 
     def add(self, what: str, time: float, **facts: Any) -> Entry:
         """Add an entry and return it. Raises TraceError where it cannot be written."""
         entry = {"time": round(time, 3), "what": what, **facts}
-        line = json.dumps(entry, allow_nan=False, ensure_ascii=False) + "\n"
-        try:
-            with self.path.open("a+b") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                _cut_torn_line(file.fileno())
-                file.write(line.encode())
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise TraceError(self.path, f"cannot be written: {error.strerror or error}") from None
+        append_line(self.path, json.dumps(entry, allow_nan=False, ensure_ascii=False))
         return entry
 
     def news(self) -> list[Entry]:
         """Return the whole entries that were added since the last call, by anyone, oldest first.
 
-        Raises TraceError for a line that is no entry.
+        Lines that are no entries are left out; `skipped` tells of them. Raises TraceError where the
+        file cannot be read.
         """
         try:
             with self.path.open("rb") as file:
                 file.seek(self._read)
                 whole = file.read().rpartition(b"\n")[0]
+                self._read += len(whole) + 1 if whole else 0
         except FileNotFoundError:
             return []
         except OSError as error:
             raise TraceError(self.path, f"cannot be read: {error.strerror or error}") from None
-        if not whole:
-            return []
-        lines = whole.split(b"\n")
-        entries = [self._entry(line, self._lines + k) for k, line in enumerate(lines, 1)]
-        self._read += len(whole) + 1
-        self._lines += len(lines)
+        entries = []
+        for line in whole.split(b"\n") if whole else ():
+            self._lines += 1
+            entry = _entry(line)
+            if entry is None:
+                self._skipped.append(self._lines)
+            else:
+                entries.append(entry)
         return entries
 
-    def _entry(self, line: bytes, number: int) -> Entry:
-        try:
-            entry = json.loads(line)
-            if isinstance(entry["what"], str) and isinstance(entry["time"], int | float):
-                return dict(entry)
-        except (ValueError, KeyError, TypeError):
-            pass
-        raise TraceError(
-            self.path, "is no entry of a ledger: an object with time and what", line=number
-        )
+    def skipped(self) -> str:
+        """Return which lines were left out, in one line; empty where none was."""
+        return skipped_text(self.path, self._skipped, "is no entry of a ledger")
+
+
+def skipped_text(path: Path, lines: list[int], what: str) -> str:
+    """Return which lines of a file were left out: the first of them, and how many."""
+    if not lines:
+        return ""
+    more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+    return f"{path}:{lines[0]}: {what}{more}; left out"
+
+
+def append_line(path: Path, line: str, *, head: str = "", end_torn: bool = False) -> None:
+    """Add a line to a file, on the disk before this returns; others that do so wait meanwhile.
+
+    Half a line at the end of the file goes, or is ended as if it were whole (`end_torn`). An empty
+    file begins with the line `head`. Raises TraceError where the file cannot be written.
+    """
+    try:
+        with path.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not end_torn:
+                _cut_torn_line(file.fileno())
+            size = os.fstat(file.fileno()).st_size
+            if not size and head:
+                line = f"{head}\n{line}"
+            elif size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+                line = f"\n{line}"
+            file.write(f"{line}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise TraceError(path, f"cannot be written: {error.strerror or error}") from None
+
+
+def _entry(line: bytes) -> Entry | None:
+    try:
+        entry = json.loads(line)
+        fields = {"time": _NUMBER, **_FIELDS.get(entry["what"], {})}
+        if isinstance(entry["what"], str) and all(
+            isinstance(entry[name], kind) for name, kind in fields.items()
+        ):
+            return dict(entry)
+    except (ValueError, KeyError, TypeError):
+        pass
+    return None
 
 
 def _cut_torn_line(handle: int) -> None:

@@ -17,7 +17,6 @@ from forestall.model.errors import ParameterError
 from forestall.model.virtual import PROCESSOR, TaskDecision, TaskEvent, TaskEventKind
 
 Strategy = Literal["best-fit", "first-fit", "random"]
-STRATEGIES: Final = ("best-fit", "first-fit", "random")
 
 
 @dataclass(frozen=True)
@@ -93,27 +92,31 @@ class Situation:
     now : s since 1970
     machines : on each node, in order of their names, with what they need
     foreseen : predicted times of failures by node, s since 1970
-    doubtful : nodes to which nothing should be moved if there is another
+    doubtful : nodes that are to be left
+    closed : nodes that take nothing, whatever room they have; not the one that is being left
     down : nodes that have failed
+    decisions : how many were taken before; strategy random draws anew for each
     """
 
     now: int
     machines: Mapping[str, Mapping[str, Need]] = field(default_factory=dict)
     foreseen: Mapping[str, int] = field(default_factory=dict)
     doubtful: frozenset[str] = frozenset()
+    closed: frozenset[str] = frozenset()
     down: frozenset[str] = frozenset()
+    decisions: int = 0
 
 
 class Picture:
     """The engine, told of a situation; gives its decisions with names in the place of numbers.
 
     The engine places tasks itself, so it is led to where they are: all nodes are down at first and
-    come back one by one, each filled up before the next. Raises ParameterError where a node holds
-    more machines than it has processors for.
+    come back one by one, each filled up before the next. A node that is closed stays full, and so
+    does one that holds more machines than it has processors for.
     """
 
     def __init__(self, plan: Plan, situation: Situation) -> None:
-        from forestall.decide.placement_kernels import BEST_FIT, FIRST_FIT, RANDOM, Choosing
+        from forestall.decide.placement_kernels import STRATEGIES, Choosing
         from forestall.engine.virtual_state import TaskRules
 
         self._names = list(plan.nodes)
@@ -122,14 +125,23 @@ class Picture:
         self._situation = situation
         self._jobs: dict[str, int] = {}
         self._owners: dict[int, str] = {}
-        strategies = {"best-fit": BEST_FIT, "first-fit": FIRST_FIT, "random": RANDOM}
+        rules = TaskRules(
+            copy=max(plan.transfer, 1),
+            standstill=0,
+            backfill=1,
+            stop=0,
+            random_migrates=1,
+            checkpointing=0,
+            interval=3600,
+            overhead=0,
+        )
         self._engine = VirtualEngine(
             [plan.room(name) * plan.rate for name in self._names],
-            Choosing(int(strategies[plan.strategy]), plan.alpha, 1, plan.transfer),
-            TaskRules(max(plan.transfer, 1), 0, 1, 0, 1, 0, 3600, 0),
+            Choosing(int(STRATEGIES[plan.strategy]), plan.alpha, 1, plan.transfer),
+            rules,
             rate=plan.rate,
             least=plan.rate,
-            generator=np.random.default_rng(plan.seed),
+            generator=np.random.default_rng((plan.seed, situation.decisions)),
         )
         self._lead_in()
 
@@ -144,11 +156,6 @@ class Picture:
         self._tell(TaskEventKind.SUBMITTED, self._jobs[machine])
         placed = self._tell(TaskEventKind.PASS, 0)
         return next((one for one in placed if one.job == self._jobs[machine]), None)
-
-    def moved(self, machine: str, *, arrived: bool, now: int) -> None:
-        """Take note of what came of a migration."""
-        kind = TaskEventKind.MIGRATION_ENDED if arrived else TaskEventKind.MIGRATION_FAILED
-        self._tell(kind, self._engine.task_number(self._jobs[machine], 0), now=now)
 
     def name(self, number: int) -> str:
         """Return the name of a node."""
@@ -171,18 +178,18 @@ class Picture:
             if name in situation.down:
                 continue
             self._tell(TaskEventKind.NODE_RECOVERED, number)
-            fillers += self._fill(name, situation.machines.get(name, {}))
+            filled = self._fill(name, situation.machines.get(name, {}))
+            if name not in situation.closed:
+                fillers += filled
         for job, count in fillers:
             for task in range(count):
                 self._tell(TaskEventKind.TASK_ENDED, self._engine.task_number(job, task))
 
     def _fill(self, node: str, machines: Mapping[str, Need]) -> list[tuple[int, int]]:
         """Place the machines of a node, and then others until it is full; returns those."""
-        free = self._plan.room(node) - len(machines)
-        if free < 0:
-            fits = f"at most {self._plan.room(node)}, or more processors in the fleet's file"
-            raise ParameterError(f"machines on {node}", len(machines), fits)
-        for machine, need in machines.items():
+        room = self._plan.room(node)
+        free = max(room - len(machines), 0)
+        for machine, need in list(machines.items())[:room]:
             self._add(machine, need)
             self._place(self._jobs[machine])
         if not free:
@@ -204,11 +211,8 @@ class Picture:
         self._jobs[machine] = job
         self._owners[job] = machine
 
-    def _tell(
-        self, kind: TaskEventKind, key: int, *, at: int = -1, now: int | None = None
-    ) -> Sequence[TaskDecision]:
-        time = max(self._situation.now if now is None else now, self._engine.now)
-        return self._engine.handle(TaskEvent(time, kind, key, at))
+    def _tell(self, kind: TaskEventKind, key: int, *, at: int = -1) -> Sequence[TaskDecision]:
+        return self._engine.handle(TaskEvent(self._situation.now, kind, key, at))
 
 
 _WORDS: Final = {
@@ -220,5 +224,4 @@ _WORDS: Final = {
     "NOWHERE_TO_GO": "no other node has room",
     "NO_TIME_LEFT": "a move would not end before its deadline",
     "ARRIVING": "it is just arriving",
-    "NEVER_MIGRATES": "the strategy never migrates",
 }

@@ -106,7 +106,7 @@ def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Work
     cleaning, keep = sieve(jobs, parameters.nodes, size)
     kept = jobs.take(keep)
     if len(kept) == 0:
-        raise InputError(f"{jobs.source or 'jobs'}: no job can be simulated out of {len(jobs)}")
+        raise nothing_left(jobs, cleaning)
     if len(kept) >= MAX_ORDER:
         raise InputError(f"{jobs.source}: {len(kept)} jobs are too many; at most {MAX_ORDER - 1}")
     runtime, estimate, cleaning = _durations(kept, parameters, cleaning)
@@ -154,6 +154,13 @@ def _durations(
     text = "jobs longer than requested, cut at the request"
     cleaning = cleaning.plus("overrun_cut", text, "changed", jobs.job[over].tolist())
     return np.minimum(runtime, estimate), estimate, cleaning
+
+
+def nothing_left(jobs: Jobs, cleaning: Cleaning) -> InputError:
+    """Return the error that no job is left, with what became of them."""
+    why = ", ".join(one.counted for one in cleaning.remarks if one.action == "left out")
+    text = f"{jobs.source or 'jobs'}: no job can be simulated out of {len(jobs)}"
+    return InputError(f"{text}: left out {why}" if why else text)
 
 
 def raised(jobs: Jobs, least: int, cleaning: Cleaning) -> tuple[npt.NDArray[np.int64], Cleaning]:

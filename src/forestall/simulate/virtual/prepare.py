@@ -10,7 +10,7 @@ from forestall.decide.migration import Transfer, pre_copy, stop_and_copy
 from forestall.model.errors import InputError
 from forestall.model.jobs import Jobs
 from forestall.model.virtual import PROCESSOR
-from forestall.simulate.prepare import check_times, raised, sieve
+from forestall.simulate.prepare import check_times, nothing_left, raised, sieve
 from forestall.simulate.virtual.outcome import VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.world_kernels import MAX_ORDER, MAX_TIME
@@ -59,7 +59,7 @@ def prepare_virtual(jobs: Jobs, parameters: VirtualParameters) -> VirtualWorkloa
     cleaning, keep = sieve(jobs, most, text)
     kept = jobs.take(keep)
     if len(kept) == 0:
-        raise InputError(f"{jobs.source or 'jobs'}: no job can be simulated out of {len(jobs)}")
+        raise nothing_left(jobs, cleaning)
     if int(kept.size.sum()) >= MAX_ORDER:
         raise InputError(
             f"{jobs.source or 'jobs'}: {int(kept.size.sum()):,} tasks are too many; "
@@ -74,6 +74,12 @@ def prepare_virtual(jobs: Jobs, parameters: VirtualParameters) -> VirtualWorkloa
         kept.job[unknown].tolist(),
     )
     span = np.where(unknown, np.ceil(parameters.slack * runtime).astype(np.int64), kept.estimate)
+    cleaning = cleaning.plus(
+        "longer_than_requested",
+        "jobs that run longer than they requested, and cannot be done by their deadlines",
+        "kept",
+        kept.job[runtime > span].tolist(),
+    )
     deadline = kept.submit + span
     if int(deadline.max() - kept.submit[0]) >= MAX_TIME:
         years = MAX_TIME / (365.25 * 86_400)
