@@ -276,6 +276,23 @@ def test_findings_name_job_task_and_line(folder: Path) -> None:
     )
 
 
+def test_work_is_told_as_in_the_files(folder: Path) -> None:
+    kept = "10,0,2,0,22,0.8,16.0,16.0,completed,1"
+    replace(folder / "tasks.csv", kept, "10,0,2,0,22,0.8,16.0,0.001,completed,1")
+    replace(folder / "jobs.csv", "uncompleted,11.2,0,1", "uncompleted,11.25,0,1")
+    told = failed(certify(folder))
+    assert told["tasks and their stays"] == (
+        "task 0 of job 10: done is 0.001 in tasks.csv (line 2), 16.0 by its stays"
+    )
+    assert told["jobs and their tasks"] == (
+        "job 10: lost is 11.25 in jobs.csv (line 2), 11.2 by its tasks"
+    )
+    replace(folder / "tasks.csv", "0.001,completed,1", "16.0,completed,7")
+    assert failed(certify(folder))["tasks and their stays"] == (
+        "task 0 of job 10: migrations is 7 in tasks.csv (line 2), 1 by its stays"
+    )
+
+
 def test_the_order_of_stays_in_the_file_does_not_matter(folder: Path) -> None:
     head, *rows = by_hand.RUNS.splitlines()
     random.Random(3).shuffle(rows)

@@ -135,9 +135,9 @@ def test_each_migration_is_a_line_marked_by_its_fate(made: MadeVirtual) -> None:
     ends = [np.round(np.array(line) * [60, 1]).astype(int).tolist() for line in lines]
     assert sorted(ends) == [[[1000, 3], [1012, 7]], [[1000, 3], [1012, 9]], [[2000, 5], [2006, 7]]]
     said = legends(figure)
-    assert "migration arrived" in said
-    assert "migration broken by a failure" in said
-    assert "migration task ended, or was stopped, first" in said
+    assert "migration: arrived" in said
+    assert "migration: broken by a failure" in said
+    assert "migration: the task ended, or was stopped, first" in said
     assert figure.axes[0].get_xlabel() == "Time since the first submission (minutes)"
 
 
@@ -178,7 +178,28 @@ def test_tables_of_csv_files_without_rows_are_drawn(made: MadeVirtual) -> None:
     for draw in (drawing.migration_map, drawing.migration_overview):
         figure = draw(made.runs, empty, none, made.nodes)
         figure.draw_without_rendering()
-        assert legends(figure) == ["down"]
+        assert legends(figure) == []
+        assert figure.axes[0].get_title(loc="left") == "Use of nodes"
+
+
+def test_ticks_of_nodes_and_tasks_are_whole_numbers() -> None:
+    made = MadeVirtual(12, 3, nodes=2)
+    tables = (made.runs, made.migrations, made.failures)
+    node_axes = drawing.migration_map(*tables, 2).axes[0]
+    shown = [t for t in node_axes.get_yticks() if -0.5 <= t <= 1.5]
+    assert shown == [0, 1]
+    jobs = made.jobs.with_columns(submit=pl.col("start").fill_null(0) - 10, size=pl.lit(1)).head(1)
+    waiting = drawing.capacity_over_time(made.runs, made.failures, 2, 4, jobs).axes[1]
+    assert waiting.get_ylabel() == "Tasks waiting,\nmost at once (count)"
+    assert [t for t in waiting.get_yticks() if 0 <= t <= 1] == [0, 1]
+
+
+def test_down_stands_in_the_legend_where_something_is_down(made: MadeVirtual) -> None:
+    first = int(made.failures["time"].min())
+    tables = (made.runs, made.migrations, made.failures)
+    assert "down" in legends(drawing.migration_map(*tables, made.nodes, first, first + 60))
+    early = drawing.migration_map(*tables, made.nodes, first - 60, first)
+    assert "down" not in legends(early)
 
 
 # Sizes and accuracies ----------------------------------------------------------------------------
@@ -191,6 +212,15 @@ def test_completion_by_size_has_counts_and_intervals() -> None:
     assert names == ["1", "2", "3–4", "5–8", "129–256"]  # noqa: RUF001
     assert above.lines[0].get_ydata().tolist() == pytest.approx([50, 100, 50, 100, 0])
     assert [text.get_text() for text in below.texts] == ["2", "1", "2", "1", "1"]
+
+
+def test_many_classes_of_size_do_not_overlap() -> None:
+    size = [2**k for k in range(12)] * 2
+    figure = drawing.completion_by_size(pl.DataFrame({"size": size, "completed": [1] * 24}))
+    figure.draw_without_rendering()
+    above, below = figure.axes
+    assert {text.get_rotation() for text in below.get_xticklabels()} == {35}
+    assert max(above.get_yticks()) == 100
 
 
 def test_a_line_for_each_strategy_with_bands_over_seeds() -> None:

@@ -96,6 +96,39 @@ def test_tasks_of_a_job_share_its_fate() -> None:
     assert effect == pytest.approx(8 * 40 / 39)
 
 
+def test_the_interval_to_trust_counts_days_or_jobs() -> None:
+    days = pl.DataFrame(
+        {
+            "submit": [d * DAY + k for d in range(30) for k in range(10)],
+            "completed": [d % 2 for d in range(30) for _ in range(10)],
+            "size": [2] * 300,
+            "tasks_completed": [2 * (d % 2) for d in range(30) for _ in range(10)],
+        }
+    )
+    # Days are all or nothing: 10 jobs (20 tasks) of one are worth 29/30 of one.
+    assert counts.job_interval(days) == pytest.approx(counts.wilson(150, 300, 10 * 30 / 29))
+    assert counts.task_interval(days) == pytest.approx(counts.wilson(300, 600, 20 * 30 / 29))
+    short = days.with_columns(submit=pl.lit(0))
+    assert counts.job_interval(short) == counts.wilson(150, 300)
+    assert counts.task_interval(short) == pytest.approx(counts.wilson(300, 600, 2 * 300 / 299))
+    assert counts.job_interval(days.head(0)) is counts.task_interval(days.head(0)) is None
+
+
+WAITS = st.lists(st.tuples(st.integers(-5, 30), st.integers(0, 12), st.integers(1, 5)), max_size=9)
+
+
+@given(WAITS, st.integers(1, 20))
+def test_most_that_wait_at_once(waits: list[tuple[int, int, int]], bins: int) -> None:
+    """Second by second."""
+    columns = np.array(waits, dtype=np.int64).reshape(-1, 3).T
+    edges = np.linspace(0, 20, bins + 1)
+    got = counts.most_waiting(columns[0], columns[0] + columns[1], columns[2], edges)
+    for k in range(bins):
+        moments = [edges[k], *(s for s in range(20) if edges[k] <= s < edges[k + 1])]
+        most = max(sum(n for s, w, n in waits if s <= t < s + w) for t in moments)
+        assert got[k] == most
+
+
 def test_jobs_end_in_one_of_five_ways() -> None:
     jobs = pl.DataFrame(
         {"job": [1, 2, 3, 4, 5],
@@ -197,6 +230,7 @@ def test_the_head_line_has_counts_and_uncertainty() -> None:
     low, high = counts.wilson(150, 200, 4.0)
     assert f"or {100 * low:.1f} to {100 * high:.1f} % where jobs of one day" in shared
     assert high - low > 0.2
+    assert "jobs of one day" not in words.on_completion(summary, 1.0, ends)  # the same: said once
     assert words.on_completion({"jobs_count": 0}, None, {}) == "There was no job."
 
 
@@ -255,7 +289,41 @@ def test_rows_have_units_and_fit_the_terminal() -> None:
     assert told["Lost work"][0].endswith(" processor-hours")
     assert "Restarts" not in told
     checkpointing = made.summary(parameters={"checkpoint": "periodic"}, restarts=5, checkpoints=80)
-    assert ("Restarts", "5", "from 80 checkpoints") in words.rows(checkpointing)
+    paused = checkpointing | {"processor_seconds": {"paused": 17.0, "total": 1000.0}}
+    row = ("Restarts", "5", "80 checkpoints made; 1.7 % of all time paused")
+    assert row in words.rows(paused)
+    bare = checkpointing | {"checkpoints": 1, "processor_seconds": {}}
+    assert ("Restarts", "5", "1 checkpoint made") in words.rows(bare)
+
+
+def test_rows_have_the_interval_of_the_summary() -> None:
+    summary = {
+        "jobs_count": 100, "jobs_completed": 75, "tasks_count": 400, "tasks_completed": 380,
+        "tasks_aborted": 15, "tasks_dropped": 5, "task_completion_rate": 0.95,
+        "job_completion_interval": [0.61, 0.85], "task_completion_interval": [0.9, 0.975],
+    }  # fmt: skip
+    told = {row[0]: row[1:] for row in words.rows(summary)}
+    assert told["Jobs completed"][1] == "75 of 100 by their deadlines; 95 %: 61.0 to 85.0 %"
+    assert told["Tasks completed"] == (
+        "95.0 %", "380 of 400 by their deadlines; 95 %: 90.0 to 97.5 %"
+    )  # fmt: skip
+    assert told["Other tasks"] == ("20", "15 aborted, 5 dropped")
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((0.966, 0.971), "96.6 to 97.1 %"),
+        ((0.0, 0.012), "0 to 1.2 %"),
+        ((0.00004, 0.002), "0.004 to 0.200 %"),
+        ((0.9998, 0.99996), "99.980 to 99.996 %"),
+        ((0.997, 1.0), "99.7 to 100 %"),
+        ((0.0028, 0.0033), "0.28 to 0.33 %"),
+        ((0.5, 0.5), "50.000 to 50.000 %"),
+    ],
+)
+def test_intervals_have_digits_enough(ends: tuple[float, float], said: str) -> None:
+    assert words.between(ends) == said
 
 
 def test_rows_of_a_run_without_anything() -> None:

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from forestall.app import virtual_report
+from forestall.app import virtual_report_counts as counts
 from forestall.app.virtual_result import VirtualResult
 from forestall.model.cleaning import Cleaning
-from forestall.model.errors import InputError
+from forestall.model.errors import InputError, ParameterError
 from forestall.simulate.virtual.run import play_virtual
 from simulate.virtual import virtual_by_hand as by_hand
 from simulate.virtual.virtual_cases import prepared, random_case
@@ -71,7 +72,30 @@ def test_properties(result: VirtualResult) -> None:
 def test_figures(result: VirtualResult) -> None:
     assert result.plot_capacity().axes
     assert result.plot_migrations().axes
-    assert result.plot_migrations(0, 20).axes
+    first_day = result.plot_migrations(0, 20).axes[0]
+    assert first_day.get_xlabel().startswith("Time since the first submission")
+
+
+def test_spans_outside_the_run(result: VirtualResult, tmp_path: Path) -> None:
+    end = result.outcome.end
+    with pytest.raises(ParameterError, match=rf"start: {end} .* before the end: the run is from 0"):
+        result.plot_migrations(end, end + 10)
+    with pytest.raises(ParameterError, match=r"end: 0 .* after the beginning"):
+        result.plot_migrations(None, 0)
+    with pytest.raises(
+        ParameterError, match=r"gantt: '2.0 d to 3.0 d' .* begins before the run ends, after"
+    ):
+        result.save(tmp_path / "run", gantt=(2 * 86_400, 3 * 86_400))
+    assert not (tmp_path / "run").exists()
+
+
+def test_intervals_of_the_summary(result: VirtualResult) -> None:
+    # Three of six jobs, all of one day: Wilson's interval.
+    assert result.summary["job_completion_interval"] == pytest.approx([0.1876, 0.8124], abs=1e-4)
+    low, high = result.summary["task_completion_interval"]
+    assert low < 7 / 18 < high
+    none = VirtualResult(play_virtual(*prepared(random_case(104))))
+    assert none.summary["job_completion_interval"] == list(counts.job_interval(none.jobs) or ())
 
 
 def test_what_was_there_before_goes(result: VirtualResult, tmp_path: Path) -> None:

@@ -22,6 +22,9 @@ from forestall.app.certify_virtual_files import (
 )
 from forestall.app.certify_virtual_sheet import NONE
 
+THOUSANDTHS = frozenset({"rate", "work", "done", "lost"})
+"""Columns of `tasks.csv` that are held as whole thousandths."""
+
 
 def _per(owner: Int, count: int, values: Int | None = None) -> Int:
     """Return the sum of values (or how many there are) of each owner."""
@@ -32,20 +35,25 @@ def _per(owner: Int, count: int, values: Int | None = None) -> Int:
     return total
 
 
-def _where_unlike(finding: Finding, text: str, said: Int, mine: Int, *labels: Any) -> None:
-    """Note rows in which two columns differ; empty fields and thousandths are told as such."""
+def _where_unlike(
+    finding: Finding, text: str, said: Int, mine: Int, *labels: Any, parts: int = 1
+) -> None:
+    """Note rows in which two columns differ; empty fields are told as such, and numbers in `parts`
+    (thousandths: 1000) of what the files hold as there."""
     bad = said != mine
     if bad.any():
-        finding.where(bad, text, *labels, _Told(said), _Told(mine))
+        finding.where(bad, text, *labels, _Told(said, parts), _Told(mine, parts))
 
 
 class _Told:
-    def __init__(self, values: Int) -> None:
-        self.values = values
+    def __init__(self, values: Int, parts: int) -> None:
+        self.values, self.parts = values, parts
 
     def __getitem__(self, row: int) -> str:
         value = int(self.values[row])
-        return "nothing" if value == NONE else f"{value}"
+        if value == NONE:
+            return "nothing"
+        return f"{value}" if self.parts == 1 else f"{value / self.parts}"
 
 
 def check_tasks(folder: VirtualFolder, chain: Chain) -> Check:
@@ -64,7 +72,8 @@ def check_tasks(folder: VirtualFolder, chain: Chain) -> Check:
     for column, mine in _by_stays(folder, chain, count).items():
         said = getattr(tasks, column)
         told = text.replace("{2}", column)
-        _where_unlike(finding, told, said, mine[tasks.index], names, tasks.number, names, line)
+        where, parts = (names, tasks.number, names, line), 1000 if column in THOUSANDTHS else 1
+        _where_unlike(finding, told, said, mine[tasks.index], *where, parts=parts)
     fate = np.full(count, DROPPED)
     fate[stays.index[chain.final]] = stays.ended[chain.final]
     mine = fate[tasks.index]
@@ -142,7 +151,8 @@ def check_jobs(folder: VirtualFolder, chain: Chain) -> Check:
             finding.where(said != values, told, *labels)
             continue
         named = text.replace("{1}", "tasks_completed" if column == "done" else column)
-        _where_unlike(finding, named, said, values, jobs.name, jobs.name, line)
+        parts = 1000 if column == "lost" else 1
+        _where_unlike(finding, named, said, values, jobs.name, jobs.name, line, parts=parts)
     finding.where(jobs.deadline <= jobs.submit, "job {0}: deadline at its submission", jobs.name)
     placed = np.flatnonzero(stays.begun == PLACED)
     owner = stays.job[placed]

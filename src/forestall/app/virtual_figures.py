@@ -54,6 +54,8 @@ RATES = (
     ("task_completion_rate", "Tasks", "Tasks completed by their deadlines (%)"),
 )
 FEWEST_SEEDS = 3
+CROWDED = 7
+"""Classes of sizes above which their names are written aslant."""
 FIRST = "the first start"
 BAND = "band: 95 % interval of the mean over seeds"
 """What a band of a figure over accuracy is."""
@@ -69,7 +71,8 @@ def capacity_over_time(
     """Draw processors held by virtual machines, down and free and, below, waiting tasks, over time.
 
     Levels are exact means over at most 1,500 bins of equal width. Given the jobs it also shows the
-    tasks of those that wait for their first start, and time begins with the first submission.
+    tasks of those that wait for their first start, the most at once within each bin, and time
+    begins with the first submission.
     """
     start, end = counts.span_of(runs, jobs)
     edges, clock = series.edges_of(start, end), Clock.spanning(start, end)
@@ -89,10 +92,11 @@ def capacity_over_time(
     dress(share, "Capacity", "", f"Processors (% of {total:,})")
     legend(share)
     if jobs is not None:
-        waiting = series.time_weighted(*counts.tasks_waiting(jobs), edges)
+        waiting = counts.most_waiting(*counts.tasks_waiting(jobs), edges)
         panels[1].step(clock(edges), flat(waiting), where="post", color=ORANGE, linewidth=1.1)
         panels[1].set_ylim(0, max(float(waiting.max()) * 1.08, 1.0))
-        dress(panels[1], "", "", "Tasks waiting\n(count)")
+        whole_numbers(panels[1], 4)
+        dress(panels[1], "", "", "Tasks waiting,\nmost at once (count)")
     share.set_xlim(*clock((start, end)))
     dress(panels[-1], "", clock.label("the first submission" if jobs is not None else FIRST))
     figure.align_ylabels()
@@ -126,17 +130,19 @@ def migration_map(
     figure = new_figure((8.4, 5.4))
     axes = figure.subplots()
     shade(figure, axes, runs, nodes, processors_per_node, window, clock)
-    draw_outages(axes, failures, window, clock)
+    down = draw_outages(axes, failures, window, clock)
     foreseen = draw_predictions(axes, migrations, failures, window, clock)
     drawn = draw_moves(axes, migrations, window, clock)
     hits = draw_failures(axes, failures, window, clock, 7.0)
     axes.set_xlim(*clock(window))
     axes.set_ylim(-0.5, nodes - 0.5)
+    whole_numbers(axes, 9)
     since = FIRST if origin is None else "the first submission"
-    title = "Migrations between nodes" if drawn else "Failures of nodes"
+    failed = "Failures of nodes" if down or any(hits) else "Use of nodes"
+    title = "Migrations between nodes" if drawn else failed
     dress(axes, title, clock.label(since), "Node (number)")
     axes.grid(visible=False)
-    explain(figure, drawn, hits, MOVE, foreseen)
+    explain(figure, drawn, hits, MOVE, down=down, foreseen=foreseen)
     return figure
 
 
@@ -161,17 +167,28 @@ def migration_overview(
     figure = new_figure((8.4, 5.4))
     axes = figure.subplots()
     shade(figure, axes, runs, nodes, processors_per_node, window, clock)
-    draw_outages(axes, failures, window, clock)
+    down = draw_outages(axes, failures, window, clock)
     hits = draw_failures(axes, failures, window, clock, 5.0)
     drawn = draw_departures(axes, migrations, window, clock)
     axes.set_xlim(*clock(window))
     axes.set_ylim(-0.5, nodes - 0.5)
+    whole_numbers(axes, 9)
     since = FIRST if origin is None else "the first submission"
-    title = "Failures and departures" if drawn else "Failures over the whole run"
+    failed = "Failures over the whole run" if down or any(hits) else "Use of nodes"
+    title = "Failures and departures" if drawn else failed
     dress(axes, title, clock.label(since), "Node (number)")
     axes.grid(visible=False)
-    explain(figure, drawn, hits, LEFT)
+    explain(figure, drawn, hits, LEFT, down=down)
     return figure
+
+
+def whole_numbers(axes: Axes, most: int) -> None:
+    """Give the upright axis ticks at whole numbers alone, with at most so many spaces between."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.yaxis.set_major_locator(
+        MaxNLocator(most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
+    )
 
 
 def eventful_window(
@@ -233,13 +250,22 @@ def completion_by_size(jobs: pl.DataFrame) -> Figure:
         above.axhline(all_jobs, color=INK, linewidth=1.0, linestyle="--", label=label)
         low = min(100 * b.interval[0] for b in found)
         above.set_ylim(max(np.floor(low / 10 - 0.2) * 10, -2), 102)
+        above.set_yticks([tick for tick in above.get_yticks() if 0 <= tick <= 100])
+        above.set_ylim(max(np.floor(low / 10 - 0.2) * 10, -2), 102)
         legend(above)
     bars = below.bar(at, [b.count for b in found], color=SKY, edgecolor="white")
-    below.bar_label(bars, [f"{b.count:,}" for b in found], padding=2, fontsize=8, color=INK)
+    crowded = len(found) > CROWDED
+    below.bar_label(
+        bars, [f"{b.count:,}" for b in found], padding=2, fontsize=7 if crowded else 8, color=INK
+    )
     below.set_ylim(0, max([b.count for b in found], default=1) * 1.4)
     dress(above, "Completion by size", "", "Jobs completed (%)")
     dress(below, "", "Tasks of the job (count)", "Jobs\n(count)")
     below.set_xticks(at, [b.name for b in found])
+    if crowded:
+        below.tick_params(axis="x", labelrotation=35, labelsize=8)
+        for text in below.get_xticklabels():
+            text.set(ha="right", rotation_mode="anchor")
     return figure
 
 

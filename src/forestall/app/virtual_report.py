@@ -148,7 +148,7 @@ def headlines(summary: Summary, jobs: pl.DataFrame) -> list[tuple[str, str, str]
          + words.sureness(done, count, counts.shared_fate(jobs, "completed"))),
         ("Tasks completed", plain.percent(summary.get("task_completion_rate")),
          f"by their deadlines: {ended:,} of {tasks:,}; "
-         + words.sureness(ended, tasks, *tasks_shared(jobs))),
+         + words.sureness(ended, tasks, *counts.tasks_shared(jobs))),
         ("Utilization", plain.percent(summary.get("utilization")),
          "of processor time went into tasks that ended"),
         ("Lost work", plain.NOTHING if lost is None else parts.hours(lost),
@@ -158,14 +158,6 @@ def headlines(summary: Summary, jobs: pl.DataFrame) -> list[tuple[str, str, str]
         ("Median wait", plain.duration(wait.get("median")),
          f"mean {plain.duration(wait.get('mean'))}, 95 % within {plain.duration(wait.get('p95'))}"),
     ]  # fmt: skip
-
-
-def tasks_shared(jobs: pl.DataFrame) -> tuple[float | None, str]:
-    """Return how far tasks share their fate over days or, where the log is short, over jobs."""
-    days = counts.shared_fate(jobs, "tasks_completed", "size")
-    if days is not None:
-        return days, "days"
-    return counts.shared_fate(jobs, "tasks_completed", "size", by_job=True), "jobs"
 
 
 def figures(

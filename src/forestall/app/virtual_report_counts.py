@@ -86,6 +86,27 @@ def tasks_waiting(jobs: pl.DataFrame) -> tuple[Ints, Ints, Ints]:
     return submit, np.maximum(until.cast(pl.Int64).to_numpy(), submit), series.column(jobs, "size")
 
 
+def most_waiting(since: Ints, until: Ints, tasks: Ints, edges: Floats) -> Floats:
+    """Return the most tasks that wait at once within each bin [edge, next edge).
+
+    Parameters
+    ----------
+    since, until, tasks : int64[n], what `tasks_waiting` returns; who waits no time does not wait
+    edges : float64[bins + 1], s
+    """
+    moments = np.concatenate((since, until))
+    changes = np.concatenate((tasks, -tasks))
+    times, place = np.unique(moments, return_inverse=True)
+    steps = np.zeros(len(times), dtype=np.int64)
+    np.add.at(steps, place, changes)
+    level = np.concatenate(([0], np.cumsum(steps)))  # level[i]: before times[i]
+    most = level[np.searchsorted(times, edges[:-1], side="right")].astype(np.float64)
+    inside = np.searchsorted(edges, times, side="right") - 1
+    kept = (inside >= 0) & (inside < len(most))
+    np.maximum.at(most, inside[kept], level[1:][kept])
+    return most
+
+
 def wilson(successes: int, count: int, shared: float = 1.0) -> tuple[float, float]:
     """Return the 95 % Wilson interval of a share of `count`, each worth 1 / `shared` of one."""
     if shared <= 1 or count == 0:
@@ -127,6 +148,32 @@ def shared_fate(
         return None
     spread = float(np.sum((y - share * n) ** 2)) * len(units) / (len(units) - 1) / n.sum() ** 2
     return max(float(spread / (share * (1 - share) / n.sum())), 1.0)
+
+
+def job_interval(jobs: pl.DataFrame) -> tuple[float, float] | None:
+    """Return the 95 % interval of the share of jobs completed, counting days where there are 20 of
+    them, else jobs; None without jobs."""
+    if jobs.is_empty():
+        return None
+    done = int(series.column(jobs, "completed").sum())
+    return wilson(done, len(jobs), shared_fate(jobs, "completed") or 1.0)
+
+
+def task_interval(jobs: pl.DataFrame) -> tuple[float, float] | None:
+    """Return the 95 % interval of the share of tasks completed, counting days where there are 20 of
+    them, else jobs; None without jobs."""
+    if jobs.is_empty():
+        return None
+    done, count = (int(series.column(jobs, name).sum()) for name in ("tasks_completed", "size"))
+    return wilson(done, count, tasks_shared(jobs)[0] or 1.0)
+
+
+def tasks_shared(jobs: pl.DataFrame) -> tuple[float | None, str]:
+    """Return how far tasks share their fate over days or, where the log is short, over jobs."""
+    days = shared_fate(jobs, "tasks_completed", "size")
+    if days is not None:
+        return days, "days"
+    return shared_fate(jobs, "tasks_completed", "size", by_job=True), "jobs"
 
 
 FATES = ("completed", "late", "failure", "deadline", "dropped")

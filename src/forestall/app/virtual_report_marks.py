@@ -30,11 +30,11 @@ MOVED = {"arrived": (GREEN, "arrived")}
 BROKEN = {
     "target failed": (VERMILLION, "broken by a failure"),
     "source failed": (VERMILLION, "broken by a failure"),
-    "ended first": (PURPLE, "task ended, or was stopped, first"),
-    "deadline first": (PURPLE, "task ended, or was stopped, first"),
+    "ended first": (PURPLE, "the task ended, or was stopped, first"),
+    "deadline first": (PURPLE, "the task ended, or was stopped, first"),
 }
 FATES = MOVED | BROKEN
-MOVE, LEFT = "migration", "tasks moved off:"
+MOVE, LEFT = "migration:", "tasks moved off:"
 MOVE_MARKS = {
     "arrived": "o", "target failed": "s", "source failed": "s", "ended first": "D",
     "deadline first": "D",
@@ -68,13 +68,14 @@ def shade(
     bar.ax.tick_params(labelsize=8.5, colors=INK)
 
 
-def draw_outages(axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: Clock) -> None:
-    """Draw outages as dark bars."""
+def draw_outages(axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: Clock) -> bool:
+    """Draw outages as dark bars; return whether there are any in the window."""
     node, since, until = series.outages(failures)
     near = (since < window[1]) & (until > window[0])
     if near.any():
         node, since, until = node[near], since[near], np.minimum(until[near], window[1])
         boxes(axes, node, np.maximum(since, window[0]), until, clock, DOWN)
+    return bool(near.any())
 
 
 def boxes(
@@ -190,7 +191,13 @@ def draw_departures(
 
 
 def explain(
-    figure: Figure, fates: list[str], hits: tuple[bool, bool], what: str, foreseen: bool = False
+    figure: Figure,
+    fates: list[str],
+    hits: tuple[bool, bool],
+    what: str,
+    *,
+    down: bool,
+    foreseen: bool = False,
 ) -> None:
     """Give a map its legend: what it shows, no more. `what` is what its coloured marks are."""
     from matplotlib.lines import Line2D
@@ -219,7 +226,10 @@ def explain(
         entries["missed"] = Line2D(
             [], [], color=INK, marker="x", linestyle="none", label="failure, hit none"
         )
-    entries["down"] = Patch(facecolor=DOWN, label="down")
+    if down:
+        entries["down"] = Patch(facecolor=DOWN, label="down")
+    if not entries:
+        return
     legend(
         figure, handles=list(entries.values()), ncols=3 if len(entries) > 4 else len(entries),
         loc="outside lower center", bbox_to_anchor=None,

@@ -10,6 +10,8 @@ from forestall.app.virtual_report_counts import wilson
 
 Summary = Mapping[str, Any]
 HOURS = " processor-hours"
+TINY = 1e-9
+"""Per cent that rounding can leave of 0."""
 
 
 def processor_hours(value: object) -> str:
@@ -19,9 +21,30 @@ def processor_hours(value: object) -> str:
 
 
 def between(ends: tuple[float, float]) -> str:
-    """Return an interval of shares: ``96.6 to 97.1 %``."""
-    low, high = (words.percent(end) for end in ends)
-    return f"{low.removesuffix(' %')} to {high}"
+    """Return an interval of shares: ``96.6 to 97.1 %``.
+
+    It has digits enough, up to three, to tell its ends from each other, from 0 and from 100."""
+    low, high = (100 * end for end in ends)
+    low, high = 0.0 if low < TINY else low, 100.0 if high > 100 - TINY else high
+    texts = ["", ""]
+    for digits in (1, 2, 3):
+        texts = [f"{end:.{digits}f}" for end in (low, high)]
+        first, last = (float(text) for text in texts)
+        if first < last and (first > 0 or low == 0) and (last < 100 or high == 100):
+            break
+    texts[0], texts[1] = "0" if low == 0 else texts[0], "100" if high == 100 else texts[1]
+    return f"{texts[0]} to {texts[1]} %"
+
+
+def interval_of(summary: Summary, kind: str) -> str:
+    """Return the 95 % interval of the ``job`` or ``task`` completion rate; for a summary that has
+    none, one that takes all as independent."""
+    given = summary.get(f"{kind}_completion_interval")
+    if isinstance(given, list | tuple) and len(given) == 2:
+        low, high = (words.number(end) for end in given)
+        if low is not None and high is not None:
+            return between((low, high))
+    return between(wilson(whole(summary, f"{kind}s_completed"), whole(summary, f"{kind}s_count")))
 
 
 def whole(summary: Summary, name: str) -> int:
@@ -91,12 +114,12 @@ def rows(summary: Summary) -> list[tuple[str, ...]]:
         (
             "Jobs completed",
             words.percent(summary.get("job_completion_rate")),
-            f"{done:,} of {count:,} by their deadlines; 95 %: {between(wilson(done, count))}"
+            f"{done:,} of {count:,} by their deadlines; 95 %: {interval_of(summary, 'job')}"
             if count
             else "there was no job",
         ),
         ("Other jobs", f"{count - done:,}", _others(summary)),
-        ("Tasks completed", words.percent(summary.get("task_completion_rate")), _tasks(summary)),
+        *_tasks(summary),
         (
             "Utilization",
             words.percent(summary.get("utilization")),
@@ -115,10 +138,7 @@ def rows(summary: Summary) -> list[tuple[str, ...]]:
         )
         found.append(("Wait", words.duration(wait.get("mean")), meaning))
     if (summary.get("parameters") or {}).get("checkpoint", "none") != "none":
-        checkpoints = words.count(summary.get("checkpoints"))
-        found.append(
-            ("Restarts", words.count(summary.get("restarts")), f"from {checkpoints} checkpoints")
-        )
+        found.append(("Restarts", words.count(summary.get("restarts")), _checkpoints(summary)))
     hit = words.count(summary.get("failures_hit"))
     found.append(
         (
@@ -145,11 +165,27 @@ def _others(summary: Summary) -> str:
     return ", ".join(part for part in said if part)
 
 
-def _tasks(summary: Summary) -> str:
+def _tasks(summary: Summary) -> list[tuple[str, ...]]:
+    count, done = whole(summary, "tasks_count"), whole(summary, "tasks_completed")
     names = ("aborted", "stopped", "dropped", "late")
     counts = {name: whole(summary, f"tasks_{name}") for name in names}
     said = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
-    return f"of {whole(summary, 'tasks_count'):,}{'; ' if said else ''}{said}"
+    share = words.percent(summary.get("task_completion_rate"))
+    sure = f"{done:,} of {count:,} by their deadlines; 95 %: {interval_of(summary, 'task')}"
+    found: list[tuple[str, ...]] = [
+        ("Tasks completed", share, sure if count else "there was no task")
+    ]
+    return [*found, ("Other tasks", f"{count - done:,}", said)] if said else found
+
+
+def _checkpoints(summary: Summary) -> str:
+    """Say how many checkpoints were made, and how much time was held without progress."""
+    made = words.counted(summary.get("checkpoints"), "checkpoint") + " made"
+    seconds = summary.get("processor_seconds") or {}
+    paused, total = (words.number(seconds.get(name)) for name in ("paused", "total"))
+    if not paused or not total:
+        return made
+    return f"{made}; {words.percent(paused / total)} of all time paused"
 
 
 def _moves(summary: Summary) -> list[tuple[str, ...]]:
@@ -187,12 +223,13 @@ def on_completion(summary: Summary, shared: float | None, ends: Mapping[str, int
     count, done = whole(summary, "jobs_count"), whole(summary, "jobs_completed")
     if not count:
         return "There was no job."
+    alone = between(wilson(done, count))
     text = (
         f"{done:,} of {words.counted(count, 'job')} ({words.percent(done / count)}) had all their "
-        f"tasks done by their deadlines; the 95 % interval is {between(wilson(done, count))}"
+        f"tasks done by their deadlines; the 95 % interval is {alone}"
     )
-    if shared is not None:
-        over = between(wilson(done, count, shared))
+    over = alone if shared is None else between(wilson(done, count, shared))
+    if over != alone:
         text += f", or {over} where jobs of one day count as sharing their fate"
     named = {
         "failure": ("lost tasks to failures",) * 2,

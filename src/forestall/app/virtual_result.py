@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from forestall.app import virtual_report_counts as counts
 from forestall.app.output import since_first, skipped_table, write_csv, write_json
 from forestall.app.result import versions
 from forestall.app.settings_folder import OTHER_RUN_FILES, RUN_FILES, fill_folder
 from forestall.assess.predicted_times import score
 from forestall.model.cleaning import Cleaning
+from forestall.model.errors import ParameterError
+from forestall.model.units import format_duration
 from forestall.simulate.virtual import tables
 from forestall.simulate.virtual.measures import measures
 from forestall.simulate.virtual.prepare import lead_of
@@ -113,12 +116,22 @@ class VirtualResult:
             "model": MODEL,
             "strategy": parameters.strategy,
             **self.measures,
+            **self._intervals(),
             "seed": parameters.seed,
             "parameters": parameters.model_dump(),
             "predictor": self._predictor(),
             "sources": self.sources,
             "skipped": self.cleaning.counts(),
             "versions": versions(),
+        }
+
+    def _intervals(self) -> dict[str, list[float] | None]:
+        """Return the 95 % intervals of the completion rates; see `shared_fate` of
+        `forestall.app.virtual_report_counts`."""
+        found = {"job": counts.job_interval(self.jobs), "task": counts.task_interval(self.jobs)}
+        return {
+            f"{name}_completion_interval": None if ends is None else list(ends)
+            for name, ends in found.items()
         }
 
     def _predictor(self) -> dict[str, Any]:
@@ -139,11 +152,20 @@ class VirtualResult:
         )
 
     def plot_migrations(self, start: int | None = None, end: int | None = None) -> Figure:
-        """Return the moves between nodes over time, with the failures that they fled, for a span in
-        s (None: an eventful one is chosen)."""
+        """Return the moves between nodes over time, with the failures that they fled.
+
+        The span is in s of the log's clock (None: an eventful one is chosen); the axis counts from
+        the first submission. A ParameterError where it lies outside the run.
+        """
         from forestall.app import virtual_figures
 
-        given = self.outcome.parameters
+        given, first = self.outcome.parameters, self._first()
+        if first is not None:
+            ends = f"the run is from {first} to {self.outcome.end}"
+            if start is not None and start >= self.outcome.end:
+                raise ParameterError("start", start, f"a time before the end: {ends}")
+            if end is not None and end <= first:
+                raise ParameterError("end", end, f"a time after the beginning: {ends}")
         return virtual_figures.migration_map(
             self.runs,
             self.migrations,
@@ -152,7 +174,12 @@ class VirtualResult:
             start,
             end,
             processors_per_node=given.processors_per_node,
+            origin=first,
         )
+
+    def _first(self) -> int | None:
+        """Return the time of the first submission, None without jobs."""
+        return None if self.jobs.is_empty() else int(self.jobs["submit"][0])
 
     def save(
         self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
@@ -160,7 +187,15 @@ class VirtualResult:
         """Write `summary.json`, `jobs.csv`, `tasks.csv`, `runs.csv`, `migrations.csv`,
         `failures.csv`, `skipped.csv`, `report.html` and, where events were logged, `events.csv` and
         `decisions.csv`: all of them or none; return the folder. `gantt` is the span of the report's
-        map of migrations, s since the first submission (None: an eventful one)."""
+        map of migrations, s since the first submission (None: an eventful one); a ParameterError
+        where it begins after the end of the run."""
+        first = self._first()
+        if report and gantt is not None and first is not None:
+            length = self.outcome.end - first
+            if gantt[0] >= length:
+                asked = " to ".join(format_duration(second) for second in gantt)
+                allowed = f"a span that begins before the run ends, after {format_duration(length)}"
+                raise ParameterError("gantt", asked, allowed)
 
         def write(fresh: Path) -> None:
             self._write(fresh, report, since_first(self.jobs, gantt))
