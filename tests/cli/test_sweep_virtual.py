@@ -53,8 +53,7 @@ def test_accuracy_and_strategy(jobs: Path, failures: Path, tmp_path: Path, capsy
     assert table["strategy"].to_list() == [name for name in STRATEGIES for _ in range(6)]
     assert table["prediction_accuracy"].to_list() == [0, 0, 0.5, 0.5, 1, 1] * 4
     assert table["seed"].to_list() == [1, 2] * 12
-    figures = {"rates", "job_completion_rate", "task_completion_rate", "lost_work", "migrations",
-               "utilization"}  # fmt: skip
+    figures = {"rates", "lost_work", "migrations", "utilization"}
     assert {path.stem for path in (out / "figures").iterdir()} == figures
     about = json.loads((out / "sweep.json").read_text())
     assert about["model"] == "virtual"
@@ -126,6 +125,38 @@ def test_a_sweep_of_another_model_is_refused(
     assert "--force" in err
     assert call(capsys, *base, "--model", "virtual", "--force").code == 0
     assert "strategy" in pl.read_csv(out / "sweep.csv").columns
+
+
+def test_means_over_seeds(jobs: Path, failures: Path, tmp_path: Path, capsys: Capsys) -> None:
+    out = tmp_path / "out"
+    more = ("--alpha", "0:1:0.1", "--strategy", "random,best-fit", "--seed", "1:3:1")
+    done = call(capsys, "sweep", *virtual(jobs, failures, *more, "--no-report", "--out", out))
+    assert (done.code, done.err) == (0, "")
+    assert "means at: strategy, alpha" in done.out
+    assert "and 2 more" in done.out
+    lines = done.out.splitlines()
+    assert max(len(line) for line in lines if str(out) not in line) <= 100
+    rows = pl.read_csv(out / "sweep.csv").filter(strategy="random", alpha=0.1)
+    (line,) = [line for line in lines if line.startswith("random, 0.1 ")]
+    assert len(rows) == 3
+    assert f"{rows['migrations'].mean():,.1f}" in line
+    assert line.count("±") == 4
+
+
+def test_words_and_seeds_have_points(
+    jobs: Path, failures: Path, tmp_path: Path, capsys: Capsys
+) -> None:
+    out = tmp_path / "out"
+    more = ("--alpha", "0,dynamic", "--seed", "1:3:1", "--out", out, "-q")
+    assert call(capsys, "sweep", *virtual(jobs, failures, *more)) == (0, "", "")
+    assert {path.stem for path in (out / "figures").iterdir()} == {
+        "job_completion_rate", "task_completion_rate", "lost_work", "migrations", "utilization",
+    }  # fmt: skip
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Means" in page
+    assert "Lost work (processor-hours)" in page
+    assert "jobs.csv" in page
+    assert "processors_per_node" in page
 
 
 @pytest.mark.parametrize("name", ["hazard", "rate"])

@@ -16,15 +16,21 @@ from forestall.app.report_page import (
     Cell,
     Html,
     page,
+    pairs,
     paragraph,
     picture,
     section,
     table,
     write_page,
 )
+from forestall.app.sweep_figures import Labels, told_as
 from forestall.figures.files import data_uri
 from forestall.figures.style import has_matplotlib
 
+MEANS = (
+    "Means over seeds; from three seeds on, ± is half their 95 % interval (Student's t over seeds: "
+    "it does not tell what another log would give)."
+)
 MOST_ROWS = 1000
 """Rows of a sweep that its page shows; the table beside it has all."""
 
@@ -140,11 +146,21 @@ def differences(summaries: Mapping[str, Summary]) -> Html:
 
 
 def write_sweep_report(
-    path: str | Path, table_of_runs: pl.DataFrame, figures: Mapping[str, object] | None = None
+    path: str | Path,
+    table_of_runs: pl.DataFrame,
+    figures: Mapping[str, object] | None = None,
+    *,
+    means: tuple[Sequence[str], Sequence[Sequence[str]]] = ((), ()),
+    labels: Labels | None = None,
+    logs: str = "",
+    fixed: Mapping[str, object] | None = None,
 ) -> Path:
-    """Write the page of a sweep: its figures by caption, and its table.
+    """Write the page of a sweep: means, its figures by caption, its table, what did not vary.
 
     `figures` maps captions to Matplotlib figures; without any the page says which extra draws them.
+    `means` has heads and rows; `labels` turn columns of the table into words and units, and without
+    them they stand as they are; `logs` says what was run; `fixed` has parameters that are the same
+    in all runs.
     """
     drawn = [
         picture(data_uri(figure), caption, caption, figure.get_figwidth())  # type: ignore
@@ -155,13 +171,19 @@ def write_sweep_report(
     more = len(table_of_runs) - len(shown)
     note = f"{words.counted(more, 'row')} more are in the table beside this page." if more else ""
     heads = [name.replace("_", " ") for name in shown.columns]
+    if labels is not None:
+        told = {name: told_as(name, labels) for name in shown.columns}
+        heads = [head for head, _ in told.values()]
+        shown = shown.with_columns(pl.col(n) * by for n, (_, by) in told.items() if by != 1)
     rows = [[field(value) for value in row] for row in shown.iter_rows()]
     text = page(
         "Sweep",
-        words.counted(len(table_of_runs), "run") + ".",
+        words.counted(len(table_of_runs), "run") + (f" of {logs}." if logs else "."),
         missing,
+        section("Means", table(*means), paragraph(MEANS, "soft")) if means[1] else EMPTY,
         section("Figures", *drawn),
         section("All runs", table(heads, rows), paragraph(note, "soft") if note else EMPTY),
+        section("The same in all runs", pairs(fixed, ("Parameter", "Value"))) if fixed else EMPTY,
     )
     return write_page(path, text)
 

@@ -26,8 +26,10 @@ from forestall.app.result import versions
 from forestall.app.settings_folder import check_folder
 from forestall.app.settings_run import arguments_of
 from forestall.app.sweep import Plan
-from forestall.app.sweep_figures import label_of, sweep_heatmap, sweep_lines
+from forestall.app.sweep_figures import label_of, sweep_heatmap, sweep_lines, sweep_points
 from forestall.app.sweep_kept import Kept, Measures, is_sweep_folder
+from forestall.app.sweep_words import means
+from forestall.app.virtual_sweep import RATES, RATES_TELL
 from forestall.figures.files import save
 from forestall.figures.style import has_matplotlib
 from forestall.model.errors import ForestallError, InputError, ParameterError
@@ -232,7 +234,15 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
         for name, figure in shown.items():
             save(figure, folder / f"{name}.png")
         captions = {label_of(name, plan.model.labels)[0]: figure for name, figure in shown.items()}
-        write_sweep_report(out / "report.html", table.select(_shown(plan, table)), captions)
+        write_sweep_report(
+            out / "report.html",
+            table.select(_shown(plan, table)),
+            captions,
+            means=means(table, tuple(plan.axes), plan.model.labels),
+            labels=plan.model.labels,
+            logs=_logs(plan),
+            fixed=_fixed(plan),
+        )
     inputs = plan.inputs
     about = {
         **({} if plan.model.name == PROMISE.name else {"model": plan.model.name}),
@@ -241,16 +251,24 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
         "reading": inputs.told(),
         "points": len(plan.points),
         "axes": {name: list(values) for name, values in plan.axes.items()},
-        "parameters": {
-            name: value
-            for name, value in plan.points[0].model_dump().items()
-            if name not in plan.axes
-        },
+        "parameters": _fixed(plan),
         "figures": sorted(f"figures/{name}.png" for name in shown),
         "fingerprint": plan.fingerprint,
         "versions": versions(),
     }
     write_json(about, out / "sweep.json")
+
+
+def _fixed(plan: Plan) -> dict[str, Any]:
+    """Return the parameters that all points share."""
+    dumped = plan.points[0].model_dump()
+    return {name: value for name, value in dumped.items() if name not in plan.axes}
+
+
+def _logs(plan: Plan) -> str:
+    """Return the names of the logs, for the page."""
+    failures = plan.inputs.failures
+    return str(plan.inputs.log) + ("" if failures is None else f" with {failures}")
 
 
 def _shown(plan: Plan, table: pl.DataFrame) -> list[str]:
@@ -262,24 +280,31 @@ def _shown(plan: Plan, table: pl.DataFrame) -> list[str]:
 
 
 def figures(plan: Plan, table: pl.DataFrame) -> dict[str, Figure]:
-    """Return a figure for each measure by its name: lines over the longest axis, or a heat map.
+    """Return a figure for each measure by its name: lines over the longest axis of numbers, or a
+    heat map; points where axes are words only.
 
-    Axes beyond the second are averaged over; so are seeds, unless nothing else varies.
+    Axes beyond the second are averaged over; so are seeds, unless nothing else varies. What the
+    model's own figures tell is not drawn again.
     """
     numeric = [n for n in plan.axes if table[n].dtype.is_numeric() and n != "seed"]
-    numeric = numeric or [n for n in plan.axes if n == "seed"]
-    if not numeric:
+    words = [n for n in plan.axes if n not in numeric and n != "seed"]
+    if not numeric and not words:
+        numeric = [n for n in plan.axes if n == "seed"]
+    if not numeric and not words:
         return {}
     numeric.sort(key=lambda name: -len(plan.axes[name]))
+    drawn = plan.model.own_figures(table, plan.axes) if set(plan.axes) <= RATES_TELL else {}
+    told = RATES if "rates" in drawn else ()
+    names = [n for n in _shown(plan, table) if n in plan.model.drawn and n not in told]
+    labels, orders = plan.model.labels, plan.model.orders
+    if not numeric:
+        x, by = (*sorted(words, key=lambda name: -len(plan.axes[name])), None)[:2]
+        assert x is not None
+        return drawn | {n: sweep_points(table, x, n, by, labels, orders) for n in names}
     x, *more = numeric
-    others = [n for n in plan.axes if n not in numeric and n != "seed"]
-    by = next(iter((*others, *more)), None)
-    drawn = plan.model.own_figures(table, plan.axes)
-    measures, labels = plan.model.drawn, plan.model.labels
-    order = plan.model.orders.get(by or "", ())
-    for name in _shown(plan, table):
-        if name in measures:
-            drawn[name] = sweep_lines(table, x, name, by, labels, order)
-            if by in more and len(plan.axes[by]) > 2 and name in measures[:3]:
-                drawn[f"{name}_map"] = sweep_heatmap(table, x, by, name, labels)
+    by = next(iter((*words, *more)), None)
+    for name in names:
+        drawn[name] = sweep_lines(table, x, name, by, labels, orders.get(by or "", ()))
+        if by in more and len(plan.axes[by]) > 2 and name in plan.model.drawn[:3]:
+            drawn[f"{name}_map"] = sweep_heatmap(table, x, by, name, labels)
     return drawn

@@ -1,13 +1,23 @@
-"""A sweep in a few rows: where each measure is least and most."""
+"""A sweep in a few rows: means over seeds, and where each measure is least and most."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from math import floor, log10
+from types import MappingProxyType
+from typing import Any, Final
 
 import polars as pl
 
 from forestall.app.report_many import MEASURES, Measure
+from forestall.app.report_words import NOTHING
+from forestall.app.sweep_figures import Labels, spread, told_as
+
+FIRST: Final = (
+    "job_completion_rate", "task_completion_rate", "qos", "promises_kept", "lost_work",
+    "migrations",
+)  # fmt: skip
+"""Measures that the table of means tells, of those that the model has."""
 
 
 def extremes(
@@ -34,6 +44,52 @@ def extremes(
             )
         )
     return found
+
+
+def means(
+    table: pl.DataFrame, axes: Sequence[str], own: Labels = MappingProxyType({})
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return heads with units and rows: a set of values of `axes`, then the mean of each measure.
+
+    Seeds are averaged over: from three of them on, a mean has half its 95 % interval (Student's
+    t) after it, ``93.66 ± 0.29``. No rows where nothing but the seed could vary, and does not.
+    """
+    keys = [name for name in axes if name != "seed"]
+    columns = [
+        name for name in FIRST if name in table.columns and table[name].null_count() < len(table)
+    ]
+    if not axes or not columns:
+        return (), []
+    heads, cells = [], []
+    for column in columns:
+        head, scale = told_as(column, own)
+        heads.append(head)
+        found = spread(table, keys, column)
+        digits = 4 if column == "qos" else 2 if head.endswith("(%)") else 1
+        cells.append(
+            [
+                mean_text(m, half, scale, digits)
+                for m, half in zip(found["m"].to_list(), found["half"].to_list(), strict=True)
+            ]
+        )
+    at = [place(row, tuple(keys)) for row in found.iter_rows(named=True)]
+    return (", ".join(keys), *heads), [
+        (name or "all", *texts) for name, *texts in zip(at, *cells, strict=True)
+    ]
+
+
+def mean_text(mean: float | None, half: float | None, scale: float, digits: int) -> str:
+    """Return a mean, and half its interval where there is one, whose first two digits count.
+
+    >>> mean_text(0.93664, 0.00287, 100, 2), mean_text(1234.5, None, 1, 1), mean_text(3, 0, 1, 1)
+    ('93.66 ± 0.29', '1,234.5', '3.0 ± 0')
+    """
+    if mean is None:
+        return NOTHING
+    if half is None or half * scale < 1e-9:
+        return f"{mean * scale:,.{digits}f}" + ("" if half is None else " ± 0")
+    digits = min(max(1 - floor(log10(half * scale)), 0), 4)
+    return f"{mean * scale:,.{digits}f} ± {half * scale:,.{digits}f}"
 
 
 def place(row: dict[str, Any], axes: tuple[str, ...]) -> str:

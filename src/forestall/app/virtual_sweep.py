@@ -29,3 +29,8 @@ MEASURES: Final = (
     Measure("Done on least reliable nodes", "least_reliable_share", words.percent),
     Measure("First submission to last end", "makespan", words.duration, min),
 )
+
+RATES: Final = ("job_completion_rate", "task_completion_rate")
+"""Measures of the figure ``rates``."""
+RATES_TELL: Final = frozenset({"prediction_accuracy", "strategy", "alpha", "seed"})
+"""Parameters that this figure tells apart: where others vary, it would average over them."""

@@ -26,6 +26,8 @@ from forestall.cli.screen import Bar, say, say_json, show
 if TYPE_CHECKING:
     from forestall.app.sweep_run import Swept
 
+MOST_MEANS = 20
+"""Rows of means that are printed; the page has all."""
 REPORT = (Choice("report", OUTPUT, "Draw figures and write report.html.", flag=True, on=True),)
 
 
@@ -118,7 +120,7 @@ def sweep(
 
 
 def _print(done: Swept) -> None:
-    from forestall.app.sweep_words import extremes
+    from forestall.app.sweep_words import extremes, means
 
     axes = done.plan.axes
     before = f", {done.resumed:,} of them from before" if done.resumed else ""
@@ -129,7 +131,27 @@ def _print(done: Swept) -> None:
         say()
         show(rows, ("", "least", "at", "most", "at"), right=(1, 3), wrap=(2, 4))
         say(f"at: {', '.join(axes)}")
+    heads, told = means(done.table, tuple(axes), done.plan.model.labels)
+    if told and "seed" in axes:
+        paged = (done.folder / "report.html").exists()
+        _print_means(heads, told, "on the page" if paged else "which report.html would show")
     say()
     say(f"Table: {done.folder / 'sweep.csv'}")
     if (done.folder / "report.html").exists():
         say(f"Figures: {done.folder / 'report.html'}")
+
+
+def _print_means(heads: tuple[str, ...], rows: list[tuple[str, ...]], rest: str) -> None:
+    """Print means over seeds, with units in a second line of the heads."""
+    say()
+    show(
+        rows[:MOST_MEANS],
+        ("mean over seeds", *(head.replace(" (", "\n(") for head in heads[1:])),
+        right=range(1, len(heads)),
+        wrap=(0,),
+    )
+    more = len(rows) - MOST_MEANS
+    if more > 0:
+        say(f"and {more:,} more, {rest}")
+    about = "±: half the 95 % interval, from three seeds on"
+    say(f"means at: {heads[0]}; {about}" if heads[0] else about)
