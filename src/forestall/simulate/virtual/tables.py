@@ -102,29 +102,12 @@ def task_fates(outcome: VirtualOutcome) -> TaskFates:
     first = first_tasks(outcome)
     count = int(first[-1])
     job = np.repeat(np.arange(len(size)), size)
-    last, start = np.full(count, NEVER), np.full(count, NEVER)
+    start = np.full(count, NEVER)
+    latest = np.empty((4, count), dtype=np.int64)
+    latest[:] = np.array([[NEVER], [0], [NEVER], [DROPPED]])
     totals = np.zeros((4, count), dtype=np.int64)
-    runs = outcome.runs
-    tally(
-        task_of(outcome, runs),
-        runs["ended"],
-        runs["begun"],
-        runs["start"],
-        runs["work"],
-        runs["lost"],
-        runs["checkpoints"],
-        last,
-        start,
-        totals,
-    )
-    placed = last >= 0
-    row = last[placed]
-
-    def of_last(name: str, never: int) -> Int:
-        values = np.full(count, never)
-        values[placed] = runs[name][row]
-        return values
-
+    tally(task_of(outcome, outcome.runs), outcome.runs, start, latest, totals)
+    node, rate, end, fate = latest
     done, lost, restarts, checkpoints = totals
     return TaskFates(
         job=job,
@@ -132,11 +115,11 @@ def task_fates(outcome: VirtualOutcome) -> TaskFates:
         work=outcome.workload.work[job],
         done=done - lost,
         lost=lost,
-        node=of_last("node", NEVER),
-        rate=of_last("rate", 0),
+        node=node,
+        rate=rate,
         start=start,
-        end=of_last("end", NEVER),
-        fate=of_last("ended", DROPPED),
+        end=end,
+        fate=fate,
         migrations=np.bincount(task_of(outcome, outcome.moves), minlength=count),
         restarts=restarts,
         checkpoints=checkpoints,
