@@ -1,0 +1,202 @@
+"""Guest jobs on hosts that their owners share: what happens, and what is decided.
+
+Source: S. Bagchi et al., the FALCON and iShare work, slides. A guest runs on one host, and a host
+runs one guest at most. Work is counted in millionths of a second of a host of speed 1 that nobody
+else uses, rates in millionths of such a host: sums of them are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+MILLION: Final = 1_000_000
+"""A host of speed 1 without load, in the millionths that rates are counted in."""
+
+FAR: Final = 2**60
+"""Stands for a time that never comes."""
+
+S1, S2, S3, S4, S5 = 0, 1, 2, 3, 4
+"""States of a host as numbers; see `forestall.predict.states`."""
+
+
+class GuestEventKind(IntEnum):
+    """What an engine is told; the value is the rank among events of the same second.
+
+    Ties within a kind go by job or host. GUEST_ENDED: a guest has done its work; HOST_STATE: a host
+    is in another state from now on; TRY: a job is to be placed, having been submitted, having
+    waited, or having lost its host.
+    """
+
+    GUEST_ENDED = 0
+    HOST_STATE = 1
+    TRY = 2
+
+    @property
+    def about_host(self) -> bool:
+        """Whether the event's key is a host's number; else it is a job's position."""
+        return self is GuestEventKind.HOST_STATE
+
+
+class GuestDecisionKind(IntEnum):
+    """What an engine asks its driver to do: start a job on a host, try it again later, give it up
+    as unscheduled, or end it where its host left."""
+
+    START = 0
+    WAIT = 1
+    GIVE_UP = 2
+    END = 3
+
+
+class GuestReason(IntEnum):
+    """Why. The text's placeholders are fields of the decision."""
+
+    ENDS_FIRST = 0
+    LONGEST_LEFT = 1
+    BEST_RANK = 2
+    TRUE_END = 3
+    TRUE_LONGEST = 4
+    NO_HOST = 5
+    DOOMED = 6
+    TRIED_ENOUGH = 7
+    CONTENTION = 8
+    THRASHING = 9
+    AWAY = 10
+
+
+_TEXT: Final = {
+    GuestReason.ENDS_FIRST: "host {host} is expected to end it first, failures considered, "
+    "in {jctf} s",
+    GuestReason.LONGEST_LEFT: "no host is expected to live so long; host {host} has the most "
+    "effective time, {etl} s",
+    GuestReason.BEST_RANK: "host {host} has the best rank, {rank}",
+    GuestReason.TRUE_END: "host {host} ends it first, in {jctf} s",
+    GuestReason.TRUE_LONGEST: "no host ends it before it leaves; host {host} gives most time, "
+    "{etl} s",
+    GuestReason.NO_HOST: "no host is free and available; again at {at}",
+    GuestReason.DOOMED: "each free host will leave before the job ends; again at {at}",
+    GuestReason.TRIED_ENOUGH: "no host is free and available after {tries} tries",
+    GuestReason.CONTENTION: "host {host} is in use by its owner (S3)",
+    GuestReason.THRASHING: "host {host} has too little free memory (S4)",
+    GuestReason.AWAY: "host {host} is away (S5)",
+}
+
+ESTIMATE: Final = np.dtype(
+    [("host", "i8"), ("jct", "i8"), ("mttf", "i8"), ("etl", "i8"), ("jctf", "i8"), ("rank", "i8")]
+)
+"""What a scheduler knows of one free host for one job: its number; estimated completion time
+without failures, mean time to failure, and completion time considering failures, s from now (FAR:
+never); effective task length, s of a host of speed 1 (FAR: endless); rank, millionths of such a
+host. Fields that a scheduler does not look at are 0."""
+
+
+@dataclass(frozen=True)
+class GuestEvent:
+    """One event.
+
+    Attributes
+    ----------
+    time : when it happened, s
+    kind : what
+    key : a job's position, or a host's number
+    state : of HOST_STATE, the state from now on, 0 (S1) to 4 (S5)
+    """
+
+    time: int
+    kind: GuestEventKind
+    key: int
+    state: int = -1
+
+
+@dataclass(frozen=True)
+class GuestDecision:
+    """One decision with the figures it was made from.
+
+    Attributes
+    ----------
+    time : when it was taken, s
+    kind, reason : what and why
+    job : position of the job
+    host : number of the host, or -1
+    at : when it will be tried again, s, or -1
+    tries : how often the job has been tried since it was submitted or lost its host
+    candidates : free hosts that were looked at
+    jct, mttf, etl, jctf, rank : of the chosen host, see `ESTIMATE`
+    """
+
+    time: int
+    kind: GuestDecisionKind
+    reason: GuestReason
+    job: int
+    host: int = -1
+    at: int = -1
+    tries: int = 0
+    candidates: int = 0
+    jct: int = 0
+    mttf: int = 0
+    etl: int = 0
+    jctf: int = 0
+    rank: int = 0
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        return _TEXT[self.reason].format(
+            host=self.host, at=self.at, tries=self.tries, jctf=self.jctf, etl=self.etl,
+            rank=f"{self.rank / MILLION:.3f}",
+        )  # fmt: skip
+
+
+class StayEnd(IntEnum):
+    """How a stay of a guest on a host ended; UNFINISHED: the traces ended first."""
+
+    COMPLETED = 0
+    CONTENTION = 1
+    THRASHING = 2
+    AWAY = 3
+    UNFINISHED = 4
+
+
+STAY: Final = np.dtype(
+    [
+        ("job", "i4"),
+        ("host", "i4"),
+        ("ended", "i4"),
+        ("checkpoints", "i4"),
+        ("start", "i8"),
+        ("end", "i8"),
+        ("work", "i8"),
+        ("saved", "i8"),
+        ("lost", "i8"),
+    ]
+)
+"""A stay of a guest on a host: position of the job, number of the host; how it ended (`StayEnd`);
+checkpoints completed in it; [start, end), s; work done in it, work of the job that is saved when it
+ends (of all its stays so far; all of it where COMPLETED), and work lost at its end, in millionths
+of a second."""
+
+FATE: Final = np.dtype(
+    [
+        ("start", "i8"),
+        ("finish", "i8"),
+        ("outcome", "i8"),
+        ("tries", "i8"),
+        ("failures", "i8"),
+        ("lost", "i8"),
+        ("checkpoints", "i8"),
+    ]
+)
+"""What became of a job: first start, and end where it was completed, s (-1: never); `Fate`; times
+it was tried in all; stays that a host's leaving ended; work lost, in millionths of a second;
+checkpoints completed."""
+
+
+class Fate(IntEnum):
+    """What became of a job; UNFINISHED: the traces ended first."""
+
+    COMPLETED = 0
+    UNSCHEDULED = 1
+    UNFINISHED = 2

@@ -1,0 +1,1 @@
+"""Cycle sharing simulated: guest jobs on hosts that their owners come back to."""

@@ -1,0 +1,108 @@
+"""What a run of cycle sharing leaves behind, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.cleaning import Cleaning
+from forestall.model.cycle import ESTIMATE, FATE, STAY, Fate, StayEnd
+from forestall.model.hosts import HostTraces
+from forestall.model.jobs import Jobs
+from forestall.simulate.cycle.parameters import CycleParameters
+
+__all__ = [
+    "ESTIMATE",
+    "FATE",
+    "RUN",
+    "STAY",
+    "CycleOutcome",
+    "Fate",
+    "GuestLog",
+    "GuestWorkload",
+    "HostRuns",
+    "StayEnd",
+]
+
+Int = npt.NDArray[np.int64]
+
+RUN: Final = np.dtype([("host", "i4"), ("state", "i4"), ("start", "i8"), ("done", "i8")])
+"""A host in one state: from when on, s of the jobs' clock (before 0 in the warm-up); work that the
+host could have done for guests from its first sample up to then, in millionths of a second."""
+
+
+@dataclass(frozen=True)
+class GuestWorkload:
+    """Jobs as they will be simulated: in submit order, each one guest.
+
+    Attributes
+    ----------
+    jobs : with `runtime` as it counts (`job_length` where that is given)
+    work : int64[n], millionths of a second on a host of speed 1
+    cleaning : what was left out
+    """
+
+    jobs: Jobs
+    work: Int
+    cleaning: Cleaning
+
+
+@dataclass(frozen=True)
+class HostRuns:
+    """The hosts' states as runs, of all hosts in order of (host, start).
+
+    Attributes
+    ----------
+    runs : RUN[m]; a host's first run starts with the traces
+    first : int64[hosts + 1], host h has the runs first[h] to first[h + 1]
+    done : int64[hosts, samples + 1], work that each host could do for a guest up to each sample
+    begin, end : of the traces on the jobs' clock, s
+    period : s of a sample
+    """
+
+    runs: npt.NDArray[Any]
+    first: Int
+    done: Int
+    begin: int
+    end: int
+    period: int
+
+
+@dataclass(frozen=True)
+class GuestLog:
+    """What the engine was told and decided; empty unless asked for. `estimates` are the candidates
+    of all tries, in order of the events; dtypes are those of `forestall.engine.cycle_state`."""
+
+    events: npt.NDArray[Any]
+    decisions: npt.NDArray[Any]
+    estimates: npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class CycleOutcome:
+    """What happened.
+
+    Attributes
+    ----------
+    workload, hosts, states, parameters : what was simulated; `hosts` as read, `states` as played
+    jobs : FATE[n]
+    stays : STAY[m] in order of their ends (those of one second as they came)
+    log : events, decisions and candidates, empty unless asked for
+    events : number of events
+    forecasts : how many times the forecasts of all hosts were made
+    end : the last second in which something happened to a job
+    """
+
+    workload: GuestWorkload
+    hosts: HostTraces
+    states: HostRuns
+    parameters: CycleParameters
+    jobs: npt.NDArray[Any]
+    stays: npt.NDArray[Any]
+    log: GuestLog
+    events: int
+    forecasts: int
+    end: int
