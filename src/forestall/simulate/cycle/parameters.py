@@ -44,6 +44,8 @@ class CycleParameters(BaseModel):
     predict_every : s after which the forecasts of all hosts are made anew
     predict_step : s of a step of the semi-Markov process; at least a sample's period
     horizon : s that a forecast reaches; beyond, it goes on as from its start
+    load_memory : s over which the present load fades into the usual one; 0: the usual load alone
+        counts, as in the slides
     seed : of all that is drawn
     """
 
@@ -69,6 +71,7 @@ class CycleParameters(BaseModel):
     predict_every: Annotated[int, Field(ge=60, le=DAY)] = 3600
     predict_step: Annotated[int, Field(ge=1, le=3600)] = 60
     horizon: Annotated[int, Field(ge=3600, le=7 * DAY)] = DAY
+    load_memory: Seconds = 1800
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
     @model_validator(mode="after")

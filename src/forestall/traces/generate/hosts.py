@@ -26,6 +26,7 @@ from forestall.traces.streams import stream
 
 Int = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
+Habits = tuple[tuple[float, float], ...]
 
 DAY: Final = 86_400
 ORIGIN: Final = 1_704_067_200
@@ -45,6 +46,13 @@ AWAY_SHARES: Final = (0.004, 0.019)
 WORKDAYS: Final = ((10.0, 0.14), (14.0, 0.22), (16.75, 0.14), (20.5, 0.10))
 WEEKENDS: Final = ((13.0, 0.10), (18.0, 0.10))
 """Habitual hours of heavy work, and on which share of the days it is done."""
+
+ALIKE, OWN = "alike", "own"
+OWNERS: Final = (ALIKE, OWN)
+OWN_HOURS: Final = (8.0, 21.5)
+OWN_SHARES: Final = ((0.9, 0.3), (0.3, 0.1))
+"""Owners with habits of their own: between which hours these are drawn, and on which share of the
+workdays and of the weekends' days heavy work is done at them."""
 
 OFFICE: Final = ((8.5, 18.5), (10.0, 22.0))
 """Hours of light use on workdays and weekends."""
@@ -101,6 +109,7 @@ def generate_hosts(
     th1: float = 0.2,
     th2: float = 0.6,
     guest_memory: float = 0.1,
+    owners: str = ALIKE,
 ) -> Metrics:
     """Return samples of `cpu` and `memory_free` of hosts; a host that is away has none.
 
@@ -111,6 +120,8 @@ def generate_hosts(
     period : seconds between samples
     th1, th2 : loads at which a guest steps back, and at which (for over 60 s) it has to end
     guest_memory : share of the memory that a guest needs
+    owners : "alike" do heavy work at the same hours, on some of the days; "own" ones at hours of
+        their own, on nearly every workday: hosts whose coming hours can be told apart
 
     A sample takes 32 bytes. Raises ParameterError.
     """
@@ -119,7 +130,8 @@ def generate_hosts(
         allowed = f"more: {MOST_SAMPLES:,} samples at most (host_load makes one host at a time)"
         raise ParameterError("period", period, allowed)
     plans = [
-        host_plan(k, days, seed, th1=th1, th2=th2, guest_memory=guest_memory) for k in range(count)
+        host_plan(k, days, seed, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners)
+        for k in range(count)
     ]
     sizes = [int(np.count_nonzero(_there(plan, period))) for plan in plans]
     time = np.empty(sum(sizes), dtype=np.int64)
@@ -152,10 +164,11 @@ def host_load(
     th1: float = 0.2,
     th2: float = 0.6,
     guest_memory: float = 0.1,
+    owners: str = ALIKE,
 ) -> HostLoad:
     """Return the samples of host `k` of `generate_hosts`; parameters as there."""
     _checked(k + 1, days, period)
-    plan = host_plan(k, days, seed, th1=th1, th2=th2, guest_memory=guest_memory)
+    plan = host_plan(k, days, seed, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners)
     return sampled(plan, k, seed, period)
 
 
@@ -167,6 +180,7 @@ def host_plan(
     th1: float = 0.2,
     th2: float = 0.6,
     guest_memory: float = 0.1,
+    owners: str = ALIKE,
 ) -> HostPlan:
     """Return what host `k` of `generate_hosts` does; parameters as there."""
     _checked(k + 1, days, 1)
@@ -176,8 +190,10 @@ def host_plan(
         raise ParameterError("th2", th2, f"from {th1 + 0.1:g} (th1 + 0.1) to 0.85")
     if not 0.02 <= guest_memory <= 0.3:
         raise ParameterError("guest-memory", guest_memory, "from 0.02 to 0.3")
+    if owners not in OWNERS:
+        raise ParameterError("owners", owners, " or ".join(OWNERS))
     end = max(1, round(days * DAY))
-    events = _events(k, days, end, seed)
+    events = _events(k, days, end, seed, owners)
     return _runs(k, end, seed, events, (th1, th2, guest_memory))
 
 
@@ -214,14 +230,14 @@ def _checked(count: int, days: float, period: int) -> None:
         raise ParameterError("period", period, "a whole number of seconds")
 
 
-def _events(k: int, days: float, end: int, seed: int) -> list[tuple[int, int, int]]:
+def _events(k: int, days: float, end: int, seed: int, owners: str) -> list[tuple[int, int, int]]:
     """Return (begin, end, kind) of the unavailable times, in order, with pauses between them."""
     rng = stream(seed, "hosts", str(k), "events")
     exact = rng.uniform(*COUNTS) * days / THREE_MONTHS
     total = int(exact) + (rng.random() < exact % 1)
     contended = round(total * rng.uniform(*CPU_SHARES))
     away = int(total * rng.uniform(*AWAY_SHARES) + rng.random())
-    starts = _sessions(k, math.ceil(days), seed)
+    starts = _sessions(k, math.ceil(days), seed, owners)
     kinds = [CONTENTION] * contended + [THRASHING] * max(0, total - contended - away)
     kinds = [kinds[i] for i in rng.permutation(len(kinds)).tolist()]
     share = np.full(len(starts), 1 / max(1, len(starts)))
@@ -235,7 +251,18 @@ def _events(k: int, days: float, end: int, seed: int) -> list[tuple[int, int, in
     return _laid_out(sorted(wanted, key=lambda one: one[0]), end, rng)
 
 
-def _sessions(k: int, days: int, seed: int) -> list[int]:
+def _habits(k: int, seed: int, owners: str) -> tuple[Habits, Habits]:
+    """Return (hour, share of the days) of the heavy work of a host, on workdays and weekends."""
+    if owners == ALIKE:
+        return WORKDAYS, WEEKENDS
+    rng = stream(seed, "hosts", str(k), "habits")
+    workdays, weekends = (
+        tuple((float(rng.uniform(*OWN_HOURS)), share) for share in shares) for shares in OWN_SHARES
+    )
+    return workdays, weekends
+
+
+def _sessions(k: int, days: int, seed: int, owners: str) -> list[int]:
     """Return when sessions of heavy work begin, s: habits, each on its share of the days.
 
     Days are taken by turns, a random one of each so many, so that weeks resemble each other.
@@ -244,7 +271,7 @@ def _sessions(k: int, days: int, seed: int) -> list[int]:
     weekday = np.arange(days) % 7
     shift = rng.normal(0, 0.75)  # hours by which this owner is early or late
     starts = []
-    for kind, habits in enumerate((WORKDAYS, WEEKENDS)):
+    for kind, habits in enumerate(_habits(k, seed, owners)):
         of_kind = np.flatnonzero((weekday >= 5) == bool(kind))
         for hour, share in habits:
             turn = rng.random()

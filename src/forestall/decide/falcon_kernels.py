@@ -1,0 +1,203 @@
+"""Falcon's rules for a guest's host, from curves of what the hosts will bring.
+
+Source: S. Bagchi et al., slides "How to integrate failure prediction" and "Falcon Scheduler". With
+C(t) the work that a host does in t seconds where it stays, and TR(t) the chance that it does,
+
+    JCT: C(JCT) = TL    MTTF = integral of TR    ETL = C(MTTF)    JCTF: integral of TR dC = TL
+
+Curves are given for the time up to a horizon H, linear between steps; beyond it everything goes on
+as from its start.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from forestall._compile import kernel
+from forestall.model.cycle import FAR, MILLION, GuestReason
+
+_FAR = np.int64(FAR)
+_LONGEST = 10 * 365.25 * 86_400
+"""Seconds above which a time counts as never."""
+_SLACK = 1e-9
+_MOST_TURNS = 1_000_000
+
+_ENDS_FIRST = np.int64(GuestReason.ENDS_FIRST)
+_LONGEST_LEFT = np.int64(GuestReason.LONGEST_LEFT)
+
+
+@kernel
+def inverse(curve, step, amount):
+    """Return when a rising curve, float64[n + 1] at steps from 0 on, reaches an amount that is at
+    most its last value, s."""
+    low, high = 0, len(curve) - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if curve[middle] < amount:
+            low = middle
+        else:
+            high = middle
+    rise = curve[high] - curve[low]
+    share = (amount - curve[low]) / rise if rise > 0 else 1.0
+    return step * (low + share)
+
+
+@kernel
+def value(curve, step, time):
+    """Return a curve's value at a time within it."""
+    place = time / step
+    k = min(int(place), len(curve) - 2)
+    return curve[k] + (place - k) * (curve[k + 1] - curve[k])
+
+
+@kernel
+def up(time):
+    """Return a time as whole seconds, rounded up; one within a billionth of them is them."""
+    if not time <= _LONGEST:
+        return _FAR
+    near = round(time)
+    if abs(time - near) <= _SLACK * max(1.0, abs(near)):
+        return np.int64(near)
+    return np.int64(math.ceil(time))
+
+
+@kernel
+def down(time):
+    """The same, rounded down."""
+    if not time <= _LONGEST:
+        return _FAR
+    near = round(time)
+    if abs(time - near) <= _SLACK * max(1.0, abs(near)):
+        return np.int64(near)
+    return np.int64(math.floor(time))
+
+
+@kernel
+def completion(curve, step, work):
+    """Return when the work is done where the host stays, s (inf: never)."""
+    whole = curve[-1]
+    if whole <= 0:
+        return math.inf
+    turns = math.ceil(work / whole) - 1.0
+    rest = work - turns * whole
+    return turns * step * (len(curve) - 1) + inverse(curve, step, min(rest, whole))
+
+
+@kernel
+def completion_if_sure(curve, step, alive, work):
+    """Return when the work is done by expectation, failures considered, s (inf: never)."""
+    whole, horizon = curve[-1], step * (len(curve) - 1)
+    if whole <= 0:
+        return math.inf
+    if alive >= 1:
+        return completion(curve, step, work)
+    chance, rest = 1.0, work
+    for turn in range(_MOST_TURNS):
+        if rest <= whole * chance:
+            return turn * horizon + inverse(curve, step, rest / chance)
+        rest -= whole * chance
+        chance *= alive
+        if rest > chance * whole / (1 - alive) or turn * horizon > _LONGEST:
+            break
+    return math.inf
+
+
+@kernel
+def mean_life(lasting, alive):
+    """Return the mean time to failure, s (inf: none is expected)."""
+    return lasting / (1 - alive) if alive < 1 else math.inf
+
+
+@kernel
+def done_by(curve, step, time):
+    """Return the work done by a time, s of a host of speed 1."""
+    if not time <= _LONGEST:
+        return math.inf if curve[-1] > 0 else 0.0
+    horizon = step * (len(curve) - 1)
+    turns = math.floor(time / horizon)
+    return turns * curve[-1] + value(curve, step, time - turns * horizon)
+
+
+@kernel
+def estimate(out, forecast, host, state, work, present):
+    """Write what is expected of a job on a host into an ESTIMATE.
+
+    Parameters
+    ----------
+    out : one record of ESTIMATE
+    forecast : `predict.semi_markov.forecast.Curves`
+    host, state : number of the host; 0 (S1) or 1 (S2)
+    work : what is left of the job, millionths of a second
+    present : share of the host that a guest would get now
+    """
+    step, work = forecast.step, work / MILLION
+    whole, sure = forecast.mixed[0], forecast.mixed[1]
+    for j in range(len(whole)):
+        whole[j] = forecast.work[host, state, j] + present * forecast.present_work[host, j]
+        sure[j] = forecast.sure[host, state, j] + present * forecast.present_sure[host, state, j]
+    alive = forecast.alive[host, state]
+    life = mean_life(forecast.lasting[host, state], alive)
+    out.host = host
+    out.jct = up(completion(whole, step, work))
+    out.mttf = down(life)
+    out.etl = down(done_by(whole, step, life))
+    out.jctf = up(completion_if_sure(sure, step, alive, work))
+
+
+@kernel
+def better(one, other, first_ends):
+    """Return whether one estimate goes before another, which stands earlier in host order."""
+    if first_ends:
+        if one.jctf != other.jctf:
+            return one.jctf < other.jctf
+    elif one.etl != other.etl:
+        return one.etl > other.etl
+    return one.mttf > other.mttf
+
+
+@kernel
+def choose(estimates, count):
+    """Return which of the first `count` (at least one) estimates is chosen, and the reason."""
+    lives = False
+    for k in range(count):
+        lives = lives or estimates[k].jct <= estimates[k].mttf
+    best = -1
+    for k in range(count):
+        if lives and estimates[k].jct > estimates[k].mttf:
+            continue
+        if best < 0 or better(estimates[k], estimates[best], lives):
+            best = k
+    return best, _ENDS_FIRST if lives else _LONGEST_LEFT
+
+
+@kernel
+def choose_rank(estimates, count, draw):
+    """Return which has the best rank; ties by a draw from 0 to 1."""
+    top = estimates[0].rank
+    for k in range(1, count):
+        top = max(top, estimates[k].rank)
+    tied = 0
+    for k in range(count):
+        tied += estimates[k].rank == top
+    wanted = min(int(draw * tied), tied - 1)
+    for k in range(count):
+        if estimates[k].rank == top:
+            if wanted == 0:
+                return k
+            wanted -= 1
+    return -1
+
+
+@kernel
+def choose_true(estimates, count):
+    """Return which host truly ends the job first (jctf not FAR), -1 where none does; and on which
+    most work is done (`etl`)."""
+    first, longest = -1, 0
+    for k in range(count):
+        if estimates[k].jctf < _FAR and (first < 0 or estimates[k].jctf < estimates[first].jctf):
+            first = k
+        if estimates[k].etl > estimates[longest].etl:
+            longest = k
+    return first, longest

@@ -1,0 +1,105 @@
+"""The state of the engine for guests on shared hosts: one tuple of structured arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import records
+from forestall.model.cycle import ESTIMATE
+
+WAITING: Final = np.int64(0)
+RUNNING: Final = np.int64(1)
+DONE: Final = np.int64(2)
+
+FALCON: Final = np.int64(0)
+CONDOR: Final = np.int64(1)
+OMNISCIENT: Final = np.int64(2)
+SCHEDULERS: Final = {"falcon": FALCON, "condor": CONDOR, "omniscient": OMNISCIENT}
+
+AWAY: Final = np.int64(4)
+"""The state of a host of which nothing is known yet."""
+
+GUEST: Final = np.dtype(
+    [("status", "i8"), ("host", "i8"), ("tries", "i8"), ("misses", "i8"), ("started", "i8")]
+)
+"""A job: status; its host, or -1; times it was tried, and times no host was free, since it was
+submitted or lost its host; whether it was ever started."""
+
+HOST: Final = np.dtype([("state", "i8"), ("guest", "i8")])
+"""A host: its state, 0 (S1) to 4 (S5); the job on it, or -1."""
+
+DECISION: Final = np.dtype(
+    [
+        ("kind", "i8"),
+        ("reason", "i8"),
+        ("job", "i8"),
+        ("host", "i8"),
+        ("at", "i8"),
+        ("tries", "i8"),
+        ("candidates", "i8"),
+        ("jct", "i8"),
+        ("mttf", "i8"),
+        ("etl", "i8"),
+        ("jctf", "i8"),
+        ("rank", "i8"),
+    ]
+)
+"""A decision as kernels write it; the fields are those of `model.cycle.GuestDecision`."""
+
+EVENT: Final = np.dtype(
+    [
+        ("time", "i8"),
+        ("kind", "i8"),
+        ("key", "i8"),
+        ("state", "i8"),
+        ("decisions", "i8"),
+        ("candidates", "i8"),
+    ]
+)
+"""One event that the engine was told, how many decisions it answered with, and how many free hosts
+it was given estimates of."""
+
+LEFT: Final = 0
+HELD: Final = 1
+STARTS: Final = 2
+COUNTERS: Final = 3
+
+
+class CycleRules(NamedTuple):
+    """What decisions depend on: the scheduler's number; seconds until a job is tried again; how
+    often one that was never started is tried again; 1 where jobs go on from checkpoints."""
+
+    scheduler: int
+    retry: int
+    retries: int
+    resumes: int
+
+
+class CycleState(NamedTuple):
+    """GUEST[jobs]; HOST[hosts]; ESTIMATE[hosts], the first of them those of the candidates of the
+    event; DECISION[1], the answer; float64[n] draws for ties; int64[3] counters: jobs that have
+    not ended, decisions held in `out`, starts so far; rules."""
+
+    jobs: npt.NDArray[Any]
+    hosts: npt.NDArray[Any]
+    estimates: npt.NDArray[Any]
+    out: npt.NDArray[Any]
+    draws: npt.NDArray[np.float64]
+    at: npt.NDArray[np.int64]
+    rules: CycleRules
+
+
+def new_cycle_state(jobs: int, hosts: int, rules: CycleRules) -> CycleState:
+    """Return the state before anything is known of the hosts."""
+    guests = records(jobs, GUEST)
+    guests["host"] = -1
+    places = records(hosts, HOST)
+    places["state"], places["guest"] = AWAY, -1
+    at = np.zeros(COUNTERS, dtype=np.int64)
+    at[LEFT] = jobs
+    return CycleState(
+        guests, places, records(hosts, ESTIMATE), records(1, DECISION), np.empty(0), at, rules
+    )

@@ -1,0 +1,107 @@
+"""Forecasts for all hosts, slot by slot, made when they are asked for; runs can share them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final
+
+from forestall.model.errors import ParameterError
+from forestall.model.hosts import HostTraces
+from forestall.predict.semi_markov.forecast import Curves, HostPast, foretold
+from forestall.predict.semi_markov.learning import MONDAY
+from forestall.predict.states import States
+from forestall.simulate.cycle.outcome import HostRuns
+from forestall.simulate.cycle.parameters import CycleParameters
+from forestall.simulate.cycle.prepare import Whole, host_runs, rates_of, states_of, usable_of
+
+KEPT_BYTES: Final = 2**28
+"""Of forecasts that are kept for runs to come."""
+
+ABOUT_HOSTS: Final = (
+    *("th1", "th2", "hold", "guest_memory", "spikes", "warm_up"),
+    *("history", "predict_every", "predict_step", "horizon", "load_memory"),
+)
+"""Parameters that states and forecasts depend on."""
+
+
+class Forecasts:
+    """What is known of hosts: their states, and forecasts for slots of `predict_every` seconds.
+
+    A forecast is made from what was seen before its slot begins. Runs on the same hosts with the
+    same parameters about hosts can share one object; each forecast is then made once.
+    """
+
+    def __init__(self, hosts: HostTraces, parameters: CycleParameters) -> None:
+        self.hosts, self.parameters = hosts, parameters
+        self.made = 0
+        self._pasts: list[HostPast] | None = None
+        self._kept: OrderedDict[int, Curves] = OrderedDict()
+        each = [states_of(hosts, number, parameters) for number in range(len(hosts))]
+        self._each: list[tuple[States, Whole]] | None = [
+            (states, rates_of(hosts, number, states, parameters))
+            for number, states in enumerate(each)
+        ]
+        self.states: HostRuns = host_runs(hosts, iter(self._each), parameters.warm_up)
+
+    def check(self, hosts: HostTraces, parameters: CycleParameters) -> None:
+        """Raise ParameterError where these are others than those it was made for."""
+        if hosts is not self.hosts:
+            raise ParameterError("forecasts", "of other hosts", "forecasts of the same hosts")
+        for name in ABOUT_HOSTS:
+            mine, theirs = getattr(self.parameters, name), getattr(parameters, name)
+            if mine != theirs:
+                raise ParameterError(name, theirs, f"{mine}, as the forecasts have it")
+
+    @property
+    def steps(self) -> int:
+        """Steps of a forecast."""
+        return max(1, self.parameters.horizon // (self._every * self.hosts.period))
+
+    @property
+    def _every(self) -> int:
+        return max(1, -(-self.parameters.predict_step // self.hosts.period))
+
+    def slot_of(self, time: int) -> int:
+        """Return the slot that a time, s of the jobs' clock, falls into."""
+        return (time + self.parameters.warm_up) // self.parameters.predict_every
+
+    def curves(self, slot: int) -> Curves:
+        """Return the curves of all hosts from the beginning of a slot on."""
+        if slot in self._kept:
+            self._kept.move_to_end(slot)
+            return self._kept[slot]
+        origin = MONDAY if self.hosts.origin is None else self.hosts.origin
+        start = origin + slot * self.parameters.predict_every
+        made = foretold(
+            self.pasts(),
+            start,
+            self.steps,
+            days=self.parameters.history,
+            speed=self.hosts.speed,
+            memory=self.parameters.load_memory,
+        )
+        self.made += 1
+        self._kept[slot] = made
+        room = KEPT_BYTES // max(1, sum(part.nbytes for part in made[1:]))
+        while len(self._kept) > max(1, room):
+            self._kept.popitem(last=False)
+        return made
+
+    def pasts(self) -> list[HostPast]:
+        """Return all that was seen of each host; made at the first call."""
+        if self._pasts is None:
+            hosts, each = self.hosts, self._each
+            assert each is not None
+            origin = MONDAY if hosts.origin is None else hosts.origin
+            about: dict[str, Any] = {
+                "period": hosts.period, "every": self._every, "origin": origin,
+            }  # fmt: skip
+            self._pasts = [
+                HostPast.of(
+                    states, rates, usable_of(hosts.load[number], states),
+                    speed=float(hosts.speed[number]), **about,
+                )
+                for number, (states, rates) in enumerate(each)
+            ]  # fmt: skip
+            self._each = None
+        return self._pasts

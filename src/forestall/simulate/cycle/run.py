@@ -1,0 +1,215 @@
+"""One run of cycle sharing: build the state and the world, let the compiled loop play, and collect
+what happened."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import records
+from forestall.engine import cycle_state as states
+from forestall.engine.cycle_state import SCHEDULERS, CycleRules, CycleState, new_cycle_state
+from forestall.engine.virtual_grow import longer
+from forestall.model.cycle import ESTIMATE, FAR, FATE, MILLION, S2, STAY, Fate
+from forestall.model.hosts import HostTraces
+from forestall.predict.semi_markov.forecast import Curves, curves
+from forestall.simulate.cycle import loop_kernels as loop
+from forestall.simulate.cycle import world_kernels as worlds
+from forestall.simulate.cycle.forecasts import Forecasts
+from forestall.simulate.cycle.outcome import CycleOutcome, GuestLog, GuestWorkload, HostRuns
+from forestall.simulate.cycle.parameters import CycleParameters
+from forestall.simulate.heap_kernels import new_heap
+from forestall.simulate.loop_kernels import ENDED, FULL
+from forestall.simulate.run import CHUNK, Progress
+from forestall.traces.streams import stream
+
+DRAWS: Final = ("cycle", "condor")
+"""The stream of ties."""
+
+
+def rules_of(parameters: CycleParameters) -> CycleRules:
+    """Return what the engine needs to know of the parameters."""
+    return CycleRules(
+        scheduler=int(SCHEDULERS[parameters.scheduler]),
+        retry=parameters.retry,
+        retries=parameters.retries,
+        resumes=int(parameters.restart == "checkpoint"),
+    )
+
+
+def states_at(runs: HostRuns, time: int) -> npt.NDArray[np.int64]:
+    """Return int64[hosts]: the state of each host at a time."""
+    made = np.empty(len(runs.first) - 1, dtype=np.int64)
+    for host in range(len(made)):
+        mine = runs.runs[runs.first[host] : runs.first[host + 1]]
+        made[host] = mine["state"][np.searchsorted(mine["start"], time, side="right") - 1]
+    return made
+
+
+def new_world(
+    workload: GuestWorkload, hosts: HostTraces, runs: HostRuns, parameters: CycleParameters
+) -> worlds.CycleWorld:
+    """Return the world before anything has happened."""
+    jobs = workload.jobs
+    origin = int(jobs.submit[0])
+    guests = records(len(jobs), worlds.GUEST)
+    guests["submit"], guests["work"] = jobs.submit, workload.work
+    guests["start"], guests["finish"], guests["outcome"] = -1, -1, int(Fate.UNFINISHED)
+    start, host = runs.runs["start"], runs.runs["host"]
+    later = np.flatnonzero((start > origin) & (start < runs.end))
+    later = later[np.lexsort((host[later], start[later]))]
+    changes = records(len(later), worlds.CHANGE)
+    changes["time"], changes["host"] = start[later], host[later]
+    changes["state"] = runs.runs["state"][later]
+    ranks = np.empty(0, dtype=np.int64)
+    if parameters.rank == "speed":
+        ranks = np.rint(MILLION * hosts.speed).astype(np.int64)
+    resumes = parameters.restart == "checkpoint"
+    saving = worlds.Saving(
+        interval=(parameters.checkpoint_interval or 0) if resumes else 0,
+        overhead=parameters.checkpoint_overhead if resumes else 0,
+        at_end=int(resumes and parameters.checkpoint_at_end),
+        restart=parameters.restart_overhead if resumes else 0,
+    )
+    at = np.zeros(worlds.COUNTERS, dtype=np.int64)
+    at[worlds.SLOT] = -1
+    return worlds.CycleWorld(
+        guests,
+        changes,
+        new_heap(len(jobs)),
+        runs.done,
+        runs.first,
+        np.ascontiguousarray(start),
+        next_failures(runs),
+        ranks,
+        hosts.speed,
+        records(len(jobs) + 2 * len(hosts) + 64, STAY),
+        at,
+        worlds.Clock(runs.begin, runs.end, runs.period, origin, parameters.predict_every),
+        saving,
+    )
+
+
+def next_failures(runs: HostRuns) -> npt.NDArray[np.int64]:
+    """Return int64[runs]: when, after each run began, its host is next in S3, S4 or S5."""
+    table = runs.runs
+    failing = np.flatnonzero(table["state"] > S2)
+    place = np.searchsorted(failing, np.arange(len(table)), side="right")
+    following = np.append(failing, 0)[place]
+    same = (place < len(failing)) & (table["host"][following] == table["host"])
+    made: npt.NDArray[np.int64] = np.where(same, table["start"][following], FAR).astype(np.int64)
+    return made
+
+
+def no_curves() -> Curves:
+    """Return curves of no hosts, for schedulers that do not look at any."""
+    return curves(np.empty((0, 2, 1)), np.empty((0, 2, 2)), np.empty(0), 1)
+
+
+def play_cycle(
+    workload: GuestWorkload,
+    hosts: HostTraces,
+    parameters: CycleParameters,
+    *,
+    forecasts: Forecasts | None = None,
+    log_events: bool = False,
+    progress: Progress | None = None,
+) -> CycleOutcome:
+    """Simulate.
+
+    Parameters
+    ----------
+    workload : see `prepare.prepare_guests`
+    hosts : as read
+    forecasts : of the same hosts and parameters about hosts, to share them between runs
+    log_events : keep what the engine was told and decided
+    progress : called now and then with the number of jobs done and of all jobs
+    """
+    if forecasts is None:
+        forecasts = Forecasts(hosts, parameters)
+    forecasts.check(hosts, parameters)
+    runs = forecasts.states
+    before = forecasts.made
+    state = new_cycle_state(len(workload.jobs), len(hosts), rules_of(parameters))
+    world = new_world(workload, hosts, runs, parameters)
+    state.hosts["state"] = states_at(runs, int(workload.jobs.submit[0]))
+    generator = stream(parameters.seed, *DRAWS)
+    logs, known = new_logs(1024 if log_events else 0, len(hosts)), no_curves()
+    count = len(workload.jobs)
+    while True:
+        status = loop.run(state, world, known, logs, CHUNK)
+        if status == ENDED:
+            break
+        if status == loop.FORECAST:
+            known = forecasts.curves(int(world.at[worlds.SLOT]))
+        elif status == FULL:
+            state, world = grown(state, world, generator)
+            logs = grown_logs(logs, world, len(hosts)) if log_events else logs
+        if progress is not None:
+            progress(count - int(state.at[states.LEFT]), count)
+    return collect(workload, hosts, runs, parameters, world, logs, forecasts.made - before)
+
+
+def grown(
+    state: CycleState, world: worlds.CycleWorld, generator: np.random.Generator
+) -> tuple[CycleState, worlds.CycleWorld]:
+    """Return state and world with more room."""
+    used = int(state.at[states.STARTS])
+    if state.rules.scheduler == states.CONDOR and used >= len(state.draws):
+        more = generator.random(len(state.draws) + 1024)
+        state = state._replace(draws=np.concatenate((state.draws, more)))
+    room = int(world.at[worlds.STAYS]) + len(state.hosts) + 2
+    return state, world._replace(stays=longer(world.stays, room))
+
+
+def new_logs(capacity: int, hosts: int) -> worlds.GuestLogs:
+    """Return empty logs; capacity 0 logs nothing."""
+    return worlds.GuestLogs(
+        records(capacity, states.EVENT),
+        records(capacity, states.DECISION),
+        records(capacity + hosts if capacity else 0, ESTIMATE),
+    )
+
+
+def grown_logs(logs: worlds.GuestLogs, world: worlds.CycleWorld, hosts: int) -> worlds.GuestLogs:
+    """Return the logs with more room where room is short."""
+    at = world.at
+    return worlds.GuestLogs(
+        longer(logs.events, int(at[worlds.LOGGED]) + 1),
+        longer(logs.decisions, int(at[worlds.DECIDED]) + 1),
+        longer(logs.estimates, int(at[worlds.LISTED]) + hosts),
+    )
+
+
+def collect(
+    workload: GuestWorkload,
+    hosts: HostTraces,
+    runs: HostRuns,
+    parameters: CycleParameters,
+    world: worlds.CycleWorld,
+    logs: worlds.GuestLogs,
+    forecasts: int,
+) -> CycleOutcome:
+    """Cut the arrays to what was used."""
+    at = world.at
+    fates = np.zeros(len(world.guests), dtype=FATE)
+    for name in FATE.names or ():
+        fates[name] = world.guests[name]
+    return CycleOutcome(
+        workload,
+        hosts,
+        runs,
+        parameters,
+        fates,
+        world.stays[: at[worlds.STAYS]],
+        GuestLog(
+            logs.events[: at[worlds.LOGGED]],
+            logs.decisions[: at[worlds.DECIDED]],
+            logs.estimates[: at[worlds.LISTED]],
+        ),
+        int(at[worlds.EVENTS]),
+        forecasts,
+        int(at[worlds.ENDED_AT]),
+    )

@@ -1,0 +1,375 @@
+"""The world of guests on shared hosts: hosts whose state changes, guests that end, jobs to place.
+
+Three streams are merged by one whole-number key (time, kind, order): submissions and changes of
+hosts, sorted beforehand, and a heap of what the present state leads to, one item a job.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import kernel
+from forestall.decide import falcon_kernels as falcon
+from forestall.engine.cycle_state import CONDOR, FALCON
+from forestall.model.cycle import (
+    FAR,
+    MILLION,
+    Fate,
+    GuestDecisionKind,
+    GuestEventKind,
+    GuestReason,
+    StayEnd,
+)
+from forestall.simulate.heap_kernels import Heap, cancel, put
+
+_FAR = np.int64(FAR)
+_MILLION = np.int64(MILLION)
+_ENDED = np.int64(GuestEventKind.GUEST_ENDED)
+_HOST_STATE = np.int64(GuestEventKind.HOST_STATE)
+_TRY = np.int64(GuestEventKind.TRY)
+
+_START = np.int64(GuestDecisionKind.START)
+_WAIT = np.int64(GuestDecisionKind.WAIT)
+_GIVE_UP = np.int64(GuestDecisionKind.GIVE_UP)
+_END = np.int64(GuestDecisionKind.END)
+
+_AWAY = np.int64(GuestReason.AWAY)
+_CONTENTION = np.int64(GuestReason.CONTENTION)
+_BY_CONTENTION = np.int64(StayEnd.CONTENTION)
+_COMPLETED_STAY = np.int64(StayEnd.COMPLETED)
+_CUT = np.int64(StayEnd.UNFINISHED)
+_COMPLETED = np.int64(Fate.COMPLETED)
+_UNSCHEDULED = np.int64(Fate.UNSCHEDULED)
+
+ORDER_BITS: Final = 26
+KIND_BITS: Final = 2
+MAX_ORDER: Final = 2**ORDER_BITS
+"""Jobs and hosts of a run, at most, each."""
+NEVER: Final = 2**63 - 1
+"""A key later than any event's."""
+
+CHANGE: Final = np.dtype([("time", "i8"), ("host", "i8"), ("state", "i8")])
+
+GUEST: Final = np.dtype(
+    [
+        ("submit", "i8"),
+        ("work", "i8"),
+        ("saved", "i8"),
+        ("begun", "i8"),
+        ("start", "i8"),
+        ("finish", "i8"),
+        ("outcome", "i8"),
+        ("tries", "i8"),
+        ("failures", "i8"),
+        ("lost", "i8"),
+        ("checkpoints", "i8"),
+    ]
+)
+"""A job as the world knows it: submission; work in all, and saved so far; begin of the stay under
+way; the rest as in `model.cycle.FATE`."""
+
+HEAP: Final = np.int64(0)
+CHANGES: Final = np.int64(1)
+SUBMISSIONS: Final = np.int64(2)
+
+ARRIVED: Final = 0
+CHANGED: Final = 1
+NOW: Final = 2
+KIND: Final = 3
+KEY: Final = 4
+TOLD: Final = 5
+EVENTS: Final = 6
+STAYS: Final = 7
+LOGGED: Final = 8
+DECIDED: Final = 9
+LISTED: Final = 10
+SLOT: Final = 11
+ENDED_AT: Final = 12
+COUNTERS: Final = 13
+
+
+class Clock(NamedTuple):
+    """Begin and end of the traces, s; seconds of a sample; origin of keys; seconds of a slot."""
+
+    begin: int
+    end: int
+    period: int
+    origin: int
+    slot: int
+
+
+class Saving(NamedTuple):
+    """How guests are saved: seconds from one checkpoint to the next (0: none), seconds that one
+    takes, whether a guest is saved as contention ends it, seconds that a restart takes; 0 in all
+    where jobs start from scratch."""
+
+    interval: int
+    overhead: int
+    at_end: int
+    restart: int
+
+
+class CycleWorld(NamedTuple):
+    """GUEST[jobs]; CHANGE[changes]; planned events; int64[hosts, samples + 1] work that could be
+    done up to each sample; int64[hosts + 1], int64[runs] and int64[runs]: the first run of each
+    host, where runs start, and when the host is next to be left; int64[hosts] ranks by speed,
+    empty where idleness counts; float64[hosts] speeds; STAY[capacity]; int64[13] counters; clock;
+    saving."""
+
+    guests: npt.NDArray[Any]
+    changes: npt.NDArray[Any]
+    heap: Heap
+    done: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    gone: npt.NDArray[np.int64]
+    ranks: npt.NDArray[np.int64]
+    speeds: npt.NDArray[np.float64]
+    stays: npt.NDArray[Any]
+    at: npt.NDArray[np.int64]
+    clock: Clock
+    saving: Saving
+
+
+class GuestLogs(NamedTuple):
+    """EVENT[capacity], DECISION[capacity], ESTIMATE[capacity]; empty where nothing is logged."""
+
+    events: npt.NDArray[Any]
+    decisions: npt.NDArray[Any]
+    estimates: npt.NDArray[Any]
+
+
+# ------------------------------------------------------------------------------------ work
+
+
+@kernel
+def done_at(world, host, time):
+    """Return the work that a host could have done up to a time, millionths of a second."""
+    clock, done = world.clock, world.done[host]
+    past = time - clock.begin
+    k = min(past // clock.period, len(done) - 2)
+    rate = (done[k + 1] - done[k]) // clock.period
+    return done[k] + rate * (past - k * clock.period)
+
+
+@kernel
+def reached(world, host, amount, time):
+    """Return the first second from `time` on in which a host has done an amount, FAR where the
+    traces end before."""
+    clock, done = world.clock, world.done[host]
+    low, high = (time - clock.begin) // clock.period, len(done) - 1
+    if done[high] < amount:
+        return _FAR
+    while low < high:
+        middle = (low + high) >> 1
+        if done[middle] < amount:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0:
+        return np.int64(clock.begin)
+    rate = (done[low] - done[low - 1]) // clock.period
+    seconds = -(-(amount - done[low - 1]) // rate)
+    return clock.begin + (low - 1) * clock.period + seconds
+
+
+@kernel
+def lived(world, host, guest, begun, until):
+    """Return what becomes of a job in a stay that lasts at most until a second: when its work is
+    done (FAR: not by then), the work done, what of it is saved, and checkpoints taken."""
+    saving = world.saving
+    need = guest.work - guest.saved
+    since = begun + (saving.restart if guest.saved > 0 else 0)
+    done, saved, count = np.int64(0), np.int64(0), np.int64(0)
+    while since < until:
+        before = done_at(world, host, since)
+        finish = reached(world, host, before + need - done, since)
+        pause = since + saving.interval if saving.interval > 0 else _FAR
+        if finish <= min(pause, until):
+            return finish, need, saved, count
+        running = min(pause, until)
+        done += done_at(world, host, running) - before
+        if pause + saving.overhead > until:
+            break
+        saved, count, since = done, count + 1, pause + saving.overhead
+    return _FAR, done, saved, count
+
+
+@kernel
+def run_of(world, host, time):
+    """Return the run that a host is in at a time."""
+    low, high = world.first[host], world.first[host + 1] - 1
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if world.starts[middle] <= time:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@kernel
+def leaves_at(world, host, now):
+    """Return when a host that is available is next to be left, at latest when the traces end."""
+    return min(world.gone[run_of(world, host, now)], world.clock.end)
+
+
+# ---------------------------------------------------------------------------------- events
+
+
+@kernel
+def key_of(world, time, kind, order):
+    """Pack (time, kind, order) into one whole number that sorts like the triple."""
+    return ((time - world.clock.origin) << (ORDER_BITS + KIND_BITS)) | (kind << ORDER_BITS) | order
+
+
+@kernel
+def peek(world):
+    """Return the key of the next event, NEVER where there is none, and its stream."""
+    at = world.at
+    best, stream = NEVER, np.int64(-1)
+    if world.heap.size[0] > 0:
+        best, stream = world.heap.keys[0], HEAP
+    if at[CHANGED] < len(world.changes):
+        change = world.changes[at[CHANGED]]
+        key = key_of(world, change.time, _HOST_STATE, change.host)
+        if key < best:
+            best, stream = key, CHANGES
+    if at[ARRIVED] < len(world.guests):
+        key = key_of(world, world.guests[at[ARRIVED]].submit, _TRY, at[ARRIVED])
+        if key < best:
+            best, stream = key, SUBMISSIONS
+    return best, stream
+
+
+@kernel
+def step(world, key, stream):
+    """Take the next event off its stream, and put it where the loop looks for it."""
+    at = world.at
+    at[NOW] = (key >> (ORDER_BITS + KIND_BITS)) + world.clock.origin
+    at[KIND] = (key >> ORDER_BITS) & ((1 << KIND_BITS) - 1)
+    at[KEY] = key & (MAX_ORDER - 1)
+    at[TOLD] = -1
+    if stream == HEAP:
+        cancel(world.heap, at[KEY])
+    elif stream == CHANGES:
+        at[TOLD] = world.changes[at[CHANGED]].state
+        at[CHANGED] += 1
+    else:
+        at[ARRIVED] += 1
+    at[EVENTS] += 1
+
+
+@kernel
+def estimate_all(state, world, forecast, number, count):
+    """Write what the scheduler knows of each candidate for a job into `state.estimates`."""
+    guest, now, scheduler = world.guests[number], world.at[NOW], state.rules.scheduler
+    for k in range(count):
+        out = state.estimates[k]
+        host = out.host
+        out.jct, out.mttf, out.etl, out.jctf, out.rank = 0, 0, 0, 0, 0
+        if scheduler == FALCON:
+            here = state.hosts[host].state
+            present = rate_now(world, host, now) / (MILLION * world.speeds[host])
+            falcon.estimate(out, forecast, host, here, guest.work - guest.saved, present)
+        elif scheduler == CONDOR:
+            out.rank = rank_of(world, host, now)
+        else:
+            until = leaves_at(world, host, now)
+            finish, done, _saved, _count = lived(world, host, guest, now, until)
+            out.jctf = finish - now if finish < _FAR else _FAR
+            out.etl = done // _MILLION
+
+
+@kernel
+def rank_of(world, host, now):
+    """Return the rank of a host for the scheduler that is blind to failures."""
+    return world.ranks[host] if len(world.ranks) > 0 else rate_now(world, host, now)
+
+
+@kernel
+def rate_now(world, host, now):
+    """Return what a guest on a host gets now, millionths of a host of speed 1."""
+    clock, done = world.clock, world.done[host]
+    k = (now - clock.begin) // clock.period
+    return (done[k + 1] - done[k]) // clock.period
+
+
+# ------------------------------------------------------------------------------ carrying out
+
+
+@kernel
+def write_stay(world, number, host, ended, end, work, saved, count):
+    """Write a stay that has ended; `saved` is what of the job's work is kept from now on."""
+    guest, at = world.guests[number], world.at
+    stay = world.stays[at[STAYS]]
+    at[STAYS] += 1
+    stay.job, stay.host, stay.ended, stay.checkpoints = number, host, ended, count
+    stay.start, stay.end, stay.work, stay.saved = guest.begun, end, work, saved
+    stay.lost = guest.saved + work - saved if ended not in (_COMPLETED_STAY, _CUT) else 0
+    guest.lost += stay.lost
+    guest.checkpoints += count
+    guest.saved = saved
+    at[ENDED_AT] = end
+
+
+@kernel
+def finish(state, world, number):
+    """Write down that a job has done its work, before the engine hears of it."""
+    guest, now = world.guests[number], world.at[NOW]
+    host = state.jobs[number].host
+    _finish, work, _saved, count = lived(world, host, guest, guest.begun, now)
+    write_stay(world, number, host, _COMPLETED_STAY, now, work, guest.work, count)
+    guest.finish, guest.outcome = now, _COMPLETED
+
+
+@kernel
+def lose(world, number, host, reason):
+    """Write down that a job has lost its host, and plan that it is tried again."""
+    guest, now, saving = world.guests[number], world.at[NOW], world.saving
+    _finish, work, saved, count = lived(world, host, guest, guest.begun, now)
+    kept = guest.saved + saved
+    if saving.at_end != 0 and reason != _AWAY:
+        kept, count = guest.saved + work, count + 1
+    guest.failures += 1
+    write_stay(world, number, host, reason - _CONTENTION + _BY_CONTENTION, now, work, kept, count)
+    put(world.heap, number, key_of(world, now, _TRY, number))
+
+
+@kernel
+def carry_out(state, world):
+    """Do what the engine has decided."""
+    out, now = state.out[0], world.at[NOW]
+    number, kind = out.job, out.kind
+    guest = world.guests[number]
+    if kind == _START:
+        guest.begun = now
+        if guest.start < 0:
+            guest.start = now
+        until = leaves_at(world, out.host, now)
+        ends, _done, _saved, _count = lived(world, out.host, guest, now, until)
+        if ends < _FAR:
+            put(world.heap, number, key_of(world, ends, _ENDED, number))
+    elif kind == _WAIT:
+        put(world.heap, number, key_of(world, out.at, _TRY, number))
+    elif kind == _GIVE_UP:
+        guest.outcome = _UNSCHEDULED
+        world.at[ENDED_AT] = now
+    elif kind == _END:
+        lose(world, number, out.host, out.reason)
+
+
+@kernel
+def cut(state, world):
+    """End the stays under way where the traces end."""
+    for host in range(len(state.hosts)):
+        number = state.hosts[host].guest
+        if number < 0:
+            continue
+        guest = world.guests[number]
+        end = np.int64(world.clock.end)
+        _finish, work, saved, count = lived(world, host, guest, guest.begun, end)
+        write_stay(world, number, host, _CUT, end, work, guest.saved + saved, count)
