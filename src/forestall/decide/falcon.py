@@ -31,12 +31,14 @@ class Estimate(NamedTuple):
     mttf : mean time to failure
     etl : effective task length: the work that is done by then, s of a host of speed 1
     jctf : completion time, failures considered
+    chance : that the job ends before the host is left, millionths
     """
 
     jct: int
     mttf: int
     etl: int
     jctf: int
+    chance: int
 
 
 def estimate(
@@ -66,7 +68,7 @@ def estimate(
     A host with no load that stays an hour with certainty, and never longer:
 
     >>> estimate(1800, [1, 1], [1, 1, 0], step=3600)
-    Estimate(jct=1800, mttf=5400, etl=5400, jctf=1800)
+    Estimate(jct=1800, mttf=5400, etl=5400, jctf=1800, chance=1000000)
     """
     shares = np.atleast_1d(np.asarray(share, dtype=np.float64))
     chances = np.atleast_1d(np.asarray(reliability, dtype=np.float64))
@@ -88,7 +90,7 @@ def estimate(
     both = (1, 2, len(shares))
     known = curves(
         np.broadcast_to(shares, both),
-        np.broadcast_to(chances, (1, 2, len(chances))),
+        np.tile(chances, (1, 2, 1)),
         np.array([speed]),
         step,
     )
@@ -107,7 +109,7 @@ def choose(estimates: Sequence[Estimate]) -> tuple[int, GuestReason]:
 
     Examples
     --------
-    >>> quick, steady = Estimate(3600, 1800, 1800, 2**60), Estimate(5400, 90000, 60000, 5600)
+    >>> quick, steady = Estimate(3600, 1800, 1800, 2**60, 0), Estimate(5400, 90000, 60000, 5600, 0)
     >>> place, reason = choose([quick, steady])
     >>> place, reason.name
     (1, 'ENDS_FIRST')

@@ -121,6 +121,14 @@ def done_by(curve, step, time):
 
 
 @kernel
+def alive_by(reliability, step, alive, time):
+    """Return the chance that a host is still there at a time."""
+    horizon = step * (len(reliability) - 1)
+    turns = math.floor(time / horizon)
+    return alive**turns * value(reliability, step, time - turns * horizon)
+
+
+@kernel
 def estimate(out, forecast, host, state, work, present):
     """Write what is expected of a job on a host into an ESTIMATE.
 
@@ -144,6 +152,10 @@ def estimate(out, forecast, host, state, work, present):
     out.mttf = down(life)
     out.etl = down(done_by(whole, step, life))
     out.jctf = up(completion_if_sure(sure, step, alive, work))
+    out.chance = 0
+    if out.jct < _FAR:
+        chance = alive_by(forecast.reliability[host, state], step, alive, float(out.jct))
+        out.chance = np.int64(round(MILLION * chance))
 
 
 @kernel

@@ -35,7 +35,19 @@ from forestall.model.cycle import (
 )
 from forestall.model.errors import ParameterError
 
-_FIELDS = ("job", "host", "at", "tries", "candidates", "jct", "mttf", "etl", "jctf", "rank")
+_FIELDS = (
+    "job",
+    "host",
+    "at",
+    "tries",
+    "candidates",
+    "jct",
+    "mttf",
+    "etl",
+    "jctf",
+    "rank",
+    "chance",
+)
 
 
 class CycleEngine:
@@ -59,7 +71,7 @@ class CycleEngine:
     >>> for host in (0, 1):
     ...     _ = engine.handle(GuestEvent(0, GuestEventKind.HOST_STATE, host, state=0))
     >>> job = engine.add_job()
-    >>> quick, steady = (0, 3600, 1800, 1800, FAR, 0), (1, 5400, 90000, 60000, 5600, 0)
+    >>> quick, steady = (0, 3600, 1800, 1800, FAR, 0, 0), (1, 5400, 90000, 60000, 5600, 0, 0)
     >>> known = np.array([quick, steady], dtype=ESTIMATE)
     >>> for one in engine.handle(GuestEvent(5, GuestEventKind.TRY, job), known):
     ...     print(one.kind.name, one.why)

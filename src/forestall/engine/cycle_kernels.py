@@ -69,7 +69,7 @@ def note(state, kind, reason, number, host, at):
     out, job = state.out[0], state.jobs[number]
     out.kind, out.reason, out.job, out.host, out.at = kind, reason, number, host, at
     out.tries, out.candidates = job.tries, 0
-    out.jct, out.mttf, out.etl, out.jctf, out.rank = 0, 0, 0, 0, 0
+    out.jct, out.mttf, out.etl, out.jctf, out.rank, out.chance = 0, 0, 0, 0, 0, 0
     state.at[states.HELD] = 1
 
 
@@ -146,4 +146,4 @@ def start(state, number, chosen, reason):
     note(state, _START, reason, number, estimate.host, -1)
     out = state.out[0]
     out.jct, out.mttf, out.etl = estimate.jct, estimate.mttf, estimate.etl
-    out.jctf, out.rank = estimate.jctf, estimate.rank
+    out.jctf, out.rank, out.chance = estimate.jctf, estimate.rank, estimate.chance

@@ -45,6 +45,7 @@ DECISION: Final = np.dtype(
         ("etl", "i8"),
         ("jctf", "i8"),
         ("rank", "i8"),
+        ("chance", "i8"),
     ]
 )
 """A decision as kernels write it; the fields are those of `model.cycle.GuestDecision`."""

@@ -68,14 +68,13 @@ class GuestReason(IntEnum):
 
 
 _TEXT: Final = {
-    GuestReason.ENDS_FIRST: "host {host} is expected to end it first, failures considered, "
-    "in {jctf} s",
+    GuestReason.ENDS_FIRST: "host {host} is expected to end it first, failures considered, {jctf}",
     GuestReason.LONGEST_LEFT: "no host is expected to live so long; host {host} has the most "
-    "effective time, {etl} s",
+    "effective time, {etl}",
     GuestReason.BEST_RANK: "host {host} has the best rank, {rank}",
-    GuestReason.TRUE_END: "host {host} ends it first, in {jctf} s",
+    GuestReason.TRUE_END: "host {host} ends it first, {jctf}",
     GuestReason.TRUE_LONGEST: "no host ends it before it leaves; host {host} gives most time, "
-    "{etl} s",
+    "{etl}",
     GuestReason.NO_HOST: "no host is free and available; again at {at}",
     GuestReason.DOOMED: "each free host will leave before the job ends; again at {at}",
     GuestReason.TRIED_ENOUGH: "no host is free and available after {tries} tries",
@@ -85,12 +84,21 @@ _TEXT: Final = {
 }
 
 ESTIMATE: Final = np.dtype(
-    [("host", "i8"), ("jct", "i8"), ("mttf", "i8"), ("etl", "i8"), ("jctf", "i8"), ("rank", "i8")]
+    [
+        ("host", "i8"),
+        ("jct", "i8"),
+        ("mttf", "i8"),
+        ("etl", "i8"),
+        ("jctf", "i8"),
+        ("rank", "i8"),
+        ("chance", "i8"),
+    ]
 )
 """What a scheduler knows of one free host for one job: its number; estimated completion time
 without failures, mean time to failure, and completion time considering failures, s from now (FAR:
 never); effective task length, s of a host of speed 1 (FAR: endless); rank, millionths of such a
-host. Fields that a scheduler does not look at are 0."""
+host; chance that the job ends there before the host is left, millionths. Fields that a scheduler
+does not look at are 0."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class GuestDecision:
     at : when it will be tried again, s, or -1
     tries : how often the job has been tried since it was submitted or lost its host
     candidates : free hosts that were looked at
-    jct, mttf, etl, jctf, rank : of the chosen host, see `ESTIMATE`
+    jct, mttf, etl, jctf, rank, chance : of the chosen host, see `ESTIMATE`
     """
 
     time: int
@@ -140,14 +148,19 @@ class GuestDecision:
     etl: int = 0
     jctf: int = 0
     rank: int = 0
+    chance: int = 0
 
     @property
     def why(self) -> str:
         """The reason in words."""
         return _TEXT[self.reason].format(
-            host=self.host, at=self.at, tries=self.tries, jctf=self.jctf, etl=self.etl,
+            host=self.host,
+            at=self.at,
+            tries=self.tries,
+            jctf=f"in {self.jctf} s" if self.jctf < FAR else "at no time by expectation",
+            etl=f"{self.etl} s" if self.etl < FAR else "without an end",
             rank=f"{self.rank / MILLION:.3f}",
-        )  # fmt: skip
+        )
 
 
 class StayEnd(IntEnum):
@@ -171,12 +184,14 @@ STAY: Final = np.dtype(
         ("work", "i8"),
         ("saved", "i8"),
         ("lost", "i8"),
+        ("chance", "i8"),
     ]
 )
 """A stay of a guest on a host: position of the job, number of the host; how it ended (`StayEnd`);
 checkpoints completed in it; [start, end), s; work done in it, work of the job that is saved when it
 ends (of all its stays so far; all of it where COMPLETED), and work lost at its end, in millionths
-of a second."""
+of a second; the chance that it would end there, as it was said when it began, millionths (-1: the
+scheduler says nothing)."""
 
 FATE: Final = np.dtype(
     [

@@ -39,6 +39,7 @@ class Curves(NamedTuple):
     sure : float64[hosts, 2, n + 1], the same weighed with the chance that the host is still there
     present_work : float64[hosts, n + 1], what the present load adds to `work` where it is none
     present_sure : float64[hosts, 2, n + 1], what it adds to `sure`
+    reliability : float64[hosts, 2, n + 1], chance that the host is still there by each step
     alive : float64[hosts, 2], chance to stay through all n steps
     lasting : float64[hosts, 2], mean time that the host stays, of these n steps
     mixed : float64[2, n + 1], room for the curves of one host with its present load
@@ -49,6 +50,7 @@ class Curves(NamedTuple):
     sure: Floats
     present_work: Floats
     present_sure: Floats
+    reliability: Floats
     alive: Floats
     lasting: Floats
     mixed: Floats
@@ -82,6 +84,7 @@ def curves(
         _risen(usual * between),
         _risen(present[:, 0]),
         _risen(present * between),
+        reliability,
         reliability[..., -1].copy(),
         step * between.sum(axis=-1),
         np.empty((2, steps + 1)),

@@ -59,6 +59,7 @@ GUEST: Final = np.dtype(
         ("work", "i8"),
         ("saved", "i8"),
         ("begun", "i8"),
+        ("chance", "i8"),
         ("start", "i8"),
         ("finish", "i8"),
         ("outcome", "i8"),
@@ -69,7 +70,7 @@ GUEST: Final = np.dtype(
     ]
 )
 """A job as the world knows it: submission; work in all, and saved so far; begin of the stay under
-way; the rest as in `model.cycle.FATE`."""
+way, and the chance that was said of it (-1: none); the rest as in `model.cycle.FATE`."""
 
 HEAP: Final = np.int64(0)
 CHANGES: Final = np.int64(1)
@@ -270,7 +271,7 @@ def estimate_all(state, world, forecast, number, count):
     for k in range(count):
         out = state.estimates[k]
         host = out.host
-        out.jct, out.mttf, out.etl, out.jctf, out.rank = 0, 0, 0, 0, 0
+        out.jct, out.mttf, out.etl, out.jctf, out.rank, out.chance = 0, 0, 0, 0, 0, 0
         if scheduler == FALCON:
             here = state.hosts[host].state
             present = rate_now(world, host, now) / (MILLION * world.speeds[host])
@@ -309,6 +310,7 @@ def write_stay(world, number, host, ended, end, work, saved, count):
     at[STAYS] += 1
     stay.job, stay.host, stay.ended, stay.checkpoints = number, host, ended, count
     stay.start, stay.end, stay.work, stay.saved = guest.begun, end, work, saved
+    stay.chance = guest.chance
     stay.lost = guest.saved + work - saved if ended not in (_COMPLETED_STAY, _CUT) else 0
     guest.lost += stay.lost
     guest.checkpoints += count
@@ -347,6 +349,7 @@ def carry_out(state, world):
     guest = world.guests[number]
     if kind == _START:
         guest.begun = now
+        guest.chance = out.chance if state.rules.scheduler == FALCON else -1
         if guest.start < 0:
             guest.start = now
         until = leaves_at(world, out.host, now)
