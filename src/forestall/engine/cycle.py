@@ -154,10 +154,10 @@ class CycleEngine:
         Raises ParameterError for an event that cannot have happened.
         """
         self._check(event)
-        state, told = self._state, event.state
+        told = event.state
         if event.kind is GuestEventKind.TRY:
             told = self._take_estimates(estimates)
-        self.now = event.time
+        state, self.now = self._state, event.time
         entries.take(state, int(event.kind), event.key, told, event.time)
         return [
             GuestDecision(

@@ -9,7 +9,7 @@ Prediction" and "Using Resource Prediction in Job Scheduling".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from forestall.model.cycle import MILLION
 from forestall.model.errors import ParameterError
 from forestall.predict.semi_markov.learning import HostHistory, stacked
 from forestall.predict.semi_markov.process import SemiMarkov
-from forestall.predict.states import FAILING, NAMES, States, stays
+from forestall.predict.states import FAILING, NAMES, States, Stays, stays
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -134,6 +134,15 @@ class HostPast:
             _risen(usable[cut].reshape(whole, every).sum(axis=1).astype(np.float64)),
         )
 
+    def until(self, time: int) -> HostHistory:
+        """Return what was seen before a Unix time: a step that begins then is not known yet."""
+        history = self.history
+        runs = history.runs
+        samples = min(max(0, (time - history.origin) // runs.period), runs.samples)
+        known = int(np.searchsorted(runs.start, samples))
+        cut = Stays(runs.start[:known], runs.state[:known], samples, runs.period)
+        return replace(history, runs=cut)
+
     def share(self, start: int, steps: int, days: int) -> Floats:
         """Return float64[2, steps]: mean share that a guest gets in each step from Unix time
         `start` on, where the host is then in S1, and in S2.
@@ -166,10 +175,16 @@ class HostPast:
         return _ratio(self.given[last], self.seen[last], 1.0)
 
 
-def foretold(
-    hosts: Sequence[HostPast], start: int, steps: int, *, days: int, speed: Floats, memory: int
-) -> Curves:
-    """Return the curves of hosts from Unix time `start` on; they must have the same step.
+class Outlook(NamedTuple):
+    """What is foretold of hosts for n steps: float64[hosts, 2, n] shares of the machine that a
+    guest gets, and float64[hosts, 2, n + 1] chances to be there still, from S1 and from S2."""
+
+    share: Floats
+    reliability: Floats
+
+
+def foretold(hosts: Sequence[HostPast], start: int, steps: int, *, days: int) -> Outlook:
+    """Return the outlook of hosts from Unix time `start` on; they must have the same step.
 
     A host of which nothing was seen before is taken to stay.
     """
@@ -179,7 +194,7 @@ def foretold(
     known, kernels = [], []
     for k, host in enumerate(hosts):
         try:
-            process = host.history.process(start, steps * step, days=days)
+            process = host.until(start).process(start, steps * step, days=days)
         except ParameterError:  # no past at all
             continue
         known.append(k)
@@ -187,7 +202,7 @@ def foretold(
     if known:
         every = SemiMarkov.of_mass(stacked(kernels), failing=FAILING, names=NAMES)
         reliability[known] = every.reliability_of_each(steps)
-    return curves(share, reliability, speed, step, memory=memory)
+    return Outlook(share, reliability)
 
 
 def _risen(values: Floats) -> Floats:

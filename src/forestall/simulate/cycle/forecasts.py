@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any, Final
 
 from forestall.model.errors import ParameterError
 from forestall.model.hosts import HostTraces
-from forestall.predict.semi_markov.forecast import Curves, HostPast, foretold
+from forestall.predict.semi_markov.forecast import Curves, HostPast, Outlook, curves, foretold
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.predict.states import States
 from forestall.simulate.cycle.outcome import HostRuns
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.prepare import Whole, host_runs, rates_of, states_of, usable_of
 
-KEPT_BYTES: Final = 2**28
-"""Of forecasts that are kept for runs to come."""
+KEPT_BYTES: Final = 2**29
+"""Of forecasts that are kept for runs to come; more are made again when they are asked for."""
 
 ABOUT_HOSTS: Final = (
     *("th1", "th2", "hold", "guest_memory", "spikes", "warm_up"),
@@ -35,7 +34,7 @@ class Forecasts:
         self.hosts, self.parameters = hosts, parameters
         self.made = 0
         self._pasts: list[HostPast] | None = None
-        self._kept: OrderedDict[int, Curves] = OrderedDict()
+        self._kept: dict[int, Outlook] = {}
         each = [states_of(hosts, number, parameters) for number in range(len(hosts))]
         self._each: list[tuple[States, Whole]] | None = [
             (states, rates_of(hosts, number, states, parameters))
@@ -67,25 +66,21 @@ class Forecasts:
 
     def curves(self, slot: int) -> Curves:
         """Return the curves of all hosts from the beginning of a slot on."""
-        if slot in self._kept:
-            self._kept.move_to_end(slot)
-            return self._kept[slot]
+        parameters, hosts = self.parameters, self.hosts
+        step = self._every * hosts.period
+        outlook = self._kept.get(slot) or self._made(slot)
+        return curves(*outlook, hosts.speed, step, memory=parameters.load_memory)
+
+    def _made(self, slot: int) -> Outlook:
+        """Return the outlook of a slot, made now."""
+        parameters = self.parameters
         origin = MONDAY if self.hosts.origin is None else self.hosts.origin
-        start = origin + slot * self.parameters.predict_every
-        made = foretold(
-            self.pasts(),
-            start,
-            self.steps,
-            days=self.parameters.history,
-            speed=self.hosts.speed,
-            memory=self.parameters.load_memory,
-        )
+        start = origin + slot * parameters.predict_every
+        outlook = foretold(self.pasts(), start, self.steps, days=parameters.history)
         self.made += 1
-        self._kept[slot] = made
-        room = KEPT_BYTES // max(1, sum(part.nbytes for part in made[1:]))
-        while len(self._kept) > max(1, room):
-            self._kept.popitem(last=False)
-        return made
+        if (len(self._kept) + 1) * sum(part.nbytes for part in outlook) <= KEPT_BYTES:
+            self._kept[slot] = outlook
+        return outlook
 
     def pasts(self) -> list[HostPast]:
         """Return all that was seen of each host; made at the first call."""
