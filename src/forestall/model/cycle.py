@@ -185,13 +185,14 @@ STAY: Final = np.dtype(
         ("saved", "i8"),
         ("lost", "i8"),
         ("chance", "i8"),
+        ("promise", "i8"),
     ]
 )
 """A stay of a guest on a host: position of the job, number of the host; how it ended (`StayEnd`);
 checkpoints completed in it; [start, end), s; work done in it, work of the job that is saved when it
 ends (of all its stays so far; all of it where COMPLETED), and work lost at its end, in millionths
-of a second; the chance that it would end there, as it was said when it began, millionths (-1: the
-scheduler says nothing)."""
+of a second; the chance that it would end there, as it was foreseen when it began, and as it was
+promised, corrected by the record until then, millionths (-1: the scheduler says nothing)."""
 
 FATE: Final = np.dtype(
     [

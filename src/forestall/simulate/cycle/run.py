@@ -3,7 +3,7 @@ what happened."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,9 @@ from forestall._compile import records
 from forestall.engine import cycle_state as states
 from forestall.engine.cycle_state import SCHEDULERS, CycleRules, CycleState, new_cycle_state
 from forestall.engine.virtual_grow import longer
-from forestall.model.cycle import ESTIMATE, FAR, FATE, MILLION, S2, STAY, Fate
+from forestall.model.cycle import ESTIMATE, FAR, FATE, MILLION, S2, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces
+from forestall.predict.corrected import corrected
 from forestall.predict.semi_markov.forecast import Curves, curves
 from forestall.simulate.cycle import loop_kernels as loop
 from forestall.simulate.cycle import world_kernels as worlds
@@ -183,6 +184,24 @@ def grown_logs(logs: worlds.GuestLogs, world: worlds.CycleWorld, hosts: int) -> 
     )
 
 
+def promises(stays: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return int64[stays]: what was promised of each, millionths: the chance foreseen, corrected by
+    how the stays that had ended by then turned out; -1 where nothing was said.
+
+    Nothing is decided by it, so that it can be told when all is over.
+    """
+    made = np.full(len(stays), -1, dtype=np.int64)
+    said = np.flatnonzero(stays["chance"] >= 0)
+    if len(said):
+        mine = stays[said]
+        cut = mine["ended"] == StayEnd.UNFINISHED
+        known = np.where(cut, FAR, mine["end"])
+        came = mine["ended"] == StayEnd.COMPLETED
+        chance = corrected(mine["chance"] / MILLION, mine["start"], known, came)
+        made[said] = np.rint(chance * MILLION)
+    return made
+
+
 def collect(
     workload: GuestWorkload,
     hosts: HostTraces,
@@ -194,6 +213,8 @@ def collect(
 ) -> CycleOutcome:
     """Cut the arrays to what was used."""
     at = world.at
+    stays = world.stays[: at[worlds.STAYS]]
+    stays["promise"] = promises(stays)
     fates = np.zeros(len(world.guests), dtype=FATE)
     for name in FATE.names or ():
         fates[name] = world.guests[name]
@@ -203,7 +224,7 @@ def collect(
         runs,
         parameters,
         fates,
-        world.stays[: at[worlds.STAYS]],
+        stays,
         GuestLog(
             logs.events[: at[worlds.LOGGED]],
             logs.decisions[: at[worlds.DECIDED]],

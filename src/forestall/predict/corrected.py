@@ -1,0 +1,77 @@
+"""Probabilities corrected as their outcomes become known: each by those that were known before it.
+
+The correction is a logistic curve of the log odds that were said, p = expit(a + b logit(c)), the
+likeliest one for the outcomes known so far, drawn to a = 0, b = 1 as by a few outcomes that agree
+with what was said. It is fitted anew when the known outcomes have grown by a fiftieth. A. P. Dawid,
+"The well-calibrated Bayesian", JASA 77, 1982, on judging forecasts in sequence; Platt's curve.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from forestall.predict.base import Floats
+
+Whole = npt.NDArray[np.int64]
+
+PRIOR: Final = (0.0, 1.0)
+STRENGTH: Final = (1.0, 10.0)
+"""Shift and slope of no correction, and the inverse variances with which they are held."""
+GROWTH: Final = 0.02
+STEPS: Final = 50
+LEAST: Final = 1e-3
+"""Chances are taken to be within [LEAST, 1 - LEAST]."""
+
+
+def corrected(chance: Floats, asked: Whole, known: Whole, came: npt.NDArray[np.bool_]) -> Floats:
+    """Return float64[n]: what would have been said, had it been corrected by the outcomes known.
+
+    Parameters
+    ----------
+    chance : float64[n], said of each event
+    asked : int64[n], when, s
+    known : int64[n], when its outcome was known, s; an outcome known at t counts for what is said
+        at t
+    came : bool[n], the outcome
+    """
+    odds = logit(np.clip(chance, LEAST, 1 - LEAST))
+    by_end = np.argsort(known, kind="stable")
+    ready = np.searchsorted(known[by_end], asked, side="right")
+    answer = np.empty(len(chance))
+    curve, fitted = np.array(PRIOR), 0
+    for place in np.argsort(asked, kind="stable").tolist():
+        count = int(ready[place])
+        if count > fitted * (1 + GROWTH) + 1:
+            seen = by_end[:count]
+            curve, fitted = _fit(odds[seen], came[seen], curve), count
+        answer[place] = expit(curve[0] + curve[1] * odds[place])
+    return answer
+
+
+def _fit(odds: Floats, came: npt.NDArray[np.bool_], curve: Floats) -> Floats:
+    """Return shift and slope by Newton's method, from those of before on."""
+    design = np.stack((np.ones(len(odds)), odds), axis=1)
+    prior, strength = np.array(PRIOR), np.array(STRENGTH)
+
+    def loss(at: Floats) -> float:
+        z = design @ at
+        held = 0.5 * float((strength * (at - prior) ** 2).sum())
+        return float((np.logaddexp(0.0, z) - came * z).sum()) + held
+
+    now = loss(curve)
+    for _ in range(STEPS):
+        p = expit(design @ curve)
+        slope = design.T @ (p - came) + strength * (curve - prior)
+        bend = (design * (p * (1 - p))[:, None]).T @ design + np.diag(strength)
+        step, size = np.linalg.solve(bend, slope), 1.0
+        while size > 1e-6 and loss(curve - size * step) > now:
+            size /= 2
+        curve = curve - size * step
+        now = loss(curve)
+        if np.abs(size * step).max() < 1e-9:
+            break
+    return curve
