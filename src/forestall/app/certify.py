@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall.app.certify_cycle_files import is_cycle
 from forestall.app.certify_files import ACCOUNT, Folder, Int, read_folder
 from forestall.app.certify_finding import Check, Finding
 from forestall.app.certify_nodes import Sweep, sweep
@@ -35,8 +36,8 @@ class Certificate:
     ----------
     checks : every check that was made, in order
     node_seconds : the account as computed here (useful, lost, checkpoint_overhead, idle, down,
-        total); None where `runs.csv` is missing and the rest does not tell; empty for a run of
-        virtual machines, which is no matter of whole nodes
+        total); None where `runs.csv` is missing and the rest does not tell; empty for runs of
+        virtual machines and of cycle sharing, which are no matter of whole nodes
     not_checked : what was not checked, for want of `runs.csv` or because files do not tell, in
         words
     """
@@ -216,15 +217,25 @@ def _certify_virtual(folder: Path) -> Certificate:
     return Certificate(virtual_checks(folder), {}, NOT_CHECKED)
 
 
+def _certify_cycle(folder: Path) -> Certificate:
+    from forestall.app.certify_cycle import cycle_checks
+
+    checks, unknown = cycle_checks(folder)
+    return Certificate(checks, {}, unknown)
+
+
 def certify(folder: Path) -> Certificate:
     """Check a run's folder: `jobs.csv`, `failures.csv`, `summary.json` and, if there, `runs.csv`;
-    of a run of virtual machines `tasks.csv` and `migrations.csv`, too.
+    of a run of virtual machines `tasks.csv` and `migrations.csv`, too; of one of cycle sharing
+    `stays.csv`, `hosts.csv` and `availability.csv`, and the log where it is there.
 
     Returns what was checked and found. Raises TraceError where a file is missing or cannot be read
     as what it should be; one that can be read but tells something impossible fails checks instead.
     """
     if is_virtual(Path(folder)):
         return _certify_virtual(Path(folder))
+    if is_cycle(Path(folder)):
+        return _certify_cycle(Path(folder))
     given = read_folder(Path(folder))
     walk = sweep(given)
     account, balanced = _account(given, walk)

@@ -7,9 +7,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 from forestall.app.compare import read_summary
+from forestall.app.cycle_log import replay_guests
 from forestall.app.event_log import replay
 from forestall.app.virtual_log import replay_tasks
 from forestall.model.errors import TraceError
+
+_REPLAYS = {"virtual": replay_tasks, "cycle": replay_guests}
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ def replay_and_compare(folder: Path) -> Replayed:
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
         raise TraceError(path, "is no text") from None
-    replayed = (replay_tasks if summary.get("model") == "virtual" else replay)(folder)
+    replayed = _REPLAYS.get(str(summary.get("model")), replay)(folder)
     for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
         if a != b:
             return Replayed(len(replayed) - 1, number, a and a.rstrip("\n"), b and b.rstrip("\n"))

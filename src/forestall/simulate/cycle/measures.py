@@ -183,6 +183,49 @@ def job_measures(outcome: CycleOutcome, chosen: Bool | None = None) -> dict[str,
     }
 
 
+PROMISES = (
+    *("stays_promised", "promised_mean", "foreseen_mean", "kept_share", "brier"),
+    *("foreseen_brier", "calibration"),
+)
+BINS = 10
+
+
+def promises(outcome: CycleOutcome) -> dict[str, Any]:
+    """Return how far stays ended as it was said: None for a scheduler that says nothing.
+
+    Stays that the end of the traces cut off do not count; a promise is kept where the job was
+    completed in the stay. Promises are those corrected by the record; what the scheduler had
+    foreseen without it is `foreseen_mean` and `foreseen_brier`. `calibration` has a row for each
+    tenth of probability, [low, high), the last one with 1: how many `stays`, the mean that was
+    `said`, and the share `kept`.
+    """
+    if outcome.parameters.scheduler != "falcon":
+        return dict.fromkeys(PROMISES)
+    stays = outcome.stays[outcome.stays["ended"] != StayEnd.UNFINISHED]
+    said, kept = stays["promise"], stays["ended"] == StayEnd.COMPLETED
+    found = np.minimum(said * BINS // MILLION, BINS - 1)
+    rows = []
+    for k in range(BINS):
+        mine = found == k
+        said_mean = _mean_of(said[mine], MILLION)
+        count = {"low": k / BINS, "high": (k + 1) / BINS, "stays": int(mine.sum())}
+        rows.append({**count, "said": said_mean, "kept": mean(kept[mine])})
+    return {
+        "stays_promised": len(stays),
+        "promised_mean": _mean_of(said, MILLION),
+        "foreseen_mean": _mean_of(stays["chance"], MILLION),
+        "kept_share": mean(kept),
+        "brier": _mean_of((said - MILLION * kept) ** 2, MILLION**2),
+        "foreseen_brier": _mean_of((stays["chance"] - MILLION * kept) ** 2, MILLION**2),
+        "calibration": rows,
+    }
+
+
+def _mean_of(values: Int, parts: int) -> float | None:
+    """Return the mean of values that are counted in parts of one; None without any."""
+    return exact_sum(values) / (len(values) * parts) if len(values) else None
+
+
 def _stay_measures(outcome: CycleOutcome, span: Availability) -> dict[str, Any]:
     stays = outcome.stays
     done, lost = exact_sum(stays["work"]), exact_sum(stays["lost"])
@@ -243,6 +286,9 @@ def measures(outcome: CycleOutcome, span: Availability | None = None) -> dict[st
         leaving of hosts took; the rest, of jobs that were not completed
     offered_work, harvested : work that the hosts could have done; useful work as a share of it
     guest_seconds, occupied : time of guests on hosts; as a share of the time in S1 and S2
+    stays_promised, promised_mean, foreseen_mean, kept_share, brier, foreseen_brier, calibration :
+        see `promises`; a Brier score is the mean squared difference of what was said and 1 (kept)
+        or 0
     hosts_count, state_shares : hosts, and the share of their time in each state
     unavailable, unavailable_per_host, uec_per_host, urr_per_host : how often S1 or S2 was left, by
         the state entered; a host; for S3 and S4; for S5
@@ -258,6 +304,7 @@ def measures(outcome: CycleOutcome, span: Availability | None = None) -> dict[st
         **job_measures(outcome),
         "interval_over": units_of(outcome.workload.jobs.submit)[0],
         **_stay_measures(outcome, span),
+        **promises(outcome),
         **_host_measures(outcome, span),
         "by_length": by_length(outcome),
         "span": end - begin,

@@ -84,6 +84,14 @@ def done_by(states: HostRuns, host: Int, time: Int) -> Int:
     return done
 
 
+def states_at(states: HostRuns, time: int) -> Int:
+    """Return int64[hosts]: the state of each host at a time within the traces."""
+    come = states.runs["start"] <= time
+    runs = np.add.reduceat(come.astype(np.int64), states.first[:-1])
+    made: Int = states.runs["state"][states.first[:-1] + runs - 1].astype(np.int64)
+    return made
+
+
 def availability(outcome: CycleOutcome) -> Availability:
     """Return what hosts were from the first submission to the end of the run."""
     states, (begin, end) = outcome.states, span_of(outcome)
@@ -91,7 +99,7 @@ def availability(outcome: CycleOutcome) -> Availability:
     start = runs["start"].astype(np.int64)
     until = np.append(start[1:], states.end)
     until[states.first[1:][np.diff(states.first) > 0] - 1] = states.end
-    kept = (start < end) & (until > begin)
+    kept = (start < end) & (until > begin) & (begin < end)
     host, state = (runs[name][kept].astype(np.int64) for name in ("host", "state"))
     start, until = np.maximum(start[kept], begin), np.minimum(until[kept], end)
     work = done_by(states, host, until) - done_by(states, host, start)
@@ -154,7 +162,9 @@ def stays_table(outcome: CycleOutcome) -> pl.DataFrame:
     """Return every stay of a guest on a host, in order of their ends.
 
     `start` and `end` in s; `work` done in it, work of the job `saved` when it ended (of all its
-    stays so far), and `lost` at its end, in s of a host of speed 1; `ended` tells how.
+    stays so far), and `lost` at its end, in s of a host of speed 1; `ended` tells how. `chance` is
+    the probability to end there that was foreseen as it began, `promise` that corrected by how
+    earlier ones came true; null where the scheduler says none.
     """
     stays = outcome.stays
     return pl.DataFrame(
@@ -168,6 +178,8 @@ def stays_table(outcome: CycleOutcome) -> pl.DataFrame:
             "saved": millionths(stays["saved"]),
             "lost": millionths(stays["lost"]),
             "checkpoints": stays["checkpoints"].astype(np.int64),
+            "chance": known(millionths(stays["chance"]), stays["chance"] >= 0),
+            "promise": known(millionths(stays["promise"]), stays["promise"] >= 0),
         }
     )
 

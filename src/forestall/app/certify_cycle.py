@@ -1,0 +1,74 @@
+"""An independent look at a finished run of cycle sharing: can what its files say have happened?
+
+It shares nothing with the simulator that wrote them. All times are whole seconds, intervals are
+half-open, work is counted in whole millionths of a second of a host of speed 1.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from forestall.app.certify_cycle_files import read_cycle_folder
+from forestall.app.certify_cycle_measures import check_measures
+from forestall.app.certify_cycle_spans import (
+    axis_of,
+    check_alone,
+    check_available,
+    check_offers,
+    check_spans,
+)
+from forestall.app.certify_cycle_sums import check_hosts, check_jobs
+from forestall.app.certify_cycle_work import (
+    check_saved,
+    check_tries,
+    check_waits,
+    check_work,
+    tries_of,
+    try_times,
+    waits_of,
+)
+from forestall.app.certify_finding import Check
+
+WITHOUT_LOG = (
+    "which host was chosen, and the hosts free at each start (simulate with --log-events logs them)"
+)
+NEVER_CHECKED = "whether states and work follow from the host traces, which are not in the folder"
+OF_FORECASTS = "what was foreseen of hosts, and how promises were corrected by the record"
+
+
+def cycle_checks(folder: Path) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    """Return every check of the folder of a run of cycle sharing, and what was not checked.
+
+    Raises TraceError where a file is missing or cannot be read as what it should be; one that can
+    be read but tells something impossible fails checks instead.
+    """
+    from forestall.app import certify_cycle_log as logs
+
+    run = read_cycle_folder(folder)
+    axis = axis_of(run)
+    waits = waits_of(run)
+    tries = tries_of(run, waits)
+    checks = [
+        check_jobs(run),
+        check_spans(run),
+        check_alone(run),
+        check_available(run, axis),
+        check_work(run, axis),
+        check_offers(run, axis),
+        check_saved(run, axis),
+        check_tries(run, waits, tries),
+        check_waits(run, waits, tries),
+        check_hosts(run),
+        *check_measures(run),
+    ]
+    unknown = [NEVER_CHECKED, *([OF_FORECASTS] if run.given.scheduler == "falcon" else [])]
+    if not logs.has_log(folder):
+        return tuple(checks), (*unknown, WITHOUT_LOG)
+    log = logs.read_log(folder, run)
+    checks += [
+        logs.check_events(run, log, try_times(run, waits, tries)),
+        logs.check_decisions(run, log),
+        logs.check_candidates(run, log),
+        logs.check_choices(run, log),
+    ]
+    return tuple(checks), tuple(unknown)
