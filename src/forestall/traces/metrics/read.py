@@ -11,7 +11,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.metrics import Metrics
 from forestall.traces.delimited import header_names
 from forestall.traces.findings import shown
-from forestall.traces.metrics import hostload, ldms, prometheus, table
+from forestall.traces.metrics import day_files, day_samples, hostload, ldms, prometheus, table
 from forestall.traces.metrics.raw import Asked, Samples, assembled, joined, parquet_columns
 from forestall.traces.packed import read_head, text_of
 from forestall.traces.table import is_parquet
@@ -43,6 +43,7 @@ FORMATS: Final = (
     Format("prometheus", "Prometheus, JSON of a range query", prometheus.read_prometheus),
     Format("planetlab", "host load, vm,t000,t001,...: CPU %", hostload.read_rows),
     Format("machines", "host load, a file a machine: CPU % [memory %]", hostload.read_machines),
+    Format("days", "day files of forestall agent", day_samples.read_day),
 )
 
 _BY_NAME: Final = {known.name: known for known in FORMATS}
@@ -107,6 +108,8 @@ def guess(path: Path, asked: Asked = WHATEVER) -> Format | None:
     """Return the format of a file of metrics by its first bytes, None where it is none."""
     if path.is_file() and is_parquet(path):
         return _BY_NAME["table"]
+    if day_files.is_day_file(path):
+        return _BY_NAME["days"]
     raw = read_head(path, HEAD)
     if hostload.is_tar(raw):
         return _BY_NAME["machines"]
@@ -136,8 +139,12 @@ def is_metrics(path: Path) -> bool:
     failure logs (drive days, node days) are both.
     """
     if path.is_dir():
+        if day_files.day_files_in(path):
+            return True
         files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
         return any(is_metrics(file) for file in files[:50] if file.stat().st_size)
+    if day_files.is_day_file(path):
+        return True
     parquet = path.is_file() and is_parquet(path)
     raw = b"" if parquet else read_head(path, HEAD)
     if b"\0" in raw and not hostload.is_tar(raw):
@@ -153,6 +160,8 @@ def is_metrics(path: Path) -> bool:
 
 def _folder(path: Path, format: str | None, asked: Asked) -> Samples:
     """Return the samples of all files of a folder that are of one format."""
+    if format in (None, "days") and (days := day_files.day_files_in(path)):
+        return day_samples.read_days(days, asked)  # an agent's folder, whatever else is in there
     files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
     files = [file for file in files if not ldms.is_header_file(file) and file.stat().st_size]
     found: dict[str, list[Path]] = {}
@@ -166,6 +175,8 @@ def _folder(path: Path, format: str | None, asked: Asked) -> Samples:
         kinds = ", ".join(f"{len(some)} {name}" for name, some in sorted(found.items()))
         raise TraceError(path, f"has files of several formats ({kinds}); say which (format)")
     ((name, some),) = found.items()
+    if name == "days":
+        return day_samples.read_days(some, asked)
     if name == "machines" and not any(hostload.is_tar(read_head(file, 512)) for file in some):
         return hostload.read_machines(path, asked)
     if name == "planetlab" and len(some) > 1:

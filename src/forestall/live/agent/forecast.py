@@ -1,0 +1,132 @@
+"""How long a host is likely to stay available, learned from the agent's own day files.
+
+Run as a process of its own (`python -m forestall.live.agent.forecast FOLDER HOST`), because what it
+needs (NumPy, kernels) is more than the agent may hold all day. It prints a line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.errors import ForestallError
+from forestall.predict.semi_markov.learning import DAY, HostHistory, weekend
+from forestall.predict.states import stays
+from forestall.traces.metrics.day_files import day_files_in
+from forestall.traces.metrics.day_samples import HostDays, host_days
+
+HOURS: Final = (1, 2, 4, 8)
+STEP: Final = 60
+"""Seconds of a step of the process: the worst state of the samples in it."""
+LIKE_DAYS: Final = 20
+"""Most days of one kind, weekdays or weekends, that are learned from."""
+FILES: Final = {False: 30, True: 72}
+"""Day files that are read at most: 20 weekdays lie in four weeks, 20 weekend days in ten."""
+FAR: Final = 10 * 365 * DAY
+"""Seconds that stand for a host that was never seen to leave."""
+S5: Final = 4
+
+
+def coarse_states(host: HostDays, hold: float) -> tuple[int, npt.NDArray[np.int8]]:
+    """Return the Unix time of the first step and int8[n], the worst state of each step of `STEP`.
+
+    As a monitor saw it: time without a sample goes on as before, and is S5 from when it is longer
+    than the hold time.
+    """
+    time_ = host.time
+    begin = int(time_[0] // STEP) * STEP
+    place = (time_ - begin) // STEP
+    worst = np.full(int(place[-1]) + 1, -1, dtype=np.int8)
+    np.maximum.at(worst, place, host.state)
+    known = np.maximum.accumulate(np.where(worst >= 0, np.arange(len(worst)), 0))
+    last = np.zeros(len(worst), dtype=np.int8)
+    last[place] = host.state  # of equal places the last counts
+    worst = np.where(worst >= 0, worst, last[known]).astype(np.int8)
+    slots = int(hold // host.period)
+    for k in np.flatnonzero(np.diff(time_) > (slots + 1.5) * host.period).tolist():
+        away = int(time_[k] + (slots + 1) * host.period)
+        worst[(away - begin) // STEP : (int(time_[k + 1]) - 1 - begin) // STEP + 1] = S5
+    return begin, worst
+
+
+def forecast(history: HostHistory, now: int) -> dict[str, Any]:
+    """Return the chances from `now`, Unix seconds on the host's clock, by the state then.
+
+    ``reliability``: for each of S1 and S2, of 1, 2, 4 and 8 h, learned from the same clock window
+    of like days; never rising. ``mttf``: s, the integral over 24 h, going on as from its start.
+    A state that was never seen is taken for the other: it says nothing, not that all is well.
+    """
+    seen = [bool((history.runs.state == state).any()) for state in (0, 1)]
+    row = [0 if seen[0] else 1, 1 if seen[1] else 0]
+    alive = np.ones((2, len(HOURS)))
+    for k, hours in enumerate(HOURS):
+        steps = hours * 3600 // STEP
+        process = history.process(now, steps * STEP, days=LIKE_DAYS)
+        alive[:, k] = process.reliability_of_each(steps)[row, -1]
+    alive = np.minimum.accumulate(alive, axis=1)
+    steps = DAY // STEP
+    each = history.process(now, DAY, days=LIKE_DAYS).reliability_of_each(steps)[row]
+    within = STEP * ((each[:, :-1] + each[:, 1:]) / 2).sum(axis=1)
+    left = 1 - each[:, -1]
+    mttf = np.minimum(np.divide(within, left, out=np.full(2, np.inf), where=left > 0), FAR)
+    return {
+        "reliability": {
+            name: {f"{h}h": round(float(p), 6) for h, p in zip(HOURS, row, strict=True)}
+            for name, row in zip(("S1", "S2"), alive, strict=True)
+        },
+        "mttf": {name: int(x) for name, x in zip(("S1", "S2"), mttf, strict=True)},
+    }
+
+
+def learned(folder: Path, host: str, hold: float, now: float, ahead: int = 0) -> dict[str, Any]:
+    """Return the forecast for a host from its agent's folder.
+
+    Parameters
+    ----------
+    hold : s; see `coarse_states`
+    now : Unix seconds
+    ahead : seconds by which the host's local time is ahead of UTC: days are those of its users
+
+    ``reliability`` and ``mttf`` are None while less than a day was seen.
+    """
+    most = FILES[bool(weekend(np.array([int(now) + ahead]))[0])]
+    told: dict[str, Any] = {"made": int(now), "learnt_days": 0.0, "reliability": None, "mttf": None}
+    try:
+        hosts, _ = host_days(day_files_in(folder)[-most:], folder)
+    except ForestallError:
+        return told
+    mine = next((one for one in hosts if one.host == host), None)
+    if mine is None:
+        return told
+    begin, states = coarse_states(mine, hold)
+    history = HostHistory(stays(states, STEP), begin + ahead)
+    told["learnt_days"] = round(len(states) * STEP / DAY, 3)
+    if len(states) * STEP >= DAY:
+        # the window to come begins where the past ends: what came after is not known
+        told |= forecast(history, max(int(now) + ahead, begin + ahead + STEP))
+    return told
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the forecast for FOLDER HOST HOLD."""
+    os.nice(19)
+    folder, host, hold = words
+    now = time.time()
+    told = learned(Path(folder), host, float(hold), now, time.localtime(now).tm_gmtoff)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    told["memory"] = used.ru_maxrss * 1024
+    sys.stdout.write(json.dumps(told, allow_nan=False) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,61 @@
+"""Who is a guest here: files in the agent's folder, written by whoever starts guests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from forestall.live.agent.processes import GuestProcesses
+from forestall.traces.atomic import atomic_path
+
+GUESTS: Final = "guests"
+
+
+def register_guest(folder: Path, name: str, guest: GuestProcesses) -> Path:
+    """Write FOLDER/guests/NAME.json, so that an agent at work there counts these processes as a
+    guest's. It is removed by whoever wrote it; of processes that ended nothing is counted.
+
+    Raises TraceError where it cannot be written.
+    """
+    place = folder / GUESTS
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"{name}.json"
+    pgid = guest.pid if guest.pgid is None else guest.pgid
+    told = {
+        "pid": guest.pid, "pgid": pgid, "cgroup": guest.cgroup, "created": guest.created,
+    }  # fmt: skip
+    with atomic_path(path) as beside:
+        beside.write_text(json.dumps(told) + "\n", encoding="utf-8")
+    return path
+
+
+def registered_guests(folder: Path) -> list[GuestProcesses]:
+    """Return the guests registered in an agent's folder; files that say none are left out."""
+    try:
+        files = sorted((folder / GUESTS).iterdir())
+    except OSError:
+        return []
+    found = (_guest(path) for path in files if path.suffix == ".json" and path.name[0] != ".")
+    return [guest for guest in found if guest is not None]
+
+
+def _guest(path: Path) -> GuestProcesses | None:
+    try:
+        told = json.loads(path.read_bytes())
+        pid, created = told["pid"], told["created"]
+        pgid, cgroup = told.get("pgid"), told.get("cgroup")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if not _whole(pid) or not isinstance(created, int | float) or isinstance(created, bool):
+        return None
+    return GuestProcesses(
+        pid,
+        float(created),
+        cgroup if isinstance(cgroup, str) else None,
+        pgid if _whole(pgid) else None,
+    )
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0

@@ -1,0 +1,186 @@
+"""What the agent learns from its own day files."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forestall.live.agent.forecast import FAR, coarse_states, forecast, learned
+from forestall.live.agent.forecaster import HORIZONS, Forecast, Forecaster
+from forestall.live.agent.processes import read_stat
+from forestall.predict.semi_markov.learning import DAY, MONDAY, HostHistory
+from forestall.predict.states import host_states, stays
+from forestall.traces.metrics.day_files import Header, Record, encode
+from forestall.traces.metrics.day_samples import HostDays
+
+HEAD = Header("node7", b"b" * 16, 1, 60.0, 0.2, 0.6, 60, 0.0)
+
+
+@given(
+    seen=st.lists(st.sampled_from([0.1, 0.3, 0.9, None, None]), min_size=1, max_size=80),
+    period=st.sampled_from([6, 20, 60]),
+    hold=st.sampled_from([0, 30, 60, 100]),
+    phase=st.integers(0, 59),
+)
+def test_coarse_states_are_the_worst_of_what_a_monitor_saw(
+    seen: list[float | None], period: int, hold: int, phase: int
+) -> None:
+    load = np.array([np.nan if x is None else x for x in seen])
+    at = np.flatnonzero(~np.isnan(load))
+    if len(at) == 0:
+        return
+    load = load[at[0] : at[-1] + 1]
+    told = host_states(load, period=period, hold=hold, causal=True)
+    time_ = 6_000_000 + phase + period * np.arange(len(load))
+    there = ~np.isnan(load)
+    days = HostDays(
+        "a", time_[there], np.empty((0, 4), dtype=np.uint16), told[there], float(period)
+    )
+    begin, coarse = coarse_states(days, hold)
+    wanted = np.full(len(coarse), -1)
+    for moment, state, came in zip(time_.tolist(), told.tolist(), there.tolist(), strict=True):
+        if not came and state != 4:
+            continue
+        # S5 lasts until the next sample comes
+        last = moment + period - 1 if state == 4 else moment
+        for place in range((moment - begin) // 60, min((last - begin) // 60 + 1, len(coarse))):
+            wanted[place] = max(wanted[place], state)
+    for k in range(1, len(wanted)):
+        if wanted[k] < 0:
+            wanted[k] = told[there][np.searchsorted(time_[there], begin + 60 * k) - 1]
+    assert begin % 60 == 0
+    assert coarse.tolist() == wanted.tolist()
+
+
+def test_a_host_that_leaves_at_the_same_time_each_day() -> None:
+    # 28 days: away from 12:00 to 13:00, else S1
+    day = np.zeros(1440, dtype=np.int8)
+    day[720:780] = 4
+    history = HostHistory(stays(np.tile(day, 28), 60), MONDAY)
+    now = MONDAY + 28 * DAY + 9 * 3600
+    told = forecast(history, now)
+    assert told["reliability"]["S1"] == {"1h": 1.0, "2h": 1.0, "4h": 0.0, "8h": 0.0}
+    # alive for 3 h of the coming day, and then gone for certain
+    assert told["mttf"]["S1"] == pytest.approx(3 * 3600, abs=60)
+
+
+def test_a_state_that_was_never_seen_is_taken_for_the_other() -> None:
+    day = np.zeros(1440, dtype=np.int8)
+    day[720:780] = 4
+    for low in (0, 1):
+        history = HostHistory(stays(np.tile(np.maximum(day, low), 28), 60), MONDAY)
+        told = forecast(history, MONDAY + 28 * DAY + 9 * 3600)
+        assert told["reliability"]["S1"] == told["reliability"]["S2"]
+        assert told["mttf"]["S1"] == told["mttf"]["S2"]
+        assert told["reliability"]["S2"]["4h"] == 0
+
+
+def test_a_host_that_never_leaves() -> None:
+    told = forecast(
+        HostHistory(stays(np.zeros(2 * 1440, dtype=np.int8), 60), MONDAY), MONDAY + 2 * DAY
+    )
+    assert set(told["reliability"]["S1"].values()) == {1.0}
+    assert told["mttf"] == {"S1": FAR, "S2": FAR}
+
+
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=15)
+def test_chances_never_rise_with_the_horizon(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    states = np.repeat(rng.choice(5, 400, p=[0.6, 0.3, 0.04, 0.03, 0.03]), rng.integers(1, 40, 400))
+    history = HostHistory(stays(states.astype(np.int8), 60), MONDAY)
+    told = forecast(history, history.end)
+    for name in ("S1", "S2"):
+        chances = list(told["reliability"][name].values())
+        assert chances == sorted(chances, reverse=True)
+        assert all(0 <= p <= 1 for p in chances)
+        assert 0 <= told["mttf"][name] <= FAR
+
+
+def filled(folder: Path, days: float, now: int) -> None:
+    """Write the past days of a host: S3 in the sample after each full hour."""
+    samples = folder / "samples"
+    samples.mkdir(parents=True)
+    begin = now - int(days * DAY)
+    parts: dict[str, list[bytes]] = {}
+    for at in range(begin, now, 60):
+        name = str(np.datetime64(at, "s"))[:10]
+        state = 2 if at % 3600 < 60 else 0
+        one = Record(at, float(at - begin), 0.1, 0.5, 0, 0, state)
+        parts.setdefault(name, [HEAD.encode()]).append(encode(one, HEAD.seed))
+    for name, some in parts.items():
+        (samples / f"{name}.fsd").write_bytes(b"".join(some))
+
+
+def test_less_than_a_day_says_nothing_yet(tmp_path: Path) -> None:
+    now = 1_700_000_000
+    assert learned(tmp_path, "node7", 60, now) == {
+        "made": now, "learnt_days": 0.0, "reliability": None, "mttf": None,
+    }  # fmt: skip
+    filled(tmp_path, 0.9, now)
+    told = learned(tmp_path, "node7", 60, now)
+    assert (told["learnt_days"], told["reliability"]) == (pytest.approx(0.9, abs=0.01), None)
+    assert learned(tmp_path, "other", 60, now)["learnt_days"] == 0
+
+
+def test_the_process_that_learns(tmp_path: Path) -> None:
+    now = int(time.time())
+    filled(tmp_path, 3, now)
+    told: list[str] = []
+    maker = Forecaster(tmp_path, "node7", 60, tell=told.append)
+    assert maker.look(0.0).reliability is None
+    (helper,) = maker.helpers()
+    assert read_stat(helper.pid) is not None
+    for _ in range(600):
+        if maker.look(1.0).reliability is not None or told:
+            break
+        time.sleep(0.05)
+    assert told == []
+    found = maker.latest
+    assert found.learnt_days == pytest.approx(3, abs=0.01)
+    chances = found.chances("S1")
+    assert chances is not None
+    assert list(chances) == list(HORIZONS)
+    assert chances["2h"] == 0  # it never stays through a full hour
+    assert 0 <= (found.mean_time("S1") or 0) <= 3600
+    assert found.chances("S4") == dict.fromkeys(HORIZONS, 0.0)
+    assert found.mean_time("S5") == 0
+    assert found.memory > 0
+    assert maker.helpers() == ()
+    maker.look(2.0)  # not before an hour
+    assert maker.helpers() == ()
+    maker.look(3601.0)
+    assert len(maker.helpers()) == 1
+    pid = maker.helpers()[0].pid
+    maker.close()
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+def test_a_process_that_fails_is_told(tmp_path: Path) -> None:
+    filled(tmp_path, 2, int(time.time()))
+    told: list[str] = []
+    maker = Forecaster(tmp_path, "node7", float("nan"), tell=told.append)
+    maker._words = (*maker._words[:-1], "no number")
+    maker.look(0.0)
+    for _ in range(600):
+        maker.look(1.0)
+        if told:
+            break
+        time.sleep(0.05)
+    assert len(told) == 1
+    assert "no forecast" in told[0]
+    assert "ValueError" in told[0]
+
+
+def test_no_process_before_a_second_day_began(tmp_path: Path) -> None:
+    maker = Forecaster(tmp_path, "node7", 60, tell=print)
+    assert maker.look(0.0) == Forecast(0, 0.0, None, None)
+    assert maker.helpers() == ()
+    assert json.dumps(maker.latest.chances("S1")) == "null"
