@@ -91,7 +91,7 @@ def main() -> None:
               f"{share / (os.cpu_count() or 1):.3%} of the machine")  # fmt: skip
         print(f"memory:   {most / 1e6:.1f} MB (limit {MEMORY / 1e6:.0f} MB)")
         assert not math.isnan(share)
-        sys.exit(0 if share < CPU and most < MEMORY else 1)
+        sys.exit(0 if share < CPU and max(most, told["forecast_memory"]) < MEMORY else 1)
 
 
 def _resident(pid: int) -> int:

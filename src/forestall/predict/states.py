@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
-from forestall.predict.states_kernels import classify
 
 States = npt.NDArray[np.int8]
 Floats = npt.NDArray[np.float64]
@@ -139,6 +138,8 @@ def host_states(
         raise ParameterError("hold", hold, "seconds, at least 0")
     if math.isnan(guest_memory):
         raise ParameterError("guest_memory", guest_memory, "a number")
+    from forestall.predict.states_kernels import classify
+
     out = np.empty(len(x), dtype=np.int8)
     classify(x, np.ascontiguousarray(memory), (low, high), int(hold // period), float(guest_memory),
              bool(causal), out)  # fmt: skip

@@ -12,13 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.live.agent.forecast import FAR, coarse_states, forecast, learned
+from forestall.live.agent.forecast import (
+    FAR,
+    coarse_states,
+    forecast,
+    learned,
+    past_states,
+)
 from forestall.live.agent.forecaster import HORIZONS, Forecast, Forecaster
 from forestall.live.agent.processes import read_stat
 from forestall.predict.semi_markov.learning import DAY, MONDAY, HostHistory
 from forestall.predict.states import host_states, stays
-from forestall.traces.metrics.day_files import Header, Record, encode
-from forestall.traces.metrics.day_samples import HostDays
+from forestall.traces.metrics.day_files import Header, Record, day_files_in, encode
+from forestall.traces.metrics.day_samples import HostDays, host_days
 
 HEAD = Header("node7", b"b" * 16, 1, 60.0, 0.2, 0.6, 60, 0.0)
 
@@ -184,3 +190,27 @@ def test_no_process_before_a_second_day_began(tmp_path: Path) -> None:
     assert maker.look(0.0) == Forecast(0, 0.0, None, None)
     assert maker.helpers() == ()
     assert json.dumps(maker.latest.chances("S1")) == "null"
+
+
+def test_files_read_a_few_at_a_time_are_one_past(tmp_path: Path) -> None:
+    """Nine days with gaps over midnight, and one day missing, in batches of four files."""
+    rng = np.random.default_rng(4)
+    (tmp_path / "samples").mkdir()
+    for day in (0, 1, 2, 3, 4, 6, 7, 8):
+        begin = 1_700_006_400 + day * DAY
+        parts = [HEAD.encode()]
+        for minute in range(rng.integers(0, 30), 1440 - rng.integers(0, 30)):
+            if rng.random() < 0.9:
+                boot = float(day * DAY + 60 * minute)
+                state = int(rng.integers(0, 4))
+                one = Record(begin + 60 * minute, boot, 0.1, 0.5, 0, 0, state)
+                parts.append(encode(one, HEAD.seed))
+        name = str(np.datetime64(begin, "s"))[:10]
+        (tmp_path / "samples" / f"{name}.fsd").write_bytes(b"".join(parts))
+    files = day_files_in(tmp_path)
+    assert len(files) == 8
+    hosts, _ = host_days(files, tmp_path)
+    begin, states = past_states(files, tmp_path, "node7", 60)
+    whole = coarse_states(hosts[0], 60)
+    assert begin == whole[0]
+    assert np.array_equal(states, whole[1])

@@ -1,7 +1,7 @@
 """How long a host is likely to stay available, learned from the agent's own day files.
 
 Run as a process of its own (`python -m forestall.live.agent.forecast FOLDER HOST`), because what it
-needs (NumPy, kernels) is more than the agent may hold all day. It prints a line of JSON.
+needs (NumPy, weeks of samples) is more than the agent need hold all day. It prints a line of JSON.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ FILES: Final = {False: 30, True: 72}
 """Day files that are read at most: 20 weekdays lie in four weeks, 20 weekend days in ten."""
 FAR: Final = 10 * 365 * DAY
 """Seconds that stand for a host that was never seen to leave."""
+AT_ONCE: Final = 4
+"""Day files that are held at a time: the agent is to take no more memory than 60 MB, ever."""
 S5: Final = 4
 
 
@@ -56,6 +59,41 @@ def coarse_states(host: HostDays, hold: float) -> tuple[int, npt.NDArray[np.int8
         away = int(time_[k] + (slots + 1) * host.period)
         worst[(away - begin) // STEP : (int(time_[k + 1]) - 1 - begin) // STEP + 1] = S5
     return begin, worst
+
+
+def past_states(
+    files: Sequence[Path], folder: Path, host: str, hold: float
+) -> tuple[int, npt.NDArray[np.int8]]:
+    """Return what `coarse_states` does, of day files; none where there is no sample of the host.
+
+    A few files are held at a time: that a clock was set weeks later corrects no times here.
+    """
+    begin, whole = 0, np.empty(0, dtype=np.int8)
+    last: HostDays | None = None
+    for first in range(0, len(files), AT_ONCE):
+        try:
+            hosts, _ = host_days(files[first : first + AT_ONCE], folder)
+        except ForestallError:
+            continue
+        mine = next((one for one in hosts if one.host == host), None)
+        if mine is not None and last is not None:
+            later = mine.time > last.time[0]
+            mine = replace(
+                mine,
+                time=np.concatenate((last.time, mine.time[later])),
+                state=np.concatenate((last.state, mine.state[later])),
+            )
+        if mine is None:
+            continue
+        start, states = coarse_states(mine, hold)
+        if last is None:
+            begin, whole = start, states
+        else:
+            same = (start - begin) // STEP  # the step of the last sample so far
+            states[0] = max(states[0], whole[same])
+            whole = np.concatenate((whole[:same], states))
+        last = replace(mine, time=mine.time[-1:].copy(), state=mine.state[-1:].copy())
+    return begin, whole
 
 
 def forecast(history: HostHistory, now: int) -> dict[str, Any]:
@@ -100,14 +138,9 @@ def learned(folder: Path, host: str, hold: float, now: float, ahead: int = 0) ->
     """
     most = FILES[bool(weekend(np.array([int(now) + ahead]))[0])]
     told: dict[str, Any] = {"made": int(now), "learnt_days": 0.0, "reliability": None, "mttf": None}
-    try:
-        hosts, _ = host_days(day_files_in(folder)[-most:], folder)
-    except ForestallError:
+    begin, states = past_states(day_files_in(folder)[-most:], folder, host, hold)
+    if not len(states):
         return told
-    mine = next((one for one in hosts if one.host == host), None)
-    if mine is None:
-        return told
-    begin, states = coarse_states(mine, hold)
     history = HostHistory(stays(states, STEP), begin + ahead)
     told["learnt_days"] = round(len(states) * STEP / DAY, 3)
     if len(states) * STEP >= DAY:
