@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall.__about__ import __version__
 
 if TYPE_CHECKING:
+    from forestall.app.cycle import simulate_cycle as simulate_cycle
+    from forestall.app.cycle_result import CycleResult as CycleResult
     from forestall.app.design import read_cluster as read_cluster
     from forestall.app.job_records import read_job_records as read_job_records
     from forestall.app.predictor_files import load_predictor as load_predictor
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from forestall.model.accounting import Accounting as Accounting
     from forestall.model.failures import Failures as Failures
     from forestall.model.hostlist import Hostlist as Hostlist
+    from forestall.model.hosts import HostTraces as HostTraces
     from forestall.model.job_records import JobRecords as JobRecords
     from forestall.model.jobs import Jobs as Jobs
     from forestall.model.metrics import Metrics as Metrics
@@ -51,15 +54,18 @@ if TYPE_CHECKING:
     from forestall.reliability.fits.ranking import fit_all as fit_all
     from forestall.reliability.lifetimes.registry import lifetime as lifetime
     from forestall.reliability.queues import Queue as Queue
+    from forestall.simulate.cycle.parameters import CycleParameters as CycleParameters
     from forestall.simulate.parameters import Parameters as Parameters
     from forestall.simulate.virtual.parameters import VirtualParameters as VirtualParameters
     from forestall.traces import read_failures as read_failures
     from forestall.traces import read_jobs as read_jobs
     from forestall.traces.generate import generate_failures as generate_failures
     from forestall.traces.generate import generate_jobs as generate_jobs
+    from forestall.traces.generate.guests import generate_guests as generate_guests
     from forestall.traces.generate.hosts import generate_hosts as generate_hosts
     from forestall.traces.generate.memory import generate_memory as generate_memory
     from forestall.traces.generate.ras import generate_ras as generate_ras
+    from forestall.traces.host_traces import read_host_traces as read_host_traces
     from forestall.traces.metrics.read import read_metrics as read_metrics
     from forestall.traces.observed import observed as observed
     from forestall.traces.ras.read import read_ras as read_ras
@@ -68,8 +74,11 @@ _HOME: Final[dict[str, str]] = {
     "Accounting": "forestall.model.accounting",
     "Cluster": "forestall.reliability.cluster",
     "CompletionBook": "forestall.predict.turnaround.book",
+    "CycleParameters": "forestall.simulate.cycle.parameters",
+    "CycleResult": "forestall.app.cycle_result",
     "Failures": "forestall.model.failures",
     "HazardPredictor": "forestall.predict.hazard",
+    "HostTraces": "forestall.model.hosts",
     "Hostlist": "forestall.model.hostlist",
     "JobRecords": "forestall.model.job_records",
     "Jobs": "forestall.model.jobs",
@@ -93,6 +102,7 @@ _HOME: Final[dict[str, str]] = {
     "fit": "forestall.reliability.fits.estimate",
     "fit_all": "forestall.reliability.fits.ranking",
     "generate_failures": "forestall.traces.generate",
+    "generate_guests": "forestall.traces.generate.guests",
     "generate_hosts": "forestall.traces.generate.hosts",
     "generate_jobs": "forestall.traces.generate",
     "generate_memory": "forestall.traces.generate.memory",
@@ -103,12 +113,14 @@ _HOME: Final[dict[str, str]] = {
     "observed": "forestall.traces.observed",
     "read_cluster": "forestall.app.design",
     "read_failures": "forestall.traces",
+    "read_host_traces": "forestall.traces.host_traces",
     "read_job_records": "forestall.app.job_records",
     "read_jobs": "forestall.traces",
     "read_metrics": "forestall.traces.metrics.read",
     "read_ras": "forestall.traces.ras.read",
     "read_site": "forestall.app.site_report",
     "save_predictor": "forestall.app.predictor_files",
+    "simulate_cycle": "forestall.app.cycle",
     "simulate_virtual": "forestall.app.virtual",
     "site_report": "forestall.app.site_report",
 }

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from forestall.app.settings import Inputs, inputs_of, parameter_value, settings_of
+from forestall.app.inputs import Inputs
+from forestall.app.settings import inputs_of, parameter_value, settings_of
 from forestall.app.settings_folder import check_folder, fill_folder
 from forestall.model.errors import ParameterError, TraceError
 

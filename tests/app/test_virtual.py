@@ -251,7 +251,7 @@ def test_training_is_done_once() -> None:
 
 
 def test_the_table_of_models() -> None:
-    assert list(MODELS) == ["promise", "virtual"]
+    assert list(MODELS) == ["promise", "virtual", "cycle"]
     assert model_of({}).name == "promise"
     assert model_of({"model": "virtual", "strategy": "random", "nodes": 4}) is VIRTUAL
     assert model_with(VirtualParameters()) is VIRTUAL

@@ -14,13 +14,20 @@ import typer
 
 from cli.calls import call
 from forestall import __version__
+from forestall.app.cycle_settings import CYCLE as CYCLE_MODEL
 from forestall.app.model_kind import Model
 from forestall.app.models import MODELS
 from forestall.app.promise_settings import PROMISE
-from forestall.app.settings import FAILURE_OPTIONS, READING_OPTIONS, parameter_value
+from forestall.app.settings import (
+    FAILURE_OPTIONS,
+    HOST_OPTIONS,
+    READING_OPTIONS,
+    parameter_value,
+)
 from forestall.app.virtual_settings import VIRTUAL as VIRTUAL_MODEL
 from forestall.cli.application import whole
 from forestall.cli.options import OPTIONS, PARAMETERS, READING
+from forestall.cli.options_cycle import CYCLE, HOSTS
 from forestall.cli.options_virtual import MODEL, VIRTUAL
 from forestall.simulate.parameters import Parameters
 
@@ -78,7 +85,7 @@ def test_every_option_has_help(path: tuple[str, ...]) -> None:
 
 def test_help_names_optionswhole(capsys: pytest.CaptureFixture[str]) -> None:
     done = call(capsys, "simulate", "--help")
-    for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *READING):
+    for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *CYCLE, *HOSTS, *READING):
         assert choice.spelling in done.out
 
 
@@ -86,12 +93,16 @@ def test_every_parameter_has_its_option() -> None:
     assert {choice.name for choice in PARAMETERS} == set(Parameters.model_fields)
     shared = {*Parameters.model_fields, *READING_OPTIONS}
     assert {choice.name for choice in VIRTUAL} == set(VIRTUAL_MODEL.fields) - shared
+    shared |= set(VIRTUAL_MODEL.fields)
+    assert {choice.name for choice in CYCLE} == set(CYCLE_MODEL.fields) - shared
     assert MODEL[0].choices == tuple(MODELS)
-    assert {choice.name for choice in READING} == set(READING_OPTIONS)
+    assert {choice.name for choice in HOSTS} == set(HOST_OPTIONS)
+    assert {choice.name for choice in READING} == set(READING_OPTIONS) - set(HOST_OPTIONS)
     assert set(FAILURE_OPTIONS) < set(READING_OPTIONS)
     assert {choice.name for choice in PARAMETERS if choice.flag} == PROMISE.flags
     flags = {choice.name for choice in (*PARAMETERS, *VIRTUAL) if choice.flag}
     assert VIRTUAL_MODEL.flags == flags & set(VIRTUAL_MODEL.fields)
+    assert {choice.name for choice in CYCLE if choice.flag} == CYCLE_MODEL.flags
 
 
 @pytest.mark.parametrize("name", ["simulate", "sweep"])
@@ -130,6 +141,21 @@ def test_help_tells_the_true_defaults_of_virtual_machines() -> None:
         assert told[name] == defaults[name]
 
 
+def test_help_tells_the_true_defaults_of_cycle_sharing() -> None:
+    told = {}
+    for choice in CYCLE:
+        match = re.search(r"\(default ([\w.-]+)\b", choice.help)
+        if match and not choice.flag:
+            told[choice.name] = parameter_value(choice.name, match[1], CYCLE_MODEL)
+    defaults = CYCLE_MODEL.parameters().model_dump()
+    assert CYCLE_MODEL.parameters(**told).model_dump() == defaults
+    assert {choice.name for choice in CYCLE if choice.name not in told} == {
+        "job_length", "checkpoint_at_end",
+    }  # fmt: skip
+    for name in set(told) & CYCLE_MODEL.durations:
+        assert told[name] == defaults[name]
+
+
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
 def test_every_kind_of_a_parameter_is_told(model: Model) -> None:
     told = (model.durations, model.whole, model.reals, model.flags)
@@ -139,7 +165,7 @@ def test_every_kind_of_a_parameter_is_told(model: Model) -> None:
         plain = str(field.annotation)
         assert (name in model.flags) == (field.annotation is bool), name
         assert (name in model.reals) == ("float" in plain), name
-        assert (name in model.durations | model.whole) == ("int" in plain), name
+        assert (name in model.durations | model.whole) == bool(re.search(r"\bint\b", plain)), name
 
 
 def test_completion_knows_the_choices() -> None:

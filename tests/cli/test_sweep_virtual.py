@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -319,12 +320,16 @@ def test_what_is_compiled_depends_on_words_alone(jobs: Path) -> None:
 
 def test_every_model_names_measures_that_it_has() -> None:
     import forestall
+    from forestall.app.cycle import simulate_cycle
     from forestall.app.virtual import simulate_virtual
+    from forestall.model.hosts import HostTraces
 
     jobs = forestall.Jobs.build(submit=[0], size=[2], runtime=[600])
+    hosts = HostTraces(np.zeros((1, 20)), None, 60, np.ones(1), ("host",))
     flat = {
         "promise": forestall.simulate(jobs, nodes=2),
         "virtual": simulate_virtual(jobs, nodes=2),
+        "cycle": simulate_cycle(jobs, hosts, warm_up=0),
     }
     for name, model in MODELS.items():
         assert {*model.drawn, *model.shown} <= columns(flat[name].measures), name

@@ -12,8 +12,11 @@ from typer.testing import CliRunner, Result
 
 from forestall.cli.traces_generate import add_generate_to
 from forestall.model.errors import ParameterError, TraceError
+from forestall.traces.generate.guests import draw_speeds
+from forestall.traces.host_traces import read_host_traces
 from forestall.traces.job_records import read_job_records
 from forestall.traces.metrics.read import read_metrics
+from forestall.traces.read import read_jobs
 
 
 def run(*arguments: object) -> Result:
@@ -66,9 +69,37 @@ def test_hosts(tmp_path: Path) -> None:
     assert metrics.origin == 1_704_067_200
 
 
+def test_hosts_with_speeds_are_what_simulations_read(tmp_path: Path) -> None:
+    out, speeds = tmp_path / "hosts.parquet", tmp_path / "speeds.csv"
+    more = ("--period", 300, "--owners", "own", "--speeds", speeds, "--seed", 3)
+    done = run("hosts", out, "--hosts", 3, "--days", 2, *more)
+    assert done.exit_code == 0, done.output
+    assert "and their speeds in" in done.output
+    hosts = read_host_traces(out, speeds=speeds, strict=True)
+    assert (len(hosts), hosts.samples) == (3, 576)
+    assert hosts.speed.tolist() == draw_speeds(3, 3).tolist()
+
+
+def test_guests(tmp_path: Path) -> None:
+    out = tmp_path / "guests.csv"
+    done = run(
+        "guests", out, "--count", 9, "--days", 2, "--lengths", "30m,1h,90", "--hours", "9:17"
+    )
+    assert done.exit_code == 0, done.output
+    assert "9 jobs in " in done.output
+    jobs = read_jobs(out, strict=True)
+    assert sorted(jobs.runtime.tolist()) == [90] * 3 + [1800] * 3 + [3600] * 3
+    hours = jobs.submit % 86_400 // 3600
+    assert (hours.min() >= 9, hours.max() < 17, jobs.submit.max() < 2 * 86_400) == (True,) * 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
+        (("guests", "x.csv", "--hours", "9"), ParameterError, "hours: '9'"),
+        (("guests", "x.csv", "--hours", "22:6"), ParameterError, "hours: '22:6'"),
+        (("guests", "x.csv", "--lengths", "1h,long"), ParameterError, "lengths: 'long'"),
+        (("guests", "x.txt"), TraceError, "does not say a format"),
         (("hosts", "x.txt"), TraceError, "does not say a format"),
         (("hosts", "x.csv", "--days", "-1"), ParameterError, "days: -1.0"),
         (("hosts", "x.csv", "--th2", "2"), ParameterError, "th2: 2.0"),

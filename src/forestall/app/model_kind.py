@@ -1,6 +1,7 @@
 """What a model of the simulator is to options, runs, sweeps and reports: one class, one entry.
 
-A model is a way to play jobs and failures: the promise model, virtual machines. `app.models` is the
+A model is a way to play jobs and failures: the promise model, virtual machines, guests on shared
+hosts. `app.models` is the
 table of them; everything that takes ``--model`` asks there and nowhere else.
 """
 
@@ -14,16 +15,18 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from forestall.app.cycle_result import CycleResult
+    from forestall.app.inputs import Inputs
     from forestall.app.report_many import Measure
     from forestall.app.result import Result
     from forestall.app.virtual_result import VirtualResult
-    from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
+    from forestall.simulate.cycle.parameters import CycleParameters
     from forestall.simulate.parameters import Parameters
     from forestall.simulate.virtual.parameters import VirtualParameters
 
-    AnyParameters = Parameters | VirtualParameters
-    AnyResult = Result | VirtualResult
+    AnyParameters = Parameters | VirtualParameters | CycleParameters
+    AnyResult = Result | VirtualResult | CycleResult
 
 LOG_WORDS: Final[Mapping[str, str]] = {"downtime": "log"}
 
@@ -34,6 +37,7 @@ class Model(ABC):
     Attributes
     ----------
     name : as ``--model`` takes it
+    on_hosts : whether jobs are played against traces of shared hosts, not of failures
     durations, whole, reals, flags : parameters by what they are; the others are text
     shares : those of `reals` that go from 0 to 1
     words : a word that may stand where a duration or a number is expected, by parameter
@@ -41,12 +45,16 @@ class Model(ABC):
     deep : measures that are lists, or that can be None where they have parts else: no columns
     drawn : measures that get figures in a sweep, flat
     shown : further measures for the page of a sweep
+    averaged : measures that the table of means of a sweep tells; none: `app.sweep_words.FIRST`
     orders : the order of the lines of a figure, for parameters where it is not the alphabet's
+    drawing : what the seed of a run draws, in words, where that is less than one would think
     compiling : how long the first run compiles, in words
+    told_by : measures that the model's own figures of a sweep tell, by the figure's name
     labels : words and factors for axes, beside those of `app.sweep_figures`
     """
 
     name: ClassVar[str]
+    on_hosts: ClassVar[bool] = False
     durations: ClassVar[frozenset[str]]
     whole: ClassVar[frozenset[str]]
     reals: ClassVar[frozenset[str]]
@@ -57,8 +65,11 @@ class Model(ABC):
     deep: ClassVar[frozenset[str]]
     drawn: ClassVar[tuple[str, ...]]
     shown: ClassVar[tuple[str, ...]]
+    averaged: ClassVar[tuple[str, ...]] = ()
     orders: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    drawing: ClassVar[str] = ""
     compiling: ClassVar[str] = "about 15 s"
+    told_by: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     labels: ClassVar[Mapping[str, tuple[str, float]]] = {}
 
     @property
@@ -82,16 +93,26 @@ class Model(ABC):
 
         return checked(self.parameters, values)
 
+    def world(self, inputs: Inputs) -> Any:
+        """Return what jobs are played against, as `simulate` takes it: the chosen failures."""
+        return inputs.read_failures()
+
     @abstractmethod
-    def simulate(self, jobs: Jobs, failures: Failures, **more: Any) -> AnyResult:
-        """Play one run; keywords are those of `app.simulate.simulate`."""
+    def simulate(self, jobs: Jobs, failures: Any, **more: Any) -> AnyResult:
+        """Play one run against what `world` returned; keywords are those of
+        `app.simulate.simulate`."""
+
+    def alike(self, parameters: AnyParameters) -> AnyParameters:
+        """Return parameters of which the same result comes: one for all that differ in nothing
+        that counts."""
+        return parameters
 
     @abstractmethod
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """Return whether the kernels of such a run are in the cache."""
 
     @abstractmethod
-    def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
+    def hints(self, jobs: Jobs, failures: Any, result: Any) -> list[str]:
         """Return what looks as if the user meant something else, and which option would say so."""
 
     @abstractmethod

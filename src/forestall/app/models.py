@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.app.cycle_settings import CYCLE
 from forestall.app.model_kind import Model
 from forestall.app.promise_settings import PROMISE
 from forestall.app.virtual_settings import VIRTUAL
@@ -13,7 +14,7 @@ from forestall.model.errors import ParameterError
 if TYPE_CHECKING:
     from forestall.app.report_many import Measure
 
-MODELS: Final[Mapping[str, Model]] = {one.name: one for one in (PROMISE, VIRTUAL)}
+MODELS: Final[Mapping[str, Model]] = {one.name: one for one in (PROMISE, VIRTUAL, CYCLE)}
 
 
 def model_of(values: Mapping[str, Any]) -> Model:

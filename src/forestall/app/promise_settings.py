@@ -51,8 +51,8 @@ class Promise(Model):
         """See `Model`."""
         from forestall.app.progress import is_compiled
 
-        policy: str = getattr(parameters, "policy")  # noqa: B009
-        return is_compiled(policy, parameters.predictor)
+        given = dict(parameters)
+        return is_compiled(given["policy"], given["predictor"])
 
     def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
         """See `Model`."""

@@ -76,16 +76,16 @@ def write_comparison(
 ) -> Path:
     """Write runs side by side as one page: measures, what differs in parameters, verdicts."""
     names = list(summaries)
+    promising = {name: one for name, one in summaries.items() if "policy" in one}
     text = page(
         "Runs side by side",
         f"{words.counted(len(names), 'run')}. The best of each row is bold and marked with a star.",
         section("Measures", table(("", *names), measure_rows(summaries, measures))),
         section("What differs", differences(summaries)),
-        section("Were promises worth what they said?", calibrations(summaries)),
+        section("Were promises worth what they said?", calibrations(promising)),
         *(
             section(name, *(paragraph(tell(one)) for tell in TOLD))
-            for name, one in summaries.items()
-            if "policy" in one  # what is told is of promises and those without
+            for name, one in promising.items()  # what is told is of promises and those without
         ),
     )
     return write_page(path, text)

@@ -7,103 +7,28 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.app.inputs import Inputs
 from forestall.app.model_kind import Model
-from forestall.app.models import all_parameters, model_of
+from forestall.app.models import MODELS, all_parameters, model_of
 from forestall.app.promise_settings import PROMISE
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.units import parse_duration
 
 if TYPE_CHECKING:
-    from forestall.app.hazard import Training
     from forestall.app.model_kind import AnyParameters
-    from forestall.model.failures import Failures
-    from forestall.model.jobs import Jobs
 
 FAILURE_OPTIONS: Final = ("failure_format", "system", "from", "days", "fold_nodes")
 TRAINING_OPTIONS: Final = ("train", "train_from", "train_days")
-READING_OPTIONS: Final = ("failures", *FAILURE_OPTIONS, "jobs", "processors_per_node", "strict")
+HOST_OPTIONS: Final = ("hosts", "host_speeds", "period")
+READING_OPTIONS: Final = (
+    *("failures", *FAILURE_OPTIONS, *HOST_OPTIONS, "jobs", "processors_per_node", "strict"),
+)
 OUTPUT_OPTIONS: Final = ("out", "log_events", "gantt", "report")
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Which rows of which logs; see `read_jobs` and `read_failures` in `forestall.traces.read`."""
-
-    log: Path
-    failures: Path | None = None
-    jobs: str | None = None
-    processors_per_node: int = 1
-    failure_format: str | None = None
-    system: str | None = None
-    start: str | None = None
-    days: float | None = None
-    fold_nodes: int = 1
-    strict: bool = False
-    train: Path | None = None
-    train_from: str | None = None
-    train_days: float | None = None
-    predictor: Path | str | None = None
-
-    def read_jobs(self) -> Jobs:
-        """Return the chosen jobs."""
-        from forestall.traces.read import read_jobs
-
-        return read_jobs(
-            self.log,
-            processors_per_node=self.processors_per_node,
-            jobs=self.jobs,
-            strict=self.strict,
-        )
-
-    def read_failures(self) -> Failures:
-        """Return the chosen failures, none without a log."""
-        from forestall.model.failures import Failures
-        from forestall.traces.read import read_failures
-
-        if self.failures is None:
-            return Failures.none()
-        return read_failures(
-            self.failures,
-            system=self.system,
-            start=self.start,
-            days=self.days,
-            fold_nodes=self.fold_nodes,
-            format=self.failure_format,
-            strict=self.strict,
-        )
-
-    def read_training(self, failures: Failures) -> Training | None:
-        """Return what was known before these failures, None without a training log."""
-        if self.train is None:
-            return None
-        from forestall.app.hazard import Training
-        from forestall.traces.training import read_training
-
-        log = read_training(
-            self.train,
-            failures,
-            run_start=self.start,
-            start=self.train_from,
-            days=self.train_days,
-            system=self.system,
-            fold_nodes=self.fold_nodes,
-            format=self.failure_format,
-            strict=self.strict,
-        )
-        return Training(log)
-
-    def told(self) -> dict[str, Any]:
-        """Return the options of reading that are not the defaults, for `summary.json`."""
-        plain = Inputs(self.log)
-        paths = {n: getattr(self, n) for n in ("train", "predictor")}
-        given = asdict(self) | {n: None if p is None else str(p) for n, p in paths.items()}
-        names = [n for n in given if n not in {"log", "failures"} and given[n] != getattr(plain, n)]
-        return {"from" if name == "start" else name: given[name] for name in names}
 
 
 @dataclass(frozen=True)
@@ -142,8 +67,7 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
         gantt_of(values),
         model,
     )
-    asked = settings.parameters.predictor if learnt is None else learnt
-    check_training(settings.inputs, {asked}, model)
+    check_training(settings.inputs, asked_of([settings.parameters], learnt), model)
     if settings.log_events and out is None:
         raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
     return settings
@@ -168,6 +92,14 @@ def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str |
         return Path(name)
     files = "a file of forestall predict train, or one of forestall predict list"
     raise ParameterError("predictor", name, f"{', '.join(named)}, {files}")
+
+
+def asked_of(points: Iterable[AnyParameters], learnt: Path | str | None) -> frozenset[Path | str]:
+    """Return the predictors that runs with these parameters ask; `learnt` in the place of all."""
+    if learnt is not None:
+        return frozenset({learnt})
+    named = (getattr(point, "predictor", None) for point in points)
+    return frozenset(name for name in named if name is not None)
 
 
 def check_training(
@@ -216,9 +148,10 @@ def inputs_of(log: Path, values: Mapping[str, Any], model: Model = PROMISE) -> I
     model."""
     per_node = 1 if "processors_per_node" in model.fields else values.get("processors_per_node", 1)
     failures = values.get("failures")
+    check_hosts(values, model)
     if failures is None:
         for name in FAILURE_OPTIONS:
-            if name in values:
+            if name in values and not (model.on_hosts and name != "failure_format"):
                 raise ParameterError(name, values[name], "a failure log as well (--failures FILE)")
     for name in TRAINING_OPTIONS[1:]:
         if name in values and "train" not in values:
@@ -237,7 +170,33 @@ def inputs_of(log: Path, values: Mapping[str, Any], model: Model = PROMISE) -> I
         None if "train" not in values else Path(_text("train", values["train"])),
         _optional_text(values, "train_from"),
         None if "train_days" not in values else _real("train_days", values["train_days"]),
+        hosts=_optional_path(values, "hosts"),
+        host_speeds=_optional_path(values, "host_speeds"),
+        period=parse_duration(values["period"], "period") if "period" in values else None,
     )
+
+
+def check_hosts(values: Mapping[str, Any], model: Model) -> None:
+    """Raise InputError where host traces are missing, twice there, or not for this model, and where
+    a model on hosts is given what is not for it."""
+    others = HOST_OPTIONS if not model.on_hosts else TRAINING_OPTIONS
+    for name in others:
+        if name in values:
+            theirs = " or ".join(
+                one.name for one in MODELS.values() if one.on_hosts != model.on_hosts
+            )
+            allowed = f"only with --model {theirs}, not with --model {model.name}"
+            raise ParameterError(name, values[name], allowed)
+    if not model.on_hosts:
+        return
+    if "hosts" in values and "failures" in values:
+        allowed = "either --hosts or --failures: both say when hosts were available"
+        raise ParameterError("hosts", str(values["hosts"]), allowed)
+    if "hosts" not in values and "failures" not in values:
+        raise InputError(
+            "guests need hosts: --hosts FILE, samples of their load, or --failures FILE, when they "
+            "were down (forestall traces generate hosts makes some up)"
+        )
 
 
 def parameter_value(name: str, value: Any, model: Model = PROMISE) -> Any:
@@ -292,6 +251,10 @@ def _text(name: str, value: Any) -> str:
 
 def _optional_text(values: Mapping[str, Any], name: str) -> str | None:
     return _text(name, values[name]) if name in values else None
+
+
+def _optional_path(values: Mapping[str, Any], name: str) -> Path | None:
+    return Path(_text(name, values[name])) if name in values else None
 
 
 def _flag(name: str, value: Any) -> bool:

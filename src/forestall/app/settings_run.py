@@ -31,7 +31,7 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
     """
     if settings.out is not None:
         check_folder(settings.out, force=force)
-    jobs, failures = settings.inputs.read_jobs(), settings.inputs.read_failures()
+    jobs, failures = settings.inputs.read_jobs(), settings.model.world(settings.inputs)
     training = settings.inputs.read_training(failures)
     result = settings.model.simulate(
         jobs,
@@ -61,8 +61,8 @@ def arguments_of(
     if learnt is not None:
         given["predictor"] = learnt
     name = learnt if isinstance(learnt, str) else None
-    if training is not None and (name is not None or parameters.predictor == "hazard"):
-        given["predictor"] = training.predictor(parameters.nodes, name)
+    if training is not None and (name is not None or given["predictor"] == "hazard"):
+        given["predictor"] = training.predictor(given["nodes"], name)
     return given
 
 

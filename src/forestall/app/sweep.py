@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.__about__ import __version__
+from forestall.app.inputs import Inputs
 from forestall.app.model_kind import Model
 from forestall.app.models import all_parameters, model_of
 from forestall.app.promise_settings import PROMISE
-from forestall.app.settings import Inputs, check_training, inputs_of, learnt_of, parameter_value
+from forestall.app.settings import (
+    asked_of,
+    check_training,
+    inputs_of,
+    learnt_of,
+    parameter_value,
+)
 from forestall.model.errors import InputError, ParameterError, TraceError
 
 if TYPE_CHECKING:
@@ -55,6 +62,15 @@ class Plan:
         return tuple(words.values())
 
     @cached_property
+    def same(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the points that give the same results, for each point in order."""
+        groups: dict[AnyParameters, list[int]] = {}
+        kinds = [self.model.alike(point) for point in self.points]
+        for number, kind in enumerate(kinds):
+            groups.setdefault(kind, []).append(number)
+        return tuple(tuple(groups[kind]) for kind in kinds)
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of all that results depend on: logs, options of reading, points, version."""
         digest = hashlib.sha256(f"forestall {__version__}\n".encode())
@@ -62,6 +78,8 @@ class Plan:
             digest.update(f"model {self.model.name}\n".encode())
         digest.update(json.dumps(self.inputs.told(), sort_keys=True).encode())
         files = [self.inputs.log, self.inputs.failures, self.inputs.train]
+        if self.model.on_hosts:
+            files += [self.inputs.hosts, self.inputs.host_speeds]
         if isinstance(self.inputs.predictor, Path):
             files.append(self.inputs.predictor)
         for path in files:
@@ -90,8 +108,7 @@ def plan_of(log: Path, values: Mapping[str, Any]) -> Plan:
         for chosen in product(*several.values())
     )
     inputs = replace(inputs_of(log, values, model), predictor=learnt)
-    asked = {point.predictor for point in points} if learnt is None else {learnt}
-    check_training(inputs, asked, model)
+    check_training(inputs, asked_of(points, learnt), model)
     axes = {name: taken for name, taken in several.items() if len(taken) > 1}
     return Plan(inputs, axes, points, model)
 
@@ -158,6 +175,8 @@ def _plain(name: str, part: Any, model: Model) -> Any:
 def _range(name: str, text: str, model: Model) -> list[Any]:
     """Return first, first + step, ... up to last, which is in it where a step hits it exactly."""
     parts = text.split(":")
+    if name == "seed" and len(parts) == 2:  # 1:5 is every seed from 1 to 5
+        parts.append("1")
     if name not in model.numbers or len(parts) != 3:
         raise ParameterError(name, text, _RANGE)
     if name in model.durations:

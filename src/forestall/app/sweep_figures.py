@@ -98,14 +98,16 @@ def spread(table: pl.DataFrame, keys: Sequence[str], column: str) -> pl.DataFram
 def reach(drawn: pl.DataFrame, scale: float) -> tuple[Any, Any, str] | None:
     """Return the lower and upper ends around the means of `spread`, and what they are; or None.
 
-    Means over seeds have their interval, and none where there are fewer than three; where more is
-    averaged over, least and most are told.
+    Means over seeds have their interval, and none where there are fewer than three or all are
+    alike; where more is averaged over, least and most are told.
     """
     middle = drawn["m"].to_numpy() * scale
     if bool(drawn["seeds"].all()):
         if drawn["half"].null_count() == len(drawn):
             return None
         half = drawn["half"].fill_null(0.0).to_numpy() * scale
+        if not bool((half > 0).any()):  # the seed draws nothing here
+            return None
         return middle - half, middle + half, INTERVAL
     low, high = drawn["lo"].to_numpy() * scale, drawn["hi"].to_numpy() * scale
     return (low, high, EXTREMES) if bool((high > low).any()) else None

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -29,7 +29,6 @@ from forestall.app.sweep import Plan
 from forestall.app.sweep_figures import label_of, sweep_heatmap, sweep_lines, sweep_points
 from forestall.app.sweep_kept import Kept, Measures, is_sweep_folder
 from forestall.app.sweep_words import means
-from forestall.app.virtual_sweep import RATES, RATES_TELL
 from forestall.figures.files import save
 from forestall.figures.style import has_matplotlib
 from forestall.model.errors import ForestallError, InputError, ParameterError
@@ -39,11 +38,10 @@ if TYPE_CHECKING:
 
     from forestall.app.hazard import Training
     from forestall.app.model_kind import AnyParameters
-    from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
 
-Logs = tuple["Jobs", "Failures", "Training | None"]
-"""The logs of a sweep: jobs, failures, and what was known before."""
+Logs = tuple["Jobs", Any, "Training | None"]
+"""The logs of a sweep: jobs, failures or hosts, and what was known before."""
 Point = tuple[int, "AnyParameters"]
 MOST_CHUNK = 8
 WORTH_IT = 4.0
@@ -78,8 +76,8 @@ def run_sweep(
     if workers is not None and workers < 1:
         raise ParameterError("workers", workers, "at least 1")
     check_folder(out, force=force, ours=is_sweep_folder)
-    jobs, failures = plan.inputs.read_jobs(), plan.inputs.read_failures()
-    logs = (jobs, failures, plan.inputs.read_training(failures))
+    jobs, world = plan.inputs.read_jobs(), plan.model.world(plan.inputs)
+    logs = (jobs, world, plan.inputs.read_training(world))
     first = measured(plan, logs, plan.points[0])
     began = time.monotonic()
     if workers is None and len(plan.points) > 1:
@@ -90,10 +88,14 @@ def run_sweep(
     with Kept(out, plan.fingerprint, total, force=force) as kept:
         resumed = len(kept.done)
         try:
-            kept.add([(0, first)] if 0 not in kept.done else [])
-            left = [(k, p) for k, p in enumerate(plan.points) if k not in kept.done]
+            kept.add(_with_alike(plan, kept, [(0, first), *kept.done.items()]))
+            left = [
+                (k, plan.points[k])
+                for k, same in enumerate(plan.same)
+                if k not in kept.done and k == same[0]
+            ]
             for finished in _played(plan, logs, left, number):
-                kept.add(finished)
+                kept.add(_with_alike(plan, kept, finished))
                 if progress is not None:
                     progress(len(kept.done), total)
         except KeyboardInterrupt:
@@ -104,6 +106,14 @@ def run_sweep(
         table = table_of(plan, [kept.done[k] for k in range(total)])
     write_all(plan, table, out, report=report)
     return Swept(plan, table, out, resumed)
+
+
+def _with_alike(
+    plan: Plan, kept: Kept, finished: Iterable[tuple[int, Measures]]
+) -> list[tuple[int, Measures]]:
+    """Return finished points, and those that give the same, without those that are kept."""
+    told = {k: measures for number, measures in finished for k in plan.same[number]}
+    return [(k, told[k]) for k in sorted(told) if k not in kept.done]
 
 
 def cores() -> int:
@@ -182,8 +192,8 @@ def _begin(plan: Plan) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     inputs = plan.inputs
-    failures = inputs.read_failures()
-    _work.append((plan, (inputs.read_jobs(), failures, inputs.read_training(failures))))
+    world = plan.model.world(inputs)
+    _work.append((plan, (inputs.read_jobs(), world, inputs.read_training(world))))
 
 
 def _end_with_parent() -> None:
@@ -238,7 +248,7 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
             out / "report.html",
             table.select(_shown(plan, table)),
             captions,
-            means=means(table, tuple(plan.axes), plan.model.labels),
+            means=means(table, tuple(plan.axes), plan.model.labels, plan.model.averaged),
             labels=plan.model.labels,
             logs=_logs(plan),
             fixed=_fixed(plan),
@@ -247,6 +257,7 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
     about = {
         **({} if plan.model.name == PROMISE.name else {"model": plan.model.name}),
         "jobs": str(inputs.log),
+        **({"hosts": str(inputs.hosts)} if inputs.hosts is not None else {}),
         "failures": None if inputs.failures is None else str(inputs.failures),
         "reading": inputs.told(),
         "points": len(plan.points),
@@ -267,8 +278,8 @@ def _fixed(plan: Plan) -> dict[str, Any]:
 
 def _logs(plan: Plan) -> str:
     """Return the names of the logs, for the page."""
-    failures = plan.inputs.failures
-    return str(plan.inputs.log) + ("" if failures is None else f" with {failures}")
+    other = plan.inputs.hosts or plan.inputs.failures
+    return str(plan.inputs.log) + ("" if other is None else f" with {other}")
 
 
 def _shown(plan: Plan, table: pl.DataFrame) -> list[str]:
@@ -293,8 +304,8 @@ def figures(plan: Plan, table: pl.DataFrame) -> dict[str, Figure]:
     if not numeric and not words:
         return {}
     numeric.sort(key=lambda name: -len(plan.axes[name]))
-    drawn = plan.model.own_figures(table, plan.axes) if set(plan.axes) <= RATES_TELL else {}
-    told = RATES if "rates" in drawn else ()
+    drawn = plan.model.own_figures(table, plan.axes)
+    told = {one for name in drawn for one in plan.model.told_by.get(name, ())}
     names = [n for n in _shown(plan, table) if n in plan.model.drawn and n not in told]
     labels, orders = plan.model.labels, plan.model.orders
     if not numeric:

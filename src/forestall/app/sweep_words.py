@@ -18,6 +18,8 @@ FIRST: Final = (
     "migrations",
 )  # fmt: skip
 """Measures that the table of means tells, of those that the model has."""
+DIGITS: Final = {"qos": 4, "failures_per_job": 3, "makespan": 2}
+"""Digits of means that need other ones than one, and two of per cent."""
 
 
 def extremes(
@@ -47,16 +49,22 @@ def extremes(
 
 
 def means(
-    table: pl.DataFrame, axes: Sequence[str], own: Labels = MappingProxyType({})
+    table: pl.DataFrame,
+    axes: Sequence[str],
+    own: Labels = MappingProxyType({}),
+    told: Sequence[str] = (),
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return heads with units and rows: a set of values of `axes`, then the mean of each measure.
+    """Return heads with units and rows: a set of values of `axes`, then the mean of each measure
+    (those of `FIRST`, or `told`).
 
     Seeds are averaged over: from three of them on, a mean has half its 95 % interval (Student's
     t) after it, ``93.66 ± 0.29``. No rows where nothing but the seed could vary, and does not.
     """
     keys = [name for name in axes if name != "seed"]
     columns = [
-        name for name in FIRST if name in table.columns and table[name].null_count() < len(table)
+        name
+        for name in (told or FIRST)
+        if name in table.columns and table[name].null_count() < len(table)
     ]
     if not axes or not columns:
         return (), []
@@ -65,7 +73,7 @@ def means(
         head, scale = told_as(column, own)
         heads.append(head)
         found = spread(table, keys, column)
-        digits = 4 if column == "qos" else 2 if head.endswith("(%)") else 1
+        digits = DIGITS.get(column, 2 if head.endswith("(%)") else 1)
         cells.append(
             [
                 mean_text(m, half, scale, digits)

@@ -48,6 +48,9 @@ class Virtual(Model):
     orders: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "strategy": ("random", "first-fit", "best-fit", "omniscient")
     }
+    told_by: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "rates": ("job_completion_rate", "task_completion_rate")
+    }
     compiling = "about 25 s"
     labels: ClassVar[Mapping[str, tuple[str, float]]] = {
         "prediction_accuracy": ("Prediction accuracy A", 1),
@@ -108,7 +111,9 @@ class Virtual(Model):
         self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]
     ) -> dict[str, Figure]:
         """See `Model`."""
-        if "prediction_accuracy" not in axes:
+        from forestall.app.virtual_sweep import RATES_TELL
+
+        if "prediction_accuracy" not in axes or not set(axes) <= RATES_TELL:
             return {}
         from forestall.app.virtual_figures import accuracy_lines
 

@@ -30,7 +30,6 @@ MEASURES: Final = (
     Measure("First submission to last end", "makespan", words.duration, min),
 )
 
-RATES: Final = ("job_completion_rate", "task_completion_rate")
-"""Measures of the figure ``rates``."""
 RATES_TELL: Final = frozenset({"prediction_accuracy", "strategy", "alpha", "seed"})
-"""Parameters that this figure tells apart: where others vary, it would average over them."""
+"""Parameters that the figure ``rates`` tells apart: where others vary, it would average over
+them."""

@@ -16,13 +16,15 @@ from forestall.cli.registry import ReaderLeftError, StoppedError
 from forestall.model.errors import ForestallError, ParameterError
 
 BOOKS = "What a site's own records tell"
+LIVE = "Live: act before nodes fail"
 PREDICTION = "What will fail, and what a prediction is worth"
 
 app = typer.Typer(
     name="forestall",
     help="Replay workloads on clusters that fail, promise deadlines with probabilities, and "
     "account for what became of the promises. Say how machines fail, and lay out queues, "
-    "checkpoints and spares for it. Keep the books of a site from its own records.",
+    "checkpoints and spares for it. Keep the books of a site from its own records. Watch shared "
+    "hosts, and run guests on them without hurt to their owners.",
     epilog=examples(
         "forestall demo",
         "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
@@ -81,13 +83,16 @@ def run(arguments: Sequence[str]) -> int:
 def whole() -> typer.Typer:
     """Return the application with every command in its place."""
     from forestall.cli import (
+        agent,
         assess,
         audit,
         backtest,
+        calibrate,
         compare,
         demo,
         design,
         fit,
+        guest,
         import_,
         interval,
         lemons,
@@ -106,6 +111,7 @@ def whole() -> typer.Typer:
         BOOKS: (report, lemons),
         "Runs and promises": (demo, simulate, sweep, compare, audit),
         "How machines fail, and what to do": (reliability, fit, design, interval, spares),
+        LIVE: (calibrate,),
     }
     if not app.registered_commands:
         for panel, modules in panels.items():
@@ -116,8 +122,9 @@ def whole() -> typer.Typer:
                 added.rich_help_panel = panel
         app.add_typer(import_.group(), name="import", rich_help_panel=BOOKS)
         app.add_typer(backtest.group(), name="backtest", rich_help_panel=BOOKS)
-        live = "Live: act before nodes fail"
-        app.add_typer(machines.group(), name="machines", rich_help_panel=live)
+        app.add_typer(agent.group(), name="agent", rich_help_panel=LIVE)
+        app.add_typer(guest.group(), name="guest", rich_help_panel=LIVE)
+        app.add_typer(machines.group(), name="machines", rich_help_panel=LIVE)
         app.add_typer(predict.group(), name="predict", rich_help_panel=PREDICTION)
         app.add_typer(assess.group(), name="assess", rich_help_panel=PREDICTION)
         app.add_typer(traces.group(), name="traces", rich_help_panel="Logs and papers")

@@ -15,7 +15,8 @@ MACHINE: Final = "Machine and policy"
 PREDICTION: Final = "Prediction and promises"
 CHECKPOINTS: Final = "Checkpoints and failures"
 MACHINES: Final = "Virtual machines (--model virtual)"
-VARIED: Final = frozenset({MACHINE, PREDICTION, CHECKPOINTS, MACHINES})
+GUESTS: Final = "Cycle sharing (--model cycle)"
+VARIED: Final = frozenset({MACHINE, PREDICTION, CHECKPOINTS, MACHINES, GUESTS})
 """Panels of parameters of a run, which take ranges and lists in sweeps."""
 
 

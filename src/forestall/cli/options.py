@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from forestall.cli.choice import CHECKPOINTS, MACHINE, PREDICTION, Choice
+from forestall.cli.options_cycle import CYCLE, HOSTS
 from forestall.cli.options_virtual import MODEL, VIRTUAL
 
 JOBS: Final = "Job log"
@@ -51,7 +52,13 @@ PARAMETERS: Final = (
     Choice(
         "min_runtime", MACHINE, "Shorter run times are raised to this (default 1s).", "DURATION"
     ),
-    Choice("seed", MACHINE, "Of whatever is drawn by chance (default 1).", "N"),
+    Choice(
+        "seed",
+        MACHINE,
+        "Of whatever is drawn by chance (default 1); with --model cycle: which of the hosts of "
+        "equal rank Condor takes, and nothing else.",
+        "N",
+    ),
     Choice(
         "predictor",
         PREDICTION,
@@ -85,9 +92,18 @@ PARAMETERS: Final = (
         "--model virtual: none, the default there, or periodic.",
         choices=("risk", "none", "periodic", "daly"),
     ),
-    Choice("checkpoint_overhead", CHECKPOINTS, "Pause of a checkpoint (default 720s).", "DURATION"),
     Choice(
-        "checkpoint_interval", CHECKPOINTS, "Progress between requests (default 1h).", "DURATION"
+        "checkpoint_overhead",
+        CHECKPOINTS,
+        "Pause of a checkpoint (default 720s; 0s with --model cycle).",
+        "DURATION",
+    ),
+    Choice(
+        "checkpoint_interval",
+        CHECKPOINTS,
+        "Progress between requests (default 1h). With --model cycle: running time between "
+        "checkpoints of a guest, or none.",
+        "DURATION",
     ),
     Choice(
         "downtime",
@@ -113,7 +129,12 @@ PARAMETERS: Final = (
 """An option for every field of `forestall.simulate.parameters.Parameters`."""
 
 READING: Final = (
-    Choice("failures", FAILURES, "The failure log; without one nothing fails.", "FILE"),
+    Choice(
+        "failures",
+        FAILURES,
+        "The failure log; without one nothing fails. With --model cycle: when hosts were down.",
+        "FILE",
+    ),
     Choice("failure_format", FAILURES, "Its format, where it shall not be guessed.", "NAME"),
     Choice("system", FAILURES, "Which system, of a log with several.", "NAME"),
     Choice("from", FAILURES, "Time 0, such as 2003-07-18T16:00.", "TIME"),
@@ -141,7 +162,7 @@ OPTIONS: Final = {
     "format": "--failure-format",
     **{
         choice.name: choice.spelling
-        for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *READING, *TRAINING)
+        for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *CYCLE, *HOSTS, *READING, *TRAINING)
     },
 }
 """Spellings by key, for messages."""

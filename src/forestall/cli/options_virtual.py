@@ -10,9 +10,10 @@ MODEL: Final = (
     Choice(
         "model",
         MACHINE,
-        "Jobs with nodes of their own and promises, or tasks in virtual machines that share nodes "
-        "and leave them before they fail (default promise).",
-        choices=("promise", "virtual"),
+        "Jobs with nodes of their own and promises, tasks in virtual machines that share nodes "
+        "and leave them before they fail, or guests on hosts whose owners come back (default "
+        "promise).",
+        choices=("promise", "virtual", "cycle"),
     ),
 )
 """Which model plays the jobs."""
@@ -54,7 +55,7 @@ VIRTUAL: Final = (
         "predict_every",
         MACHINES,
         "Ask a predictor that has learnt so often, beside the start and each failure of a node "
-        "(default: no more).",
+        "(default: no more). With --model cycle: time between Falcon's forecasts, 1h.",
         "DURATION",
     ),
     Choice(

@@ -25,6 +25,7 @@ def group() -> typer.Typer:
             "forestall reproduce assessment",
             "forestall reproduce availability --data traces",
             "forestall reproduce virtual --data traces",
+            "forestall reproduce cycle-sharing --data traces",
         ),
     )
     command(app, "promises", "forestall reproduce promises --data traces --out promises")(promises)
@@ -42,6 +43,13 @@ def group() -> typer.Typer:
         "forestall reproduce virtual --data traces --out virtual",
         "forestall reproduce virtual --quick",
     )(virtual)
+    command(
+        app,
+        "cycle-sharing",
+        "forestall reproduce cycle-sharing --data traces --out cycle-sharing",
+        "forestall reproduce cycle-sharing --contention none",
+        "forestall reproduce cycle-sharing --quick",
+    )(cycle_sharing)
     return app
 
 
@@ -170,6 +178,47 @@ def virtual(
         found = reproduce(out, data=named, plan=plan, workers=workers or 0, progress=bar)
     for claim in found.claims:
         say(f"{claim.claim} ({claim.section})")
+        say(f"{claim.verdict}; {claim.measured}", indent=2)
+    say()
+    say(f"Figures, tables and verdict.md are in {found.folder}")
+
+
+def cycle_sharing(
+    data: DATA = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for figures and verdict.")
+    ] = Path("forestall-cycle-sharing"),
+    contention: Annotated[
+        str | None,
+        typer.Option(
+            "--contention",
+            metavar="measure|none|DIR",
+            help="Measure on this host what a guest takes from its owner (two minutes, all cores), "
+            "leave it out, or read it from a folder of forestall calibrate "
+            "(default: measure; none with --quick).",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer hosts, days and seeds: a look in some seconds.")
+    ] = False,
+    workers: WORKERS = None,
+) -> None:
+    """Bagchi et al., cycle sharing: makespan, failures and unscheduled jobs under Condor-style
+    matchmaking, Falcon and an omniscient scheduler, and why. Without --data on generated hosts
+    alone. Goes on where it was broken off."""
+    from forestall.reproduce.cycle_sharing import QUICK, contend, reproduce
+
+    named = _logs(data) if data is not None or "FORESTALL_DATA" in os.environ else None
+    plan = QUICK if quick else None
+    with Bar("contention") as bar:
+        study = contend(contention or ("none" if quick else "measure"), progress=bar)
+    with Bar("runs") as bar:
+        found = reproduce(
+            out, data=named, plan=plan, contention=study, workers=workers or 0, progress=bar
+        )
+    for claim in found.claims:
+        say(f"{claim.claim} ({claim.hosts})")
         say(f"{claim.verdict}; {claim.measured}", indent=2)
     say()
     say(f"Figures, tables and verdict.md are in {found.folder}")

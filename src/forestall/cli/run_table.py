@@ -99,6 +99,20 @@ def virtual_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
     return told(summary)
 
 
+def cycle_headline(summary: Mapping[str, Any], failures: int | None) -> str:
+    """Return what was run of guests on shared hosts, in one line."""
+    from forestall.app.cycle_report_words import headline as parts
+
+    return ", ".join(parts(summary))
+
+
+def cycle_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
+    """Return (measure, value with unit, what it means) for a run of guests on shared hosts."""
+    from forestall.app.cycle_report_words import rows as told
+
+    return told(summary)
+
+
 class Table(NamedTuple):
     """How the runs of a model are told."""
 
@@ -109,6 +123,7 @@ class Table(NamedTuple):
 TABLES: Final = {
     "promise": Table(headline, rows),
     "virtual": Table(virtual_headline, virtual_rows),
+    "cycle": Table(cycle_headline, cycle_rows),
 }
 """By model."""
 

@@ -19,6 +19,7 @@ from forestall.cli.options import (
     TRAINING,
     chosen,
 )
+from forestall.cli.options_cycle import CYCLE, HOSTS
 from forestall.cli.options_virtual import MODEL, VIRTUAL
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json
@@ -50,10 +51,12 @@ def add_to(app: typer.Typer) -> None:
         "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
         "forestall simulate jobs.swf --model virtual --failures failures.csv --nodes 32 "
         "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
+        "forestall simulate guests.csv --model cycle --hosts hosts.parquet --scheduler falcon "
+        "--restart checkpoint --out run",
     )(simulate)
 
 
-@with_options(MODEL, PARAMETERS, VIRTUAL, READING, TRAINING, RESULTS)
+@with_options(MODEL, PARAMETERS, VIRTUAL, CYCLE, HOSTS, READING, TRAINING, RESULTS)
 def simulate(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
@@ -67,7 +70,8 @@ def simulate(
     """Replay jobs on a machine that fails, promise deadlines, and account for the promises.
 
     With --model virtual: place tasks that share nodes, move them before failures, and account for
-    the deadlines.
+    the deadlines. With --model cycle: run jobs as guests on hosts whose owners come back, and say
+    how long that took and how often a host left its guest.
     """
     from forestall.app.settings import settings_of, with_config
 
@@ -84,9 +88,10 @@ def simulate(
     elif not quiet:
         from forestall.cli.run_table import print_run
 
-        failures = None if settings.inputs.failures is None else len(result.outcome.failures)
+        played = getattr(result.outcome, "failures", ())
+        failures = None if settings.inputs.failures is None else len(played)
         print_run(result.summary, result.cleaning, done.hints, failures)
-        if failures is None:
+        if failures is None and not settings.model.on_hosts:
             say("No failures were given (--failures FILE): nothing failed.")
         if done.folder is not None:
             report = f"; open {done.folder / 'report.html'}" if settings.report else ""

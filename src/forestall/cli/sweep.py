@@ -19,6 +19,7 @@ from forestall.cli.options import (
     TRAINING,
     chosen,
 )
+from forestall.cli.options_cycle import CYCLE, HOSTS
 from forestall.cli.options_virtual import MODEL, VIRTUAL
 from forestall.cli.registry import command
 from forestall.cli.screen import Bar, say, say_json, show
@@ -43,6 +44,8 @@ def add_to(app: typer.Typer) -> None:
         "forestall sweep jobs.swf --model virtual --failures failures.csv --nodes 32 "
         "--processors-per-node 4 --prediction-accuracy 0:1:0.25 --strategy "
         "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
+        "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
+        "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
     )(sweep)
 
 
@@ -77,7 +80,7 @@ WORKERS = Annotated[
 ]
 
 
-@with_options(MODEL, PARAMETERS, VIRTUAL, READING, TRAINING, REPORT, varied=True)
+@with_options(MODEL, PARAMETERS, VIRTUAL, CYCLE, HOSTS, READING, TRAINING, REPORT, varied=True)
 def sweep(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
@@ -131,10 +134,12 @@ def _print(done: Swept) -> None:
         say()
         show(rows, ("", "least", "at", "most", "at"), right=(1, 3), wrap=(2, 4))
         say(f"at: {', '.join(axes)}")
-    heads, told = means(done.table, tuple(axes), done.plan.model.labels)
+    heads, told = means(done.table, tuple(axes), done.plan.model.labels, done.plan.model.averaged)
     if told and "seed" in axes:
         paged = (done.folder / "report.html").exists()
         _print_means(heads, told, "on the page" if paged else "which report.html would show")
+    if "seed" in axes and done.plan.model.drawing:
+        say(done.plan.model.drawing)
     say()
     say(f"Table: {done.folder / 'sweep.csv'}")
     if (done.folder / "report.html").exists():

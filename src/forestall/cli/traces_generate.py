@@ -1,4 +1,4 @@
-"""`forestall traces generate memory` and `hosts`: scenarios of which the truth is known."""
+"""`forestall traces generate memory`, `hosts`, `guests`: scenarios of which the truth is known."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ FOLDER = Annotated[
 OUT = Annotated[
     Path, typer.Argument(metavar="OUT", help="The file to write, .csv (packed too) or .parquet.")
 ]
+JOBS_OUT = Annotated[
+    Path, typer.Argument(metavar="OUT", help="The job log to write, .csv, .parquet or .swf.")
+]
 SEED = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of all that is drawn.")]
 
 
@@ -32,8 +35,15 @@ def add_generate_to(group: typer.Typer) -> None:
         group,
         "hosts",
         "forestall traces generate hosts hosts.csv --hosts 20 --days 90 --period 60",
-        "forestall traces generate hosts hosts.parquet --hosts 5 --days 30 --period 6",
+        "forestall traces generate hosts hosts.parquet --hosts 20 --days 91 --period 6 --speeds "
+        "speeds.csv",
     )(generate_hosts)
+    command(
+        group,
+        "guests",
+        "forestall traces generate guests guests.csv --count 500 --days 28",
+        "forestall traces generate guests guests.csv --lengths 30m,1h,2h --hours 9:17 --seed 7",
+    )(generate_guests)
 
 
 def generate_memory(
@@ -114,11 +124,29 @@ def generate_hosts(
     guest_memory: Annotated[
         float, typer.Option("--guest-memory", metavar="SHARE", help="That a guest needs.")
     ] = 0.1,
+    owners: Annotated[
+        Literal["alike", "own"],
+        typer.Option(
+            "--owners",
+            help="Heavy work at the same hours on some days, or at an owner's own hours on nearly "
+            "every workday.",
+        ),
+    ] = "alike",
+    speeds: Annotated[
+        Path | None,
+        typer.Option(
+            "--speeds",
+            metavar="FILE.csv",
+            help="Write clock rate ratios from 0.7 to 1.3, too.",
+            show_default=False,
+        ),
+    ] = None,
     seed: SEED = 1,
 ) -> None:
     """Make up CPU load and free memory of hosts that their owners use, day by day alike.
 
-    A host that is away has no samples. Time 0 is a Monday, 0:00 UTC.
+    A host that is away has no samples. Time 0 is a Monday, 0:00 UTC. This is what simulate --model
+    cycle reads by --hosts, and the speeds by --host-speeds.
     """
     from forestall.model.errors import TraceError
     from forestall.traces.generate.hosts import generate_hosts as generate
@@ -126,6 +154,51 @@ def generate_hosts(
 
     if not is_table_name(out):
         raise TraceError(out, "does not say a format; expected a name in .csv, .parquet")
-    metrics = generate(hosts, days, seed, period, th1=th1, th2=th2, guest_memory=guest_memory)
+    metrics = generate(
+        hosts, days, seed, period, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
+    )
     write_metrics(metrics, out)
-    say(f"{len(metrics):,} samples of {hosts:,} hosts in {out}")
+    beside = ""
+    if speeds is not None:
+        from forestall.traces.generate.guests import draw_speeds
+        from forestall.traces.host_speeds import write_speeds
+
+        write_speeds([str(k) for k in range(hosts)], draw_speeds(hosts, seed), speeds)
+        beside = f", and their speeds in {speeds}"
+    say(f"{len(metrics):,} samples of {hosts:,} hosts in {out}{beside}")
+
+
+def generate_guests(
+    out: JOBS_OUT,
+    count: Annotated[int, typer.Option("--count", min=1, metavar="N", help="How many jobs.")] = 500,
+    days: Annotated[
+        int, typer.Option("--days", min=1, metavar="DAYS", help="On which they are submitted.")
+    ] = 28,
+    lengths: Annotated[
+        str,
+        typer.Option(
+            "--lengths", metavar="DURATION[,...]", help="Run times, equally many of each."
+        ),
+    ] = "30m,1h,2h,3h,4h,5h,6h",
+    hours: Annotated[
+        str,
+        typer.Option("--hours", metavar="FROM:TO", help="Between which hours of the day."),
+    ] = "6:22",
+    seed: SEED = 1,
+) -> None:
+    """Make up guest jobs of one processor each, submitted evenly between two hours of the day.
+
+    Time 0 is a Monday's midnight. The defaults are the workload of the FALCON slides (Bagchi et
+    al.).
+    """
+    from forestall.app.settings_traces import write_log
+    from forestall.model.errors import ParameterError
+    from forestall.model.units import parse_duration
+    from forestall.traces.generate.guests import generate_guests as generate
+
+    try:
+        first, last = (float(hour) for hour in hours.split(":"))
+    except ValueError:
+        raise ParameterError("hours", hours, "FROM:TO within 0:24, such as 6:22") from None
+    whole = tuple(parse_duration(length, "lengths") for length in lengths.split(","))
+    say(write_log(generate(count, seed, days=days, lengths=whole, hours=(first, last)), out))

@@ -139,6 +139,16 @@ def test_hosts_beside_each_other(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------- damage
 
 
+def test_folders_of_several_agents_beside_each_other(tmp_path: Path) -> None:
+    """As the owner of a pool copies them: each with its status, which looks like Prometheus's."""
+    for name in ("lab1", "lab2"):
+        (tmp_path / name / "samples").mkdir(parents=True)
+        head = replace(HEAD, host=name)
+        (tmp_path / name / "samples" / "2023-11-14.fsd").write_bytes(written([record(1)], head))
+        (tmp_path / name / "status.json").write_text('{"status": "success", "data": {}}')
+    assert read_metrics(tmp_path).node_names == ("lab1", "lab2")
+
+
 def found(data: bytes) -> tuple[list[int], int]:
     """Return the number k of each record that is found, and how many are named as damaged."""
     parts, cleaning = day_samples._of_data("x.fsd", data, "")

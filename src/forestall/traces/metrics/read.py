@@ -160,8 +160,11 @@ def is_metrics(path: Path) -> bool:
 
 def _folder(path: Path, format: str | None, asked: Asked) -> Samples:
     """Return the samples of all files of a folder that are of one format."""
-    if format in (None, "days") and (days := day_files.day_files_in(path)):
-        return day_samples.read_days(days, asked)  # an agent's folder, whatever else is in there
+    if format in (None, "days"):  # folders of agents, one or several, whatever else is in there
+        agents = sorted({place.parent for place in path.rglob("samples")})
+        days = [day for agent in agents for day in day_files.day_files_in(agent)]
+        if days:
+            return day_samples.read_days(days, asked)
     files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
     files = [file for file in files if not ldms.is_header_file(file) and file.stat().st_size]
     found: dict[str, list[Path]] = {}
