@@ -1,0 +1,283 @@
+"""What is on the disk about a guest: its record, its log, what it printed, and who manages it.
+
+``FOLDER/guests/NAME/`` holds ``state.json`` (the record), ``log.jsonl`` (why its state changed),
+``stdout`` and ``stderr``, ``manager.lock`` (held by whoever manages it), ``keeper.lock`` (held
+while its processes are kept) and ``keeper.sock``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from forestall.live.guest.processes import is_there
+from forestall.live.ledger import append_line
+from forestall.model.errors import ParameterError, TraceError
+from forestall.traces.atomic import atomic_path
+
+GUESTS: Final = "guests"
+RECORD: Final = "state.json"
+LOG: Final = "log.jsonl"
+MANAGER_LOCK: Final = "manager.lock"
+KEEPER_LOCK: Final = "keeper.lock"
+SOCKET: Final = "keeper.sock"
+STDOUT, STDERR, KEEPER_LOG = "stdout", "stderr", "keeper.err"
+VERSION: Final = 1
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class GuestState(StrEnum):
+    """What is with a guest."""
+
+    WAITING = "waiting"  # for the host to be free
+    NORMAL = "normal"  # runs at normal priority
+    LOWERED = "lowered"  # runs at lowest priority
+    STOPPED = "stopped"  # stands still in a short spike
+    ENDING = "ending"  # its checkpoint is made, then it is ended
+    UNWATCHED = "unwatched"  # stands still: its manager is gone
+    ENDED = "ended"  # ended before it had finished; can be resumed
+    FINISHED = "finished"  # by itself
+    FAILED = "failed"  # by itself with another code than 0, or could not be started
+
+    @property
+    def running(self) -> bool:
+        """Whether it has processes, as far as was written down."""
+        return self in {
+            GuestState.NORMAL, GuestState.LOWERED, GuestState.STOPPED, GuestState.ENDING,
+            GuestState.UNWATCHED,
+        }  # fmt: skip
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to resume."""
+        return self in {GuestState.FINISHED, GuestState.FAILED}
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a manager that comes later must know.
+
+    Attributes
+    ----------
+    name, id : as the user calls it, and the mark of its processes, new with each fresh start
+    command, cwd : what runs, and where
+    settings : how it is run, as `forestall.live.guest.settings` writes it
+    state, why, since : what is with it, why, and since when in Unix s
+    attempts : times that it was started
+    checkpoint : whether a checkpoint exists, and when the last was made, in Unix s
+    cpu : s of CPU time of all attempts that are over
+    exit_code : of its first process where it is over; 128 and the number for a signal
+    pid, created, pgid, cgroup : its first process (start in s after the machine's), its process
+        group, and its control group
+    keeper, keeper_created, manager, manager_created : the processes that keep and manage it
+    boot : the boot of the machine in which these numbers hold
+    """
+
+    name: str
+    id: str
+    command: list[str]
+    cwd: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    state: GuestState = GuestState.WAITING
+    why: str = ""
+    since: float = 0.0
+    attempts: int = 0
+    checkpoint: float = 0.0
+    cpu: float = 0.0
+    exit_code: int | None = None
+    pid: int = 0
+    created: float = 0.0
+    pgid: int = 0
+    cgroup: str | None = None
+    keeper: int = 0
+    keeper_created: float = 0.0
+    manager: int = 0
+    manager_created: float = 0.0
+    boot: str = ""
+    version: int = VERSION
+
+    def now(self) -> GuestState:
+        """Return what is with it now: a guest whose processes are all gone has ended, whatever was
+        written down last."""
+        managed, kept = self.managed(), self.kept()
+        if self.state.running and not (managed or kept):
+            return GuestState.ENDED
+        if self.state is GuestState.WAITING and not managed:
+            return GuestState.ENDED
+        if self.state.running and not managed:
+            return GuestState.UNWATCHED
+        return self.state
+
+    def managed(self) -> bool:
+        """Return whether its manager is there."""
+        return self.boot == boot_id() and is_there(self.manager, self.manager_created)
+
+    def kept(self) -> bool:
+        """Return whether its keeper is there."""
+        return self.boot == boot_id() and is_there(self.keeper, self.keeper_created)
+
+
+def boot_id() -> str:
+    """Return the name of this boot of the machine."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
+def checked_name(name: str) -> str:
+    """Return a guest's name. Raises ParameterError for one that is no name of a folder."""
+    if not _NAME.fullmatch(name) or name.endswith(".json"):
+        allowed = "letters, digits, '.', '_' and '-', up to 64, beginning with a letter or digit"
+        raise ParameterError("--name", name, allowed)
+    return name
+
+
+class GuestFiles:
+    """The folder of one guest.
+
+    Parameters
+    ----------
+    folder : the agent's, in which ``guests`` lies
+    name : of the guest
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name = folder, checked_name(name)
+        self.place = folder / GUESTS / name
+
+    def make(self) -> None:
+        """Make it. Raises TraceError where that cannot be."""
+        try:
+            self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise TraceError(self.place, f"cannot be made: {error.strerror or error}") from None
+
+    def read(self) -> Record | None:
+        """Return the record; None where there is none. Raises TraceError for one that is broken."""
+        path = self.place / RECORD
+        try:
+            raw = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
+        try:
+            return _record(json.loads(raw))
+        except (ValueError, TypeError, KeyError) as error:
+            raise TraceError(path, f"is no guest's record ({error})") from None
+
+    def write(self, record: Record) -> None:
+        """Write the record, on the disk when this returns. Raises TraceError."""
+        path = self.place / RECORD
+        try:
+            with atomic_path(path, sync=True) as beside:
+                beside.write_text(json.dumps(asdict(record), allow_nan=False) + "\n", "utf-8")
+        except OSError as error:
+            raise TraceError(path, f"cannot be written: {error.strerror or error}") from None
+
+    def log(self, state: str, why: str, **facts: Any) -> None:
+        """Add a line to the log. Raises TraceError."""
+        entry = {"time": round(time.time(), 3), "state": str(state), "why": why, **facts}
+        line = json.dumps(entry, allow_nan=False, ensure_ascii=False)
+        append_line(self.place / LOG, line)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the log's whole lines, oldest first; what is no line of a log is left out."""
+        path = self.place / LOG
+        try:
+            lines = path.read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
+        found = []
+        for line in lines:
+            try:
+                entry = json.loads(line)
+                float(entry["time"]), str(entry["state"]), str(entry["why"])
+            except (ValueError, TypeError, KeyError):
+                continue
+            found.append(entry)
+        return found
+
+    @contextmanager
+    def managed(self) -> Iterator[None]:
+        """Be the one manager of this guest. Raises TraceError where there is one already."""
+        handle = self.lock(MANAGER_LOCK)
+        if handle is None:
+            record = self.read()
+            who = f" (process {record.manager})" if record is not None and record.manager else ""
+            message = f"another manager{who} is at work on this guest; `forestall guest stop "
+            raise TraceError(self.place, f"{message}{self.name}` ends both")
+        try:
+            yield
+        finally:
+            os.close(handle)
+
+    def lock(self, name: str) -> int | None:
+        """Return an open handle on a lock that is now held; None where someone else holds it."""
+        path = self.place / name
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise TraceError(path, f"cannot be opened: {error.strerror or error}") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        return handle
+
+    def held(self, name: str) -> bool:
+        """Return whether someone holds a lock."""
+        if not (self.place / name).exists():
+            return False
+        handle = self.lock(name)
+        if handle is None:
+            return True
+        os.close(handle)
+        return False
+
+
+def all_guests(folder: Path) -> list[GuestFiles]:
+    """Return the guests of a folder, by name."""
+    try:
+        names = sorted(path.name for path in (folder / GUESTS).iterdir() if path.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise TraceError(folder / GUESTS, f"cannot be read: {error.strerror or error}") from None
+    return [GuestFiles(folder, name) for name in names if _NAME.fullmatch(name)]
+
+
+def changed(record: Record, **changes: Any) -> Record:
+    """Return a record with changes; a new state begins now."""
+    if "state" in changes and changes["state"] is not record.state:
+        changes.setdefault("since", round(time.time(), 3))
+    return replace(record, **changes)
+
+
+def _record(told: Any) -> Record:
+    if not isinstance(told, dict) or told.get("version") != VERSION:
+        raise ValueError("another version, or no object")
+    hints = get_type_hints(Record)
+    known = {one.name for one in fields(Record)}
+    values = {key: value for key, value in told.items() if key in known}
+    values["state"] = GuestState(values["state"])
+    for key in ("keeper", "manager", "pid", "pgid", "attempts"):
+        if not isinstance(values[key], hints[key]):
+            raise TypeError(f"{key} is no number")
+    if not all(isinstance(word, str) for word in values["command"]):
+        raise TypeError("command is no list of words")
+    return Record(**values)

@@ -1,0 +1,129 @@
+"""What a guest may do now: a function of what was seen of its host, sample by sample."""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from forestall.live.agent.states import NAMES, S1, S3, S4, S5, StateWatch
+from forestall.live.guest.settings import GuestSettings
+
+LEAST_FREE: Final = 0.01
+"""Share of the memory below which any guest must go, however much of its need it already has: the
+owner would be short of it."""
+
+
+class Allowed(IntEnum):
+    """What a guest may do, from least to most."""
+
+    NOTHING = 0  # it must end
+    STAND = 1  # it stands still; one that does not run is not started
+    CRAWL = 2  # it runs at lowest priority
+    RUN = 3  # at normal priority
+
+
+class Sight(NamedTuple):
+    """What was seen of the host.
+
+    Attributes
+    ----------
+    boot : when, in s of a clock that does not jump
+    load : the owner's share of the machine's CPU time since the last look, 0 to 1; nan: not known
+    guest_load : the guests' share
+    available : share of the memory that can be had; what guests hold is not counted
+    """
+
+    boot: float
+    load: float
+    guest_load: float
+    available: float
+
+
+class Verdict(NamedTuple):
+    """What a guest may do now, and why, in words with figures."""
+
+    allowed: Allowed
+    state: str
+    why: str
+
+
+class Judge:
+    """Says what a guest may do.
+
+    It lowers and stops at the first sample that asks for it, and raises or starts again only when
+    the load has been low for `settings.calm` seconds.
+
+    Parameters
+    ----------
+    settings : thresholds and times
+    memory : of the machine, in bytes
+    """
+
+    def __init__(self, settings: GuestSettings, memory: float) -> None:
+        self.settings = settings
+        self.need = settings.need(memory)
+        self._watch = StateWatch(
+            (settings.th1, settings.th2), settings.hold, self.need, settings.every
+        )
+        self._low = math.nan  # since when it is at most Th1
+        self._ended = math.nan  # when the host was last seen in S3 to S5
+
+    def see(self, sight: Sight, resident: float) -> Verdict:
+        """Take a look at the host and return the verdict.
+
+        Parameters
+        ----------
+        sight : what was seen
+        resident : share of the machine's memory that the guest holds
+        """
+        rules, load = self.settings, sight.load
+        free = sight.available + min(resident, self.need)
+        if sight.available < LEAST_FREE:
+            free = -math.inf
+        state = self._watch.see(sight.boot, load, free)
+        name = NAMES[state]
+        self._follow(sight.boot, load)
+        if state >= S3:
+            self._ended = sight.boot
+        if state == S3:
+            lasted = f"for longer than {rules.hold:g} s"
+            return Verdict(Allowed.NOTHING, name, f"{self._load(load)} > {rules.th2:.0%} {lasted}")
+        if state == S4:
+            return Verdict(Allowed.NOTHING, name, self._memory(sight.available, resident))
+        if state == S5:
+            return Verdict(Allowed.NOTHING, name, f"no sample for longer than {rules.hold:g} s")
+        if math.isnan(load):
+            return Verdict(Allowed.STAND, name, "the owner's load is not known")
+        if load > rules.th2:
+            return Verdict(Allowed.STAND, name, f"{self._load(load)} > {rules.th2:.0%}")
+        if state == S1 and sight.boot - self._low >= rules.calm:
+            why = f"{self._load(load)} <= {rules.th1:.0%} for {rules.calm:g} s"
+            return Verdict(Allowed.RUN, name, why)
+        if state == S1:
+            why = f"{self._load(load)} <= {rules.th1:.0%}, not yet for {rules.calm:g} s"
+            return Verdict(Allowed.CRAWL, name, why)
+        return Verdict(Allowed.CRAWL, name, f"{self._load(load)} > {rules.th1:.0%}")
+
+    def calm(self, boot: float) -> bool:
+        """Return whether a guest that the host ended may be started again: it was in S1 or S2 for
+        long enough."""
+        return not boot - self._ended < self.settings.calm  # True where it never was elsewhere
+
+    def _follow(self, boot: float, load: float) -> None:
+        if not load <= self.settings.th1:
+            self._low = math.nan
+        elif math.isnan(self._low):
+            self._low = boot
+
+    def _load(self, load: float) -> str:
+        return f"owner's load {load:.0%}"
+
+    def _memory(self, available: float, resident: float) -> str:
+        if available < LEAST_FREE:
+            return f"free memory {available:.1%} < {LEAST_FREE:.0%}, the least for the owner"
+        need, has = self.need, min(resident, self.need)
+        return (
+            f"free memory {available:.1%} < {need - has:.1%}: the guest needs {need:.1%} and has "
+            f"{has:.1%}"
+        )

@@ -1,0 +1,95 @@
+"""How a guest is run: when it is lowered, stopped and ended, and how its checkpoints are made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, Self
+
+from forestall.live.agent.states import HOLD, TH1, TH2
+from forestall.model.errors import ParameterError
+
+CALM: Final = 10.0
+"""s for which the host must be free before a guest is raised, or started again."""
+
+
+@dataclass(frozen=True)
+class GuestSettings:
+    """How a guest is run; times in s.
+
+    Attributes
+    ----------
+    th1, th2 : owner's loads, 0 to 1, above which the guest is lowered, and stopped
+    hold : how long a load above `th2` may last before the guest is ended
+    every : between samples
+    calm : how long the load must be low before the guest is raised, or started again
+    guest_memory : memory that it needs: bytes, or a share of the machine's up to 1
+    checkpoint, resume : commands for the shell; empty: none
+    checkpoint_every : running time between checkpoints while nothing is wrong; 0: none
+    checkpoint_timeout : after which a checkpoint has failed
+    grace : how long it stands still without a manager before it is ended
+    patience : between SIGTERM and SIGKILL
+    silence : without a word from its manager, after which that counts as gone
+    wait : whether it is resumed when the host is free again, by this manager
+    tell : who is told of each change: ``file:PATH``, ``unix:PATH`` or a command; empty: nobody
+    cgroup : whether a control group is used where there can be one
+
+    Raises ParameterError for values that do not fit.
+    """
+
+    th1: float = TH1
+    th2: float = TH2
+    hold: float = HOLD
+    every: float = 1.0
+    calm: float = CALM
+    guest_memory: float = 0.0
+    checkpoint: str = ""
+    resume: str = ""
+    checkpoint_every: float = 0.0
+    checkpoint_timeout: float = 60.0
+    grace: float = 300.0
+    patience: float = 5.0
+    silence: float = 15.0
+    wait: bool = True
+    tell: str = ""
+    cgroup: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.th1 <= 1:
+            raise ParameterError("--th1", self.th1, "a load from 0 to 1")
+        if not self.th1 <= self.th2 <= 1:
+            raise ParameterError("--th2", self.th2, f"a load from --th1 ({self.th1:g}) to 1")
+        if not 0 < self.every < math.inf:
+            raise ParameterError("--every", self.every, "a duration above 0")
+        if not 0 < self.checkpoint_timeout < math.inf:
+            raise ParameterError("--checkpoint-timeout", self.checkpoint_timeout, "above 0")
+        for name in ("hold", "calm", "checkpoint_every", "grace", "patience", "guest_memory"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ParameterError(f"--{name.replace('_', '-')}", value, "0 or more")
+        if not self.checkpoint and (self.resume or self.checkpoint_every):
+            option = "--resume" if self.resume else "--checkpoint-every"
+            value = self.resume or self.checkpoint_every
+            raise ParameterError(option, value, "this only with --checkpoint")
+        for option in ("file:", "unix:"):
+            if self.tell == option:
+                raise ParameterError("--tell", self.tell, f"{option}PATH")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return them in a form for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """Return them as they were written. Raises ParameterError for what does not fit."""
+        kinds = {one.name: type(one.default) for one in fields(cls)}
+        for name, value in told.items():
+            kind = kinds.get(name)
+            fits = isinstance(value, int | float) if kind in (int, float) else kind is type(value)
+            if kind is None or not fits or (kind is not bool and isinstance(value, bool)):
+                raise ParameterError("settings", f"{name}: {value}", "the settings of a guest")
+        return cls(**told)
+
+    def need(self, machine: float) -> float:
+        """Return the memory that it needs as a share of the machine's, which is in bytes."""
+        return self.guest_memory if self.guest_memory <= 1 else self.guest_memory / machine
