@@ -29,18 +29,26 @@ _LONGEST_LEFT = np.int64(GuestReason.LONGEST_LEFT)
 
 
 @kernel
+def point(curve, k):
+    """Return the value of a curve (usual, present, share) at step k: that of the usual load, and
+    what the present one adds where a guest gets `share` of the host now."""
+    usual, present, share = curve
+    return usual[k] + share * present[k]
+
+
+@kernel
 def inverse(curve, step, amount):
-    """Return when a rising curve, float64[n + 1] at steps from 0 on, reaches an amount that is at
-    most its last value, s."""
-    low, high = 0, len(curve) - 1
+    """Return when a rising curve reaches an amount that is at most its last value, s."""
+    low, high = 0, len(curve[0]) - 1
     while high - low > 1:
         middle = (low + high) >> 1
-        if curve[middle] < amount:
+        if point(curve, middle) < amount:
             low = middle
         else:
             high = middle
-    rise = curve[high] - curve[low]
-    share = (amount - curve[low]) / rise if rise > 0 else 1.0
+    start = point(curve, low)
+    rise = point(curve, high) - start
+    share = (amount - start) / rise if rise > 0 else 1.0
     return step * (low + share)
 
 
@@ -48,8 +56,16 @@ def inverse(curve, step, amount):
 def value(curve, step, time):
     """Return a curve's value at a time within it."""
     place = time / step
-    k = min(int(place), len(curve) - 2)
-    return curve[k] + (place - k) * (curve[k + 1] - curve[k])
+    k = min(int(place), len(curve[0]) - 2)
+    start = point(curve, k)
+    return start + (place - k) * (point(curve, k + 1) - start)
+
+
+@kernel
+def last(curve):
+    """Return the last value of a curve, and the number of its steps."""
+    steps = len(curve[0]) - 1
+    return point(curve, steps), steps
 
 
 @kernel
@@ -77,18 +93,19 @@ def down(time):
 @kernel
 def completion(curve, step, work):
     """Return when the work is done where the host stays, s (inf: never)."""
-    whole = curve[-1]
+    whole, steps = last(curve)
     if whole <= 0:
         return math.inf
     turns = math.ceil(work / whole) - 1.0
     rest = work - turns * whole
-    return turns * step * (len(curve) - 1) + inverse(curve, step, min(rest, whole))
+    return turns * step * steps + inverse(curve, step, min(rest, whole))
 
 
 @kernel
 def completion_if_sure(curve, step, alive, work):
     """Return when the work is done by expectation, failures considered, s (inf: never)."""
-    whole, horizon = curve[-1], step * (len(curve) - 1)
+    whole, steps = last(curve)
+    horizon = step * steps
     if whole <= 0:
         return math.inf
     if alive >= 1:
@@ -113,11 +130,12 @@ def mean_life(lasting, alive):
 @kernel
 def done_by(curve, step, time):
     """Return the work done by a time, s of a host of speed 1."""
+    whole, steps = last(curve)
     if not time <= _LONGEST:
-        return math.inf if curve[-1] > 0 else 0.0
-    horizon = step * (len(curve) - 1)
+        return math.inf if whole > 0 else 0.0
+    horizon = step * steps
     turns = math.floor(time / horizon)
-    return turns * curve[-1] + value(curve, step, time - turns * horizon)
+    return turns * whole + value(curve, step, time - turns * horizon)
 
 
 @kernel
@@ -125,7 +143,7 @@ def alive_by(reliability, step, alive, time):
     """Return the chance that a host is still there at a time."""
     horizon = step * (len(reliability) - 1)
     turns = math.floor(time / horizon)
-    return alive**turns * value(reliability, step, time - turns * horizon)
+    return alive**turns * value((reliability, reliability, 0.0), step, time - turns * horizon)
 
 
 @kernel
@@ -141,10 +159,8 @@ def estimate(out, forecast, host, state, work, present):
     present : share of the host that a guest would get now
     """
     step, work = forecast.step, work / MILLION
-    whole, sure = forecast.mixed[0], forecast.mixed[1]
-    for j in range(len(whole)):
-        whole[j] = forecast.work[host, state, j] + present * forecast.present_work[host, j]
-        sure[j] = forecast.sure[host, state, j] + present * forecast.present_sure[host, state, j]
+    whole = (forecast.work[host, state], forecast.present_work[host], present)
+    sure = (forecast.sure[host, state], forecast.present_sure[host, state], present)
     alive = forecast.alive[host, state]
     life = mean_life(forecast.lasting[host, state], alive)
     out.host = host

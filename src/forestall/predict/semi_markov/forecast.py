@@ -42,7 +42,6 @@ class Curves(NamedTuple):
     reliability : float64[hosts, 2, n + 1], chance that the host is still there by each step
     alive : float64[hosts, 2], chance to stay through all n steps
     lasting : float64[hosts, 2], mean time that the host stays, of these n steps
-    mixed : float64[2, n + 1], room for the curves of one host with its present load
     """
 
     step: int
@@ -53,7 +52,6 @@ class Curves(NamedTuple):
     reliability: Floats
     alive: Floats
     lasting: Floats
-    mixed: Floats
 
 
 def curves(
@@ -87,7 +85,6 @@ def curves(
         reliability,
         reliability[..., -1].copy(),
         step * between.sum(axis=-1),
-        np.empty((2, steps + 1)),
     )
 
 
@@ -98,9 +95,9 @@ class HostPast:
     Attributes
     ----------
     history : its states
-    given : float64[steps + 1], share of the machine that guests could have had, summed up to each
-        step over samples of S1 and S2
-    seen : float64[steps + 1], how many samples those were
+    given : float64[steps], share of the machine that guests could have had, summed over the
+        samples of S1 and S2 in each step
+    seen : float64[steps], how many samples those were
     """
 
     history: HostHistory
@@ -130,8 +127,8 @@ class HostPast:
         runs = stays(coarse, period * every)
         return cls(
             HostHistory(runs, origin, NAMES, FAILING),
-            _risen(share.reshape(whole, every).sum(axis=1)),
-            _risen(usable[cut].reshape(whole, every).sum(axis=1).astype(np.float64)),
+            share.reshape(whole, every).sum(axis=1),
+            usable[cut].reshape(whole, every).sum(axis=1).astype(np.float64),
         )
 
     def until(self, time: int) -> HostHistory:
@@ -161,18 +158,20 @@ class HostPast:
 
     def _mean(self, begins: Whole, steps: int, start: int) -> Floats:
         """Return float64[steps]: the mean share in each step of windows."""
-        at = begins[:, None] + np.arange(steps)
-        given = (self.given[at + 1] - self.given[at]).sum(axis=0)
-        seen = (self.seen[at + 1] - self.seen[at]).sum(axis=0)
-        rest = _ratio(given.sum(), seen.sum(), self._before(start))
+        given, seen = np.zeros(steps), np.zeros(steps)
+        for begin in begins.tolist():
+            given += self.given[begin : begin + steps]
+            seen += self.seen[begin : begin + steps]
+        rest = given.sum() / seen.sum() if seen.any() else self._before(start)
         made: Floats = np.where(seen > 0, given / np.maximum(seen, 1), rest)
         return made
 
     def _before(self, start: int) -> float:
         """Return the mean share over all that was seen before a Unix time, 1 where nothing was."""
         step = self.history.runs.period
-        last = max(0, min((start - self.history.origin) // step, len(self.seen) - 1))
-        return _ratio(self.given[last], self.seen[last], 1.0)
+        last = max(0, (start - self.history.origin) // step)
+        seen = self.seen[:last].sum()
+        return float(self.given[:last].sum() / seen) if seen else 1.0
 
 
 class Outlook(NamedTuple):
@@ -208,7 +207,3 @@ def foretold(hosts: Sequence[HostPast], start: int, steps: int, *, days: int) ->
 def _risen(values: Floats) -> Floats:
     """Return float64[..., n + 1]: the sums of the first 0, 1, ... values."""
     return np.concatenate((np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)), axis=-1)
-
-
-def _ratio(above: float, below: float, otherwise: float) -> float:
-    return float(above / below) if below > 0 else otherwise
