@@ -10,22 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.model.cycle import MILLION
-from forestall.model.errors import ParameterError
-from forestall.predict.semi_markov.learning import HostHistory, stacked
-from forestall.predict.semi_markov.process import SemiMarkov
+from forestall.predict.semi_markov.forecast_kernels import RUNNING, foresee, new_room
+from forestall.predict.semi_markov.learning import HostHistory
 from forestall.predict.states import FAILING, NAMES, States, Stays, stays
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
-
-RUNNING: Final = 2
-"""States in which a guest can run: S1 and S2."""
 
 
 class Curves(NamedTuple):
@@ -140,39 +136,6 @@ class HostPast:
         cut = Stays(runs.start[:known], runs.state[:known], samples, runs.period)
         return replace(history, runs=cut)
 
-    def share(self, start: int, steps: int, days: int) -> Floats:
-        """Return float64[2, steps]: mean share that a guest gets in each step from Unix time
-        `start` on, where the host is then in S1, and in S2.
-
-        By the same windows that the process is learned from: those that begin in the same state,
-        or all where none does.
-        """
-        runs = self.history.runs
-        begins = self.history.windows(start, steps * runs.period, days) // runs.period
-        state = runs.state[np.searchsorted(runs.start, begins, side="right") - 1]
-        made = np.empty((RUNNING, steps))
-        for k in range(RUNNING):
-            alike = begins[state == k]
-            made[k] = self._mean(alike if len(alike) else begins, steps, start)
-        return made
-
-    def _mean(self, begins: Whole, steps: int, start: int) -> Floats:
-        """Return float64[steps]: the mean share in each step of windows."""
-        given, seen = np.zeros(steps), np.zeros(steps)
-        for begin in begins.tolist():
-            given += self.given[begin : begin + steps]
-            seen += self.seen[begin : begin + steps]
-        rest = given.sum() / seen.sum() if seen.any() else self._before(start)
-        made: Floats = np.where(seen > 0, given / np.maximum(seen, 1), rest)
-        return made
-
-    def _before(self, start: int) -> float:
-        """Return the mean share over all that was seen before a Unix time, 1 where nothing was."""
-        step = self.history.runs.period
-        last = max(0, (start - self.history.origin) // step)
-        seen = self.seen[:last].sum()
-        return float(self.given[:last].sum() / seen) if seen else 1.0
-
 
 class Outlook(NamedTuple):
     """What is foretold of hosts for n steps: float64[hosts, 2, n] shares of the machine that a
@@ -183,24 +146,28 @@ class Outlook(NamedTuple):
 
 
 def foretold(hosts: Sequence[HostPast], start: int, steps: int, *, days: int) -> Outlook:
-    """Return the outlook of hosts from Unix time `start` on; they must have the same step.
+    """Return the outlook of hosts from Unix time `start` on; all must have been seen from and to
+    the same time, in the same steps.
 
-    A host of which nothing was seen before is taken to stay.
+    The shares are means over the windows that the process is learned from: those that began in the
+    same state, or all where none did. A host of which nothing was seen before is taken to stay.
     """
-    step = hosts[0].history.runs.period
-    share = np.stack([host.share(start, steps, days) for host in hosts])
+    history = hosts[0].history
+    step = history.runs.period
+    share = np.empty((len(hosts), RUNNING, steps))
     reliability = np.ones((len(hosts), RUNNING, steps + 1))
-    known, kernels = [], []
+    begins = history.windows(start, steps * step, days) // step
+    room, alike = new_room(steps), np.empty(len(begins), dtype=np.bool_)
     for k, host in enumerate(hosts):
-        try:
-            process = host.until(start).process(start, steps * step, days=days)
-        except ParameterError:  # no past at all
-            continue
-        known.append(k)
-        kernels.append(process.kernel)
-    if known:
-        every = SemiMarkov.of_mass(stacked(kernels), failing=FAILING, names=NAMES)
-        reliability[known] = every.reliability_of_each(steps)
+        runs, cut = host.history.runs, host.until(start)
+        assert (host.history.origin, runs.samples) == (history.origin, history.runs.samples)
+        both = foresee(
+            (runs.start, runs.state), len(cut.runs.start), cut.runs.samples, begins,
+            (host.given, host.seen), room, alike, share[k], reliability[k],
+        )  # fmt: skip
+        if not both and cut.runs.samples:
+            process = cut.process(start, steps * step, days=days)
+            reliability[k] = process.reliability_of_each(steps)
     return Outlook(share, reliability)
 
 

@@ -1,0 +1,187 @@
+"""What one host did in windows of its past, and what that says of the coming one.
+
+The same as `learning.masses` and `SemiMarkov.reliability_of_each` for the two states in which a
+guest can run, without tables of every stay. Stays are short against the horizon, so that the
+recursion has few terms: for one host it is quicker than the inversion of a power series.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import entry, kernel
+
+RUNNING: Final = 2
+"""States in which a guest can run: S1 and S2, 0 and 1."""
+OTHER: Final = 0
+FAILED: Final = 1
+
+
+class Room(NamedTuple):
+    """Scratch arrays for n steps: int64[2, 2, n + 1] moves after so many steps, from each state to
+    the other and to a failing one; int64[2, n + 1] stays seen for so many; int64[2, n + 1] and
+    float64[2, n + 1] the steps after which moves to the other state were seen, and their masses;
+    float64[2, n + 1] chances of a first failure at each step."""
+
+    moves: npt.NDArray[np.int64]
+    present: npt.NDArray[np.int64]
+    steps: npt.NDArray[np.int64]
+    onward: npt.NDArray[np.float64]
+    fails: npt.NDArray[np.float64]
+
+
+def new_room(steps: int) -> Room:
+    """Return room for windows of so many steps."""
+    shape: Any = (RUNNING, steps + 1)
+    return Room(
+        np.zeros((RUNNING, *shape), dtype=np.int64),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(shape),
+        np.zeros(shape),
+    )
+
+
+@kernel
+def run_at(starts, known, sample):
+    """Return the run, of the first `known`, that a sample lies in."""
+    low, high = 0, known - 1
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if starts[middle] <= sample:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@kernel
+def count(starts, states, known, samples, begin, stop, room):
+    """Count the stays of one window until its first failure; return which states were seen, one
+    bit each."""
+    run, begun, seen = run_at(starts, known, begin), begin, 0
+    while states[run] < RUNNING:
+        state = states[run]
+        seen |= 1 << state
+        end = starts[run + 1] if run + 1 < known else samples
+        if end >= stop:
+            room.present[state, stop - 1 - begun] += 1
+            break
+        room.present[state, end - begun] += 1
+        room.moves[state, FAILED if states[run + 1] >= RUNNING else OTHER, end - begun] += 1
+        run, begun = run + 1, end
+    return seen
+
+
+@kernel
+def weigh(room, state):
+    """Write the masses of the moves out of a state: to the other one, and, as what is known so far
+    of first failures, to failing ones. Return after how many different steps the former came."""
+    moves, present = room.moves[state], room.present[state]
+    at_risk, alive, count = 0, 1.0, 0
+    for m in range(len(present)):
+        at_risk += present[m]
+    for m in range(len(present)):
+        moved, failed = moves[OTHER, m], moves[FAILED, m]
+        each = alive / at_risk if moved + failed > 0 else 0.0
+        room.fails[state, m] = each * failed
+        if moved > 0:
+            room.steps[state, count], room.onward[state, count] = m, each * moved
+            count += 1
+        if moved + failed > 0:
+            alive *= 1 - (moved + failed) / at_risk
+        at_risk -= present[m]
+    return count
+
+
+@kernel
+def spread(room, state, count, chance, step):
+    """Add what a first failure `step` steps from the other state makes of those from this one."""
+    fails, steps, masses = room.fails[state], room.steps[state], room.onward[state]
+    for k in range(count):
+        place = step + steps[k]
+        if place >= len(fails):
+            break
+        fails[place] += masses[k] * chance
+
+
+@kernel
+def chances(room, out):
+    """Write the chance to be there still by each step, float64[2, n + 1], by the recursion."""
+    fails = room.fails
+    count0, count1 = weigh(room, 0), weigh(room, 1)
+    low0, low1, failed0, failed1 = 1.0, 1.0, 0.0, 0.0
+    for m in range(fails.shape[1]):
+        from0, from1 = fails[0, m], fails[1, m]
+        if from1 > 0:
+            spread(room, 0, count0, from1, m)
+        if from0 > 0:
+            spread(room, 1, count1, from0, m)
+        failed0 += from0
+        failed1 += from1
+        low0 = min(low0, max(0.0, 1 - failed0))
+        low1 = min(low1, max(0.0, 1 - failed1))
+        out[0, m], out[1, m] = low0, low1
+
+
+@kernel
+def mean_share(past, begins, alike, before, out):
+    """Write the mean share in each step of the windows that begin alike (`alike[w]` true)."""
+    given, seen = past
+    total, many = 0.0, 0.0
+    for j in range(len(out)):
+        sum_given, sum_seen = 0.0, 0.0
+        for w in range(len(begins)):
+            if alike[w]:
+                sum_given += given[begins[w] + j]
+                sum_seen += seen[begins[w] + j]
+        out[j] = sum_given / sum_seen if sum_seen > 0 else -1.0
+        total += sum_given
+        many += sum_seen
+    if many == 0:
+        for j in range(before):
+            total += given[j]
+            many += seen[j]
+    rest = total / many if many > 0 else 1.0
+    for j in range(len(out)):
+        if out[j] < 0:
+            out[j] = rest
+
+
+@entry
+def foresee(runs, known, samples, begins, past, room, alike, share, alive):
+    """Write what is foretold of a host for n steps; return whether both states were seen in the
+    windows (else `alive` is not written).
+
+    Parameters
+    ----------
+    runs : int64[r] starts and int8[r] states of its runs
+    known, samples : runs and samples that began before the window to come
+    begins : int64[w], the samples with which windows begin
+    past : float64[samples] shares given, and samples that they are of, in each step
+    room : see `new_room`; alike : bool[w], scratch
+    share : float64[2, n], alive : float64[2, n + 1], written
+    """
+    starts, states = runs
+    steps = share.shape[1]
+    room.moves[:] = 0
+    room.present[:] = 0
+    seen = 0
+    for w in range(len(begins)):
+        stop = min(begins[w] + steps + 1, samples)
+        seen |= count(starts, states, known, samples, begins[w], stop, room)
+    for state in range(RUNNING):
+        some = False
+        for w in range(len(begins)):
+            alike[w] = states[run_at(starts, known, begins[w])] == state
+            some = some or alike[w]
+        if not some:
+            alike[:] = True
+        mean_share(past, begins, alike, samples, share[state])
+    if seen != 3:
+        return False
+    chances(room, alive)
+    return True
