@@ -40,6 +40,7 @@ def main(folder: Path) -> None:
     predictors(folder)
     acting(folder)
     quotes(folder)
+    shared_hosts(folder)
 
 
 def quotes(folder: Path) -> None:
@@ -116,6 +117,33 @@ def queues(folder: Path) -> None:
         found = design(cluster, optimize=True, jobs=jobs).found
     assert found is not None
     tradeoff(found).savefig(folder / "tradeoff.png", dpi=80)
+
+
+def shared_hosts(folder: Path) -> None:
+    """Draw what each scheduler makes of guests of growing length, over pools of hosts whose owners
+    have hours of their own."""
+    import polars as pl
+
+    from forestall.app.cycle import SharedHosts
+    from forestall.app.cycle_figures import length_lines
+    from forestall.traces.host_traces import host_traces_of_metrics
+
+    rows = []
+    for seed in SEEDS:
+        load = fs.generate_hosts(10, 42, seed, 60, owners="own")
+        pool = SharedHosts(host_traces_of_metrics(load))
+        jobs = fs.generate_guests(200, seed, days=12)
+        known = pool.forecasts(fs.CycleParameters())
+        for hours in (0.5, 1, 2, 3, 4, 5, 6):
+            length = round(3600 * hours)
+            for scheduler in ("condor", "falcon", "omniscient"):
+                run = fs.simulate_cycle(
+                    jobs, pool.traces, forecasts=known, scheduler=scheduler, job_length=length
+                )
+                told = ("makespan", "failures_per_job", "unscheduled_share")
+                values = {name: run.measures[name] for name in told}
+                rows.append({"job_length": length, "scheduler": scheduler, "seed": seed, **values})
+    length_lines(pl.DataFrame(rows)).savefig(folder / "shared-hosts.png", dpi=110)
 
 
 NAMES = ("rate", "recency", "periodic", "renewal", "semi-markov", "neural", "rules", "stacked")

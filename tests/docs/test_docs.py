@@ -19,11 +19,14 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import typer
 
 import forestall
 from cli.calls import call
+from forestall.app.cycle_result import CycleResult
+from forestall.app.cycle_settings import CYCLE
 from forestall.app.machines_fleet import read_fleet
 from forestall.app.model_kind import Model
 from forestall.app.promise_settings import PROMISE
@@ -199,8 +202,11 @@ def test_toml_examples_are_settings(tmp_path: Path) -> None:
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield all commands, groups that do something by themselves among them."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
+            if command.invoke_without_command:
+                yield (*path, name), command
             yield from commands(command, (*path, name))
         else:
             yield (*path, name), command
@@ -245,7 +251,11 @@ def test_every_command_and_option_is_documented(path: tuple[str, ...]) -> None:
     assert not stale, f"in cli.md, but not there: {sorted(stale)}"
 
 
-PARAMETER_TABLES = [("Parameters", PROMISE), ("Virtual machines", VIRTUAL)]
+PARAMETER_TABLES = [
+    ("Parameters", PROMISE),
+    ("Virtual machines", VIRTUAL),
+    ("Cycle sharing", CYCLE),
+]
 
 
 @pytest.mark.parametrize(("heading", "model"), PARAMETER_TABLES)
@@ -276,10 +286,10 @@ def small_run(**more: Any) -> Result:
 
 def measures_text(model: str = "promise") -> str:
     """What measures.md says of the measures of a model."""
-    before, _, after = (
-        (REFERENCE / "measures.md").read_text(encoding="utf-8").partition("## Virtual machines")
-    )
-    return after if model == "virtual" else before
+    page = (REFERENCE / "measures.md").read_text(encoding="utf-8")
+    before, _, after = page.partition("## Virtual machines")
+    virtual, _, cycle = after.partition("## Cycle sharing")
+    return {"virtual": virtual, "cycle": cycle}.get(model, before)
 
 
 def virtual_run(**more: Any) -> VirtualResult:
@@ -306,6 +316,120 @@ def test_every_file_and_column_of_virtual_machines_is_documented(tmp_path: Path)
         header = path.read_text(encoding="utf-8").splitlines()[0]
         assert f"`{path.name}`" in section
         assert f"`{header}`" in section or header in section, header
+
+
+def cycle_run(scheduler: str = "falcon") -> CycleResult:
+    """Return a run on two hosts: the one is left after three hours of each day, the other stays."""
+    load = np.zeros((2, 9 * 1440))
+    load[0].reshape(9, 1440)[:, 180:] = 0.9
+    hosts = forestall.HostTraces(load, None, 60, np.ones(2), ("left", "stays"))
+    jobs = forestall.Jobs.build([0, 60, 90], [1, 1, 1], [7200, 3600, 1800])
+    result: CycleResult = forestall.simulate_cycle(
+        jobs, hosts, scheduler=scheduler, warm_up=7 * 86_400, log_events=True
+    )
+    return result
+
+
+@pytest.mark.parametrize("scheduler", ["falcon", "condor"])
+def test_every_measure_of_cycle_sharing_is_documented(scheduler: str) -> None:
+    text, result = measures_text("cycle"), cycle_run(scheduler)
+    assert rows(text) == set(result.measures)
+    for value in result.measures.values():
+        inner = value[0] if isinstance(value, list) else value
+        for key in inner if isinstance(inner, dict) else ():
+            assert key in words_of(text), key
+    files = sections(REFERENCE / "files.md")["Cycle sharing"]
+    for key in set(result.summary) - set(result.measures):
+        assert f"`{key}`" in files, key
+    for key in result.summary["host_traces"]:
+        assert f"`{key}`" in files, key
+
+
+def test_every_file_and_column_of_cycle_sharing_is_documented(tmp_path: Path) -> None:
+    cycle_run().save(tmp_path, report=False)
+    section = sections(REFERENCE / "files.md")["Cycle sharing"]
+    found = sorted(tmp_path.glob("*.csv"))
+    assert len(found) == 8
+    for path in found:
+        header = path.read_text(encoding="utf-8").splitlines()[0]
+        assert f"`{header}`" in line_of(section, path.name), header
+    ends = {*cycle_run().stays["ended"], *cycle_run().jobs["outcome"]}
+    assert ends <= words_of(section)
+
+
+def test_every_key_of_an_agents_status_is_documented(tmp_path: Path) -> None:
+    pytest.importorskip("psutil")
+    from forestall.live.agent.status import read_status
+
+    assert main(("agent", "--folder", str(tmp_path), "--no-listen", "--quiet", "--for", "5s",
+                 "--period", "1s")) == 0  # fmt: skip
+    told = read_status(tmp_path)
+    section = sections(REFERENCE / "files.md")["status.json"]
+    assert rows(section) == set(told)
+    for hours in (1, 2, 4, 8):
+        assert f"`{hours}h`" in section
+    written = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert written <= rows(sections(REFERENCE / "files.md")["An agent's folder"])
+
+
+def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
+    from forestall.adapters.condor.attributes import attributes
+    from forestall.live.agent import exporter
+
+    guides = ROOT / "docs" / "how-to"
+    told = sections(guides / "watch-a-host.md")["For Prometheus"]
+    known = {re.split(r"[{]", word)[0] for word in words_of(told)}
+    metrics = {name for _, name, _ in exporter.GAUGES}
+    metrics |= {f"{name}_total" for _, name, _ in exporter.COUNTERS}
+    assert metrics <= known, sorted(metrics - known)
+    hours = {f"{n}h": 0.5 for n in (1, 2, 4, 8)}
+    status = {"time": 1, "host": "a", "state": "S1", "cpu": 0.5, "mttf": 60, "reliability": hours}
+    section = sections(guides / "rank-with-htcondor.md")["Attributes"]
+    for name in attributes(status):
+        assert name in section or f"`{name.removeprefix('ForestallReliability')}`" in section
+
+
+def test_every_key_and_column_of_a_calibration_is_documented() -> None:
+    from forestall.app.calibrate import Asked, Calibration
+    from forestall.live.contention.measure import Measured
+    from forestall.live.contention.memory import MemoryMeasured
+    from forestall.live.contention.plan import Plan
+    from forestall.live.contention.points import MemoryPoint, Point
+    from live.contention.contention_cases import linear, memory_points, points
+
+    named = sections(REFERENCE / "files.md")
+    tables = named["A calibration (`forestall calibrate --out DIR`)"]
+    assert {*Point._fields, "load"} <= words_of(line_of(tables, "points.csv"))
+    assert {*MemoryPoint._fields, "speed"} <= words_of(line_of(tables, "memory.csv"))
+    measured = Measured(tuple(points(lambda load, guest: linear(load, guest) / 5)), 1, 0)
+    plan = Plan(cpus=(0,), groups=(4,), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
+    lowest = {"nice": True, "idle": True, "autogroup": False}
+    memory = MemoryMeasured(tuple(memory_points(2.0)))
+    found = Calibration(Asked(), plan, measured, memory, 0.0, lowest, "host", "6.1", "2026-11-22")
+    section = named["summary.json of a calibration"]
+    assert rows(section) == set(found.summary)
+    absent = {key for key in keys_of(found.summary) if not key.isdigit()} - words_of(section)
+    assert not absent, sorted(absent)
+    assert rows(named["calibration.json"]) == set(found.calibration)
+
+
+def test_every_file_and_key_of_a_guest_is_documented(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("psutil")
+    from forestall.live.guest.files import GuestState
+
+    free = ("--th1", "1", "--th2", "1", "--folder", str(tmp_path))
+    assert call(capsys, "guest", "run", "--name", "g", *free, "--", "true").code == 0
+    section = sections(REFERENCE / "files.md")["Guests"]
+    [told] = json.loads(call(capsys, "guest", "list", "--json", "--folder", tmp_path).out)
+    absent = set(told) - words_of(line_of(section, "state.json"))
+    assert not absent, sorted(absent)
+    entries = json.loads(call(capsys, "guest", "log", "g", "--json", "--folder", tmp_path).out)
+    absent = set().union(*entries) - words_of(line_of(section, "log.jsonl"))
+    assert not absent, sorted(absent)
+    assert {path.name for path in (tmp_path / "guests" / "g").iterdir()} <= rows(section)
+    assert set(GuestState) <= words_of(section)
 
 
 @pytest.mark.parametrize("policy", ["promise", "easy"])
