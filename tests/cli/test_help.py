@@ -53,8 +53,8 @@ def examples(command: Any) -> list[str]:
 
 def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
-        "assess", "backtest", "certify", "compare", "demo", "design", "fit", "import",
-        "interval", "lemons", "machines", "predict", "reliability", "replay", "report", "reproduce",
+        "agent", "assess", "backtest", "calibrate", "certify", "compare", "demo", "design", "fit",
+        "guest", "import", "interval", "lemons", "machines", "predict", "reliability", "replay", "report", "reproduce",
         "simulate", "spares", "sweep", "traces",
     }  # fmt: skip
 
@@ -72,7 +72,7 @@ def test_examples_can_be_parsed(path: tuple[str, ...]) -> None:
     mine = [e for e in examples(LEAVES[path]) if shlex.split(e)[1 : len(path) + 1] == list(path)]
     assert mine
     for example in examples(LEAVES[path]):
-        words = shlex.split(example)[1:]
+        words = shlex.split(example.partition(" > ")[0])[1:]
         command = next(p for p in LEAVES if tuple(words[: len(p)]) == p)
         LEAVES[command].make_context(" ".join(command), words[len(command) :])
 
