@@ -287,15 +287,20 @@ def test_completion_in_words() -> None:
     makespan = counts.Mean(9000.0, 8000.0, 10_000.0, "days")
     stretch = counts.Mean(1.25, None, None, "jobs")
     ends = {"straight": 150, "after": 30, "unscheduled": 1, "unfinished": 19}
-    assert words.on_completion(200, ends, None, makespan, stretch) == (
+    assert words.on_completion(ends, (None, None), makespan, stretch) == (
         "180 of 200 jobs (90.0 %) were completed; 95 % interval 85.1 to 93.4 %. From submission to "
         "completion they took 2.50 h (95 % interval 2.22 to 2.78 h, over days) on average, 1.25 "
         "times their run times. 1 job found no free host when it asked, and was given up as "
         "unscheduled: 0.5 %, 95 % interval 0.1 to 2.8 %. 19 jobs were not done when the traces "
         "ended."
     )
-    assert words.on_completion(0, {}, None, None, None) == "There was no job."
-    assert words.on_completion(3, {"unfinished": 3}, None, None, None).startswith("0 of 3 jobs")
+    assert words.on_completion({}, (None, None), None, None) == "There was no job."
+    assert words.on_completion({"unfinished": 3}, (None, None), None, None).startswith(
+        "0 of 3 jobs"
+    )
+    days = words.on_completion({"straight": 50, "unscheduled": 50}, (4.0, 9.0), None, None)
+    assert "interval 31.8 to 68.2 % (over days)" in days  # 25 jobs' worth
+    assert days.endswith("interval 24.7 to 75.3 % (over days).")  # 11 jobs' worth
 
 
 def test_failures_in_words() -> None:
@@ -318,7 +323,7 @@ def test_promises_in_words() -> None:
              counts.Promised(0.9, 1.0, 60, 0.95, 1.0, 0.9, 1.0)]  # fmt: skip
     assert words.on_promises(found, 0.1, None, "promised") == (
         "As each stay began, Falcon promised with what probability the job would end on that host: "
-        "79.0 % on average, and 80.0 % did (95 % interval 71.1 to 86.7 %). The Brier score is "
+        "79.0 % on average, and 80.0 % did, 95 % interval 71.1 to 86.7 %. The Brier score is "
         "0.1000 (0 is perfect; saying 80.0 % of every stay would have scored 0.1600)."
     )
     assert words.on_promises([], None, None, "promised") == ""

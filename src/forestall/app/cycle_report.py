@@ -139,9 +139,11 @@ def verdict(
     lost = float(counts.reals(told, "lost").sum())
     texts = (
         words.on_completion(
-            len(told),
             parts.fates_of(told),
-            shared_fate(told, pl.col("outcome") == "completed"),
+            (
+                shared_fate(told, pl.col("outcome") == "completed"),
+                shared_fate(told, pl.col("outcome") == "unscheduled"),
+            ),
             counts.mean_of(done, pl.col("makespan")),
             counts.mean_of(done, stretch),
         ),

@@ -142,24 +142,27 @@ def plain(value: object) -> str:
 
 
 def on_completion(
-    count: int, ends: Mapping[str, int], shared: float | None, makespan: Mean | None,
+    ends: Mapping[str, int],
+    shared: tuple[float | None, float | None],
+    makespan: Mean | None,
     stretch: Mean | None,
-) -> str:  # fmt: skip
+) -> str:
     """Say how many jobs were completed, how sure that is, how long it took, and why others were
     not.
 
     Parameters
     ----------
     ends : jobs by `fate`, as `cycle_report_counts.with_fates` has it
-    shared : the design effect of days for jobs completed, or None
+    shared : the design effects of days for jobs completed and for jobs unscheduled, or None
     makespan, stretch : of jobs completed
     """
+    count = sum(ends.values())
     if not count:
         return "There was no job."
     done = ends.get("straight", 0) + ends.get("after", 0)
     text = (
         f"{done:,} of {words.counted(count, 'job')} ({words.percent(done / count)}) were completed;"
-        f" {sureness(done, count, shared)}."
+        f" {sureness(done, count, shared[0])}."
     )
     if makespan is not None:
         text += f" From submission to completion they took {spread(makespan, lasted)} on average"
@@ -169,7 +172,7 @@ def on_completion(
         text += (
             f" {words.counted(never, 'job')} found no free host when {_they(never)} asked, and "
             f"{_was(never)} given up as unscheduled: {words.percent(never / count)}, "
-            f"{sureness(never, count, None)}."
+            f"{sureness(never, count, shared[1])}."
         )
     if still:
         text += f" {words.counted(still, 'job')} {_was(still)} not done when the traces ended."
@@ -241,7 +244,7 @@ def on_promises(
     text = (
         f"As each stay began, Falcon {what} with what "
         f"probability the job would end on that host: {words.percent(said)} on average, and "
-        f"{words.percent(kept / count)} did ({sureness(kept, count, shared)})."
+        f"{words.percent(kept / count)} did, {sureness(kept, count, shared)}."
     )
     if score is not None:
         alike = kept / count * (1 - kept / count)

@@ -193,7 +193,7 @@ def cycle_sharing(
         typer.Option(
             "--contention",
             metavar="measure|none|DIR",
-            help="Measure on this host what a guest takes from its owner (two minutes, all cores), "
+            help="Measure on this host what a guest takes from its owner (3 min, all cores), "
             "leave it out, or read it from a folder of forestall calibrate "
             "(default: measure; none with --quick).",
             show_default=False,

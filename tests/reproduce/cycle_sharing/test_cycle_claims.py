@@ -178,6 +178,28 @@ def test_accuracy() -> None:
     assert bad.verdict == FAILS
 
 
+def test_reasons_are_those_of_claims_and_sets() -> None:
+    from forestall.reproduce.cycle_sharing.inputs import SHAPES
+    from forestall.reproduce.cycle_sharing.reasons import WHY
+    from forestall.reproduce.cycle_sharing.study import RESTARTS
+
+    for key in WHY:
+        claim, *rest = key.split(", ")
+        if rest:
+            assert claim in ("between", "improved", "grows", "unscheduled", "failures", "promises")
+            assert rest[0] in SHAPES
+            assert rest[1:] == [] or rest[1] in RESTARTS
+    behind = found_of(spans(condor=1.2, falcon=1.3, omniscient=1.0))
+    rows = behind.runs.table.with_columns(hosts_of=pl.lit("alike"))
+    told = claims.between(
+        Found(Runs(rows), behind.states, behind.telling, behind.contention, (LOAD,)), "alike",
+        "scratch",
+    )  # fmt: skip
+    assert told.why == WHY["between, alike, scratch"]
+    ahead = claims.between(found_of(spans(condor=1.2, falcon=1.1, omniscient=1.0)), NAME, "scratch")
+    assert ahead.why == ""
+
+
 # Contention --------------------------------------------------------------------------------------
 
 
@@ -204,6 +226,10 @@ def test_thresholds_of_contention(tmp_path: Path) -> None:
     (none,) = claims.contention(left_out("the host is busy"))
     assert none.verdict == UNCLEAR
     assert "the host is busy" in none.measured
+    (low,) = claims.contention(Contention(points(0.5)[3:15] + points(0.5)[18:], "here"))
+    assert "Th1 below all loads" in low.measured
+    assert low.verdict == PARTLY
+    assert low.why
     (same,) = claims.contention(Contention(points(0.1), "here"))
     assert same.verdict == FAILS
     (tmp_path / "points.csv").write_text(study.text(), encoding="utf-8")

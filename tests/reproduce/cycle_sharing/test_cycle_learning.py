@@ -9,7 +9,7 @@ from forestall.model.hosts import HostTraces
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.reproduce.cycle_sharing.learning import (
     LawForecasts,
-    SafeForecasts,
+    OtherwiseTaken,
     TrueForecasts,
 )
 from forestall.simulate.cycle.forecasts import Forecasts
@@ -72,9 +72,21 @@ def test_the_law_is_that_of_other_weeks_by_kind_of_day_and_hour() -> None:
 def test_without_failures_the_loads_stay(memory: int) -> None:
     hosts = hosts_of(10, {d * DAY + 9 * HOUR: 0.95 for d in range(10)})
     parameters = settings(load_memory=memory)
-    seen, safe = (one(hosts, parameters).curves(8 * 24 + 8) for one in (Forecasts, SafeForecasts))
+    own = Forecasts(hosts, parameters)
+    seen = own.curves(8 * 24 + 8)
+    safe = OtherwiseTaken(own, parameters, safe=True).curves(8 * 24 + 8)
     assert seen.reliability.min() < 0.5
     assert safe.reliability.min() == 1.0
     assert safe.work == pytest.approx(seen.work)
     assert safe.sure == pytest.approx(safe.work)
     assert safe.present_work == pytest.approx(seen.present_work)
+
+
+def test_another_memory_is_that_of_other_parameters() -> None:
+    hosts = hosts_of(10, {d * DAY + 9 * HOUR: 0.95 for d in range(10)})
+    own = Forecasts(hosts, settings(load_memory=1800))
+    taken = OtherwiseTaken(own, settings(load_memory=0)).curves(8 * 24 + 8)
+    plain = Forecasts(hosts, settings(load_memory=0)).curves(8 * 24 + 8)
+    assert taken.work == pytest.approx(plain.work)
+    assert taken.sure == pytest.approx(plain.sure)
+    assert taken.present_work == pytest.approx(0 * plain.present_work)

@@ -86,8 +86,7 @@ def test_a_plan_names_each_case_once() -> None:
                 }  # fmt: skip
                 assert mine == set(range(1, plan.seeds + 1))
     for batch in batches(plan, ()):
-        kinds = {(c.hosts_of, c.seed, c.hosts, c.learning) for c in batch.cases}
-        assert len(kinds) == 1  # hosts and forecasts are shared
+        assert len({(c.hosts_of, c.seed, c.hosts) for c in batch.cases}) == 1  # hosts are shared
     assert {case.learning for case in found} == set(study.LEARNINGS)
 
 
@@ -97,12 +96,23 @@ def test_batches_are_the_same_over_workers_and_when_broken_off(tmp_path: Path) -
     first = play_all(todo, GIVEN, tmp_path, workers=1, progress=lambda *at: told.append(at))
     assert told == [(3, 9), (6, 9), (9, 9)]
     kept = tmp_path / KEPT
-    lines = kept.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept.write_text("".join(lines[:2]) + lines[2][: len(lines[2]) // 2], encoding="utf-8")
+    text = kept.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    ends = [k for k, line in enumerate(lines) if "done" in line]
+    assert len(ends) == 3
+    for cut in (ends[0] + 1, ends[0] + 5, ends[1] - 1):  # after a batch, within one, before its end
+        kept.write_text("".join(lines[:cut]) + lines[cut][:20], encoding="utf-8")
+        told.clear()
+        again = play_all(todo, GIVEN, tmp_path, workers=1, progress=lambda *at: told.append(at))
+        assert again == first
+        assert told == [(6, 9), (9, 9)]
+        assert kept.read_text(encoding="utf-8") == text
+    more = [Batch((*todo[0].cases, replace(BASE, hosts=2, load=0.1))), *todo[1:]]
     told.clear()
-    assert play_all(todo, GIVEN, tmp_path, workers=1, progress=lambda *at: told.append(at)) == first
-    assert told == [(6, 9), (9, 9)]
-    assert kept.read_text(encoding="utf-8") == "".join(lines)
+    found = play_all(more, GIVEN, tmp_path, workers=1, progress=lambda *at: told.append(at))
+    assert told == [(10, 10)]  # only what is new is played
+    assert found[:24] == first[:24]
+    assert found[32:] == first[24:]
     told.clear()
     assert play_all(todo, GIVEN, tmp_path, progress=lambda *at: told.append(at)) == first
     assert told == []
@@ -152,6 +162,8 @@ def test_pairs_by_hand() -> None:
     assert not runs.has(replace(falcon, hosts=7))
     assert runs.has(replace(falcon, hosts=20))
     assert runs.counts("own hours") == [20]
+    assert runs.pools("own hours") == [(study.LOAD, 20, "scratch")]
+    assert runs.pools("alike") == []
     assert runs.mean(condor, "makespan").mean == pytest.approx(17 / 3)
 
 

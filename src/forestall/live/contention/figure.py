@@ -101,7 +101,8 @@ def _mark(axes: Axes, threshold: Threshold, name: str) -> None:
         f"{name} = {place:.0f} %" + (" (never)" if threshold.kind == "never" else ""),
         (place, 0.97), xycoords=("data", "axes fraction"), xytext=(4 if right else -4, 0),
         textcoords="offset points", ha="left" if right else "right", va="top", fontsize=8.5,
-        color=VERMILLION,
+        color=VERMILLION, zorder=5,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85},
     )  # fmt: skip
 
 

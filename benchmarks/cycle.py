@@ -1,0 +1,153 @@
+"""Cycle sharing: jobs a second, forecasts a second, growth, and the plain reference.
+
+Hosts and jobs like the slides' (20 hosts, 91 days, jobs of 0.5 to 6 h) for each scheduler; what a
+forecast of all hosts costs by its steps; growth from 20 hosts to 2,000; a smaller pool beside the
+plain reference of the tests, which agrees to the second.
+`python -m benchmarks.cycle [slides|forecasts|growth|reference]`
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import line, seconds
+from forestall.model.hosts import HostTraces
+from forestall.model.jobs import Jobs
+from forestall.simulate.cycle.forecasts import Forecasts
+from forestall.simulate.cycle.parameters import CycleParameters
+from forestall.simulate.cycle.prepare import prepare_guests
+from forestall.simulate.cycle.run import play_cycle
+from forestall.traces.generate.guests import LENGTHS, generate_guests
+from forestall.traces.generate.hosts import ORIGIN, host_load
+
+DAY = 86_400
+LOAD = 0.25
+SCHEDULERS = ("condor", "omniscient", "falcon")
+COARSE = {"predict_step": 300, "horizon": 12 * 3600}
+"""Forecasts as `forestall reproduce cycle-sharing` makes them."""
+
+
+def hosts_of(count: int, days: int, period: int = 60) -> HostTraces:
+    """Return generated hosts with hours of their own."""
+    samples = days * DAY // period
+    load, memory = np.full((count, samples), np.nan), np.full((count, samples), np.nan)
+    for k in range(count):
+        given = host_load(k % 100, days, 1 + k // 100, period, owners="own")
+        load[k, given.time // period] = given.cpu
+        memory[k, given.time // period] = given.memory_free
+    names = tuple(str(k) for k in range(count))
+    return HostTraces(load, memory, period, np.ones(count), names, ORIGIN, "generated")
+
+
+def jobs_of(hosts: HostTraces, parameters: CycleParameters) -> Jobs:
+    """Return jobs like the slides'."""
+    days = (hosts.end - parameters.warm_up) // DAY - 1
+    mean = sum(LENGTHS) / len(LENGTHS)
+    count = max(7, round(LOAD * len(hosts) * days * DAY / mean))
+    return generate_guests(count, 1, days=days)
+
+
+def study(hosts: HostTraces, scheduler: str, **more: Any) -> Any:
+    """Return what `play_cycle` is called with."""
+    settings: dict[str, Any] = {"warm_up": 28 * DAY} | more
+    parameters = CycleParameters(scheduler=scheduler, **settings)  # type: ignore[arg-type]
+    return prepare_guests(jobs_of(hosts, parameters), hosts, parameters), hosts, parameters
+
+
+def spent(given: Any, forecasts: Forecasts | None = None) -> tuple[float, Any]:
+    """Return how long a run takes, s, and what came out."""
+    start = time.perf_counter()
+    outcome = play_cycle(*given, forecasts=forecasts)
+    return time.perf_counter() - start, outcome
+
+
+def slides() -> None:
+    """Print a line for each scheduler: states made anew, and states and forecasts shared."""
+    hosts = hosts_of(20, 91)
+    for scheduler in SCHEDULERS:
+        variants: list[tuple[str, dict[str, int]]] = [("", {}), (" (5 min, 12 h)", COARSE)]
+        for name, more in variants if scheduler == "falcon" else variants[:1]:
+            given = study(hosts, scheduler, **more)
+            forecasts = Forecasts(hosts, given[2])
+            spent(study(hosts_of(2, 40), scheduler, **more))  # loads the kernels
+            first, outcome = spent(given, forecasts)
+            again, _ = spent(given, forecasts)
+            jobs = len(outcome.workload.jobs)
+            print(
+                f"{scheduler + name:<24}{jobs:>7,} jobs {outcome.events:>8,} events "
+                f"{first:>8.3f} s {jobs / first:>10,.0f} jobs/s; with forecasts shared "
+                f"{again:>7.3f} s {jobs / again:>10,.0f} jobs/s"
+            )
+            if outcome.forecasts:
+                each = (first - again) / outcome.forecasts
+                print(
+                    f"{'':<24}{outcome.forecasts:>7,} forecasts of {len(hosts)} hosts, "
+                    f"{1e3 * each:.2f} ms each, {len(hosts) / each:,.0f} hosts/s"
+                )
+
+
+def forecasts() -> None:
+    """Print what a forecast of 20 hosts costs, by its step and reach."""
+    hosts = hosts_of(20, 91)
+    for step, horizon in ((60, DAY), (60, 12 * 3600), (300, DAY), (300, 12 * 3600), (600, DAY)):
+        parameters = CycleParameters(predict_step=step, horizon=horizon)
+        known = Forecasts(hosts, parameters)
+        known.curves(28 * 24)
+        start = time.perf_counter()
+        many = 50
+        for slot in range(29 * 24, 29 * 24 + many):
+            known.curves(slot)
+        each = (time.perf_counter() - start) / many
+        print(
+            f"steps of {step:>4} s, {horizon // 3600:>2} h {1e3 * each:>8.2f} ms a forecast of "
+            f"{len(hosts)} hosts {1e6 * each / len(hosts):>8.0f} us a host"
+        )
+
+
+def growth() -> None:
+    """Print time a job over the number of hosts, the load being the same."""
+    for scheduler in ("condor", "omniscient"):
+        first = 0.0
+        for count in (20, 200, 2_000):
+            hosts = hosts_of(count, 42, 300)
+            given = study(hosts, scheduler)
+            shared = Forecasts(hosts, given[2])
+            took = min(spent(given, shared)[0] for _ in range(2))
+            jobs = len(given[0].jobs)
+            each = took / jobs * 1e6
+            first = first or each
+            print(
+                f"{scheduler:<11}{count:>6,} hosts {jobs:>9,} jobs {took:>8.3f} s {each:>8.1f} us "
+                f"a job x{each / first:.1f}"
+            )
+
+
+def reference() -> None:
+    """Print the ratio to the plain reference on a pool that it can bear."""
+    from simulate.cycle.cycle_reference import play
+
+    hosts = hosts_of(5, 24, 300)
+    for scheduler in SCHEDULERS:
+        given = study(hosts, scheduler, warm_up=14 * DAY, predict_step=600, horizon=6 * 3600)
+        (ours,) = seconds(lambda g=given: play_cycle(*g))
+        start = time.perf_counter()
+        plain = play(jobs_of(hosts, given[2]), hosts, given[2])
+        theirs = time.perf_counter() - start
+        outcome = play_cycle(*given)
+        assert len(plain.stays) == len(outcome.stays), "another outcome"
+        line(f"{scheduler}, {len(given[0].jobs)} jobs, 5 hosts", ours, "plain Python", theirs)
+
+
+def main() -> None:
+    """Print all, or what is named."""
+    parts = {"slides": slides, "forecasts": forecasts, "growth": growth, "reference": reference}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
+
+
+if __name__ == "__main__":
+    main()
