@@ -71,6 +71,11 @@ def rows(summary: Summary) -> list[tuple[str, ...]]:
     share = f"{done:,} of {count:,}; " + sureness(done, count, None) if count else "there was none"
     useful, lost = words.number(summary.get("useful_work")), words.number(summary.get("lost_work"))
     part = f"{words.percent(lost / useful)} of the useful work" if useful and lost else ""
+    promised = []
+    if summary.get("kept_share") is not None:
+        said, brier = words.percent(summary["promised_mean"]), words.ratio(summary["brier"])
+        meaning = f"of stays ended their jobs; {said} was said on average; Brier score {brier}"
+        promised = [("Promises kept", words.percent(summary["kept_share"]), meaning)]
     return [
         ("Jobs completed", words.percent(done / count if count else None), share),
         ("Unscheduled", f"{never:,}", f"{words.percent(never / count if count else None)} of jobs: "
@@ -84,6 +89,7 @@ def rows(summary: Summary) -> list[tuple[str, ...]]:
         ("Wait", words.duration(summary.get("wait")), "until the first start, on average"),
         ("Failures per job", words.ratio(summary.get("failures_per_job")),
          f"{words.percent(summary.get('jobs_failed_share'))} of jobs lost a host at least once"),
+        *promised,
         ("Lost work", host_hours(lost), part or "nothing was lost"),
         ("Harvested", words.percent(summary.get("harvested")),
          "of what hosts could have done for guests became useful work"),
