@@ -67,7 +67,16 @@ def main() -> None:
         folder = Path(name)
         plain, packed = fill(folder, asked.days)
         print(f"a day file: {plain:,} bytes, packed {packed:,}; {RECORD} bytes a sample")
-        words = [sys.executable, *asked.command, "agent", "--folder", name, "--listen", "0"]
+        words = [
+            sys.executable,
+            *asked.command,
+            "agent",
+            "--folder",
+            name,
+            "--listen",
+            "0",
+            "--beside",
+        ]
         agent = subprocess.Popen([*words, "--for", str(asked.seconds)], stdout=subprocess.DEVNULL)
         most, begun, start, last = 0, 0.0, 0.0, (0.0, 0.0)
         while agent.poll() is None:

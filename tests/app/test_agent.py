@@ -133,6 +133,8 @@ def test_the_table(tmp_path: Path) -> None:
     assert told["own cost"] == "0.21% of one processor, 43 MB"
     assert told["agent"] == "not running"
     assert told["samples"] == "166 of 6 s since 1970-01-01 00:16:40 UTC"
+    busy = dict(rows(tmp_path, KNOWN | {"cpu": 0.9}, 2003.0))
+    assert busy["state"] == "S2, available at lowest priority, in a spike of the load of its owner"
     young = dict(rows(tmp_path, STATUS, 2003.0))
     assert young["stays available"] == "not known yet: less than a day was seen"
     far = dict(rows(tmp_path, KNOWN | {"mttf": 10 * 365 * 86_400}, 2003.0))

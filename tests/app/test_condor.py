@@ -14,7 +14,6 @@ from forestall.app.condor import (
     ad_text,
     condor_config,
     read_ad,
-    read_status,
     register_condor,
     submit_lines,
     write_ad,
@@ -48,11 +47,12 @@ def test_the_agent_writes_it_without_reading_its_own_status(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "status.json: not there; expected the folder of an agent that has run"),
-        ("{", "status.json: is not JSON"),
-        (b"\xff", "status.json: is not JSON"),
-        ("[]", "status.json: expected an object"),
-        ("{}", "status.json: time: None is not allowed; expected Unix seconds"),
+        (None, "status.json: is not there: no agent has been at work here"),
+        ("{", "status.json: is no JSON"),
+        (b"\xff", "status.json: is no JSON"),
+        ("[]", "status.json: is no status of an agent; expected an object"),
+        ("{}", "status.json: is no whole status of an agent: time is not there"),
+        ('{"time": 0}', "status.json: time: 0 is not allowed; expected Unix seconds"),
         ('{"time": 1, "state": 3}', "status.json: state: 3 is not allowed; expected one of S1"),
     ],
 )
@@ -73,7 +73,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
         write_ad_of(tmp_path / "none", STATUS)
     (tmp_path / "status.json").mkdir()
     with pytest.raises(TraceError, match="cannot be read: Is a directory"):
-        read_status(tmp_path)
+        read_ad(tmp_path)
 
 
 def test_a_full_disk_is_told_and_leaves_what_was_there(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_the_configuration_names_absolute_paths(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert f"EXECUTABLE = {program}\n" in condor_config("here", way="command")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(ParameterError, match="command"):
+    with pytest.raises(ParameterError, match=r"way: 'command' .* forestall on the PATH"):
         condor_config("here", way="command")
 
 

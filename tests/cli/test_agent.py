@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +19,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from forestall.live.agent.guests import register_guest
+from forestall.live.agent.lock import only_agent, only_agent_here
 from forestall.live.agent.processes import GuestProcesses
+from forestall.model.errors import InputError
 from forestall.traces.metrics.read import read_metrics
 
 AGENT = [sys.executable, "-m", "forestall", "agent"]
@@ -33,7 +37,7 @@ def start() -> Iterator[Start]:
         pipe = subprocess.PIPE
         begun.append(
             subprocess.Popen(
-                [*AGENT, *map(str, words)], stdout=pipe, stderr=pipe, text=True, **more
+                [*AGENT, *map(str, words), "--beside"], stdout=pipe, stderr=pipe, text=True, **more
             )
         )
         return begun[-1]
@@ -51,7 +55,7 @@ def call(*words: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def samples(folder: Path, agent: subprocess.Popen[str], least: int = 2) -> dict[str, Any]:
+def samples(folder: Path, agent: subprocess.Popen[Any], least: int = 2) -> dict[str, Any]:
     """Wait until an agent has taken so many samples, and return its status."""
     for _ in range(600):
         try:
@@ -127,7 +131,7 @@ def test_what_it_serves_and_who_is_a_guest(start: Start, tmp_path: Path) -> None
     found = {family.name: family.samples[0].value for family in families}
     assert found["forestall_host_guest_cpu_ratio"] > least
     assert found["forestall_host_samples"] >= 2
-    taken = call("--folder", tmp_path / "other", "--listen", address)
+    taken = call("--folder", tmp_path / "other", "--listen", address, "--beside")
     assert taken.returncode == 2
     assert taken.stderr.startswith(f"forestall: --listen: {address} cannot be listened on")
 
@@ -141,7 +145,12 @@ def test_what_it_serves_and_who_is_a_guest(start: Start, tmp_path: Path) -> None
         (["--listen", "0", "--no-listen"], "--listen: '0' is not allowed; expected nothing with"),
         (["--folder", "/proc/none/x", "--no-listen"], "/proc/none/x: cannot be written to"),
         (["status", "--folder", "none"], "none/status.json: is not there"),
-        (["ad", "--folder", "none"], "none/status.json: not there"),
+        (["ad", "--folder", "none"], "none/status.json: is not there"),
+        (["--folder", "/etc/passwd"], "/etc/passwd: is a file; expected a folder for the agent"),
+        (["status", "--folder", "/etc/passwd"], "/etc/passwd: is a file; expected the folder of"),
+        (["condor", "--way", "command"], "--way: 'command' is not allowed; expected forestall on"),
+        (["condor", "--every", "1d"], "--every: 86400 is not allowed; expected 1 to 600 s"),
+        (["condor", "--submit", "--hours", "0"], "--hours: 0.0 is not allowed"),
         (["condor", "--way", "x"], "--way: 'x' is not allowed"),
         (["unit", "--period", "x"], "--period: 'x' is not allowed"),
     ],
@@ -154,6 +163,7 @@ def test_wrong_input_is_one_line(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nowhere")
     assert main(["agent", *words]) == 2
     wrong = capsys.readouterr().err
     assert wrong.startswith(f"forestall: {said}")
@@ -166,7 +176,7 @@ def test_for_a_while_and_what_it_prints_for_others(
     from forestall.cli import main
 
     place = str(tmp_path)
-    words = ["agent", "--folder", place, "--period", "1s", "--no-listen", "--for", "2s"]
+    words = ["agent", "--folder", place, "--period", "1s", "--no-listen", "--beside", "--for", "2s"]
     assert main([*words, "--quiet"]) == 0
     assert capsys.readouterr().out == ""
     assert main(["agent", "ad", "--folder", place]) == 0
@@ -179,3 +189,91 @@ def test_for_a_while_and_what_it_prints_for_others(
     assert f"agent --folder {place} --no-listen" in capsys.readouterr().out
     assert main(["traces", "info", place]) == 0
     assert "memory_free" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["status"], ["status", "--json"], ["ad"]])
+@pytest.mark.parametrize(
+    "text", ['{"state":"S1","time":"x","period":6}', '{"time":1e400}', "[", ""]
+)
+def test_a_damaged_status_is_one_line(
+    command: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from forestall.cli import main
+
+    (tmp_path / "status.json").write_text(text)
+    assert main(["agent", *command, "--folder", str(tmp_path)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"forestall: {tmp_path}/status.json: ")
+    assert told.err.count("\n") == 1
+
+
+def test_a_second_agent_of_the_user_is_refused_unless_beside(tmp_path: Path) -> None:
+    name = f"forestall-test-{os.getpid()}"  # not that of an agent of who runs the tests
+    one, other = tmp_path / "one", tmp_path / "other"
+    said = (
+        f"{other}: another agent of yours \\(process {os.getpid()}\\) is at work on this host in "
+        f"{one}; use that one, or give --beside"
+    )
+    with only_agent(one), only_agent_here(one, name=name):
+        for _ in range(3):
+            with pytest.raises(InputError, match=said), only_agent_here(other, name=name):
+                pass
+        with only_agent_here(other, name=name, beside=True):
+            pass
+        shutil.rmtree(one)  # it is at work all the same
+        with pytest.raises(InputError, match=said), only_agent_here(other, name=name):
+            pass
+    with only_agent_here(other, name=name):  # it ended
+        pass
+
+
+def test_nothing_is_said_to_be_on_disk_that_was_removed(start: Start, tmp_path: Path) -> None:
+    agent = start("--folder", tmp_path, "--period", "1s", "--no-listen")
+    samples(tmp_path, agent)
+    shutil.rmtree(tmp_path / "samples")
+    agent.send_signal(signal.SIGTERM)
+    out, wrong = agent.communicate(timeout=20)
+    assert agent.returncode == 1
+    assert "was removed under the agent" in out
+    assert "on disk" not in out
+    assert wrong.startswith("forestall: ")
+    assert wrong.endswith(" could not be kept\n")
+
+
+def test_an_agent_that_ends_before_its_first_sample_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from forestall.cli import main
+
+    words = ["--folder", str(tmp_path), "--period", "1h", "--no-listen", "--beside", "--for", "1s"]
+    assert main(["agent", *words]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("ended; no sample taken")
+
+
+@pytest.mark.parametrize("where", ["pipe", "terminal", "both"])
+def test_a_reader_that_went_away_does_not_end_it(tmp_path: Path, where: str) -> None:
+    ours, theirs = os.pipe() if where == "pipe" else pty.openpty()
+    if where != "pipe":
+        os.set_blocking(ours, False)
+    words = ["--folder", str(tmp_path), "--period", "1s", "--no-listen", "--beside"]
+    agent = subprocess.Popen(
+        [*AGENT, *words], stdout=theirs, stderr=theirs if where == "both" else subprocess.PIPE,
+        stdin=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        os.close(theirs)
+        samples(tmp_path, agent, 1)
+        os.close(ours)
+        began = samples(tmp_path, agent, 3)["started"]  # on a terminal it prints each second
+        shutil.rmtree(tmp_path / "samples")  # that is told, and the new file, too
+        assert samples(tmp_path, agent, 5)["started"] == began
+        agent.send_signal(signal.SIGTERM)
+        _, wrong = agent.communicate(timeout=20)
+    finally:
+        if agent.poll() is None:
+            agent.kill()
+            agent.communicate()
+    assert agent.returncode == 1  # for what was removed
+    assert b"Traceback" not in (wrong or b"")
+    assert len(read_metrics(tmp_path)) >= 2

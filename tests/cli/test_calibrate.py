@@ -61,9 +61,11 @@ def test_json_alone_on_standard_output_and_thresholds_in_the_default_folder(
     [
         (("--loads", "half"), "--loads: 'half' is not allowed; expected shares such as 5% or 0.05"),
         (("--cpus", "x"), "--cpus: 'x' is not allowed; expected cores"),
-        (("--limit", "0%"), "limit: 0.0 is not allowed"),
-        (("--repeats", 0), "repeats: 0 is not allowed"),
-        (("--groups", "1", "--loads", "0%"), "loads: 0.0 is not allowed"),
+        (("--limit", "0%"), "--limit: '0%' is not allowed"),
+        (("--repeats", 0), "--repeats: 0 is not allowed"),
+        (("--seconds", -1), "--seconds: -1.0 is not allowed"),
+        (("--groups", "1", "--loads", "5%,0%"), "--loads: '5%,0%' is not allowed"),
+        (("--save", "--folder", "x"), "--folder: 'x' is not allowed; expected nothing with --save"),
     ],
 )
 def test_refusals_are_one_line(
@@ -83,6 +85,38 @@ def test_a_foreign_folder_is_refused_before_the_run(
     done = call(capsys, "calibrate", *without, "--out", tmp_path)
     assert done.code == 2
     assert "holds something else" in done.err
+
+
+def test_folders_that_cannot_be_used_are_refused_before_the_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forestall.app.calibrate.background", None)  # nothing is measured
+    file = tmp_path / "file"
+    file.write_text("")
+    taken = tmp_path / "agent"
+    (taken / "calibration.json").mkdir(parents=True)
+    cases = {
+        ("--folder", file): f"{file}: is a file; expected a folder for the agent",
+        ("--folder", file / "below"): f"{file / 'below'}: cannot be",
+        ("--folder", taken): f"{taken / 'calibration.json'}: is a folder",
+        ("--folder", "/proc/none/here"): "/proc/none/here: cannot be written to: /proc",
+        ("--out", "/proc/none/here"): "/proc/none/here: cannot be",
+        ("--out", file): f"{file}: is a file",
+        ("--folder", tmp_path / ("x" * 300)): "cannot be",
+    }
+    for options, said in cases.items():
+        done = call(capsys, "calibrate", *SHORT, *options)
+        assert (done.code, done.out) == (2, ""), options
+        assert said in done.err
+        assert done.err.count("\n") == 1
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["agent", "file"]
+
+
+def test_a_load_or_group_twice_counts_once() -> None:
+    from forestall.app.calibrate import Asked
+
+    plan = Asked(loads="10%,0.1,20%", groups="2,2", cpus=str(CORE)).plan()
+    assert (plan.loads, plan.groups) == ((0.1, 0.2), (2,))
 
 
 MAIN = """

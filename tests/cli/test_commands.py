@@ -269,3 +269,9 @@ def test_the_span_of_the_gantt_chart(jobs: Path, tmp_path: Path, capsys: Capsys)
         done = call(capsys, "simulate", jobs, "--out", tmp_path / "no", "--gantt", wrong)
         assert (done.code, done.err.count("\n")) == (2, 1)
     assert not (tmp_path / "no").exists()
+
+
+def test_started_with_its_output_closed() -> None:
+    command = f"{sys.executable} -m forestall --version >&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -213,7 +213,9 @@ def test_what_an_agent_at_work_says_is_published(pool: Pool) -> None:
     call = (sys.executable, "-m", "forestall", "agent", "--folder", str(folder), "--no-listen")
     begin = int(time.time())
     agent = subprocess.Popen(
-        (*call, "--period", "1s", "--quiet"), env=environment(), stdin=subprocess.DEVNULL
+        (*call, "--period", "1s", "--quiet", "--beside"),
+        env=environment(),
+        stdin=subprocess.DEVNULL,
     )
     try:
         names = ("ForestallUpdated", "ForestallState", "ForestallAvailable", "ForestallLoad")

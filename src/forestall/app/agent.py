@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from forestall.live.agent.clock import SystemClock
 from forestall.live.agent.exporter import Exporter
 from forestall.live.agent.forecaster import Forecaster
 from forestall.live.agent.guests import registered_guests
-from forestall.live.agent.lock import only_agent
+from forestall.live.agent.lock import only_agent, only_agent_here
 from forestall.live.agent.loop import Agent, AgentSettings, boot_id
 from forestall.live.agent.sampler import Sampler, machine_counters
 from forestall.live.agent.states import HOLD, PERIOD, TH1, TH2
@@ -99,9 +99,11 @@ def calibrated(folder: Path) -> dict[str, float]:
         told = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
+    except NotADirectoryError:
+        raise TraceError(folder, "is a file; expected a folder for the agent") from None
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TraceError(path, f"is no JSON ({error})") from None
     found = {}
     for name in ("th1", "th2"):
@@ -132,6 +134,13 @@ def parse_memory_share(text: str, name: str) -> float:
     return share
 
 
+class Ended(NamedTuple):
+    """What an agent did until it ended: samples taken, and those of them that are not on disk."""
+
+    samples: int
+    lost: int
+
+
 def run_agent(
     settings: AgentSettings,
     *,
@@ -139,7 +148,8 @@ def run_agent(
     until: float = math.inf,
     tell: Callable[[str], None],
     show: Hook | None = None,
-) -> int:
+    beside: bool = False,
+) -> Ended:
     """Be the agent of a folder until `until` s have passed or SIGTERM, SIGINT or SIGHUP comes.
 
     Parameters
@@ -147,15 +157,17 @@ def run_agent(
     listen : where Prometheus may ask; None: nowhere
     tell : takes a line that the user should see
     show : takes each status, for a display
+    beside : run beside another agent of this user on this host, on another folder
 
-    Returns how many samples could not be written. Raises TraceError where the folder has an agent
-    or cannot be written to, InputError where the port is taken, MissingExtraError without psutil or
+    Raises TraceError where the folder has an agent or cannot be written to, InputError where the
+    user has another agent at work or the port is taken, MissingExtraError without psutil or
     prometheus-client.
     """
     if not sys.platform.startswith("linux"):
         raise InputError(f"the agent reads /proc and needs Linux; this is {sys.platform}")
     clock, host = SystemClock(), socket.gethostname()
-    with only_agent(settings.folder), _stopping() as wait:
+    here = only_agent_here(settings.folder, beside=beside)
+    with only_agent(settings.folder), here, _stopping() as wait:
         _sweep(settings.folder)
         hooks = (CondorHook(settings.folder),) if show is None else (
             CondorHook(settings.folder), show,
@@ -178,7 +190,7 @@ def run_agent(
         finally:
             if exporter is not None:
                 exporter.close()
-    return store.waiting + store.lost
+    return Ended(agent.samples, store.waiting + store.lost)
 
 
 def _sweep(folder: Path) -> None:

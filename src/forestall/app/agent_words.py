@@ -44,7 +44,7 @@ def rows(folder: Path, status: Mapping[str, Any], now: float) -> list[tuple[str,
     state = str(status["state"])
     found = [
         ("host", str(status.get("host", ""))),
-        ("state", f"{state}, {MEANING.get(state, '')}"),
+        ("state", f"{state}, {_meaning(status)}"),
         ("since", f"{_date(status['since'])} ({format_duration(max(now - status['since'], 0))})"),
         ("owner's load", _percent(status["cpu"])),
         ("guests' load", _percent(status["guest_cpu"])),
@@ -85,6 +85,12 @@ def facts(folder: Path, now: float) -> dict[str, Any]:
     """Return the status with ``running`` and ``age``, s. Raises TraceError where there is none."""
     status = read_status(folder)
     return {**status, "running": running(folder) is not None, "age": round(now - status["time"], 1)}
+
+
+def _meaning(status: Mapping[str, Any]) -> str:
+    load = status["cpu"]
+    spike = status["state"] == "S2" and load is not None and load > status["th2"]
+    return f"{MEANING[status['state']]}{', in a spike of the load of its owner' if spike else ''}"
 
 
 def _agent(folder: Path, status: Mapping[str, Any], now: float) -> str:

@@ -77,19 +77,23 @@ class Asked:
         quick = self.quick
         loads = QUICK_LOADS if quick else Plan.loads
         if self.loads is not None:
-            loads = tuple(parse_share(part, "--loads") for part in self.loads.split(","))
-        return Plan(
-            cpus,
-            default_groups(len(cpus), quick=quick)
-            if self.groups is None
-            else tuple(_count(part) for part in self.groups.split(",")),
-            loads,
-            (QUICK_SECONDS if quick else Plan.seconds) if self.seconds is None else self.seconds,
-            (QUICK_REPEATS if quick else Plan.repeats) if self.repeats is None else self.repeats,
-            parse_share(self.limit, "--limit"),
-            _pattern(self.pattern),
-            self.seed,
-        )
+            shares = (parse_share(part, "--loads") for part in self.loads.split(","))
+            loads = tuple(dict.fromkeys(shares))
+        groups = default_groups(len(cpus), quick=quick)
+        if self.groups is not None:
+            groups = tuple(dict.fromkeys(_count(part) for part in self.groups.split(",")))
+        limit, pattern = parse_share(self.limit, "--limit"), _pattern(self.pattern)
+        seconds, repeats = self.seconds, self.repeats
+        if seconds is None:
+            seconds = QUICK_SECONDS if quick else Plan.seconds
+        if repeats is None:
+            repeats = QUICK_REPEATS if quick else Plan.repeats
+        try:
+            return Plan(cpus, groups, loads, seconds, repeats, limit, pattern, self.seed)
+        except ParameterError as error:
+            typed = getattr(self, error.name)
+            value = error.value if typed is None else typed
+            raise ParameterError(f"--{error.name}", value, error.allowed) from None
 
     @property
     def left(self) -> tuple[int, ...]:

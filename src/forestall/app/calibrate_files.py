@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +34,32 @@ FILES: Final = (
 def check_calibration_folder(folder: Path, *, force: bool) -> None:
     """Raise InputError where a folder cannot be written to or holds something else."""
     check_folder(folder, force=force, ours=lambda one: holds(one, ("calibration", "th1", "th2")))
+    _try_to_write(folder)
+
+
+def check_agent_folder(folder: Path) -> None:
+    """Raise TraceError where the thresholds could not be written into an agent's folder."""
+    path = folder / CALIBRATION
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise TraceError(folder, "is a file; expected a folder for the agent")
+        if path.is_dir():
+            raise TraceError(path, "is a folder; expected the file of thresholds, or none")
+    except OSError as error:
+        raise TraceError(folder, f"cannot be an agent's folder: {error.strerror}") from None
+    _try_to_write(folder)
+
+
+def _try_to_write(folder: Path) -> None:
+    """Raise TraceError where nothing can be written into a folder, or the nearest that is there."""
+    above = folder
+    try:
+        above = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+        with tempfile.TemporaryFile(dir=above) as file:
+            file.write(b"x")
+    except OSError as error:
+        said = error.strerror or error
+        raise TraceError(folder, f"cannot be written to: {above}: {said}") from None
 
 
 def write_folder(found: Calibration, folder: Path, *, force: bool = False) -> Path:

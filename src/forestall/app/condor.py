@@ -3,7 +3,6 @@ submit files rank machines."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Final, Literal
 from forestall.adapters.condor import config
 from forestall.adapters.condor.attributes import ad_text
 from forestall.adapters.condor.expressions import MAX_AGE
+from forestall.live.agent.status import STATUS, read_status
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.atomic import atomic_path
 
@@ -20,36 +20,15 @@ __all__ = [
     "ad_text",
     "condor_config",
     "read_ad",
-    "read_status",
     "register_condor",
     "submit_lines",
     "write_ad",
     "write_ad_of",
 ]
 
-STATUS: Final = "status.json"
 EVERY: Final = 60
 HOURS: Final = 4.0
 _REGISTERED: Final = "htcondor-"
-
-
-def read_status(folder: str | Path) -> dict[str, object]:
-    """Return the last status of the agent that works in a folder.
-
-    Raises TraceError where there is none, or none that can be read.
-    """
-    path = Path(folder) / STATUS
-    try:
-        told = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise TraceError(path, "not there; expected the folder of an agent that has run") from None
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
-    except ValueError:
-        raise TraceError(path, "is not JSON; expected the status that an agent wrote") from None
-    if not isinstance(told, dict):
-        raise TraceError(path, "expected an object with the keys of an agent's status")
-    return told
 
 
 def read_ad(folder: str | Path) -> str:
@@ -58,7 +37,7 @@ def read_ad(folder: str | Path) -> str:
 
     Raises TraceError where there is no status, or one with a value that cannot be.
     """
-    status = read_status(folder)
+    status = read_status(Path(folder), ("time",))
     try:
         return ad_text(status)
     except ParameterError as error:
@@ -117,12 +96,19 @@ def condor_config(
     """
     found = str(command or "")
     if not found and way == "command":
-        found = shutil.which(Path(sys.argv[0]).name) or shutil.which("forestall") or ""
+        found = _own_program()
         if not found:
-            raise ParameterError("command", command, "the path of forestall; it was not found")
+            allowed = "forestall on the PATH for it, where it is not; install it there, or use file"
+            raise ParameterError("way", way, allowed)
     program = str(Path(found).absolute()) if found else ""
     place = str(Path(folder).absolute())
     return config.machine_lines(place, every=every, way=way, max_age=max_age, command=program)
+
+
+def _own_program() -> str:
+    """Return the path of the `forestall` that runs, or else is on the PATH; empty: none is."""
+    own = sys.argv[0] if Path(sys.argv[0]).name == "forestall" else ""
+    return shutil.which(own) or shutil.which("forestall") or ""
 
 
 def submit_lines(hours: float = HOURS, *, max_age: int = MAX_AGE) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
+import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,6 +112,10 @@ SPAN = Annotated[
         show_default=False,
     ),
 ]
+BESIDE = Annotated[
+    bool,
+    typer.Option("--beside", help="Run beside another agent of yours on this host."),
+]
 
 
 def group() -> typer.Typer:
@@ -151,6 +158,7 @@ def agent(
     listen: LISTEN = None,
     no_listen: NO_LISTEN = False,
     span: SPAN = None,
+    beside: BESIDE = False,
     quiet: QUIET = False,
 ) -> int:
     """Watch this host: sample its load, name its state, and say how long it may stay available."""
@@ -168,18 +176,24 @@ def agent(
         raise ParameterError("--listen", listen, "nothing with --no-listen")
     address = None if no_listen else parse_address(listen or USUAL, "--listen")
     until = float("inf") if span is None else float(parse_duration(span, "--for"))
-    screen = Screen(live=not quiet and sys.stdout.isatty(), quiet=quiet)
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    screen = Screen(live=not quiet and terminal, quiet=quiet)
     try:
-        lost = run_agent(
+        ended = run_agent(
             settings, listen=address, until=until, tell=screen.tell,
-            show=screen.show if screen.live else None,
+            show=screen.show if screen.live else None, beside=beside,
         )  # fmt: skip
     finally:
         screen.clear()
-    if lost:
-        return complain(f"{lost:,} samples could not be written", 1)
-    screen.tell("ended; all samples are on disk")
-    return 0
+    if ended.lost:
+        said = f"{ended.lost:,} sample{'' if ended.lost == 1 else 's'} could not be kept"
+        screen.tell(f"ended; {said}")
+        with suppress(OSError):
+            complain(said)
+    else:
+        screen.tell("ended; all samples are on disk" if ended.samples else "ended; no sample taken")
+    screen.leave()
+    return 1 if ended.lost else 0
 
 
 class Screen:
@@ -209,13 +223,23 @@ class Screen:
             self._print("\r\x1b[K")
             self._shown = False
 
+    def leave(self) -> None:
+        """Have nothing left to print when Python ends."""
+        self._print("")
+
     def _print(self, text: str) -> None:
+        """Print; whatever becomes of the terminal, the pipe or the log, the agent goes on."""
         try:
             print(text, end="", flush=True)
-        except BrokenPipeError:
-            raise
-        except OSError:
-            pass  # its log lies on a disk that is full: the agent goes on
+        except OSError as error:
+            if error.errno in (errno.EPIPE, errno.EIO) or not text:
+                # whoever read is gone for good; Python would complain again at its end
+                with suppress(OSError, ValueError):
+                    nothing = os.open(os.devnull, os.O_WRONLY)
+                    os.dup2(nothing, sys.stdout.fileno())
+                    os.close(nothing)
+        except ValueError:  # closed
+            pass
 
 
 def status(folder: FOLDER = None, as_json: JSON = False) -> int:
@@ -243,6 +267,7 @@ def unit(
     keep: KEEP = None,
     listen: LISTEN = None,
     no_listen: NO_LISTEN = False,
+    beside: BESIDE = False,
 ) -> None:
     """Print a systemd user unit that runs the agent, with the options given here."""
     from forestall.app.agent import AgentOptions, default_folder, unit_text
@@ -257,7 +282,9 @@ def unit(
         "--guest-memory": guest_memory, "--keep": keep, "--listen": listen,
     }  # fmt: skip
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
-    print(unit_text(folder, words + (["--no-listen"] if no_listen else [])), end="")
+    flags = {"--no-listen": no_listen, "--beside": beside}
+    words += [name for name, said in flags.items() if said]
+    print(unit_text(folder, words), end="")
 
 
 def ad(folder: FOLDER = None) -> None:
@@ -290,13 +317,27 @@ def condor(
     from forestall.model.units import parse_duration
 
     if submit:
-        print(submit_lines(hours), end="")
+        with _dashes():
+            print(submit_lines(hours), end="")
         return
     if way not in ("file", "command"):
         raise ParameterError("--way", way, "file or command")
     place = default_folder() if folder is None else folder
     seconds = parse_duration(every, "--every")
-    print(condor_config(place, every=seconds, way=way), end="")  # type: ignore[arg-type]
+    with _dashes():
+        print(condor_config(place, every=seconds, way=way), end="")  # type: ignore[arg-type]
+
+
+@contextmanager
+def _dashes() -> Iterator[None]:
+    """Name a parameter that is refused as it is typed."""
+    from forestall.model.errors import ParameterError
+
+    try:
+        yield
+    except ParameterError as error:
+        name = error.name if error.name.startswith("-") else f"--{error.name}"
+        raise ParameterError(name, error.value, error.allowed) from None
 
 
 def _through_typer(function: Callable[..., int]) -> Callable[..., int]:

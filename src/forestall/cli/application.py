@@ -48,6 +48,8 @@ USAGE_ERROR: type[Exception] = next(
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    if sys.__stdout__ is None:  # started with its output closed: nobody reads what is printed
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if not sys.stdout.isatty():
         os.environ.setdefault(
             "TERMINAL_WIDTH", "100"

@@ -166,6 +166,7 @@ def calibrate(
     from forestall.app.calibrate import Asked
     from forestall.app.calibrate import calibrate as run
     from forestall.app.calibrate_files import (
+        check_agent_folder,
         check_calibration_folder,
         write_folder,
         write_thresholds,
@@ -174,10 +175,9 @@ def calibrate(
 
     asked = Asked(seconds, repeats, loads, groups, limit, cpus, pattern, memory, quick, seed, force)
     plan = asked.plan()
-    if save and folder is None:
-        from forestall.app.agent import default_folder
-
-        folder = default_folder()
+    folder = _agents_folder(folder, save)
+    if folder is not None:
+        check_agent_folder(folder)
     if out is not None:
         check_calibration_folder(out, force=force)
     if not quiet:
@@ -196,6 +196,18 @@ def calibrate(
         place = write_thresholds(found, folder, force=force)
         if not (quiet or as_json):
             say(f"Thresholds are in {place}")
+
+
+def _agents_folder(folder: Path | None, save: bool) -> Path | None:
+    """Return where the thresholds go; None: nowhere."""
+    from forestall.app.agent import default_folder
+    from forestall.model.errors import ParameterError
+
+    if not save:
+        return folder
+    if folder is not None:
+        raise ParameterError("--folder", str(folder), "nothing with --save, which names one")
+    return default_folder()
 
 
 def _print(found: Calibration) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.live.agent.loop import boot_id
+from forestall.live.agent.loop import SOON, boot_id
 from forestall.live.agent.status import read_status, write_status
 from forestall.model.errors import TraceError
 from forestall.traces.metrics.read import read_metrics
@@ -64,7 +64,9 @@ def test_a_clock_that_is_set_loses_and_doubles_nothing(
     run(agent_in(folder, world, told=told), world, 240)
     metrics = read_metrics(folder)
     assert metrics.time.tolist() == [6 * k for k in range(len(metrics))]
-    assert len(metrics) == int((start + 240) // 6) - int(start // 6)
+    first = (start // 6 + 1) * 6
+    too_soon = first - start < SOON * 6  # of less than that nothing can be told
+    assert len(metrics) == int((start + 240) // 6) - int(start // 6) - too_soon
     # all lie where the clock, as it was in the end, puts them
     assert metrics.origin == pytest.approx(NOON + sum(by for _, by in jumps), abs=8)
     assert set(metrics.cleaning.counts()) <= {"clock_set"}
@@ -162,8 +164,50 @@ def test_a_status_is_valid_json_whatever_is_not_known(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"state": "S1"}', "\xff"])
-def test_a_status_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+STATUS: dict[str, Any] = {
+    "version": "1", "host": "node7", "pid": 7, "started": 1.5, "time": 2, "period": 6.0,
+    "state": "S1", "since": 1.5, "cpu": 0.1, "guest_cpu": None, "memory_free": 1, "th1": 0.2,
+    "th2": 0.6, "hold": 60, "guest_memory": 0.0, "reliability": {"1h": 1.0}, "mttf": None,
+    "learnt_days": 0.0, "samples": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no JSON"),
+        ("{", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ("\xff", "is no JSON"),
+        ("[]", "expected an object"),
+        ("{}", "time is not there"),
+        ('{"state": "S1", "time": 1, "period": 6}', "since is not there"),
+    ],
+)
+def test_a_status_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "status.json").write_text(text, encoding="latin-1")
-    with pytest.raises(TraceError, match="status"):
+    with pytest.raises(TraceError, match=said) as told:
         read_status(tmp_path)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("key", sorted(STATUS.keys() - {"version"}))
+def test_a_status_with_a_value_of_another_kind_is_refused(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "status.json"
+    path.write_text(json.dumps(STATUS))
+    assert read_status(tmp_path) == STATUS
+    number = isinstance(STATUS[key], int | float) or key in ("guest_cpu", "mttf")
+    for value in ("[]", "true", '{"1h": "x"}', '"x"' if key != "host" else "7",
+                  *(("1e400", "NaN", "-1", "1" + "0" * 400) if number else ())):  # fmt: skip
+        kept = {name: one for name, one in STATUS.items() if name != key}
+        path.write_text(f'{json.dumps(kept)[:-1]}, "{key}": {value}}}')
+        with pytest.raises(TraceError, match=rf"status\.json: {key}: .* is not allowed") as told:
+            read_status(tmp_path)
+        assert "\n" not in str(told.value)
+        assert len(str(told.value)) < 300 + len(str(path))
+
+
+def test_a_file_for_the_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TraceError, match="file: is a file; expected the folder of an agent"):
+        read_status(tmp_path / "file")

@@ -21,6 +21,7 @@ from forestall.live.agent.processes import (
     GuestProcesses,
     ProcessStat,
     Watched,
+    _group_memory,
     _growth,
     group_folder,
     members,
@@ -254,7 +255,8 @@ def test_a_control_group_of_its_own(start: Callable[..., subprocess.Popen[bytes]
         watched.look([guest], time.clock_gettime(time.CLOCK_BOOTTIME))
         before = _cpu(spinning.pid)
         time.sleep(0.5)
-        used = watched.look([guest], 0.0).cpu
+        used, memory = watched.look([guest], 0.0)
+        assert memory > 1e6  # with and without a memory controller
         assert used == pytest.approx(_cpu(spinning.pid) - before, abs=0.06)
         assert used > 0.05
         spinning.kill()
@@ -266,6 +268,23 @@ def test_a_control_group_of_its_own(start: Callable[..., subprocess.Popen[bytes]
                 break
             except OSError:
                 time.sleep(0.02)
+
+
+def test_memory_of_a_group_without_a_controller_is_that_of_its_processes(
+    tmp_path: Path, start: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    hold = "import time; x = bytearray(b'x') * 50_000_000; print(flush=True); time.sleep(60)"
+    (tmp_path / "below").mkdir()
+    for folder in (tmp_path, tmp_path / "below"):
+        one = start(sys.executable, "-c", hold)
+        (folder / "cgroup.procs").write_text(f"{one.pid}\n{2**22 + 1}\n")  # and one that ended
+    for _ in range(200):
+        if (held := _group_memory(tmp_path)) > 100_000_000:
+            break
+        time.sleep(0.05)
+    assert 100_000_000 < held < 160_000_000
+    (tmp_path / "memory.stat").write_text("anon 12345\nfile 9\n")
+    assert _group_memory(tmp_path) == 12345
 
 
 def test_guests_are_registered_in_the_folder(tmp_path: Path) -> None:

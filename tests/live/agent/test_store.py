@@ -150,16 +150,66 @@ def test_packing_interrupted_leaves_the_plain_file(tmp_path: Path) -> None:
     assert loads(tmp_path) == [0, 1, 2]
 
 
-def test_a_file_removed_under_the_agent_is_begun_anew(tmp_path: Path) -> None:
-    world = World()
-    one = DayStore(tmp_path, header(), keep=9, clock=world, tell=print)
-    one.add(record(0))
-    (tmp_path / "samples" / "2023-11-15.fsd").unlink()
-    world.now += 61
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_file_removed_under_the_agent_is_begun_anew_and_counted(
+    tmp_path: Path, what: str
+) -> None:
+    told: list[str] = []
+    one = store(tmp_path, told)
+    for k in range(3):
+        one.add(record(k))
+    path = tmp_path / "samples" / "2023-11-15.fsd"
+    path.unlink()
+    if what == "folder":
+        path.parent.rmdir()
+    for k in range(3, 6):
+        one.add(record(k))
+    one.close()
+    assert loads(tmp_path) == [3, 4, 5]
+    assert (one.lost, one.waiting) == (3, 0)
+    assert told == [f"{path}: was removed under the agent, 3 samples lost with it"]
+
+
+def test_what_is_removed_after_the_last_sample_is_counted_at_the_end(tmp_path: Path) -> None:
+    told: list[str] = []
+    first = store(tmp_path)
+    first.add(record(0))
+    first.close()
+    one = store(tmp_path, told, serial=2)
     one.add(record(1))
     one.add(record(2))
+    shutil.rmtree(tmp_path / "samples")
     one.close()
-    assert loads(tmp_path) == [2]
+    path = tmp_path / "samples" / "2023-11-15.fsd"
+    assert told == [f"{path}: was removed under the agent, 3 samples lost with it"]
+    assert one.lost == 3
+    assert not path.parent.exists()
+
+
+def test_a_file_moved_or_cut_under_the_agent_is_begun_anew(tmp_path: Path) -> None:
+    told: list[str] = []
+    one = store(tmp_path, told)
+    one.add(record(0))
+    one.add(record(1))
+    (tmp_path / "samples").rename(tmp_path / "old")
+    one.add(record(2))
+    assert [line.partition(": ")[2] for line in told] == [
+        "was moved away under the agent; a new one is begun"
+    ]
+    assert (loads(tmp_path), one.lost) == ([2], 0)
+    path = tmp_path / "samples" / "2023-11-15.fsd"
+    one.add(record(3))
+    os.truncate(path, 2 * HEADER + RECORD + 3)
+    one.add(record(4))
+    os.truncate(path, 0)
+    one.add(record(5))
+    one.close()
+    assert [line.partition(": ")[2] for line in told[1:]] == [
+        "was cut under the agent, 1 sample lost with it",
+        "3 half-written bytes at its end cut off",
+        "was cut under the agent, 2 samples lost with it",
+    ]
+    assert (loads(tmp_path), one.lost) == ([5], 3)
 
 
 @contextmanager
@@ -210,7 +260,7 @@ def test_what_cannot_be_written_in_the_end_is_told(tmp_path: Path) -> None:
     with no_file_above(0):
         one.add(record(0))
         one.close()
-    assert told[-1] == f"{tmp_path / 'samples'}: 1 samples could not be written"
+    assert told[-1] == f"{tmp_path / 'samples'}: 1 sample could not be written"
 
 
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:

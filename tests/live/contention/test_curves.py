@@ -80,8 +80,9 @@ def test_intervals_of_means() -> None:
     ends = mean_interval(np.array([[0.01, 0.02, 0.03]]))[0]
     half = 4.302653 * 0.01 / math.sqrt(3)
     assert ends == pytest.approx([0.02 - half, 0.02 + half], abs=1e-7)
-    assert np.isnan(mean_interval(np.array([[0.01]]))).all()
-    assert mean_interval(np.array([[0.2, 0.9]]))[0, 1] == 1.0
+    for few in ([[0.01]], [[0.2, 0.9]]):  # of two it would be -426 to 536 %
+        assert np.isnan(mean_interval(np.array(few))).all()
+    assert mean_interval(np.array([[0.2, 0.9, 0.9]]))[0, 1] == 1.0
 
 
 def test_the_interval_of_a_threshold_comes_from_the_repeats() -> None:
@@ -97,8 +98,9 @@ def test_the_interval_of_a_threshold_comes_from_the_repeats() -> None:
         lambda load, _: load / 10, wobble=wobble, loads=tuple(k / 10 for k in range(1, 11))
     )
     assert again == found
-    same = least(lambda load, _: load / 10, wobble=(0.0, 0.0))
+    same = least(lambda load, _: load / 10, wobble=(0.0, 0.0, 0.0))
     assert same.interval == pytest.approx((0.5, 0.5))
+    assert least(lambda load, _: load / 10, wobble=(0.0, 0.0)).interval is None
 
 
 CURVE = st.lists(

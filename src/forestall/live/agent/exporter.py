@@ -25,7 +25,11 @@ GAUGES: Final = (
 )
 COUNTERS: Final = (
     ("samples", "samples", "Samples taken since the agent was started."),
-    ("samples_lost", "samples_lost", "Samples dropped because they could not be written."),
+    (
+        "samples_lost",
+        "samples_lost",
+        "Samples that could not be kept: dropped, or in a file that was removed.",
+    ),
     (
         "own_cpu_seconds",
         "agent_cpu_seconds",

@@ -1,16 +1,19 @@
-"""One agent for a folder: a lock that ends with its process, however that ends."""
+"""One agent for a folder, and one for a user on a host: locks that end with their process, however
+that ends."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import socket
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from forestall.model.errors import TraceError
+from forestall.model.errors import InputError, TraceError
 
 LOCK: Final = "agent.lock"
 AGAIN: Final = 0.2
@@ -41,6 +44,78 @@ def only_agent(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def only_agent_here(folder: Path, *, beside: bool = False, name: str = "") -> Iterator[None]:
+    """Be the one agent of this user on this host, whatever its folder.
+
+    The lock is a socket with an abstract name: it needs no folder, which hosts might share, and is
+    gone with its process.
+
+    Parameters
+    ----------
+    folder : of this agent, for what is told
+    beside : go on where there is another one
+    name : of the lock; by default that of the user
+
+    Raises InputError where there is another one, which is named.
+    """
+    chosen = f"\0{name or f'forestall-agent-{os.getuid()}'}"
+    lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if not _named(lock, chosen) and not beside:
+            time.sleep(AGAIN)  # it may have been about to end, or to listen
+            other = None if _named(lock, chosen) else _holder(chosen)
+            if other is not None:
+                process = f" (process {other[0]})" if other[0] else ""
+                place = f" in {other[1]}" if other[1] else ""
+                raise InputError(
+                    f"{folder}: another agent of yours{process} is at work on this host{place}; "
+                    "use that one, or give --beside to have both"
+                )
+        yield
+    finally:
+        lock.close()
+
+
+def _named(lock: socket.socket, name: str) -> bool:
+    """Take a name and return whether it was free."""
+    try:
+        lock.bind(name)
+        lock.listen(1024)  # who asks who is here is never accepted, and stays in the queue
+    except OSError:  # taken; or there are no such names here, and no lock then
+        return False
+    return True
+
+
+def _holder(name: str) -> tuple[int, str] | None:
+    """Return process and folder ("": not told) of the agent that holds a name; None: no agent of
+    this user does."""
+    credentials = struct.Struct("3i")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(name)
+        except BlockingIOError:  # others ask, too
+            return 0, ""
+        except OSError:
+            return None
+        told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
+    pid, user, _ = credentials.unpack(told)
+    return (pid, _folder_of(pid)) if user == os.getuid() else None
+
+
+def _folder_of(pid: int) -> str:
+    """Return the folder whose lock a process holds open."""
+    with suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                told = os.readlink(f"/proc/{pid}/fd/{number}")
+                place = Path(told.removesuffix(" (deleted)"))
+                if place.name == LOCK:
+                    return str(place.parent)
+    return ""
 
 
 def running(folder: Path) -> int | None:

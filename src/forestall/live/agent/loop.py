@@ -70,6 +70,7 @@ class Agent:
     Attributes
     ----------
     status : what is known now, as FOLDER/status.json has it; a new object each time
+    samples : taken so far
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Agent:
         self._began = clock.boot()
         self._started = clock.wall()
         self._own = _own_cpu()
-        self._samples = 0
+        self.samples = 0
         self._state, self._since = -1, self._started
         self._ahead: float | None = None
         self._last: float | None = None
@@ -126,7 +127,7 @@ class Agent:
         sample = self._sampler.sample()
         missed = 0.0 if self._last is None else sample.boot - self._last - self.settings.period
         state = self._watch.see(sample.boot, sample.cpu, sample.memory_free)
-        flags = STARTED if self._samples == 0 else 0
+        flags = STARTED if self.samples == 0 else 0
         ahead = sample.time - sample.boot
         if self._ahead is not None and abs(ahead - self._ahead) > SET_BY:
             flags |= SET
@@ -138,7 +139,7 @@ class Agent:
                 sample.guest_cpu, state, flags,
             )
         )  # fmt: skip
-        self._samples += 1
+        self.samples += 1
         if missed > self.settings.hold:
             self._tell(f"no sample for {format_duration(missed)}: {NAMES[S5]}")
             self._state = S5
@@ -203,7 +204,7 @@ class Agent:
             "mttf": self._forecast.mean_time(state),
             "forecast_made": self._forecast.made or None,
             "learnt_days": self._forecast.learnt_days,
-            "samples": self._samples,
+            "samples": self.samples,
             "samples_waiting": self._store.waiting,
             "samples_lost": self._store.lost,
             "own_cpu": round(used / max(sample.boot - self._began, 1e-9), 6),

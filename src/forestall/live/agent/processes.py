@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -234,8 +235,19 @@ def _group_cpu(folder: Path) -> float | None:
 
 
 def _group_memory(folder: Path) -> int:
-    """Return the bytes of memory that only a control group's processes hold."""
-    return int(_named(folder / "memory.stat", "anon", 1.0) or 0)
+    """Return the bytes of memory that only a control group's processes hold.
+
+    A group without a memory controller does not tell: those of its processes, and of the groups in
+    it, are added up.
+    """
+    told = _named(folder / "memory.stat", "anon", 1.0)
+    if told is not None:
+        return int(told)
+    held = 0
+    for place, _, _ in os.walk(folder):
+        with suppress(OSError), open(f"{place}/cgroup.procs", "rb") as file:
+            held += sum(_private(int(pid)) for pid in file.read().split())
+    return held
 
 
 def _named(path: Path, name: str, unit: float) -> float | None:

@@ -49,7 +49,8 @@ class DayStore:
 
     Attributes
     ----------
-    lost : samples that were dropped because too many could not be written
+    lost : samples that were dropped because too many could not be written, and those in a file that
+        was removed under the agent
     """
 
     def __init__(
@@ -70,6 +71,8 @@ class DayStore:
         self._day = ""
         self._handle = -1
         self._size = 0
+        self._held = 0  # records in the file
+        self._path = self.folder
         self._synced = clock.monotonic()
         self._trouble = ""
 
@@ -96,11 +99,13 @@ class DayStore:
         """Write what waits; says once that it cannot be, and once that it can be again."""
         late = self.waiting
         try:
+            self._look()
             while self._waiting:
                 day, raw = self._waiting[0]
                 if day != self._day or self._handle < 0:
                     self._turn(day)
                 self._write(bytes(raw))
+                self._held += len(raw) // RECORD
                 del self._waiting[0]
             if self._clock.monotonic() - self._synced >= SYNC:
                 self._sync()
@@ -121,7 +126,7 @@ class DayStore:
         with suppress(OSError):
             self._leave()
         if self.waiting:
-            self._tell(f"{self.folder}: {self.waiting:,} samples could not be written")
+            self._tell(f"{self.folder}: {_samples(self.waiting)} could not be written")
 
     def pack_closed(self) -> None:
         """Pack the files of all days but the one that is open. What cannot be packed now stays as
@@ -169,13 +174,44 @@ class DayStore:
             elif until < len(data):
                 os.ftruncate(handle, until)
                 self._tell(f"{path}: {len(data) - until:,} half-written bytes at its end cut off")
-            self._handle, self._size = handle, until
+            self._handle, self._size, self._path = handle, until, path
+            whole = segments(data[:until])
+            self._held = sum((one.end - one.begin) // RECORD for one in whole)
             self._write(self._header.encode())
             _sync_folder(self.folder)
         except BaseException:
             os.close(handle)
             self._handle = -1
             raise
+
+    def _look(self) -> None:
+        """See whether the file that is written to still lies where it should, as it was left.
+
+        Where it was removed, moved or cut, that is told, what is lost is counted, and the file is
+        begun anew with the next record.
+        """
+        if self._handle < 0:
+            return
+        mine = os.fstat(self._handle)
+        try:
+            found = os.stat(self._path)
+            here = (found.st_dev, found.st_ino) == (mine.st_dev, mine.st_ino)
+        except (FileNotFoundError, NotADirectoryError):
+            here = False
+        except OSError:  # closed to the agent, which has the file open
+            here = True
+        if here and mine.st_size >= self._size:
+            return
+        gone, what = 0, "was moved away under the agent; a new one is begun"
+        if mine.st_nlink == 0:
+            gone, what = self._held, "was removed under the agent"
+        elif mine.st_size < self._size:
+            gone = min(-(-(self._size - mine.st_size) // RECORD), self._held)
+            what = "was cut under the agent"
+        self.lost += gone
+        self._tell(f"{self._path}: {what}" + (f", {_samples(gone)} lost with it" if gone else ""))
+        os.close(self._handle)
+        self._handle = -1
 
     def _write(self, raw: bytes) -> None:
         """Append bytes: all of them, or none."""
@@ -190,14 +226,10 @@ class DayStore:
         self._size += done
 
     def _sync(self) -> None:
-        """Bring what was written onto the disk; a file that was removed is begun anew."""
+        """Bring what was written onto the disk."""
         self._synced = self._clock.monotonic()
-        if self._handle < 0:
-            return
-        os.fsync(self._handle)
-        if os.fstat(self._handle).st_nlink == 0:
-            os.close(self._handle)
-            self._handle = -1
+        if self._handle >= 0:
+            os.fsync(self._handle)
 
     def _leave(self) -> None:
         if self._handle >= 0:
@@ -206,6 +238,10 @@ class DayStore:
                 os.fsync(handle)
             finally:
                 os.close(handle)
+
+
+def _samples(count: int) -> str:
+    return f"{count:,} sample{'' if count == 1 else 's'}"
 
 
 def next_serial(folder: Path) -> int:

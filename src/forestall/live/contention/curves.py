@@ -19,6 +19,8 @@ from forestall.live.contention.points import MemoryPoint, Point
 Floats = npt.NDArray[np.float64]
 Kind = Literal["crossed", "never", "always"]
 DRAWS: Final = 2000
+FEWEST: Final = 3
+"""Repeats below which there are no intervals."""
 LEVEL: Final = 0.95
 
 
@@ -58,12 +60,12 @@ class Curve:
 
 def mean_interval(values: Floats, level: float = LEVEL) -> Floats:
     """Return Student's interval of the mean of each row, (n, 2), at most 1 as reductions are; nan
-    for rows of one value."""
+    for rows of fewer than three values, of which it would say nothing."""
     from scipy.special import stdtrit
 
     count = values.shape[1]
     middle = values.mean(axis=1)
-    if count < 2:
+    if count < FEWEST:
         return np.full((len(values), 2), np.nan)
     half = stdtrit(count - 1, (1 + level) / 2) * values.std(axis=1, ddof=1) / np.sqrt(count)
     return np.stack((middle - half, np.minimum(middle + half, 1.0)), axis=1)
@@ -151,7 +153,8 @@ def threshold(
 ) -> Threshold:
     """Return the least threshold over the groups, with an interval from resampled repeats.
 
-    Repeats are drawn anew for every point of every curve; with one repeat there is no interval.
+    Repeats are drawn anew for every point of every curve; of fewer than three there is no
+    interval.
     """
     assert found
     by_group = {}
@@ -160,7 +163,7 @@ def threshold(
         means = curve.mean_load[None], curve.mean_reduction[None]
         by_group[curve.group] = float(_values(*means, limit)[0])
         count = curve.load.shape[1]
-        if count > 1:
+        if count >= FEWEST:
             drawn = chance.integers(0, count, (draws, *curve.load.shape))
             rows = np.arange(len(curve.asked))[None, :, None]
             load, lost = curve.load[rows, drawn], curve.reduction[rows, drawn]

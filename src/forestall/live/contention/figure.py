@@ -52,7 +52,9 @@ def contention_figure(
         axes.set_xlim(0, 102)
         top = max((100 * float(one.mean_reduction.max()) for one in found), default=0.0)
         least = min((100 * float(one.mean_reduction.min()) for one in found), default=0.0)
-        axes.set_ylim(min(1.2 * least, -25 * limit), max(1.12 * top, 250 * limit))
+        axes.set_ylim(
+            min(1.2 * least, -25 * limit), max(1.2 * top, 250 * limit)
+        )  # room for the label
     handles, labels = left.get_legend_handles_labels()
     if not handles:
         handles, labels = right.get_legend_handles_labels()
