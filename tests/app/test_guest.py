@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ from forestall.live.agent.guests import register_guest
 from forestall.live.agent.processes import GuestProcesses
 from forestall.live.guest.eyes import HostEyes
 from forestall.live.guest.files import GuestFiles, GuestState, Record, changed
+from forestall.live.guest.processes import marked
 from forestall.live.guest.settings import GuestSettings
 from forestall.model.errors import ParameterError, TraceError
 from live.guest.managed import PYTHON, HostFile, managed, wait_for
@@ -128,6 +130,48 @@ class TestStop:
             assert record.checkpoint > 0
             assert not one.processes()
             assert stop_guest(one.files.folder, "g").state is GuestState.ENDED  # nothing to do
+
+    def test_of_a_damaged_record(self, tmp_path: Path) -> None:
+        """With its manager, and without: what keeps the guest knows it."""
+        with managed(tmp_path, checkpoint="true") as one:
+            for alone in (False, True):
+                manager = one.start("sleep", "60")
+                wait_for(one.processes)
+                mark = one.record().id
+                if alone:
+                    manager.kill()
+                    manager.communicate()
+                    one.wait_state(GuestState.UNWATCHED)
+                (one.files.place / "state.json").write_text("{")
+                record = stop_guest(one.files.folder, "g")
+                assert (record.state, record.command) == (GuestState.ENDED, ["sleep", "60"])
+                assert record.checkpoint > 0
+                if not alone:
+                    assert one.end()[0] == 130
+                assert marked(mark) == []
+
+    def test_of_damaged_settings(self, tmp_path: Path) -> None:
+        with managed(tmp_path) as one:
+            manager = one.start("sleep", "60")
+            wait_for(one.processes)
+            manager.kill()
+            manager.communicate()
+            one.wait_state(GuestState.UNWATCHED)
+            one.files.write(changed(one.record(), settings={"every": "x"}))
+            assert stop_guest(one.files.folder, "g").state is GuestState.ENDED
+            assert not one.processes()
+
+    def test_of_a_manager_that_hangs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("forestall.app.guest._HEARS", 0.5)
+        with managed(tmp_path, checkpoint="true") as one:
+            manager = one.start("sleep", "60")
+            wait_for(one.processes)
+            manager.send_signal(signal.SIGSTOP)
+            record = stop_guest(one.files.folder, "g")
+            assert record.state is GuestState.ENDED
+            assert record.checkpoint > 0
+            assert one.end()[0] == -signal.SIGKILL
+            assert not one.processes()
 
 
 class TestEyes:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
+import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,17 +17,25 @@ from forestall.live.guest.eyes import Eyes, HostEyes
 from forestall.live.guest.files import (
     KEEPER_LOCK,
     MANAGER_LOCK,
+    STDERR,
+    STDOUT,
     GuestFiles,
     GuestState,
     Record,
     all_guests,
+    boot_id,
 )
+from forestall.live.guest.follow import Writer, followed
+from forestall.live.guest.keeper import KEPT
 from forestall.live.guest.manager import Manager, stopped_by_signals
 from forestall.live.guest.processes import look
 from forestall.live.guest.settings import GuestSettings
+from forestall.live.guest.stay import Stay
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 
 _SLACK: Final = 15.0
+_HEARS: Final = 10.0
+"""s within which a manager begins to end its guest, or is killed."""
 
 
 class GuestError(ForestallError):
@@ -48,6 +58,7 @@ def run_guest(
     fresh: bool = False,
     say: Callable[[str], None] = lambda _: None,
     eyes: Eyes | None = None,
+    show: tuple[Writer, Writer] | None = None,
 ) -> int:
     """Run a guest to its end, or until this process is told to end; returns an exit code.
 
@@ -62,6 +73,8 @@ def run_guest(
     fresh : whether a guest of this name that has not finished is begun again
     say : is given a line at each change
     eyes : what looks at the host; by default, what there is
+    show : are given what the guest prints, on standard output and standard error, as it comes; in
+        any case it is added to the files ``stdout`` and ``stderr`` of its folder
 
     Raises ParameterError and TraceError for what cannot be used, MissingExtraError without psutil.
     """
@@ -70,7 +83,7 @@ def run_guest(
     files = _named(folder, command, name)
     with files.managed():
         record = _record(files, command, fresh=fresh)
-        return _manage(files, record, settings, eyes, say)
+        return _manage(files, record, settings, eyes, say, show)
 
 
 def resume_guest(
@@ -79,6 +92,7 @@ def resume_guest(
     *,
     say: Callable[[str], None] = lambda _: None,
     eyes: Eyes | None = None,
+    show: tuple[Writer, Writer] | None = None,
 ) -> int:
     """Go on with a guest as it was run; returns an exit code as `run_guest` does."""
     files, record = known_guest(folder, name)
@@ -88,32 +102,98 @@ def resume_guest(
             raise ParameterError(
                 "NAME", name, f"a guest that has not ended: this one {_over(record)}"
             )
-        return _manage(files, record, GuestSettings.from_json(record.settings), eyes, say)
+        settings = GuestSettings.from_json(record.settings)
+        return _manage(files, record, settings, eyes, say, show)
 
 
 def stop_guest(folder: Path, name: str, say: Callable[[str], None] = lambda _: None) -> Record:
     """End a guest after its checkpoint, and its manager; returns its record.
 
-    Raises GuestError where it does not end in its time.
+    A manager that does not end in its time is killed, and the guest is ended without it; where the
+    record is damaged, what keeps the guest tells of it. Raises GuestError where it does not end.
     """
-    files, record = known_guest(folder, name)
-    settings = GuestSettings.from_json(record.settings)
-    late = time.monotonic() + settings.checkpoint_timeout + settings.patience + _SLACK
-    if record.managed() and files.held(MANAGER_LOCK):
-        manager = look(record.manager)
-        if manager is not None:
-            manager.send(15)
-        while files.held(MANAGER_LOCK):
-            if time.monotonic() > late:
-                raise GuestError(f"{name}: its manager, process {record.manager}, does not end")
-            time.sleep(0.05)
+    files = GuestFiles(folder, name)
+    _end_manager(files, _settings(_found(folder, files)))
     with files.managed():
-        record = files.read() or record
+        record = _found(folder, files)
+        if record is None:
+            record = _mended(files)
         if record.state.running or files.held(KEEPER_LOCK):
-            manager_here = Manager(files, record, settings, _Blind(), say)
+            manager_here = Manager(files, record, _settings(record), _Blind(), say)
             manager_here.stop("`forestall guest stop`")
             manager_here.run()
     return files.read() or record
+
+
+def _found(folder: Path, files: GuestFiles) -> Record | None:
+    """Return a guest's record, None where it is damaged. Raises ParameterError where there is no
+    guest of this name."""
+    try:
+        return known_guest(folder, files.name)[1]
+    except TraceError:
+        if files.held(MANAGER_LOCK) or files.held(KEEPER_LOCK):
+            return None
+        raise
+
+
+def _settings(record: Record | None) -> GuestSettings:
+    """Return how a guest is run, as far as its end goes: the keeper knows its own part."""
+    with suppress(ParameterError):
+        return GuestSettings() if record is None else GuestSettings.from_json(record.settings)
+    return GuestSettings()
+
+
+def _end_manager(files: GuestFiles, settings: GuestSettings) -> None:
+    """Have a manager end, and kill one that does not."""
+    pid = files.manager()
+    manager = look(pid) if pid else None
+    if manager is None:
+        return
+    manager.send(signal.SIGTERM)
+    late = time.monotonic() + settings.checkpoint_timeout + settings.patience + _SLACK
+    hears = time.monotonic() + _HEARS
+    while files.held(MANAGER_LOCK):
+        now = time.monotonic()
+        if now > late or (now > hears and not _ends(files)):
+            manager.send(signal.SIGKILL)
+            hears = late = now + _HEARS
+        time.sleep(0.05)
+        if look(pid) is None and files.held(MANAGER_LOCK):
+            raise GuestError(f"{files.name}: another manager has taken its place just now")
+
+
+def _ends(files: GuestFiles) -> bool:
+    """Return whether a manager that was asked to end has begun to."""
+    try:
+        record = files.read()
+    except TraceError:
+        return False
+    begun = {GuestState.ENDING, GuestState.ENDED, GuestState.FINISHED, GuestState.FAILED}
+    return record is not None and record.state in begun
+
+
+def _mended(files: GuestFiles) -> Record:
+    """Return a record of a guest that runs, and whose own is damaged, by what its keeper says."""
+    stay = Stay.found(files)
+    if stay is None:
+        message = f"{files.name}: its record is damaged and its keeper does not answer; end its "
+        raise GuestError(f"{message}processes by hand (`ps`: forestall-keep) and remove the folder")
+    stay.link.close()
+    facts = stay.facts
+    record = Record(
+        files.name,
+        facts["id"],
+        facts["command"],
+        facts["cwd"],
+        settings=GuestSettings().to_json(),
+        state=GuestState.UNWATCHED,
+        why="its record was damaged",
+        attempts=1,
+        boot=boot_id(),
+        **{key: facts[key] for key in KEPT},
+    )
+    files.write(record)
+    return record
 
 
 def known_guest(folder: Path, name: str) -> tuple[GuestFiles, Record]:
@@ -132,10 +212,19 @@ def _manage(
     settings: GuestSettings,
     eyes: Eyes | None,
     say: Callable[[str], None],
+    show: tuple[Writer, Writer] | None,
 ) -> int:
     manager = Manager(files, record, settings, eyes or HostEyes(files.folder), say)
-    with stopped_by_signals(manager):
+    with suppress(OSError):
+        say(f"{record.name}: {output_of(files)}")
+    paths = (files.place / STDOUT, files.place / STDERR)
+    with stopped_by_signals(manager), followed(list(zip(paths, show or (), strict=False))):
         return manager.run()
+
+
+def output_of(files: GuestFiles) -> str:
+    """Return in words where a guest's output is kept."""
+    return f"output is kept in {files.place / STDOUT} and {STDERR}"
 
 
 def _named(folder: Path, command: Sequence[str], name: str | None) -> GuestFiles:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -14,6 +18,7 @@ from forestall.cli.options import JSON, QUIET, examples
 from forestall.cli.registry import command as registered
 from forestall.cli.screen import say, say_json, show
 
+Writer = Callable[[bytes], None]
 CHECKPOINTS = "Checkpoints"
 HOST = "The host"
 FAILED = 1
@@ -217,6 +222,23 @@ TELL = Annotated[
 ]
 
 
+class Output(StrEnum):
+    """Where a guest's output is shown; it is kept in any case."""
+
+    HERE = "here"
+    FILE = "file"
+
+
+OUTPUT = Annotated[
+    Output,
+    typer.Option(
+        "--output",
+        help="Show what it prints here, too, or keep it in the files stdout and stderr of "
+        "DIR/guests/NAME only.",
+    ),
+]
+
+
 def run(
     command: COMMAND = None,
     name: CALLED = None,
@@ -236,13 +258,15 @@ def run(
     every: EVERY = "1s",
     cgroup: CGROUP = True,
     tell: TELL = "",
+    output: OUTPUT = Output.HERE,
     quiet: QUIET = False,
 ) -> int:
     """Run a command as a guest; ends with its exit code.
 
     It runs at lowest priority, at normal priority while the owner needs next to nothing; it stands
     still in a short spike of the owner's load, and is ended after its checkpoint in a long one, or
-    where memory runs short. When the host is free again it goes on.
+    where memory runs short. When the host is free again it goes on. What it prints is shown here
+    and kept in the files stdout and stderr of DIR/guests/NAME; standard error tells of changes.
     """
     from forestall.app.agent import default_folder, parse_memory_share
     from forestall.app.guest import run_guest, thresholds
@@ -268,39 +292,40 @@ def run(
         cgroup=cgroup,
     )
     lines = _Lines(quiet=quiet)
+    show_to = lines.shown(output)
     code = run_guest(
-        command or (),
-        settings,
-        folder=place,
-        name=name,
-        fresh=fresh,
-        say=lines,
+        command or (), settings, folder=place, name=name, fresh=fresh, say=lines, show=show_to
     )
     return lines.end(code)
 
 
-def resume(name: NAME, folder: FOLDER = None, quiet: QUIET = False) -> int:
+def resume(
+    name: NAME, folder: FOLDER = None, output: OUTPUT = Output.HERE, quiet: QUIET = False
+) -> int:
     """Go on with a guest that has not finished: adopt it where it runs, else start it again."""
     from forestall.app.agent import default_folder
     from forestall.app.guest import resume_guest
 
     lines = _Lines(quiet=quiet)
-    return lines.end(resume_guest(folder or default_folder(), name, say=lines))
+    place = folder or default_folder()
+    return lines.end(resume_guest(place, name, say=lines, show=lines.shown(output)))
 
 
 def listed(folder: FOLDER = None, as_json: JSON = False) -> None:
-    """List the guests and what is with them."""
+    """List the guests, what is with them, and where their output lies."""
     from forestall.app.agent import default_folder
     from forestall.app.guest_words import GUESTS, guest_rows, guests
 
-    found, troubles = guests(folder or default_folder())
+    place = folder or default_folder()
+    found, troubles = guests(place)
     for trouble in troubles:
         say(trouble, error=True)
     if as_json:
         say_json(found)
     elif found:
         show(guest_rows(found), GUESTS, right=(2, 3, 4), wrap=(0, -1))
-    else:
+        print(f"Output: stdout and stderr in {place / 'guests'}/NAME")
+    elif not troubles:
         say("no guests")
 
 
@@ -312,7 +337,11 @@ def stop(name: NAME, folder: FOLDER = None, as_json: JSON = False, quiet: QUIET 
     from forestall.live.guest.files import GuestFiles
 
     place = folder or default_folder()
-    record = stop_guest(place, name)
+    try:
+        record = stop_guest(place, name)
+    except KeyboardInterrupt:
+        message = f"interrupted; {name} may be ending already: `forestall guest list` tells"
+        raise KeyboardInterrupt(message) from None
     if as_json:
         say_json(guest_facts(GuestFiles(place, name), record))
     elif not quiet:
@@ -324,15 +353,18 @@ def log(name: NAME, folder: FOLDER = None, as_json: JSON = False) -> None:
     from forestall.app.agent import default_folder
     from forestall.app.guest_words import CHANGES, change_rows, guest_changes
 
-    changes = guest_changes(folder or default_folder(), name)
+    place = folder or default_folder()
+    changes = guest_changes(place, name)
     if as_json:
         say_json(changes)
     else:
         show(change_rows(changes), CHANGES, right=(3,))
+        print(f"Output: stdout and stderr in {place / 'guests' / name}")
 
 
 class _Lines:
-    """Prints what a manager says as it comes; if quiet, only why there is no guest."""
+    """Prints what a manager says as it comes, on standard error; if quiet, only why there is no
+    guest. A terminal or a reader that went away ends the printing, never the guest."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet, self._last = quiet, ""
@@ -340,8 +372,34 @@ class _Lines:
     def __call__(self, line: str) -> None:
         self._last = line
         if not self._quiet:
-            print(line, flush=True)
+            with suppress(OSError), _still_there(sys.stderr):
+                print(line, file=sys.stderr, flush=True)
+
+    def shown(self, output: Output) -> tuple[Writer, Writer] | None:
+        """Return what shows the guest's output and errors here."""
+        if output is Output.FILE:
+            return None
+        return (functools.partial(_copy, sys.stdout), functools.partial(_copy, sys.stderr))
 
     def end(self, code: int) -> int:
         """Return the exit code."""
         return complain(self._last) if self._quiet and code == UNUSABLE else code
+
+
+def _copy(stream: TextIO, chunk: bytes) -> None:
+    with _still_there(stream):
+        stream.buffer.write(chunk)
+        stream.buffer.flush()
+
+
+@contextmanager
+def _still_there(stream: TextIO) -> Iterator[None]:
+    """Print; where nobody reads any more, what is printed from now on goes nowhere: the rest that
+    is kept of it must not raise again at the end. Raises OSError."""
+    try:
+        yield
+    except OSError:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+        raise

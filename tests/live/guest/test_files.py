@@ -6,6 +6,7 @@ import json
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,23 @@ class TestRecord:
         with pytest.raises(TraceError, match="is no guest's record"):
             files.read()
 
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("since", "x"), ("since", 1e30), ("since", -1), ("cpu", "x"), ("cpu", None),
+            ("cpu", []), ("cpu", {}), ("checkpoint", True), ("why", 3),
+            ("settings", []), ("settings", "x"), ("command", "true"), ("command", [1]),
+            ("exit_code", "0"), ("cgroup", 5), ("keeper", 1.5),
+            ("boot", None), ("state", None), ("state", ["ended"]), ("name", {}),
+        ],
+    )  # fmt: skip
+    def test_every_field_is_looked_at(self, files: GuestFiles, key: str, value: Any) -> None:
+        files.write(RECORD)
+        path = files.place / "state.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+        with pytest.raises(TraceError, match=f"is no guest's record .{key}: "):
+            files.read()
+
     def test_state_now(self) -> None:
         here = {"boot": boot_id(), "state": GuestState.LOWERED}
         own = {"manager": os.getpid(), "manager_created": started_at(os.getpid())}
@@ -88,7 +106,11 @@ class TestLock:
     def test_one_at_a_time(self, files: GuestFiles) -> None:
         with files.managed():
             assert files.held(MANAGER_LOCK)
-            with pytest.raises(TraceError, match="another manager is at work"), files.managed():
+            assert files.manager() == os.getpid()
+            with (
+                pytest.raises(TraceError, match=f"another manager .process {os.getpid()}. is at"),
+                files.managed(),
+            ):
                 pass
         assert not files.held(MANAGER_LOCK)
 

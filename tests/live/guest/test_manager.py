@@ -7,12 +7,13 @@ import os
 import signal
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from forestall.live.guest.files import KEEPER_LOCK, GuestState
-from forestall.live.guest.processes import is_there, look
+from forestall.live.guest.processes import descendants, is_there, look
 from live.guest.managed import PYTHON, SAVE, Managed, counted, counter, managed, wait_for
 
 FREEZES = pytest.mark.parametrize("cgroup", [True, False], ids=["cgroup", "signals"])
@@ -26,6 +27,15 @@ def stands(one: Managed) -> bool:
     before = counted(one.folder)
     time.sleep(0.05)
     return counted(one.folder) == before
+
+
+def names_below(pid: int) -> list[str]:
+    """Return the names of the processes below one."""
+    names = []
+    for one in descendants(pid):
+        with suppress(OSError):
+            names.append(Path(f"/proc/{one.pid}/comm").read_text().strip())
+    return names
 
 
 def nothing_left(one: Managed) -> None:
@@ -204,6 +214,18 @@ class TestGoneManager:
             assert one.record().checkpoint > 0
             nothing_left(one)
 
+    def test_more_hang_ups_still_wait_for_the_hook(self, tmp_path: Path) -> None:
+        """Where a terminal goes, the kernel and the shell both send SIGHUP."""
+        with managed(tmp_path, checkpoint="sleep 0.4; touch hooked") as one:
+            manager = one.start(*counter(tmp_path, 2000))
+            wait_for(lambda: counted(tmp_path))
+            for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM):
+                manager.send_signal(number)
+                time.sleep(0.1)
+            assert one.end()[0] == 130
+            assert (tmp_path / "hooked").exists()
+            assert one.record().checkpoint > 0
+
     def test_second_signal_does_not_wait_for_the_hook(self, tmp_path: Path) -> None:
         with managed(tmp_path, checkpoint="sleep 60", checkpoint_timeout=60) as one:
             manager = one.start(*counter(tmp_path, 2000))
@@ -240,6 +262,15 @@ class TestGoneManager:
             assert one.state() in {GuestState.LOWERED, GuestState.NORMAL}
 
 
+HIDES = """
+import os, sys, time
+if os.fork():
+    time.sleep(60)
+os.setsid()
+if os.fork():
+    os._exit(0)
+os.execve("/bin/sh", ["sh", "-c", "echo $$ > fled.new; mv fled.new fled; sleep 60 & wait"], {})
+"""
 FLEES = """
 import os, sys, time
 if os.fork():
@@ -292,6 +323,48 @@ class TestNoOrphans:
             manager.communicate()
             nothing_left(one)
             wait_for(lambda: one.record().now() is GuestState.ENDED)
+
+    @pytest.mark.parametrize("alone", [True, False], ids=["alone", "managed"])
+    def test_keeper_killed_and_nothing_to_know_them_by(
+        self, tmp_path: Path, *, alone: bool
+    ) -> None:
+        """New sessions, an empty environment, no control group: they still come to the second."""
+        with managed(tmp_path, cgroup=False, wait=False) as one:
+            (tmp_path / "hides.py").write_text(HIDES)
+            manager = one.start(*PYTHON, "hides.py")
+            wait_for((tmp_path / "fled").exists)
+            wait_for(lambda: one.record().pid)
+            fled = int((tmp_path / "fled").read_text())
+            below = [fled, *(child.pid for child in descendants(fled))]
+            try:
+                assert fled not in [process.pid for process in one.processes()]
+                if alone:
+                    manager.kill()
+                os.kill(one.record().keeper, signal.SIGKILL)
+                one.end()
+                wait_for(lambda: not any((p := look(pid)) and p.alive for pid in below))
+                wait_for(lambda: one.record().now() is GuestState.ENDED)
+                nothing_left(one)
+            finally:
+                for pid in below:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
+    def test_second_killed_and_replaced(self, tmp_path: Path) -> None:
+        with managed(tmp_path, cgroup=False, wait=False) as one:
+            (tmp_path / "flees.py").write_text(FLEES)
+            one.start(*PYTHON, "flees.py", "60")
+            wait_for((tmp_path / "fled").exists)
+            wait_for(lambda: one.record().pid)
+            keeper = look(one.record().keeper)
+            assert keeper is not None
+            os.kill(keeper.parent, signal.SIGKILL)
+            wait_for(lambda: "forestall-sweep" in names_below(keeper.pid))
+            assert len(one.processes()) >= 2
+            keeper.send(signal.SIGKILL)
+            code, out = one.end()
+            assert code == 75, out
+            nothing_left(one)
 
     def test_killed_keeper_means_another_start(self, tmp_path: Path) -> None:
         with managed(tmp_path) as one:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from contextlib import contextmanager, suppress
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from forestall.live.guest.processes import is_there
 from forestall.live.ledger import append_line
@@ -32,6 +33,7 @@ KEEPER_LOCK: Final = "keeper.lock"
 SOCKET: Final = "keeper.sock"
 STDOUT, STDERR, KEEPER_LOG = "stdout", "stderr", "keeper.err"
 VERSION: Final = 1
+_LAST: Final = 253_402_300_799  # Unix s at the end of the year 9999
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -174,7 +176,7 @@ class GuestFiles:
             raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
         try:
             return _record(json.loads(raw))
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise TraceError(path, f"is no guest's record ({error})") from None
 
     def write(self, record: Record) -> None:
@@ -216,14 +218,24 @@ class GuestFiles:
         """Be the one manager of this guest. Raises TraceError where there is one already."""
         handle = self.lock(MANAGER_LOCK)
         if handle is None:
-            record = self.read()
-            who = f" (process {record.manager})" if record is not None and record.manager else ""
+            manager = self.manager()
+            who = f" (process {manager})" if manager else ""
             message = f"another manager{who} is at work on this guest; `forestall guest stop "
             raise TraceError(self.place, f"{message}{self.name}` ends both")
         try:
+            with suppress(OSError):  # for `stop`, where the record is damaged; a full disk is none
+                os.ftruncate(handle, 0)
+                os.write(handle, f"{os.getpid()}\n".encode())
             yield
         finally:
             os.close(handle)
+
+    def manager(self) -> int:
+        """Return the process that holds the manager's lock; 0: none, or it is not known."""
+        if self.held(MANAGER_LOCK):
+            with suppress(OSError, ValueError):
+                return int((self.place / MANAGER_LOCK).read_text("ascii"))
+        return 0
 
     def lock(self, name: str) -> int | None:
         """Return an open handle on a lock that is now held; None where someone else holds it."""
@@ -269,15 +281,32 @@ def changed(record: Record, **changes: Any) -> Record:
 
 
 def _record(told: Any) -> Record:
+    """Return a record that was read. Raises ValueError for one that could not have been written."""
     if not isinstance(told, dict) or told.get("version") != VERSION:
         raise ValueError("another version, or no object")
     hints = get_type_hints(Record)
-    known = {one.name for one in fields(Record)}
-    values = {key: value for key, value in told.items() if key in known}
-    values["state"] = GuestState(values["state"])
-    for key in ("keeper", "manager", "pid", "pgid", "attempts"):
-        if not isinstance(values[key], hints[key]):
-            raise TypeError(f"{key} is no number")
-    if not all(isinstance(word, str) for word in values["command"]):
-        raise TypeError("command is no list of words")
-    return Record(**values)
+    for one in fields(Record):
+        if one.name not in told and one.default is MISSING and one.default_factory is MISSING:
+            raise ValueError(f"{one.name} is missing")
+    values = {key: value for key, value in told.items() if key in hints}
+    for key, value in values.items():
+        if not _fits(value, hints[key]) or (key in {"since", "checkpoint"} and value > _LAST):
+            raise ValueError(f"{key}: {json.dumps(value)[:40]}")
+    return Record(**values | {"state": GuestState(values.get("state", GuestState.WAITING))})
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Return whether a value of JSON is one of a field of this kind; numbers are 0 or more."""
+    if hint == list[str]:
+        return isinstance(value, list) and all(isinstance(word, str) for word in value)
+    if hint is GuestState:
+        return value in list(GuestState)
+    kinds = tuple(get_origin(one) or one for one in (get_args(hint) or (hint,)))
+    if get_origin(hint) is dict:
+        kinds = (dict,)
+    if value is None or isinstance(value, str | dict):
+        return isinstance(value, kinds)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    fits = float in kinds or (int in kinds and isinstance(value, int))
+    return fits and 0 <= value < math.inf

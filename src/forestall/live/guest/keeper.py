@@ -35,7 +35,7 @@ from forestall.live.guest.files import (
 from forestall.live.guest.link import Link, Message, listen
 from forestall.live.guest.plan import Plan
 from forestall.live.guest.processes import MARK, Process, name_self
-from forestall.live.guest.second import Second
+from forestall.live.guest.second import Second, let_go
 from forestall.live.guest.spawn import SHELL, Program, SpawnError, spawn
 from forestall.model.errors import ForestallError
 
@@ -66,10 +66,11 @@ class Keeper:
     ----------
     plan : what it was told
     listener : where managers call
+    second : what ends the guest where this process is killed
     """
 
-    def __init__(self, plan: Plan, listener: socket.socket) -> None:
-        self.plan, self.listener = plan, listener
+    def __init__(self, plan: Plan, listener: socket.socket, second: Second) -> None:
+        self.plan, self.listener, self.second = plan, listener, second
         self.files: GuestFiles = plan.files
         self.body = _body(plan)
         self.raisable = self.body.threads is False or priority.can_raise()
@@ -89,7 +90,7 @@ class Keeper:
         self.next_look = 0.0
         self.cpu = 0.0
         self.killed = self.left = 0
-        self.second = self._new_second()
+        self._tell_second()
         self._orders: dict[str, Callable[..., None]] = {
             "nothing": _nothing,
             "start": self.start,
@@ -136,6 +137,8 @@ class Keeper:
 
     def _step(self) -> None:
         now = time.monotonic()
+        if self.second.gone():
+            self._new_second()
         if self.told_to_end:
             self.end(checkpoint=True)
         if self.first is None:
@@ -195,6 +198,9 @@ class Keeper:
             "low": self.body.low,
             "final": self.final,
             "saved_at": self.saved_at,
+            "id": self.plan.id,
+            "command": self.plan.command,
+            "cwd": self.plan.cwd,
         }
 
     def _hear(self) -> None:
@@ -229,7 +235,7 @@ class Keeper:
             self._tell("not started", why=str(error))
             self.over = True
             return
-        self.second.told(self.first.pid)
+        self._tell_second()
         trouble = ""
         group = self.body.group
         try:
@@ -317,8 +323,7 @@ class Keeper:
             code = os.waitstatus_to_exitcode(status)
             code = 128 - code if code < 0 else code
             if pid == self.second.pid:
-                self.second.lost()
-                self.second = self._new_second()
+                self._new_second()
                 continue
             self.cpu += used.ru_utime + used.ru_stime
             if self.first is not None and pid == self.first.pid:
@@ -377,9 +382,8 @@ class Keeper:
                 self._tell("ended", **facts)
             else:
                 code = self.code if state is not GuestState.ENDED else None
-                self._note(
-                    state, "ended without a manager", exit_code=code, add_cpu=self.cpu, pid=0
-                )
+                why = "ended without a manager"
+                self._note(state, why, exit_code=code, add_cpu=self.cpu, pid=0)
         else:
             self._clear()
         self.second.dismiss()
@@ -405,22 +409,26 @@ class Keeper:
             record = self.files.read()
             if record is not None and record.id == self.plan.id:
                 cpu = round(record.cpu + add_cpu, 2)
-                facts, first = self._facts(), self.first
+                facts = self._facts()
                 changes = {
                     "cpu": cpu,
-                    "pgid": 0 if first is None else first.pid,
+                    "pgid": facts["pid"],
                     "boot": boot_id(),
                     **{key: facts[key] for key in KEPT},
                     **changes,
                 }
                 self.files.write(changed(record, state=state, why=why, **changes))
 
-    def _new_second(self) -> Second:
-        second = Second(self.plan, self.body, self._close_all)
-        self.body.without = {second.pid}
-        if self.first is not None:
-            second.told(self.first.pid)
-        return second
+    def _new_second(self) -> None:
+        self.second.lost()
+        self.second = Second.fork_below(self.plan, self._close_all)
+        self.body.without = {self.second.pid}
+        self._tell_second()
+
+    def _tell_second(self) -> None:
+        group = self.body.group
+        first = 0 if self.first is None else self.first.pid
+        self.second.told(first, None if group is None else group.path)
 
     def _close_all(self) -> None:
         """Close what a child of ours must not hold open."""
@@ -447,17 +455,22 @@ def _body(plan: Plan) -> Body:
 def main() -> int:
     """Keep the guest that standard input tells of; on standard output comes one word: ready."""
     plan = Plan.of_line(sys.stdin.buffer.readline())
+    try:
+        if _locked(plan.files) is None:  # the second holds it, too, until nothing is left
+            raise OSError(f"{plan.files.place}: another keeper is at work on this guest")
+        second = Second.fork_above(plan)
+    except (ForestallError, OSError) as error:
+        _answer({"error": str(error)})
+        return 1
     name_self("forestall-keep")
     priority.adopt_orphans()
     hear, tell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, _nothing)
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        if _locked(plan.files) is None:
-            raise OSError(f"{plan.files.place}: another keeper is at work on this guest")
-        keeper = Keeper(plan, listen(plan.files.place))
+        keeper = Keeper(plan, listen(plan.files.place), second)
     except (ForestallError, OSError) as error:
         _answer({"error": str(error)})
         return 1
@@ -479,9 +492,7 @@ def _answer(answer: Message) -> None:
     """Tell whoever started this process, and let go of its files."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
+    let_go()
 
 
 def _nothing(*_: Any) -> None:

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ BROKEN: Final = 2
 INTERRUPTED: Final = 130
 LOST_AT_MOST: Final = 3
 """Stays in a row whose keeper was killed, after which the guest is given up."""
+HURRY: Final = "not waited for"
 _SLACK: Final = 5.0
 
 
@@ -87,11 +88,15 @@ class Manager:
         self._troubles: set[str] = set()
         self._hear, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
-    def stop(self, why: str) -> None:
-        """Have `run` end the guest and return; asked again, it does not wait for a checkpoint. May
-        be called by a signal."""
-        self._stop = "hurry" if self._stop else why
-        os.write(self._wake, b".")
+    def stop(self, why: str, *, hurry: bool = False) -> None:
+        """Have `run` end the guest and return; asked again with `hurry`, it does not wait for a
+        checkpoint. May be called by a signal."""
+        if not self._stop:
+            self._stop = why
+        elif hurry:
+            self._stop = HURRY
+        with suppress(OSError):  # a signal may come when all is over
+            os.write(self._wake, b".")
 
     def run(self) -> int:
         """Run the guest; returns the exit code of its first process, or one of this module's.
@@ -391,7 +396,10 @@ class Manager:
         plan = Plan(str(self.files.folder), self.record.name, self.record.id, [], "/")
         killed = ended_by_hand(plan, self.record)
         self._lost += 1
-        words = f"{why}; {killed} {'process' if killed == 1 else 'processes'} ended with it"
+        count = (
+            f"{killed} {'process' if killed == 1 else 'processes'}" if killed else "what it left"
+        )
+        words = f"{why}; {count} ended with it"
         if self._lost > LOST_AT_MOST:
             self._gone(GuestState.FAILED, f"{words}; given up after {LOST_AT_MOST} times", None)
             self._code = BROKEN
@@ -405,9 +413,9 @@ class Manager:
         if self._stay is None:
             self._change(GuestState.ENDED, self._stop)
             self._code = INTERRUPTED
-        elif self._stop == "hurry":
+        elif self._stop == HURRY:
             self._stay.order("hurry")
-            self._late = min(self._late, time.monotonic() + _SLACK)
+            self._late = min(self._late or math.inf, time.monotonic() + _SLACK)
         elif self.record.state is not GuestState.ENDING:
             made = " after its checkpoint" if self.settings.checkpoint else ""
             self._change(GuestState.ENDING, f"{self._stop}; ended{made}")
@@ -431,7 +439,7 @@ class Manager:
             self.files.log(state, why, attempt=self.record.attempts, **kept)
         except ForestallError as error:
             self._trouble(str(error))
-        self._say(f"{datetime.now(UTC):%H:%M:%S} {self.record.name}: {state}: {why}")
+        self._tell_user(f"{state}: {why}")
         change = {"time": round(time.time(), 3), "guest": self.record.name, "id": self.record.id}
         trouble = self._teller.tell(change | {"state": str(state), "why": why} | kept)
         if trouble:
@@ -447,21 +455,31 @@ class Manager:
         """Tell what went wrong and stops nothing, once."""
         if text not in self._troubles:
             self._troubles.add(text)
-            self._say(f"{datetime.now(UTC):%H:%M:%S} {self.record.name}: {text}; the guest goes on")
+            end = "" if self.record.state.over else "; the guest goes on"
+            self._tell_user(f"{text}{end}")
+
+    def _tell_user(self, text: str) -> None:
+        """Say a line; a terminal or a reader that is gone is no reason to leave the guest."""
+        with suppress(OSError):
+            self._say(f"{datetime.now(UTC):%H:%M:%S} {self.record.name}: {text}")
 
 
 @contextmanager
 def stopped_by_signals(manager: Manager) -> Iterator[None]:
     """Have SIGINT, SIGTERM and SIGHUP stop a manager; one that is ignored (nohup) stays so, and
-    in another thread than the main one they are others' matter."""
+    in another thread than the main one they are others' matter. Only a second SIGINT is in a hurry:
+    where a terminal goes, SIGHUP comes from the kernel and from the shell."""
+
+    def told(number: int, _: object) -> None:
+        got = signal.Signals(number)
+        manager.stop(f"its manager got {got.name}", hurry=got is signal.SIGINT)
+
     main = threading.current_thread() is threading.main_thread()
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if main else ()
     before = {}
     for number in numbers:
         if signal.getsignal(number) != signal.SIG_IGN:
-            before[number] = signal.signal(
-                number, lambda got, _: manager.stop(f"its manager got {signal.Signals(got).name}")
-            )
+            before[number] = signal.signal(number, told)
     try:
         yield
     finally:

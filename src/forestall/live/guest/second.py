@@ -1,78 +1,149 @@
 """The second: a process that does nothing but wait for the keeper's end, and then ends what the
-keeper cannot end any more."""
+keeper cannot end any more.
+
+It is the keeper's parent, and whatever fled comes to it when the keeper is killed. Where it is
+itself killed, a child of the keeper takes its place, which finds less: by the mark and the session.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from forestall.live.guest import priority
 from forestall.live.guest.body import Body
+from forestall.live.guest.cgroup import ControlGroup
 from forestall.live.guest.files import GuestState, changed
 from forestall.live.guest.plan import Plan
 from forestall.live.guest.processes import look, name_self
 from forestall.model.errors import ForestallError
 
 GONE: Final = "its keeper was killed"
+PARENT_GONE: Final = signal.SIGUSR1
+"""Sent to a keeper by the kernel when its parent is killed."""
 _OVER: Final = b"over"
 
 
 class Second:
-    """A child of the keeper, at the other end of a pipe.
+    """The keeper's side: a process at the other end of a pipe.
 
     Parameters
     ----------
-    plan, body : of the guest
-    close : closes, in the child, what only the keeper may hold open
+    pid : its number
+    tell : the pipe
+    above : whether it is the keeper's parent, else a child
     """
 
-    def __init__(self, plan: Plan, body: Body, close: Callable[[], None]) -> None:
-        hear, self._tell = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
+    def __init__(self, pid: int, tell: int, *, above: bool) -> None:
+        self.pid, self._tell, self._above = pid, tell, above
+
+    @classmethod
+    def fork_above(cls, plan: Plan) -> Second:
+        """Fork: this process becomes the second and never returns; the child goes on as keeper."""
+        priority.adopt_orphans()
+        own = os.getpid()
+        hear, tell = os.pipe2(os.O_CLOEXEC)
+        keeper = os.fork()
+        if keeper:
+            code = 1
             try:
-                os.close(self._tell)
+                os.close(tell)
+                let_go()
+                heard = _stand_by(hear)
+                code = os.waitstatus_to_exitcode(_waited(keeper))
+                if heard:  # else there never was anything to end
+                    _end_all(plan, own, heard)
+            finally:
+                os._exit(code if code >= 0 else 128 - code)
+        os.close(hear)
+        signal.signal(PARENT_GONE, _nothing)
+        priority.die_with_parent(PARENT_GONE)
+        return cls(own, tell, above=True)
+
+    @classmethod
+    def fork_below(cls, plan: Plan, close: Callable[[], None]) -> Second:
+        """Fork a second that is a child; `close` closes there what only the keeper may hold."""
+        hear, tell = os.pipe2(os.O_CLOEXEC)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.close(tell)
                 close()
-                _stand_by(hear, plan, body)
+                heard = _stand_by(hear)
+                if heard:
+                    _end_all(plan, 0, heard)
             finally:
                 os._exit(0)
         os.close(hear)
+        return cls(pid, tell, above=False)
 
-    def told(self, first: int) -> None:
-        """Tell it the number of the guest's first process."""
+    def gone(self) -> bool:
+        """Return whether the parent was killed; a child that was is the keeper's to wait for."""
+        return self._above and os.getppid() != self.pid
+
+    def told(self, first: int, cgroup: str | None) -> None:
+        """Tell it the number of the guest's first process (0: none yet) and its control group."""
         with suppress(OSError):
-            os.write(self._tell, f"{first}\n".encode())
+            os.write(self._tell, json.dumps([first, cgroup]).encode() + b"\n")
 
     def dismiss(self) -> None:
         """Let it go: nothing is left to end."""
         with suppress(OSError):
             os.write(self._tell, _OVER)
         os.close(self._tell)
-        with suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
+        if not self._above:
+            with suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
 
     def lost(self) -> None:
         """Close its pipe: it is gone itself."""
         os.close(self._tell)
 
 
-def _stand_by(hear: int, plan: Plan, body: Body) -> None:
-    """Wait for the keeper's end."""
-    signal.set_wakeup_fd(-1)
+def let_go() -> None:
+    """Let go of standard input and output: whoever started this process waits for their end."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+
+
+def _stand_by(hear: int) -> list[bytes]:
+    """Wait for the keeper's end; returns the lines that it told, none if nothing is to be done."""
+    with suppress(ValueError):
+        signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     name_self("forestall-sweep")
-    heard, first = b"", None
+    heard = b""
     while chunk := os.read(hear, 4096):
         heard += chunk
-        if heard.endswith(b"\n"):
-            first = look(int(heard.split(b"\n")[-2])) or first
-    if not heard.endswith(_OVER):
-        body.root = 0
-        body.kill(first)
-        cleared(plan, body)
+    return [] if heard.endswith(_OVER) else heard.split(b"\n")[:-1]
+
+
+def _waited(keeper: int) -> int:
+    """Wait for the keeper, and for whatever else ended; returns the keeper's status."""
+    while True:
+        pid, status = os.wait()
+        if pid == keeper:
+            return status
+
+
+def _end_all(plan: Plan, root: int, heard: list[bytes]) -> None:
+    """End what a killed keeper left; `root` is the process it came to, 0: none of ours."""
+    told = [json.loads(line) for line in heard]
+    group = next((ControlGroup(path) for _, path in reversed(told) if path), None)
+    number = told[-1][0]
+    body = Body(plan.id, root, group)
+    body.kill(look(number) if number else None)
+    cleared(plan, body)
+
+
+def _nothing(*_: object) -> None:
+    """A signal that only wakes the loop."""
 
 
 def cleared(plan: Plan, body: Body) -> None:

@@ -80,8 +80,10 @@ class GuestSettings:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
+    def from_json(cls, told: Any) -> Self:
         """Return them as they were written. Raises ParameterError for what does not fit."""
+        if not isinstance(told, dict):
+            raise ParameterError("settings", str(told), "the settings of a guest")
         kinds = {one.name: type(one.default) for one in fields(cls)}
         for name, value in told.items():
             kind = kinds.get(name)

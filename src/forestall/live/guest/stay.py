@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,7 +40,7 @@ class Stay:
     Parameters
     ----------
     link : the connection
-    process : the keeper, where it is a child of this process
+    process : the keeper's parent, where it is a child of this process
 
     Attributes
     ----------
@@ -81,8 +83,7 @@ class Stay:
             raise KeeperError(f"{plan.name}: the keeper did not come up: {text}")
         stay = cls._called(files, process, PATIENCE)
         if stay is None:
-            process.kill()
-            process.wait()
+            _kill(process)
             raise KeeperError(f"{plan.name}: the keeper does not answer")
         return stay
 
@@ -125,8 +126,14 @@ class Stay:
             try:
                 self._process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+                _kill(self._process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a keeper and its parent, which leads their session."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def ended_by_hand(plan: Plan, record: Record) -> int:
