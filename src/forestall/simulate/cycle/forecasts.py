@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
+
+import numpy as np
 
 from forestall.model.errors import ParameterError
 from forestall.model.hosts import HostTraces
 from forestall.predict.semi_markov.forecast import Curves, HostPast, Outlook, curves, foretold
 from forestall.predict.semi_markov.learning import MONDAY
-from forestall.predict.states import States
 from forestall.simulate.cycle.outcome import HostRuns
 from forestall.simulate.cycle.parameters import CycleParameters
-from forestall.simulate.cycle.prepare import Whole, host_runs, rates_of, states_of, usable_of
+from forestall.simulate.cycle.prepare import prepare_hosts, states_of, usable_of
 
 KEPT_BYTES: Final = 2**29
 """Of forecasts that are kept for runs to come; more are made again when they are asked for."""
@@ -35,12 +36,7 @@ class Forecasts:
         self.made = 0
         self._pasts: list[HostPast] | None = None
         self._kept: dict[int, Outlook] = {}
-        each = [states_of(hosts, number, parameters) for number in range(len(hosts))]
-        self._each: list[tuple[States, Whole]] | None = [
-            (states, rates_of(hosts, number, states, parameters))
-            for number, states in enumerate(each)
-        ]
-        self.states: HostRuns = host_runs(hosts, iter(self._each), parameters.warm_up)
+        self.states: HostRuns = prepare_hosts(hosts, parameters)
 
     def check(self, hosts: HostTraces, parameters: CycleParameters) -> None:
         """Raise ParameterError where these are others than those it was made for."""
@@ -85,18 +81,18 @@ class Forecasts:
     def pasts(self) -> list[HostPast]:
         """Return all that was seen of each host; made at the first call."""
         if self._pasts is None:
-            hosts, each = self.hosts, self._each
-            assert each is not None
-            origin = MONDAY if hosts.origin is None else hosts.origin
-            about: dict[str, Any] = {
-                "period": hosts.period, "every": self._every, "origin": origin,
-            }  # fmt: skip
-            self._pasts = [
-                HostPast.of(
-                    states, rates, usable_of(hosts.load[number], states),
-                    speed=float(hosts.speed[number]), **about,
-                )
-                for number, (states, rates) in enumerate(each)
-            ]  # fmt: skip
-            self._each = None
+            self._pasts = [self._past(number) for number in range(len(self.hosts))]
         return self._pasts
+
+    def _past(self, number: int) -> HostPast:
+        hosts = self.hosts
+        states = states_of(hosts, number, self.parameters)
+        return HostPast.of(
+            states,
+            np.diff(self.states.done[number]) // hosts.period,
+            usable_of(hosts.load[number], states),
+            speed=float(hosts.speed[number]),
+            period=hosts.period,
+            every=self._every,
+            origin=MONDAY if hosts.origin is None else hosts.origin,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -92,29 +91,18 @@ def usable_of(load: npt.NDArray[np.float64], states: States) -> npt.NDArray[np.b
     return made
 
 
-def host_runs(hosts: HostTraces, parts: Iterator[tuple[States, Whole]], warm_up: int) -> HostRuns:
-    """Return the states of all hosts as runs, from the states and rates of one after the other."""
-    period, samples = hosts.period, hosts.samples
-    done = np.zeros((len(hosts), samples + 1), dtype=np.int64)
+def prepare_hosts(hosts: HostTraces, parameters: CycleParameters) -> HostRuns:
+    """Return the states of the hosts as runs, and what work they could do for guests."""
+    period, warm_up = hosts.period, parameters.warm_up
+    done = np.zeros((len(hosts), hosts.samples + 1), dtype=np.int64)
     made = []
-    for number, (states, rates) in enumerate(parts):
-        np.cumsum(rates * period, out=done[number, 1:])
+    for number in range(len(hosts)):
+        states = states_of(hosts, number, parameters)
+        np.cumsum(rates_of(hosts, number, states, parameters) * period, out=done[number, 1:])
         begins = np.flatnonzero(np.diff(states, prepend=np.int8(-1)) != 0)
         runs = np.zeros(len(begins), dtype=RUN)
         runs["host"], runs["state"] = number, states[begins]
         runs["start"], runs["done"] = begins * period - warm_up, done[number, begins]
         made.append(runs)
-    counts = [len(runs) for runs in made]
-    first = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return HostRuns(np.concatenate(made), first, done, -warm_up, samples * period - warm_up, period)
-
-
-def prepare_hosts(hosts: HostTraces, parameters: CycleParameters) -> HostRuns:
-    """Return the states of the hosts as runs, and what work they could do for guests."""
-
-    def parts() -> Iterator[tuple[States, Whole]]:
-        for number in range(len(hosts)):
-            states = states_of(hosts, number, parameters)
-            yield states, rates_of(hosts, number, states, parameters)
-
-    return host_runs(hosts, parts(), parameters.warm_up)
+    first = np.concatenate(([0], np.cumsum([len(runs) for runs in made]))).astype(np.int64)
+    return HostRuns(np.concatenate(made), first, done, -warm_up, hosts.end - warm_up, period)
