@@ -77,12 +77,13 @@ samples = st.lists(
 def test_any_grid_is_that_of_a_slow_reference(
     rows: list[tuple[int, int, float, float]], period: int
 ) -> None:
+    metrics = replace(metrics_of(rows), period=0)  # not known: any period goes
     known = [row for row in rows if row[2] == row[2]]
     if not known:
         with pytest.raises(TraceError, match="no sample"):
-            host_traces_of_metrics(metrics_of(rows), period=period)
+            host_traces_of_metrics(metrics, period=period)
         return
-    hosts = host_traces_of_metrics(metrics_of(rows), period=period)
+    hosts = host_traces_of_metrics(metrics, period=period)
     there = sorted({node for _, node, _, _ in known})
     assert hosts.names == tuple(str(node) for node in there)
     assert hosts.samples == max(time for time, *_ in known) // period + 1
@@ -160,6 +161,15 @@ def test_a_period_is_checked(period: int) -> None:
         host_traces_of_metrics(metrics_of([(0, 0, 0.5, 0.5)]), period=period)
     with pytest.raises(ParameterError, match="period"):
         host_traces_of_failures(Failures.build([5], [0], [6]), period=period)
+
+
+@pytest.mark.parametrize("period", [7, 59, 541])
+def test_a_period_that_the_samples_do_not_fill_is_refused(period: int) -> None:
+    """Shorter ones would leave gaps between samples: hosts that seem away; longer ones, time that
+    was not seen."""
+    rows = [(60 * k, 0, 0.1, 0.5) for k in range(10)]
+    with pytest.raises(ParameterError, match=r"from 60 s, .* to 540 s"):
+        host_traces_of_metrics(metrics_of(rows), period=period)
 
 
 def test_a_grid_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

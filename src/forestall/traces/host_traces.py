@@ -122,15 +122,20 @@ def host_traces_of_metrics(
     metrics : with a column of load (`LOADS`) and perhaps one of memory (`FREE`, `USED`), as shares,
         or in per cent where their names say so
     speed : clock rate ratios by host, see `forestall.traces.host_speeds`; None: 1
-    period : seconds of a sample (None: the metrics' own)
+    period : seconds of a sample, at least the metrics' own (None: that)
 
     The grid begins at time 0 of the metrics and ends with the last sample. Loads below 0 are
-    missing, those a little above 1 are 1; hosts without samples are left out. Raises TraceError
+    missing, those a little above 1 are 1; hosts without samples are left out. Raises
+    ParameterError for a period that the samples do not fill, TraceError
     where there is no load, or one that is no share, and where the grid would be too large.
     """
     source = metrics.source or "metrics"
     name, scale = _column(metrics.names, LOADS) or _no_load(source, metrics.names)
     step = _checked_period(period) or metrics.period
+    span = int(metrics.time.max(initial=0))
+    if metrics.period and not metrics.period <= step <= max(metrics.period, span):
+        allowed = f"from {metrics.period} s, the time between samples, to {span} s, that of all"
+        raise ParameterError("period", step, allowed)
     if step == 0:
         raise TraceError(source, "has one sample of each host at most; expected several")
     load, cleaning = _shares(metrics, name, metrics.column(name) / scale)

@@ -295,7 +295,7 @@ def measures(outcome: CycleOutcome, span: Availability | None = None) -> dict[st
     by_length : see there
     span, origin : s from the first submission to the end; Unix time of the jobs' time 0 on the
         hosts' clock (that of traces without dates begins on a Monday at midnight)
-    events, forecasts : events played; times that the hosts' forecasts were made
+    events, forecasts : events played; times that the hosts' forecasts were asked for
     """
     span = availability(outcome) if span is None else span
     begin, end = span_of(outcome)

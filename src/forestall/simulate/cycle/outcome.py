@@ -92,7 +92,8 @@ class CycleOutcome:
     stays : STAY[m] in order of their ends (those of one second as they came)
     log : events, decisions and candidates, empty unless asked for
     events : number of events
-    forecasts : how many times the forecasts of all hosts were made
+    forecasts : how many times forecasts of all hosts were asked for; runs that share them make
+        each once
     end : the last second in which something happened to a job
     """
 

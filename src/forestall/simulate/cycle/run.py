@@ -132,25 +132,24 @@ def play_cycle(
         forecasts = Forecasts(hosts, parameters)
     forecasts.check(hosts, parameters)
     runs = forecasts.states
-    before = forecasts.made
     state = new_cycle_state(len(workload.jobs), len(hosts), rules_of(parameters))
     world = new_world(workload, hosts, runs, parameters)
     state.hosts["state"] = states_at(runs, int(workload.jobs.submit[0]))
     generator = stream(parameters.seed, *DRAWS)
     logs, known = new_logs(1024 if log_events else 0, len(hosts)), no_curves()
-    count = len(workload.jobs)
+    count, asked = len(workload.jobs), 0
     while True:
         status = loop.run(state, world, known, logs, CHUNK)
         if status == ENDED:
             break
         if status == loop.FORECAST:
-            known = forecasts.curves(int(world.at[worlds.SLOT]))
+            known, asked = forecasts.curves(int(world.at[worlds.SLOT])), asked + 1
         elif status == FULL:
             state, world = grown(state, world, generator)
             logs = grown_logs(logs, world, len(hosts)) if log_events else logs
         if progress is not None:
             progress(count - int(state.at[states.LEFT]), count)
-    return collect(workload, hosts, runs, parameters, world, logs, forecasts.made - before)
+    return collect(workload, hosts, runs, parameters, world, logs, asked)
 
 
 def grown(
