@@ -167,7 +167,7 @@ class TestCommands:
         done = call(capsys, "guest", "run", "--name", "g", *free, "--", "sh", "-c", "exit 5")
         assert done.code == 5, done
         assert "g: lowered: started at lowest priority: owner's load " in done.err
-        assert "g: failed: ended by itself with code 5; 0.0 s of CPU time" in done.err
+        assert "g: failed: ended by itself with code 5; " in done.err  # how much CPU time varies
         listed = call(capsys, "guest", "list", "--folder", tmp_path)
         assert listed.out.splitlines()[1].startswith("g      failed")
         [told] = json.loads(call(capsys, "guest", "list", "--json", "--folder", tmp_path).out)
