@@ -229,3 +229,25 @@ def test_hosts_are_asked_for(logs: Path, tmp_path: Path, capsys: Capsys) -> None
     done = call(capsys, *base[:1], late, *base[2:])
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "after the host traces end" in done.err
+
+
+def test_options_without_effect_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "--model",
+        "cycle",
+        "--hosts",
+        str(hosts_file(tmp_path / "hosts.csv")),
+        "--warm-up",
+        "7d",
+    ]
+    words += ["--rank", "speed", "--checkpoint-overhead", "1m"]
+    done = call(capsys, "simulate", str(guests_file(tmp_path / "guests.csv")), *words)
+    assert done.code == 0
+    said = " ".join((done.out + done.err).split())
+    assert "--rank has no effect without --scheduler condor" in said
+    assert "--checkpoint-overhead has no effect without --restart checkpoint" in said
+    words += ["--scheduler", "condor", "--restart", "checkpoint"]
+    done = call(capsys, "simulate", str(guests_file(tmp_path / "guests.csv")), *words)
+    assert "has no effect" not in done.out + done.err

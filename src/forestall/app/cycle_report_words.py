@@ -90,7 +90,7 @@ def rows(summary: Summary) -> list[tuple[str, ...]]:
         ("Failures per job", words.ratio(summary.get("failures_per_job")),
          f"{words.percent(summary.get('jobs_failed_share'))} of jobs lost a host at least once"),
         *promised,
-        ("Lost work", host_hours(lost), part or "nothing was lost"),
+        ("Lost work", host_hours(lost), part or ("" if lost else "nothing was lost")),
         ("Harvested", words.percent(summary.get("harvested")),
          "of what hosts could have done for guests became useful work"),
     ]  # fmt: skip

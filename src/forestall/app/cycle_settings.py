@@ -127,15 +127,18 @@ class Cycle(Model):
     def alike(self, parameters: AnyParameters) -> AnyParameters:
         """See `Model`: the seed draws ties of Condor-style ranks and nothing else, and there are
         checkpoints only where jobs go on from one."""
-        plain, given = self.parameters(), dict(parameters)
-        unused: tuple[str, ...] = () if given["scheduler"] == "condor" else ("seed", "rank")
-        if given["restart"] == "scratch":
-            unused += _CHECKPOINTING
+        plain, unused = self.parameters(), _unused(dict(parameters))
         return parameters.model_copy(update={name: getattr(plain, name) for name in unused})
 
     def hints(self, jobs: Jobs, failures: Any, result: Any) -> list[str]:
         """See `Model`."""
-        return on_hosts(jobs, result.outcome)
+        given, plain = dict(result.outcome.parameters), self.parameters()
+        idle = [
+            f"--{name.replace('_', '-')} has no effect without {needs}"
+            for name, needs in _unused(given).items()
+            if name != "seed" and given[name] != getattr(plain, name)
+        ]
+        return [*idle, *on_hosts(jobs, result.outcome)]
 
     def measures(self) -> tuple[Measure, ...]:
         """See `Model`."""
@@ -152,6 +155,16 @@ class Cycle(Model):
         from forestall.app.cycle_figures import length_lines
 
         return {"lengths": length_lines(table)}
+
+
+def _unused(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parameters that change nothing in such a run, and what they would need."""
+    unused = {}
+    if given["scheduler"] != "condor":
+        unused |= dict.fromkeys(("seed", "rank"), "--scheduler condor")
+    if given["restart"] == "scratch":
+        unused |= dict.fromkeys(_CHECKPOINTING, "--restart checkpoint")
+    return unused
 
 
 CYCLE = Cycle()
