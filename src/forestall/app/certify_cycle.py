@@ -33,6 +33,9 @@ WITHOUT_LOG = (
     "which host was chosen, and the hosts free at each start (simulate with --log-events logs them)"
 )
 NEVER_CHECKED = "whether states and work follow from the host traces, which are not in the folder"
+OF_PARTS = (
+    "the exact work of stays in part of a time of one state: it is within what the host could do"
+)
 OF_FORECASTS = "what was foreseen of hosts, and how promises were corrected by the record"
 
 
@@ -61,7 +64,11 @@ def cycle_checks(folder: Path) -> tuple[tuple[Check, ...], tuple[str, ...]]:
         check_hosts(run),
         *check_measures(run),
     ]
-    unknown = [NEVER_CHECKED, *([OF_FORECASTS] if run.given.scheduler == "falcon" else [])]
+    unknown = [
+        NEVER_CHECKED,
+        OF_PARTS,
+        *([OF_FORECASTS] if run.given.scheduler == "falcon" else []),
+    ]
     if not logs.has_log(folder):
         return tuple(checks), (*unknown, WITHOUT_LOG)
     log = logs.read_log(folder, run)

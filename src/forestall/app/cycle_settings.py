@@ -159,7 +159,7 @@ class Cycle(Model):
 
 def _unused(given: Mapping[str, Any]) -> dict[str, str]:
     """Return the parameters that change nothing in such a run, and what they would need."""
-    unused = {}
+    unused: dict[str, str] = {}
     if given["scheduler"] != "condor":
         unused |= dict.fromkeys(("seed", "rank"), "--scheduler condor")
     if given["restart"] == "scratch":
