@@ -89,6 +89,11 @@ def test_a_correct_folder_passes(folder: Path) -> None:
     assert certificate.node_seconds == {}
 
 
+def test_promises_are_named_only_where_there_are_some(folder: Path) -> None:
+    (check,) = [one for one in certify(folder).checks if one.name == "promises"]
+    assert (check.passed, check.detail) == (True, "nothing was promised")
+
+
 @pytest.mark.parametrize("make", [by_hand.scratch, by_hand.checkpoints])
 def test_runs_by_hand_pass(make: Callable[[], CycleOutcome], tmp_path: Path) -> None:
     certificate = certify(CycleResult(by_hand.played(make())).save(tmp_path, report=False))

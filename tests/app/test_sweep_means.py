@@ -11,13 +11,13 @@ import pytest
 from forestall.app.models import MODELS
 from forestall.app.report_words import NOTHING
 from forestall.app.sweep_figures import EXTREMES, INTERVAL, spread, sweep_lines, sweep_points
-from forestall.app.sweep_words import mean_text, means
+from forestall.app.sweep_words import extremes, mean_text, means, place
 from forestall.figures.style import has_matplotlib
 
 needs_matplotlib = pytest.mark.skipif(not has_matplotlib(), reason="needs the extra plot")
 # Mean 2, standard deviation 1, three seeds: t(0.975, 2) = 4.30265, by the square root of 3.
 HALF = 4.302652729911275 / 3**0.5
-LABELS = MODELS["virtual"].labels
+VIRTUAL = MODELS["virtual"]
 
 
 def table(seeds: int = 3, **axes: list[Any]) -> pl.DataFrame:
@@ -59,12 +59,21 @@ def test_runs_that_differ_by_more_than_the_seed_have_no_interval() -> None:
 
 def test_table_of_means() -> None:
     axes = ("strategy", "alpha", "seed")
-    heads, rows = means(table(strategy=["random", "best-fit"], alpha=["0", "1"]), axes, LABELS)
+    heads, rows = means(table(strategy=["random", "best-fit"], alpha=["0", "1"]), axes, VIRTUAL)
     assert heads == ("strategy, alpha", "Jobs completed (%)", "Migrations (count)")
-    assert rows[0] == ("random, 0", "2.0 ± 2.5", "7.0 ± 0")
+    assert rows[0] == ("random, 0", "2.0 ± 2.5", "7.0")
     assert [row[0] for row in rows] == ["random, 0", "random, 1", "best-fit, 0", "best-fit, 1"]
-    assert means(table(), ("seed",), LABELS)[1] == [("all", "2.0 ± 2.5", "7.0 ± 0")]
+    assert means(table(), ("seed",), VIRTUAL)[1] == [("all", "2.0 ± 2.5", "7.0")]
     assert means(table(), ()) == ((), [])
+
+
+def test_points_are_told_as_they_can_be_given() -> None:
+    row = {"scheduler": "falcon", "job_length": 18_000, "th1": 0.25, "seed": 3, "retry": 90}
+    assert place(row, tuple(row), MODELS["cycle"]) == "falcon, 5 h, 0.25, 3, 90 s"
+    assert place({"job_length": None}, ("job_length",), MODELS["cycle"]) == "log"
+    runs = pl.DataFrame({"job_length": [1800, 5400], "makespan": [3600.0, 7200.0]})
+    (least,) = extremes(runs, ("job_length",), MODELS["cycle"])
+    assert (least[2], least[4]) == ("30 min", "90 min")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +82,7 @@ def test_table_of_means() -> None:
         ((0.93664, 0.00287, 100, 2), "93.66 ± 0.29"),
         ((0.5, 0.123, 100, 2), "50 ± 12"),
         ((1234.56, None, 1, 1), "1,234.6"),
-        ((3, 0.0, 1, 1), "3.0 ± 0"),
+        ((3, 0.0, 1, 1), "3.0"),
         ((36_000, 360.0, 1 / 3600, 1), "10.00 ± 0.10"),
         ((None, None, 1, 1), NOTHING),
     ],
@@ -99,7 +108,7 @@ def test_the_seed_is_no_axis_beside_words() -> None:
 @needs_matplotlib
 def test_two_axes_of_words() -> None:
     made = table(1, backfill=[True, False], alpha=["dynamic", "0.5"])
-    (axes,) = sweep_points(made, "backfill", "job_completion_rate", "alpha", LABELS).axes
+    (axes,) = sweep_points(made, "backfill", "job_completion_rate", "alpha", VIRTUAL.labels).axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["true", "false"]
     legend = axes.get_legend()
     assert legend is not None
@@ -111,7 +120,7 @@ def test_bands_say_what_they_are() -> None:
     made = table(prediction_accuracy=[0.0, 1.0], backfill=[True, False])
     said = []
     for by, rows in (("backfill", made), (None, made), (None, made.filter(pl.col("seed") == 9))):
-        figure = sweep_lines(rows, "prediction_accuracy", "job_completion_rate", by, LABELS)
+        figure = sweep_lines(rows, "prediction_accuracy", "job_completion_rate", by, VIRTUAL.labels)
         said.append([text.get_text() for one in figure.legends for text in one.get_texts()])
     assert said == [[INTERVAL], [EXTREMES], []]
 

@@ -168,6 +168,14 @@ def test_every_kind_of_a_parameter_is_told(model: Model) -> None:
         assert (name in model.durations | model.whole) == bool(re.search(r"\bint\b", plain)), name
 
 
+@pytest.mark.parametrize("name", ["simulate", "sweep"])
+def test_choices_are_told_unbroken(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(call(capsys, name, "--help").out.replace("│", " ").split())
+    for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *CYCLE):
+        listed = f"One of: {', '.join(choice.choices)}."
+        assert "|".join(choice.choices) in text or listed in text, choice.name
+
+
 def test_completion_knows_the_choices() -> None:
     policy = next(choice for choice in PARAMETERS if choice.name == "policy")
     assert policy._complete("c") == ["conservative"]

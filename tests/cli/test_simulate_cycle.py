@@ -201,7 +201,7 @@ FILES_WRONG = {
     "no values": ("time,node,cpu\n0,a,\n60,a,nan\n", "has no sample with a cpu"),
     "per cent": ("time,node,cpu\n0,a,30\n60,a,31\n", "expected shares of the machine"),
     "one sample": ("time,node,cpu\n0,a,0.5\n", "one sample of each host"),
-    "short": ("time,node,cpu\n0,a,0.5\n60,a,0.5\n", "--warm-up: 604800 is not allowed; expected "
+    "short": ("time,node,cpu\n0,a,0.5\n60,a,0.5\n", "--warm-up: '7 d' is not allowed; expected "
               "less than the 2 min"),
     "a header": ("time,node,cpu\n", "samples"),
     "words": ("once upon a time\n", "holds no traces of hosts"),

@@ -242,10 +242,17 @@ def check_measures(folder: CycleFolder) -> list[Check]:
         wrong: list[str] = []
         for one in measures:
             _compare(one, folder.summary.get(one, "nothing"), mine[one], wrong)
-        lengths = f"{len(mine['by_length'])} lengths of jobs"
-        good = lengths if measures == ("by_length",) else f"{len(measures)} measures"
-        checks.append(Check(name, not wrong, _first(wrong) or good))
+        checks.append(Check(name, not wrong, _first(wrong) or _told(name, measures, mine)))
     return checks
+
+
+def _told(group: str, measures: Sequence[str], mine: Mapping[str, Any]) -> str:
+    """Return how much a group of measures that agree says."""
+    if measures == ("by_length",):
+        return f"{len(mine['by_length'])} lengths of jobs"
+    if group == "promises" and mine["stays_promised"] is None:
+        return "nothing was promised"
+    return f"{len(measures)} measures"
 
 
 def _first(wrong: Sequence[str]) -> str:

@@ -363,15 +363,15 @@ def promises_kept(stays: pl.DataFrame) -> Figure:
         place = np.array([50 * (one.low + one.high) for one in found])
         right.bar(
             place + (k - 0.5) * wide, share, wide, color=colour if k else "white",
-            edgecolor=colour, label=name,
+            edgecolor=colour,
         )  # fmt: skip
     left.set_xlim(-2, 102)
     left.set_ylim(-2, 102)
     dress(left, "Said and kept", "Probability said (%)", "Stays that ended their jobs (%)")
     right.set_xlim(0, 100)
     dress(right, "How often it was said", "Probability said (%)", "Stays (%)")
-    legend(left, ncols=1, loc="upper left", bbox_to_anchor=None)
-    legend(right, ncols=1, loc="upper left", bbox_to_anchor=None)
+    handles, _ = left.get_legend_handles_labels()  # the bars have the same colours
+    legend(figure, handles=handles, ncols=3, loc="outside lower center", bbox_to_anchor=None)
     return figure
 
 

@@ -28,8 +28,8 @@ from forestall.figures.files import data_uri
 from forestall.figures.style import has_matplotlib
 
 MEANS = (
-    "Means over seeds; from three seeds on, ± is half their 95 % interval (Student's t over seeds: "
-    "it does not tell what another log would give)."
+    "Means over seeds; from three seeds on that do not all give the same, ± is half their 95 % "
+    "interval (Student's t over seeds: it does not tell what another log would give)."
 )
 MOST_ROWS = 1000
 """Rows of a sweep that its page shows; the table beside it has all."""

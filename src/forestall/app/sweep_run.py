@@ -248,7 +248,7 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
             out / "report.html",
             table.select(_shown(plan, table)),
             captions,
-            means=means(table, tuple(plan.axes), plan.model.labels, plan.model.averaged),
+            means=means(table, tuple(plan.axes), plan.model),
             labels=plan.model.labels,
             logs=_logs(plan),
             fixed=_fixed(plan),

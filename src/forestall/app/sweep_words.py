@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from math import floor, log10
-from types import MappingProxyType
 from typing import Any, Final
 
 import polars as pl
 
-from forestall.app.report_many import MEASURES, Measure
+from forestall.app.model_kind import Model
+from forestall.app.promise_settings import PROMISE
 from forestall.app.report_words import NOTHING
-from forestall.app.sweep_figures import Labels, spread, told_as
+from forestall.app.sweep_figures import spread, told_as
+from forestall.model.units import exact_duration
 
 FIRST: Final = (
     "job_completion_rate", "task_completion_rate", "qos", "promises_kept", "lost_work",
@@ -23,11 +24,11 @@ DIGITS: Final = {"qos": 4, "failures_per_job": 3, "makespan": 2}
 
 
 def extremes(
-    table: pl.DataFrame, axes: tuple[str, ...], measures: Iterable[Measure] = MEASURES
+    table: pl.DataFrame, axes: Sequence[str], model: Model = PROMISE
 ) -> list[tuple[str, str, str, str, str]]:
     """Return (measure, least, at, most, at) with units, of measures that differ."""
     found = []
-    for measure in measures:
+    for measure in model.measures():
         column = measure.key.replace(".", "_")
         if column not in table.columns:
             continue
@@ -40,37 +41,35 @@ def extremes(
             (
                 measure.name,
                 measure.text(low[column]),
-                place(low, axes),
+                place(low, axes, model),
                 measure.text(high[column]),
-                place(high, axes),
+                place(high, axes, model),
             )
         )
     return found
 
 
 def means(
-    table: pl.DataFrame,
-    axes: Sequence[str],
-    own: Labels = MappingProxyType({}),
-    told: Sequence[str] = (),
+    table: pl.DataFrame, axes: Sequence[str], model: Model = PROMISE
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return heads with units and rows: a set of values of `axes`, then the mean of each measure
-    (those of `FIRST`, or `told`).
+    (those of `FIRST`, or those that the model averages).
 
     Seeds are averaged over: from three of them on, a mean has half its 95 % interval (Student's
-    t) after it, ``93.66 ± 0.29``. No rows where nothing but the seed could vary, and does not.
+    t) after it, ``93.66 ± 0.29``, unless all gave the same. No rows where nothing but the seed
+    could vary, and does not.
     """
     keys = [name for name in axes if name != "seed"]
     columns = [
         name
-        for name in (told or FIRST)
+        for name in (model.averaged or FIRST)
         if name in table.columns and table[name].null_count() < len(table)
     ]
     if not axes or not columns:
         return (), []
     heads, cells = [], []
     for column in columns:
-        head, scale = told_as(column, own)
+        head, scale = told_as(column, model.labels)
         heads.append(head)
         found = spread(table, keys, column)
         digits = DIGITS.get(column, 2 if head.endswith("(%)") else 1)
@@ -80,7 +79,7 @@ def means(
                 for m, half in zip(found["m"].to_list(), found["half"].to_list(), strict=True)
             ]
         )
-    at = [place(row, tuple(keys)) for row in found.iter_rows(named=True)]
+    at = [place(row, keys, model) for row in found.iter_rows(named=True)]
     return (", ".join(keys), *heads), [
         (name or "all", *texts) for name, *texts in zip(at, *cells, strict=True)
     ]
@@ -90,16 +89,25 @@ def mean_text(mean: float | None, half: float | None, scale: float, digits: int)
     """Return a mean, and half its interval where there is one, whose first two digits count.
 
     >>> mean_text(0.93664, 0.00287, 100, 2), mean_text(1234.5, None, 1, 1), mean_text(3, 0, 1, 1)
-    ('93.66 ± 0.29', '1,234.5', '3.0 ± 0')
+    ('93.66 ± 0.29', '1,234.5', '3.0')
     """
     if mean is None:
         return NOTHING
     if half is None or half * scale < 1e-9:
-        return f"{mean * scale:,.{digits}f}" + ("" if half is None else " ± 0")
+        return f"{mean * scale:,.{digits}f}"
     digits = min(max(1 - floor(log10(half * scale)), 0), 4)
     return f"{mean * scale:,.{digits}f} ± {half * scale:,.{digits}f}"
 
 
-def place(row: dict[str, Any], axes: tuple[str, ...]) -> str:
-    """Return the point of a row, its values in the order of the axes: ``0.7, 1``."""
-    return ", ".join(f"{row[n]:g}" if isinstance(row[n], float) else str(row[n]) for n in axes)
+def place(row: Mapping[str, Any], axes: Sequence[str], model: Model = PROMISE) -> str:
+    """Return the point of a row, its values in the order of the axes: ``0.7, 90 min, 1``."""
+    return ", ".join(_value(name, row[name], model) for name in axes)
+
+
+def _value(name: str, value: Any, model: Model) -> str:
+    """Return one value as it could be given, durations with a unit."""
+    if value is None:
+        return model.words.get(name, NOTHING)
+    if name in model.durations:
+        return exact_duration(int(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -70,9 +71,7 @@ def run(arguments: Sequence[str]) -> int:
         text = error.format_message()  # type: ignore[attr-defined]
         return complain(f"{text} (see {path} --help)")
     except ParameterError as error:
-        option = OPTIONS.get(error.name.replace("-", "_"))
-        named = str(error) if option is None else str(error).replace(error.name, option, 1)
-        return complain(named)
+        return complain(as_typed(error))
     except ForestallError as error:
         return complain(str(error))
     except MemoryError:
@@ -80,6 +79,27 @@ def run(arguments: Sequence[str]) -> int:
             "not enough memory for this; try fewer nodes or a slice of the jobs (--jobs)"
         )
     return done if isinstance(done, int) else 0
+
+
+def as_typed(error: ParameterError) -> str:
+    """Return the line for a parameter that cannot be: options as they are typed, durations with
+    their units."""
+    from forestall.app.models import MODELS
+    from forestall.model.units import exact_duration
+
+    name = error.name.replace("-", "_")
+    option = OPTIONS.get(name)
+    if option is None:
+        return str(error)
+    timed = isinstance(error.value, int) and any(name in one.durations for one in MODELS.values())
+    value = exact_duration(error.value) if timed else error.value
+    allowed = re.sub(r"\b(th1|th2|[a-z]+(_[a-z]+)+)\b", _option, error.allowed)
+    return str(ParameterError(option, value, allowed))
+
+
+def _option(key: re.Match[str]) -> str:
+    """Return how the option of a key is typed, and what is none as it stands."""
+    return OPTIONS.get(key[0], key[0])
 
 
 def whole() -> typer.Typer:

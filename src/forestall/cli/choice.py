@@ -19,6 +19,9 @@ GUESTS: Final = "Cycle sharing (--model cycle)"
 VARIED: Final = frozenset({MACHINE, PREDICTION, CHECKPOINTS, MACHINES, GUESTS})
 """Panels of parameters of a run, which take ranges and lists in sweeps."""
 
+WIDEST: Final = 17
+"""Characters of choices that stand beside an option; tables of help break longer ones anywhere."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -47,10 +50,12 @@ class Choice:
         spellings = [self.spelling]
         if self.flag and self.on:
             spellings = [f"{self.spelling}/--no-{self.spelling[2:]}"]
+        named = len(self.shown) > WIDEST
+        shown = self.name.upper() if named else self.shown
         info = typer.Option(
             *spellings,
-            help=self.help,
-            metavar=" " if self.flag else (f"{self.shown}[,...]" if several else self.shown),
+            help=f"{self.help} One of: {', '.join(self.choices)}." if named else self.help,
+            metavar=" " if self.flag else (f"{shown}[,...]" if several else shown),
             rich_help_panel=self.panel,
             show_default=False,
             autocompletion=self._complete if self.choices else None,
@@ -66,7 +71,7 @@ class Choice:
 
     @property
     def shown(self) -> str:
-        """What help shows in the place of a value."""
+        """What help shows in the place of a value, where there is room."""
         return "|".join(self.choices) or self.metavar
 
     def _complete(self, incomplete: str) -> list[str]:

@@ -160,6 +160,7 @@ TRAINING: Final = (
 
 OPTIONS: Final = {
     "format": "--failure-format",
+    "gantt": "--gantt",
     **{
         choice.name: choice.spelling
         for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *CYCLE, *HOSTS, *READING, *TRAINING)

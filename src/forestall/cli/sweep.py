@@ -129,12 +129,12 @@ def _print(done: Swept) -> None:
     before = f", {done.resumed:,} of them from before" if done.resumed else ""
     several = ", ".join(f"{len(values)} values of {name}" for name, values in axes.items())
     say(f"{len(done.table):,} points{before}" + (f": {several}" if several else ""))
-    rows = extremes(done.table, tuple(axes), done.plan.model.measures())
+    rows = extremes(done.table, tuple(axes), done.plan.model)
     if rows:
         say()
         show(rows, ("", "least", "at", "most", "at"), right=(1, 3), wrap=(2, 4))
         say(f"at: {', '.join(axes)}")
-    heads, told = means(done.table, tuple(axes), done.plan.model.labels, done.plan.model.averaged)
+    heads, told = means(done.table, tuple(axes), done.plan.model)
     if told and "seed" in axes:
         paged = (done.folder / "report.html").exists()
         _print_means(heads, told, "on the page" if paged else "which report.html would show")
@@ -158,5 +158,6 @@ def _print_means(heads: tuple[str, ...], rows: list[tuple[str, ...]], rest: str)
     more = len(rows) - MOST_MEANS
     if more > 0:
         say(f"and {more:,} more, {rest}")
-    about = "±: half the 95 % interval, from three seeds on"
-    say(f"means at: {heads[0]}; {about}" if heads[0] else about)
+    if heads[0]:
+        say(f"means at: {heads[0]}")
+    say("±: half the 95 % interval, from three seeds on; none where they all give the same")

@@ -12,6 +12,7 @@ Whatever else escapes is a defect of ours, not of the input.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class ForestallError(Exception):
@@ -58,7 +59,7 @@ class ParameterError(InputError):
     allowed : what would have been accepted
     """
 
-    def __init__(self, name: str, value: object, allowed: str) -> None:
+    def __init__(self, name: str, value: Any, allowed: str) -> None:
         self.name = name
         self.value = value
         self.allowed = allowed

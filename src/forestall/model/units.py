@@ -20,6 +20,7 @@ MAX_SECONDS: Final = 2**36
 _UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _SLURM = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 _ALLOWED = "a duration such as 90s, 15m, 36h, 4d, 1-12:00:00 or a number of seconds"
+_BOUNDS = f"{_ALLOWED}, at least 0 and below 2,177 years"
 
 
 def parse_duration(text: str | float, name: str = "duration") -> int:
@@ -46,7 +47,7 @@ def parse_duration(text: str | float, name: str = "duration") -> int:
 def _slurm_seconds(stripped: str, text: str, name: str) -> float:
     match = _SLURM.fullmatch(stripped)
     if match is None:
-        raise ParameterError(name, text, _ALLOWED)
+        raise ParameterError(name, text, _BOUNDS if stripped.startswith("-") else _ALLOWED)
     days, first, second, third = match.groups()
     if days is not None:  # D-HH[:MM[:SS]]
         hours, minutes, seconds = int(first), int(second or 0), int(third or 0)
@@ -59,7 +60,7 @@ def _slurm_seconds(stripped: str, text: str, name: str) -> float:
 
 def _checked(seconds: float, text: object, name: str) -> int:
     if not 0 <= seconds < MAX_SECONDS:  # also refuses nan
-        raise ParameterError(name, text, _ALLOWED)
+        raise ParameterError(name, text, _BOUNDS)
     return round(seconds)
 
 
@@ -94,3 +95,15 @@ def format_duration(seconds: float) -> str:
     if magnitude < 172_800:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 86_400:.1f} d"
+
+
+def exact_duration(seconds: int) -> str:
+    """Return a whole number of seconds in the greatest unit that divides it: nothing is rounded.
+
+    >>> [exact_duration(seconds) for seconds in (0, 45, 5400, 18_000, 86_400)]
+    ['0 s', '45 s', '90 min', '5 h', '1 d']
+    """
+    for name, unit in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds and seconds % unit == 0:
+            return f"{seconds // unit} {name}"
+    return f"{seconds} s"

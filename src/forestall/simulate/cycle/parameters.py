@@ -77,7 +77,9 @@ class CycleParameters(BaseModel):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.th1 > self.th2:
-            raise ValueError("th1 should be at most th2")
+            raise ValueError(f"th1 should be at most th2 ({self.th2:g})")
         if self.horizon % self.predict_step:
-            raise ValueError("horizon should be a multiple of predict_step")
+            raise ValueError(
+                f"horizon should be a multiple of predict_step ({self.predict_step} s)"
+            )
         return self
