@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from forestall.reproduce import workers
 from forestall.reproduce.promises import runs as r
 from forestall.reproduce.promises import study
 from forestall.reproduce.promises.inputs import NASA, SDSC, Inputs, read_inputs
@@ -144,5 +145,5 @@ def test_the_same_bytes_from_one_worker_and_from_two(small: Inputs, played_alone
 def test_few_cases_start_no_workers(
     small: Inputs, played_alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(r, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", None)
     assert runs_table(play_all(small_grid(), small)).write_csv() == played_alone

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from forestall.model.failures import Failures
+from forestall.reproduce.kept_runs import play_all
 from forestall.reproduce.virtual import study
 from forestall.reproduce.virtual.runs import (
     Given,
@@ -17,6 +17,7 @@ from forestall.reproduce.virtual.runs import (
     failures_of,
     outcome_of,
     parameters_of,
+    play_alone,
     play_case,
     predictions_of,
     runs_table,
@@ -31,7 +32,6 @@ from forestall.reproduce.virtual.study import (
     Case,
     Plan,
 )
-from forestall.reproduce.virtual.workers import KEPT, play_all
 from forestall.simulate.virtual.outcome import Ended
 
 GIVEN = Given(days=3)
@@ -117,39 +117,14 @@ def test_true_predictions_save_what_random_loses() -> None:
     assert all_known["work_completion"] > random["work_completion"]
 
 
-def test_a_study_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
-    cases = [replace(HIGH, strategy=s, accuracy=0.5, seed=n) for n in (1, 2) for s in (FIRST, BEST)]
-    once = play_all(cases, GIVEN, tmp_path, workers=1)
-    file = tmp_path / KEPT
-    lines = file.read_text().splitlines()
-    assert len(lines) == 1 + len(cases)
-    file.write_text("\n".join([*lines[:3], lines[3][:40]]))
-    seen: list[tuple[int, int]] = []
-    again = play_all(cases, GIVEN, tmp_path, workers=1, progress=lambda *n: seen.append(n))
-    assert again == once
-    assert seen == [(3, 4), (4, 4)]
-    assert play_all(cases[::-1], GIVEN, tmp_path, workers=1) == once[::-1]
-    assert runs_table(again).equals(runs_table(once))
-    for line in file.read_text().splitlines():
-        json.loads(line)
-
-
-def test_runs_of_other_inputs_are_not_taken_up(tmp_path: Path) -> None:
-    cases = [replace(HIGH, strategy=FIRST, accuracy=0.5)]
-    play_all(cases, GIVEN, tmp_path, workers=1)
-    seen: list[tuple[int, int]] = []
-    other = replace(GIVEN, days=2)
-    rows = play_all(cases, other, tmp_path, workers=1, progress=lambda *n: seen.append(n))
-    assert seen == [(1, 1)]
-    assert rows == [play_case(cases[0], other)]
-
-
 @pytest.mark.slow
 def test_the_same_rows_from_any_number_of_workers(tmp_path: Path) -> None:
     cases = [replace(HIGH, strategy=s, accuracy=0.5, seed=n) for n in (1, 2) for s in (FIRST, BEST)]
+    todo = [(case,) for case in cases]
     (tmp_path / "two").mkdir()
-    one = play_all(cases, GIVEN, tmp_path, workers=1)
-    assert play_all(cases, GIVEN, tmp_path / "two", workers=2) == one
+    one = play_all(play_alone, todo, GIVEN, tmp_path, {}, workers=1)
+    assert play_all(play_alone, todo, GIVEN, tmp_path / "two", {}, workers=2, chunk=2) == one
     assert [asdict(case) for case in cases] == [
         {name: row[name] for name in asdict(cases[0])} for row in one
     ]
+    assert runs_table(one).height == len(cases)

@@ -11,20 +11,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from forestall.model.errors import TraceError
 from forestall.reproduce.cycle_sharing import study
 from forestall.reproduce.cycle_sharing.inputs import ALIKE_SET, OWN_SET, PLANETLAB_SET
 from forestall.reproduce.cycle_sharing.paired import Cell, Runs, mean_of
 from forestall.reproduce.cycle_sharing.runs import ALL, Given, play_batch, warm_up_of
 from forestall.reproduce.cycle_sharing.study import Batch, Case, Plan, batches
-from forestall.reproduce.cycle_sharing.workers import KEPT, play_all
+from forestall.reproduce.kept_runs import KEPT, play_all
 
 GIVEN = Given(21)
 BASE = Case(OWN_SET, 1, study.CONDOR, hosts=3)
 
 
 def schedulers(base: Case) -> Batch:
-    return Batch(tuple(replace(base, scheduler=one) for one in study.SCHEDULERS))
+    return tuple(replace(base, scheduler=one) for one in study.SCHEDULERS)
 
 
 # A batch -----------------------------------------------------------------------------------------
@@ -50,14 +49,14 @@ def test_a_run_gives_a_row_for_all_jobs_and_one_a_length() -> None:
 @pytest.mark.parametrize("learning", study.LEARNINGS)
 def test_every_kind_of_forecast_is_played(learning: str) -> None:
     case = replace(BASE, scheduler=study.FALCON, learning=learning, hosts=2)
-    (row, *_) = play_batch(Batch((case, replace(case, restart=study.HOURLY))), GIVEN)
+    (row, *_) = play_batch((case, replace(case, restart=study.HOURLY)), GIVEN)
     assert row["learning"] == learning
     assert row["makespan"] > 0
 
 
 def test_knowing_the_future_helps() -> None:
     seen, truth = (
-        play_batch(Batch((replace(BASE, scheduler=study.FALCON, learning=one),)), GIVEN)[0]
+        play_batch((replace(BASE, scheduler=study.FALCON, learning=one),), GIVEN)[0]
         for one in (study.SEEN, study.TRUTH)
     )
     assert truth["makespan"] < seen["makespan"]
@@ -74,7 +73,7 @@ def test_warm_up_is_whole_weeks_of_short_traces() -> None:
 
 def test_a_plan_names_each_case_once() -> None:
     plan = Plan()
-    found = [case for batch in batches(plan, (PLANETLAB_SET,)) for case in batch.cases]
+    found = [case for batch in batches(plan, (PLANETLAB_SET,)) for case in batch]
     assert len(found) == len(set(found))
     for name in (OWN_SET, ALIKE_SET, PLANETLAB_SET):
         for restart in study.RESTARTS:
@@ -86,38 +85,8 @@ def test_a_plan_names_each_case_once() -> None:
                 }  # fmt: skip
                 assert mine == set(range(1, plan.seeds + 1))
     for batch in batches(plan, ()):
-        assert len({(c.hosts_of, c.seed, c.hosts) for c in batch.cases}) == 1  # hosts are shared
+        assert len({(c.hosts_of, c.seed, c.hosts) for c in batch}) == 1  # hosts are shared
     assert {case.learning for case in found} == set(study.LEARNINGS)
-
-
-def test_batches_are_the_same_over_workers_and_when_broken_off(tmp_path: Path) -> None:
-    todo = [schedulers(replace(BASE, seed=seed, hosts=2)) for seed in (1, 2, 3)]
-    told: list[tuple[int, int]] = []
-    first = play_all(todo, GIVEN, tmp_path, workers=1, progress=lambda *at: told.append(at))
-    assert told == [(3, 9), (6, 9), (9, 9)]
-    kept = tmp_path / KEPT
-    text = kept.read_text(encoding="utf-8")
-    lines = text.splitlines(keepends=True)
-    ends = [k for k, line in enumerate(lines) if "done" in line]
-    assert len(ends) == 3
-    for cut in (ends[0] + 1, ends[0] + 5, ends[1] - 1):  # after a batch, within one, before its end
-        kept.write_text("".join(lines[:cut]) + lines[cut][:20], encoding="utf-8")
-        told.clear()
-        again = play_all(todo, GIVEN, tmp_path, workers=1, progress=lambda *at: told.append(at))
-        assert again == first
-        assert told == [(6, 9), (9, 9)]
-        assert kept.read_text(encoding="utf-8") == text
-    more = [Batch((*todo[0].cases, replace(BASE, hosts=2, load=0.1))), *todo[1:]]
-    told.clear()
-    found = play_all(more, GIVEN, tmp_path, workers=1, progress=lambda *at: told.append(at))
-    assert told == [(10, 10)]  # only what is new is played
-    assert found[:24] == first[:24]
-    assert found[32:] == first[24:]
-    told.clear()
-    assert play_all(todo, GIVEN, tmp_path, progress=lambda *at: told.append(at)) == first
-    assert told == []
-    other = play_all(todo[:1], Given(14), tmp_path, workers=1)  # other inputs: from the beginning
-    assert other != first[:24]
 
 
 @pytest.mark.slow
@@ -125,14 +94,9 @@ def test_workers_give_the_same(tmp_path: Path) -> None:
     todo = [schedulers(replace(BASE, seed=seed, hosts=2)) for seed in (1, 2, 3)]
     for name, workers in (("one", 1), ("two", 2)):
         (tmp_path / name).mkdir()
-        play_all(todo, GIVEN, tmp_path / name, workers=workers)
+        play_all(play_batch, todo, GIVEN, tmp_path / name, {}, workers=workers)
     texts = [(tmp_path / name / KEPT).read_text(encoding="utf-8") for name in ("one", "two")]
     assert texts[0] == texts[1]
-
-
-def test_a_folder_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="cannot be written"):
-        play_all([], GIVEN, tmp_path / "none")
 
 
 # Pairs -------------------------------------------------------------------------------------------

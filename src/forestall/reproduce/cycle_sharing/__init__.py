@@ -23,9 +23,9 @@ from forestall.reproduce.cycle_sharing.contention import Contention
 from forestall.reproduce.cycle_sharing.figures import write_figures
 from forestall.reproduce.cycle_sharing.inputs import real_sets
 from forestall.reproduce.cycle_sharing.paired import Runs
-from forestall.reproduce.cycle_sharing.runs import Given, runs_table
+from forestall.reproduce.cycle_sharing.runs import Given, play_batch, runs_table
 from forestall.reproduce.cycle_sharing.study import QUICK, Plan, batches
-from forestall.reproduce.cycle_sharing.workers import play_all
+from forestall.reproduce.kept_runs import play_all
 from forestall.traces.atomic import atomic_path
 
 __all__ = ["QUICK", "Contention", "Plan", "Reproduction", "contend", "reproduce"]
@@ -75,9 +75,11 @@ def reproduce(
     named = None if data is None else Path(data)
     real = real_sets(named)
     rows = play_all(
+        play_batch,
         batches(chosen, real),
         Given(chosen.days, named if real else None),
         folder,
+        {"days": chosen.days, "real": bool(real)},
         workers=workers,
         progress=progress,
     )

@@ -81,7 +81,7 @@ def parameters_of(case: Case, warm_up: int) -> CycleParameters:
 
 def play_batch(batch: Batch, given: Given) -> list[Row]:
     """Play all runs of a batch and return their rows of `runs.csv`."""
-    first = batch.cases[0]
+    first = batch[0]
     shape = SHAPES[first.hosts_of]
     days = min(shape.days, given.days)
     warm_up = warm_up_of(first.hosts_of, days)
@@ -89,7 +89,7 @@ def play_batch(batch: Batch, given: Given) -> list[Row]:
     job_days = replace(shape, days=days, warm_up=warm_up).job_days
     known: dict[str, Forecasts] = {}
     rows: list[Row] = []
-    for case in batch.cases:
+    for case in batch:
         jobs = jobs_of(case.hosts_of, case.seed, len(hosts), case.load, job_days)
         parameters = parameters_of(case, warm_up)
         workload = prepare_guests(jobs, hosts, parameters)

@@ -89,11 +89,8 @@ class Plan:
 QUICK: Final = Plan(seeds=3, few=2, loads=(LOAD,), counts=(), days=35, hosts=6, why=False)
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Runs that share hosts, and forecasts where they are of the same learning."""
-
-    cases: tuple[Case, ...]
+Batch = tuple[Case, ...]
+"""Runs that share hosts, and forecasts where they are of the same learning."""
 
 
 def batches(plan: Plan, real: tuple[str, ...]) -> list[Batch]:
@@ -102,7 +99,7 @@ def batches(plan: Plan, real: tuple[str, ...]) -> list[Batch]:
     for seed in range(1, plan.seeds + 1):
         for name in (*GENERATED, *real):
             base = Case(name, seed, FALCON, hosts=min(SHAPES[name].hosts, plan.hosts))
-            found.append(Batch((*_main(plan, base), *_taken(plan, base))))
+            found.append((*_main(plan, base), *_taken(plan, base)))
             if plan.why and seed <= plan.few:
                 found += _why(plan, base)
     return found
@@ -139,11 +136,11 @@ def _why(plan: Plan, base: Case) -> Iterator[Batch]:
         learnings += [LAW, WEEK, ONE]
         learnings += [FINE] if base.seed <= FINE_SEEDS else []
     for learning in learnings:
-        yield Batch(tuple(replace(base, learning=learning, restart=r) for r in RESTARTS))
+        yield tuple(replace(base, learning=learning, restart=r) for r in RESTARTS)
     if name in (OWN_SET, ALIKE_SET):
         for count in plan.counts:
-            yield Batch(tuple(one for one in _three(replace(base, hosts=count))
-                              if one.restart == SCRATCH))  # fmt: skip
+            counted = replace(base, hosts=count)
+            yield tuple(one for one in _three(counted) if one.restart == SCRATCH)
 
 
 FINE_SEEDS: Final = 2

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,6 +13,7 @@ import polars as pl
 from forestall.model.jobs import Jobs
 from forestall.predict.trace import TracePredictor
 from forestall.reproduce.promises.inputs import JOBS, Inputs, gathered, rolled, scattered
+from forestall.reproduce.workers import cores, over_workers
 from forestall.simulate.parameters import Checkpoint, Parameters, Placement
 from forestall.simulate.prepare import Workload, foreseen_by, prepare_failures, prepare_jobs
 
@@ -189,22 +187,6 @@ def promise_tally(
 
 # Over all cores ----------------------------------------------------------------------------------
 
-_inputs: list[Inputs] = []
-"""In a worker: what it was given when it began."""
-
-
-def _begin(inputs: Inputs) -> None:
-    _inputs.append(inputs)
-
-
-def _play_in_worker(case: Case) -> Played:
-    return play_case(case, _inputs[0])
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
 
 def play_all(
     cases: Sequence[Case],
@@ -221,27 +203,11 @@ def play_all(
     """
     played = []
     chosen = workers or (cores() if len(cases) >= WORTH_WORKERS else 1)
-    for result in _playing(cases, inputs, chosen):
+    for result in over_workers(play_case, cases, inputs, workers=chosen, chunk=CHUNK):
         played.append(result)
         if progress is not None:
             progress(len(played), len(cases))
     return played
-
-
-def _playing(cases: Sequence[Case], inputs: Inputs, workers: int) -> Iterator[Played]:
-    if cases:
-        yield play_case(cases[0], inputs)
-    rest = cases[1:]
-    if workers == 1 or not rest:
-        yield from (play_case(case, inputs) for case in rest)
-        return
-    pool = ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(inputs,)
-    )
-    try:
-        yield from pool.map(_play_in_worker, rest, chunksize=CHUNK)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def runs_table(played: Sequence[Played]) -> pl.DataFrame:

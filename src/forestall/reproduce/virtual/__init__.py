@@ -17,6 +17,7 @@ import polars as pl
 
 from forestall.figures.style import new_figure
 from forestall.model.errors import TraceError
+from forestall.reproduce.kept_runs import play_all
 from forestall.reproduce.virtual import report
 from forestall.reproduce.virtual.claims import evaluate
 from forestall.reproduce.virtual.figures import write_figures
@@ -24,9 +25,8 @@ from forestall.reproduce.virtual.found import Claim, Found
 from forestall.reproduce.virtual.inputs import Real, read_real
 from forestall.reproduce.virtual.network import Foretold, foretold
 from forestall.reproduce.virtual.paired import Runs
-from forestall.reproduce.virtual.runs import Given, runs_table
+from forestall.reproduce.virtual.runs import CHUNK, Given, play_alone, runs_table
 from forestall.reproduce.virtual.study import QUICK, Plan, cases
-from forestall.reproduce.virtual.workers import play_all
 from forestall.traces.atomic import atomic_path
 from forestall.traces.generate.tasks import DAYS
 
@@ -75,7 +75,14 @@ def reproduce(
         None if said is None else said.predictions,
     )
     rows = play_all(
-        cases(chosen, real=real is not None), given, folder, workers=workers, progress=progress
+        play_alone,
+        [(case,) for case in cases(chosen, real=real is not None)],
+        given,
+        folder,
+        {"days": chosen.days, "real": real is not None},
+        workers=workers,
+        chunk=CHUNK,
+        progress=progress,
     )
     return written(chosen, runs_table(rows), real, said, folder)
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 Int = npt.NDArray[np.int64]
 
+CHUNK: Final = 8
+"""Cases that a worker takes at a time: they mostly share a year of jobs."""
 UNIT: Final = 1000 * HOUR
 """Thousandths of a processor-second in a processor-hour."""
 
@@ -136,6 +138,12 @@ def outcome_of(case: Case, given: Given) -> VirtualOutcome:
 def play_case(case: Case, given: Given) -> dict[str, Any]:
     """Play a case and return its row of `runs.csv`."""
     return asdict(case) | account(outcome_of(case, given), given.days)
+
+
+def play_alone(batch: tuple[Case, ...], given: Given) -> list[dict[str, Any]]:
+    """Play the one case of a batch, and return its row alone."""
+    (case,) = batch
+    return [play_case(case, given)]
 
 
 def account(outcome: VirtualOutcome, days: int) -> dict[str, Any]:
