@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -18,6 +19,7 @@ import pytest
 
 from cli.calls import call
 from forestall.cli import main
+from forestall.cli.guest import Lines
 from forestall.live.guest.files import GuestFiles, GuestState, Record, changed
 from forestall.live.guest.processes import marked
 
@@ -173,13 +175,47 @@ class TestCommands:
         [told] = json.loads(call(capsys, "guest", "list", "--json", "--folder", tmp_path).out)
         assert (told["state"], told["exit_code"], told["attempts"]) == ("failed", 5, 1)
         log = call(capsys, "guest", "log", "g", "--folder", tmp_path)
-        assert all(len(line) <= 100 for line in log.out.splitlines())
+        *lines, last = log.out.splitlines()
+        assert last == f"Output: stdout and stderr in {tmp_path / 'guests' / 'g'}"  # to be copied
+        assert max(map(len, lines)) <= 100, log.out
         assert "ended by itself with code 5" in " ".join(log.out.split())
         entries = json.loads(call(capsys, "guest", "log", "g", "--json", "--folder", tmp_path).out)
         assert [one["state"] for one in entries] == ["lowered", "failed"]
         again = call(capsys, "guest", "resume", "g", "--folder", tmp_path)
         assert (again.code, again.err.count("\n")) == (2, 1)
         assert "has failed with code 5" in again.err
+
+    def test_long_reasons_and_paths(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Figures and reasons are as long as they are; a table is as wide as it may be."""
+        place = tmp_path / ("far" * 30)
+        files = GuestFiles(place, "g" * 64)
+        files.make()
+        why = f"no checkpoint: /{'x' * 150} ended with code 100; the one before stays"
+        record = Record(name=files.name, id="g-1", command=["true"], cwd="/", why=why, pid=4194303)
+        files.write(changed(record, state=GuestState.UNWATCHED, attempts=1000, cpu=1e7))
+        files.log("unwatched", why, load=1.0, host="S3")
+        for words in (("list",), ("log", files.name)):
+            done = call(capsys, "guest", *words, "--folder", place)
+            *lines, last = done.out.splitlines()
+            assert max(map(len, lines)) <= 100, done.out
+            assert "code 100; the one before stays" in " ".join(done.out.split())
+            assert last.startswith(f"Output: stdout and stderr in {place / 'guests'}/")
+
+    def test_what_is_said_is_wrapped_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setenv("COLUMNS", "60")
+        line = "06:00:00 g: ended: its manager got SIGTERM; it has had 10.3 s of CPU time; resume"
+        Lines(quiet=False)(line)
+        assert len(terminal.getvalue().splitlines()) == 2
+        assert max(map(len, terminal.getvalue().splitlines())) <= 60
+        assert " ".join(terminal.getvalue().split()) == line
 
     def test_quiet(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         pytest.importorskip("psutil")

@@ -27,9 +27,10 @@ from forestall.live.guest.files import (
 )
 from forestall.live.guest.follow import Writer, followed
 from forestall.live.guest.keeper import KEPT
-from forestall.live.guest.manager import Manager, stopped_by_signals
+from forestall.live.guest.manager import Manager
 from forestall.live.guest.processes import look
 from forestall.live.guest.settings import GuestSettings
+from forestall.live.guest.signals import stopped_by_signals
 from forestall.live.guest.stay import Stay
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 

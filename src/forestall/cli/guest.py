@@ -291,7 +291,7 @@ def run(
         tell=tell,
         cgroup=cgroup,
     )
-    lines = _Lines(quiet=quiet)
+    lines = Lines(quiet=quiet)
     show_to = lines.shown(output)
     code = run_guest(
         command or (), settings, folder=place, name=name, fresh=fresh, say=lines, show=show_to
@@ -306,7 +306,7 @@ def resume(
     from forestall.app.agent import default_folder
     from forestall.app.guest import resume_guest
 
-    lines = _Lines(quiet=quiet)
+    lines = Lines(quiet=quiet)
     place = folder or default_folder()
     return lines.end(resume_guest(place, name, say=lines, show=lines.shown(output)))
 
@@ -362,7 +362,7 @@ def log(name: NAME, folder: FOLDER = None, as_json: JSON = False) -> None:
         print(f"Output: stdout and stderr in {place / 'guests' / name}")
 
 
-class _Lines:
+class Lines:
     """Prints what a manager says as it comes, on standard error; if quiet, only why there is no
     guest. A terminal or a reader that went away ends the printing, never the guest."""
 
@@ -373,7 +373,8 @@ class _Lines:
         self._last = line
         if not self._quiet:
             with suppress(OSError), _still_there(sys.stderr):
-                print(line, file=sys.stderr, flush=True)
+                say(line, error=True)
+                sys.stderr.flush()
 
     def shown(self, output: Output) -> tuple[Writer, Writer] | None:
         """Return what shows the guest's output and errors here."""

@@ -20,7 +20,7 @@ from typing import Any
 from forestall.app.guest import run_guest
 from forestall.live.guest.files import GuestFiles, GuestState, Record
 from forestall.live.guest.policy import Sight
-from forestall.live.guest.processes import Process, marked
+from forestall.live.guest.processes import Process, look, marked
 from forestall.live.guest.settings import GuestSettings
 
 PYTHON = (sys.executable, "-I", "-S")
@@ -168,6 +168,16 @@ def counted(folder: Path) -> list[int]:
         return [int(line) for line in (folder / "counted").read_text().split("\n")[:-1]]
     except FileNotFoundError:
         return []
+
+
+def stands(one: Managed) -> bool:
+    """Return whether the guest stands still: a signal holds its first process, or it counts not."""
+    process = look(one.record().pid)
+    if process is not None and process.stopped:
+        return True
+    before = counted(one.folder)
+    time.sleep(0.05)
+    return counted(one.folder) == before
 
 
 def wait_for(

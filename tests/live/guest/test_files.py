@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from forestall.live.agent.processes import started_at
+from forestall.live.guest import files as guest_files
 from forestall.live.guest.files import (
     MANAGER_LOCK,
     GuestFiles,
@@ -87,6 +89,34 @@ class TestRecord:
     def test_odd_names(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(ParameterError, match="--name"):
             GuestFiles(tmp_path, name)
+
+
+class TestFullDisk:
+    @pytest.fixture(autouse=True)
+    def full(self, files: GuestFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A disk that is full from the second record on: nothing new can be made."""
+        files.write(RECORD)
+
+        def no_room(*_: object, **__: object) -> NoReturn:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(guest_files, "atomic_path", no_room)
+
+    def test_the_end_is_still_written(self, files: GuestFiles) -> None:
+        for why in ("finished with code 0; 0.3 s of CPU time " * 3, "finished"):
+            record = changed(RECORD, state=GuestState.FINISHED, exit_code=0, why=why)
+            files.write(record)
+            assert files.read() == record
+
+    def test_what_has_no_room_leaves_the_one_before(self, files: GuestFiles) -> None:
+        with pytest.raises(TraceError, match="No space left"):
+            files.write(changed(RECORD, why="x" * 100_000))
+        assert files.read() == RECORD
+
+    def test_a_lone_keeper_needs_no_second_file(self, files: GuestFiles) -> None:
+        record = changed(RECORD, state=GuestState.UNWATCHED)
+        files.write(record, alone=True)
+        assert files.taken_over() == record
 
 
 class TestLog:

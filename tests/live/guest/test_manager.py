@@ -12,21 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from forestall.live.guest.files import KEEPER_LOCK, GuestState
+from forestall.live.guest.files import KEEPER_LOCK, GuestState, Record, changed
 from forestall.live.guest.processes import descendants, is_there, look
-from live.guest.managed import PYTHON, SAVE, Managed, counted, counter, managed, wait_for
+from live.guest.managed import (
+    PYTHON,
+    SAVE,
+    Managed,
+    counted,
+    counter,
+    managed,
+    stands,
+    wait_for,
+)
 
 FREEZES = pytest.mark.parametrize("cgroup", [True, False], ids=["cgroup", "signals"])
-
-
-def stands(one: Managed) -> bool:
-    """Return whether the guest stands still: a signal holds its first process, or it counts not."""
-    process = look(one.record().pid)
-    if process is not None and process.stopped:
-        return True
-    before = counted(one.folder)
-    time.sleep(0.05)
-    return counted(one.folder) == before
 
 
 def names_below(pid: int) -> list[str]:
@@ -238,17 +237,6 @@ class TestGoneManager:
             assert "no checkpoint: it was not waited for" in out
             nothing_left(one)
 
-    def test_stopped_manager_is_as_good_as_gone_and_comes_back(self, tmp_path: Path) -> None:
-        with managed(tmp_path, silence=0.5) as one:
-            manager = one.start(*counter(tmp_path, 120))
-            wait_for(lambda: counted(tmp_path))
-            manager.send_signal(signal.SIGSTOP)
-            wait_for(lambda: one.state() is GuestState.UNWATCHED)
-            wait_for(lambda: stands(one))
-            manager.send_signal(signal.SIGCONT)
-            assert one.end()[0] == 0
-            assert counted(tmp_path) == list(range(1, 121))
-
     def test_second_manager_is_refused(self, tmp_path: Path) -> None:
         with managed(tmp_path) as one:
             command = counter(tmp_path, 2000)
@@ -282,6 +270,19 @@ if os.fork():
 open("fled", "w").write(str(os.getpid()))
 time.sleep(60)
 """
+
+
+def test_guest_that_does_not_wait_goes_on_after_a_power_cut(tmp_path: Path) -> None:
+    """That its host was away is no answer to whether that is free now."""
+    with managed(tmp_path, wait=False) as one:
+        command = ("/bin/sh", "-c", "exit 7")
+        one.files.make()
+        record = Record(name="g", id="g-1", command=list(command), cwd=str(tmp_path), attempts=1)
+        one.files.write(changed(record, state=GuestState.NORMAL, boot="another", pid=1, keeper=1))
+        one.start(*command)
+        code, out = one.end()
+        assert code == 7, out
+        assert one.record().attempts == 2
 
 
 class TestNoOrphans:

@@ -2,11 +2,13 @@
 
 ``FOLDER/guests/NAME/`` holds ``state.json`` (the record), ``log.jsonl`` (why its state changed),
 ``stdout`` and ``stderr``, ``manager.lock`` (held by whoever manages it), ``keeper.lock`` (held
-while its processes are kept) and ``keeper.sock``.
+while its processes are kept), ``keeper.sock``, and ``alone.json`` (the record as a keeper without a
+manager left it, until a manager has seen it).
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import math
@@ -21,12 +23,12 @@ from pathlib import Path
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from forestall.live.guest.processes import is_there
-from forestall.live.ledger import append_line
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.atomic import atomic_path
 
 GUESTS: Final = "guests"
 RECORD: Final = "state.json"
+ALONE: Final = "alone.json"
 LOG: Final = "log.jsonl"
 MANAGER_LOCK: Final = "manager.lock"
 KEEPER_LOCK: Final = "keeper.lock"
@@ -167,7 +169,20 @@ class GuestFiles:
 
     def read(self) -> Record | None:
         """Return the record; None where there is none. Raises TraceError for one that is broken."""
-        path = self.place / RECORD
+        return self._read(self.place / RECORD)
+
+    def taken_over(self) -> Record | None:
+        """Return the record, or what a keeper without a manager made of it, which is then seen."""
+        alone = self.place / ALONE
+        with suppress(TraceError):
+            known = self._read(alone)
+            if known is not None:
+                with suppress(OSError):
+                    alone.unlink()
+                return known
+        return self.read()
+
+    def _read(self, path: Path) -> Record | None:
         try:
             raw = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -179,12 +194,18 @@ class GuestFiles:
         except (ValueError, TypeError, RecursionError) as error:
             raise TraceError(path, f"is no guest's record ({error})") from None
 
-    def write(self, record: Record) -> None:
-        """Write the record, on the disk when this returns. Raises TraceError."""
-        path = self.place / RECORD
+    def write(self, record: Record, *, alone: bool = False) -> None:
+        """Write the record, on the disk when this returns. Raises TraceError.
+
+        A keeper that is `alone` writes it twice: a manager that stood still in the middle of this
+        may go on any time, and put what it knew then in the place of what the keeper wrote.
+        """
+        path, data = self.place / RECORD, json.dumps(asdict(record), allow_nan=False).encode()
+        if alone:
+            with suppress(OSError):
+                _replace(self.place / ALONE, data)
         try:
-            with atomic_path(path, sync=True) as beside:
-                beside.write_text(json.dumps(asdict(record), allow_nan=False) + "\n", "utf-8")
+            _replace(path, data)
         except OSError as error:
             raise TraceError(path, f"cannot be written: {error.strerror or error}") from None
 
@@ -192,7 +213,11 @@ class GuestFiles:
         """Add a line to the log. Raises TraceError."""
         entry = {"time": round(time.time(), 3), "state": str(state), "why": why, **facts}
         line = json.dumps(entry, allow_nan=False, ensure_ascii=False)
-        append_line(self.place / LOG, line)
+        try:
+            _add_line(self.place / LOG, line.encode())
+        except OSError as error:
+            message = f"cannot be written: {error.strerror or error}"
+            raise TraceError(self.place / LOG, message) from None
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the log's whole lines, oldest first; what is no line of a log is left out."""
@@ -271,6 +296,47 @@ def all_guests(folder: Path) -> list[GuestFiles]:
     except OSError as error:
         raise TraceError(folder / GUESTS, f"cannot be read: {error.strerror or error}") from None
     return [GuestFiles(folder, name) for name in names if _NAME.fullmatch(name)]
+
+
+def _add_line(path: Path, line: bytes) -> None:
+    """Add a line to a log, on the disk when this returns; one that a full disk tore ends before it.
+
+    Without a lock, as the system adds it in one piece: a manager that stands still with a lock in
+    its hand would keep its keeper from whatever it has to do then. Raises OSError.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        size = os.fstat(handle).st_size
+        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        line = (b"\n" if torn else b"") + line + b"\n"
+        if os.write(handle, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put a line into a file in the place of what was there. Raises OSError.
+
+    Where the disk is full, into the room that the file has already: how a guest ended must not be
+    lost for want of a few bytes.
+    """
+    try:
+        with atomic_path(path, sync=True) as beside:
+            beside.write_bytes(data + b"\n")
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT} or not path.exists():
+            raise
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            found = os.fstat(handle)
+            if len(data) > found.st_blocks * 512:
+                raise
+            os.pwrite(handle, data.ljust(found.st_size), 0)  # blanks may follow JSON
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def changed(record: Record, **changes: Any) -> Record:

@@ -78,8 +78,7 @@ class Keeper:
         self.first: Process | None = None
         self.hook: Hook | None = None
         self.code: int | None = None
-        self.by_itself = False  # ended before it was asked to
-        self.ended_in_hook = False
+        self.by_itself = self.ended_in_hook = False  # before it was asked to; as its hook ran
         self.saved: bool | None = None  # what became of the last checkpoint
         self.saved_at = 0.0  # when the last good one was made, Unix s
         self.final = self.asked = self.over = False
@@ -87,7 +86,7 @@ class Keeper:
         self.gone_at = time.monotonic() + UNCALLED  # when it acts without a manager
         self.heard_at = time.monotonic()
         self.told_to_end = False  # by a signal
-        self.next_look = 0.0
+        self.next_look = math.inf
         self.cpu = 0.0
         self.killed = self.left = 0
         self._tell_second()
@@ -122,11 +121,12 @@ class Keeper:
     def _pause(self) -> float:
         if self.asked:
             return QUICK
-        now = time.monotonic()
-        runs = self.hook is not None and not self.body.stopped
-        late = self.hook.late if runs and self.hook is not None else math.inf
-        next_look = self.next_look if self.first is not None else math.inf
-        return min(max(0.0, min(late, next_look, self.gone_at) - now), 3600.0)
+        due = [self.gone_at, self.next_look, time.monotonic() + 3600.0]
+        if self.link is not None:
+            due.append(self.heard_at + self.plan.silence + QUICK)
+        if self.hook is not None and not self.body.stopped:
+            due.append(self.hook.late)
+        return max(0.0, min(due) - time.monotonic())
 
     def _silent(self) -> bool:
         """Return whether the manager hangs or stands still: that is as if it were gone."""
@@ -235,6 +235,7 @@ class Keeper:
             self._tell("not started", why=str(error))
             self.over = True
             return
+        self.next_look = 0.0
         self._tell_second()
         trouble = ""
         group = self.body.group
@@ -417,7 +418,7 @@ class Keeper:
                     **{key: facts[key] for key in KEPT},
                     **changes,
                 }
-                self.files.write(changed(record, state=state, why=why, **changes))
+                self.files.write(changed(record, state=state, why=why, **changes), alone=True)
 
     def _new_second(self) -> None:
         self.second.lost()

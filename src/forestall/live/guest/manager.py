@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import os
 import select
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -237,7 +235,8 @@ class Manager:
         try:
             self._stay = stay = Stay.begin(plan)
         except ForestallError as error:
-            self._change(GuestState.FAILED, str(error), exit_code=None)
+            resume = f"`forestall guest resume {record.name}` goes on with it"
+            self._change(GuestState.ENDED, f"{error}; {resume}")  # not for want of the guest
             self._code = BROKEN
             return
         self._kept(stay, attempts=record.attempts + 1)
@@ -254,26 +253,45 @@ class Manager:
     def _adopt(self) -> None:
         """Take over a guest that runs already, or what is left of one."""
         stay = Stay.found(self.files)
-        known = self.files.read()  # a keeper without a manager wrote it until now
-        if known is not None and known.id == self.record.id:
-            self.record = changed(
-                self.record, state=known.state, checkpoint=known.checkpoint, cpu=known.cpu
-            )
-        if stay is None:
-            if self.record.state.over and known is not None:
-                self._code = BROKEN if known.exit_code is None else known.exit_code
-                self.record = changed(self.record, exit_code=known.exit_code)
-            elif self.record.state.running:
-                self._swept("its keeper is gone")
-            return
-        self._stay, self._posture = stay, None
-        saved = max(self.record.checkpoint, stay.facts["saved_at"])
-        self._kept(stay, checkpoint=saved)
+        self._reread()
+        if stay is not None:
+            self._taken(stay, "adopted by a new manager")
+        elif self.record.state.over:
+            self._was_over()
+        elif self.record.state.running:
+            self._swept("its keeper is gone")
+            self._code = self._code if self._stop else None  # one that does not wait begins at once
+
+    def _reread(self) -> None:
+        """Take from the disk what a keeper without a manager wrote there."""
+        with suppress(ForestallError):
+            known, mine = self.files.taken_over(), self.record
+            if known is not None and known.id == mine.id:
+                self.record = changed(
+                    mine,
+                    state=known.state,
+                    why=known.why,
+                    since=known.since,
+                    exit_code=known.exit_code,
+                    checkpoint=max(mine.checkpoint, known.checkpoint),
+                    cpu=max(mine.cpu, known.cpu),
+                )
+
+    def _taken(self, stay: Stay, how: str) -> None:
+        """Go on with a keeper that was without a manager."""
+        self._stay, self._posture, self._saving, self._starting = stay, None, False, {}
+        self._kept(stay, checkpoint=max(self.record.checkpoint, stay.facts["saved_at"]))
         if stay.facts["final"]:
-            self._change(GuestState.ENDING, "adopted while it is being ended")
+            self._change(GuestState.ENDING, f"{how}; it is being ended")
             self._late = time.monotonic() + self.settings.checkpoint_timeout + _SLACK
         else:
-            self._change(GuestState.STOPPED, "adopted by a new manager")
+            self._change(GuestState.STOPPED, how)
+
+    def _was_over(self) -> None:
+        """The guest has ended by itself while nobody managed it."""
+        record = self.record
+        self._code = BROKEN if record.exit_code is None else record.exit_code
+        self._tell_user(f"{record.state}: {record.why}")
 
     def _kept(self, stay: Stay, **changes: Any) -> None:
         """Note what the keeper told of the processes."""
@@ -342,7 +360,7 @@ class Manager:
     def _ended(self, message: Message) -> None:
         """Note the last word of the keeper."""
         state, code = GuestState(message["state"]), message["code"]
-        cpu, more = message["cpu"], ""
+        cpu, more, self._lost = message["cpu"], "", 0
         left = max(message["left"], message["killed"])
         if left and state is not GuestState.ENDED:
             more = f"; {left} {'process' if left == 1 else 'processes'} that it left ended with it"
@@ -381,15 +399,23 @@ class Manager:
         )
 
     def _broken_off(self) -> None:
-        """The connection ended without a last word."""
+        """The connection ended without a last word: the keeper was killed, or it took this manager
+        for gone, as where that stood still, and went on alone."""
+        stay = self._stay
+        assert stay is not None
         again = Stay.found(self.files) if self.record.kept() else None
-        if again is None:
+        self._reread()
+        stay.link.close()
+        if again is not None:
+            stay.link, stay.facts = again.link, again.facts
+            self._taken(stay, "its manager goes on")
+        elif self.record.state.over:
+            stay.close()
+            self._was_over()
+        elif self.record.state is GuestState.ENDED:
+            self._was_ended(self.record.why)
+        else:
             self._swept("its keeper was killed")
-            return
-        assert self._stay is not None
-        self._stay.link.close()
-        self._stay.link, self._posture = again.link, None
-        self._stay.facts |= again.facts
 
     def _swept(self, why: str) -> None:
         """End what is left of a guest that nobody keeps."""
@@ -462,29 +488,6 @@ class Manager:
         """Say a line; a terminal or a reader that is gone is no reason to leave the guest."""
         with suppress(OSError):
             self._say(f"{datetime.now(UTC):%H:%M:%S} {self.record.name}: {text}")
-
-
-@contextmanager
-def stopped_by_signals(manager: Manager) -> Iterator[None]:
-    """Have SIGINT, SIGTERM and SIGHUP stop a manager; one that is ignored (nohup) stays so, and
-    in another thread than the main one they are others' matter. Only a second SIGINT is in a hurry:
-    where a terminal goes, SIGHUP comes from the kernel and from the shell."""
-
-    def told(number: int, _: object) -> None:
-        got = signal.Signals(number)
-        manager.stop(f"its manager got {got.name}", hurry=got is signal.SIGINT)
-
-    main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if main else ()
-    before = {}
-    for number in numbers:
-        if signal.getsignal(number) != signal.SIG_IGN:
-            before[number] = signal.signal(number, told)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def cpu_time(seconds: float) -> str:

@@ -156,4 +156,4 @@ def cleared(plan: Plan, body: Body) -> None:
         record = plan.files.read()
         if record is not None and record.id == plan.id and not record.managed():
             plan.files.log(GuestState.ENDED, GONE)
-            plan.files.write(changed(record, state=GuestState.ENDED, why=GONE))
+            plan.files.write(changed(record, state=GuestState.ENDED, why=GONE), alone=True)

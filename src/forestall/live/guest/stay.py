@@ -64,16 +64,21 @@ class Stay:
             message = f"cannot be written: {error.strerror or error}"
             raise TraceError(files.place / KEEPER_LOG, message) from None
         with complaints:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _PROGRAM],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=complaints,
-                start_new_session=True,
-            )
+            try:
+                process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-c", _PROGRAM],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=complaints,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                text = error.strerror or str(error)
+                raise KeeperError(f"{plan.name}: no keeper can be started: {text}") from None
         assert process.stdin is not None
         assert process.stdout is not None
-        with process.stdout, process.stdin:
+        answer = b""
+        with suppress(BrokenPipeError), process.stdout, process.stdin:  # it may end at once
             process.stdin.write(plan.to_line())
             process.stdin.flush()
             answer = process.stdout.readline()
