@@ -229,8 +229,10 @@ ENDS, LONGEST = GuestReason.ENDS_FIRST, GuestReason.LONGEST_LEFT
         ([one(100, 50, 90), one(180, 90, 90), one(180, 90, 90)], 1, LONGEST),
         ([one(9, 50, 90, 9), one(9, 90, 90, 9), one(8, 90, 90, 9)], 1, ENDS),
         ([one(9, FAR, FAR, 9), one(9, FAR, FAR, 9)], 0, ENDS),
-        # A host that stays for ever and never gets there stays as long as it takes.
-        ([one(FAR, FAR, FAR, FAR)], 0, ENDS),
+        # A host that stays for ever and never gets there is not one that ends it.
+        ([one(FAR, FAR, FAR, FAR)], 0, LONGEST),
+        ([one(FAR, FAR, 0, FAR), one(80_000, 34_830, 31_347, FAR)], 1, LONGEST),
+        ([one(FAR, FAR, FAR, FAR), one(180, 900, 700, 190)], 1, ENDS),
         ([one(FAR, 100, 3, FAR), one(FAR, 200, 2, FAR)], 0, LONGEST),
         # Nobody ends it by expectation, though two are expected to stay: the longer of them.
         ([one(90, 100, 500, FAR), one(90, 110, 3, FAR), one(90, 89, 900, 70)], 1, ENDS),

@@ -73,3 +73,30 @@ def test_certainty_is_not_believed() -> None:
         np.array([0.0, 1.0]), np.zeros(2, int), np.ones(2, int), np.array([True, True])
     )
     assert said == pytest.approx([LEAST, 1 - LEAST])
+
+
+def test_a_mark_that_tells_is_learned_and_one_that_does_not_is_ignored() -> None:
+    rng = stream(2, "test", "corrected")
+    count = 4000
+    asked = np.arange(count) * 10
+    chance = 0.3 + 0.6 * rng.random(count)
+    marks = rng.random((count, 2)).round()
+    came = rng.random(count) < expit(logit(chance) - 2.0 * marks[:, 0])
+    said = corrected(chance, asked, asked + 50, came, marks)
+    blind = corrected(chance, asked, asked + 50, came)
+    late = asked > 20_000
+    for k in (0, 1):
+        for value in (0, 1):
+            mine = late & (marks[:, k] == value)
+            assert said[mine].mean() == pytest.approx(came[mine].mean(), abs=0.04)
+    marked = late & (marks[:, 0] == 1)
+    assert abs(blind[marked].mean() - came[marked].mean()) > 0.1
+    assert ((said - came)[late] ** 2).mean() < ((blind - came)[late] ** 2).mean()
+
+
+def test_without_marks_nothing_changes() -> None:
+    chance, asked, known, came = made(lambda u: 0.5 + 0.45 * u, lambda c: c**2, count=300)
+    none = np.zeros((len(chance), 2))
+    assert corrected(chance, asked, known, came, none) == pytest.approx(
+        corrected(chance, asked, known, came), abs=1e-9
+    )

@@ -392,10 +392,10 @@ def _any(group: Int, count: int, yes: Bool) -> Bool:
 
 
 def _falcon(run: CycleFolder, log: LogFolder, group: Int, counts: Int) -> tuple[Int, Int]:
-    """JCT > MTTF everywhere: the largest ETL; else of the others the least JCTF. Ties: larger MTTF,
-    then the lower host."""
+    """JCT > MTTF, or never, everywhere: the largest ETL; else of the others the least JCTF. Ties:
+    larger MTTF, then the lower host."""
     figures, many = log.candidates.figures, len(counts)
-    lives = figures["jct"] <= figures["mttf"]
+    lives = (figures["jct"] <= figures["mttf"]) & (figures["jct"] < NEVER)
     first = _any(group, many, lives)
     mine = first[group]
     primary = np.where(mine, figures["jctf"], -figures["etl"])

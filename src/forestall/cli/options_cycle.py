@@ -88,9 +88,16 @@ CYCLE: Final = (
         "DURATION",
     ),
     Choice(
+        "pooling",
+        GUESTS,
+        "Draw the chances of hosts together as far as chance explains how they differ, or take "
+        "each host's own (default partial).",
+        choices=("partial", "none"),
+    ),
+    Choice(
         "load_memory",
         GUESTS,
-        "In which a load now fades into the usual one in Falcon's forecasts (default 30m).",
+        "In which a load now fades into the usual one in Falcon's forecasts (default 2h).",
         "DURATION",
     ),
     Choice("history", GUESTS, "Like days that Falcon learns from, at most (default 20).", "DAYS"),

@@ -102,9 +102,9 @@ def estimate(
 def choose(estimates: Sequence[Estimate]) -> tuple[int, GuestReason]:
     """Return which of the hosts with these estimates is chosen, and why.
 
-    Where each is expected to fail before the job ends, the one with the largest effective task
-    length; else, of those that are not, the one with the least completion time, failures
-    considered. Ties go to the larger mean time to failure, then to the one that stands first.
+    Where each is expected to fail before the job ends, or would never end it, the one with the
+    largest effective task length; else, of those that are not, the one with the least completion
+    time, failures considered. Ties go to the larger mean time to failure, then to the one that stands first.
     Raises ParameterError without any.
 
     Examples

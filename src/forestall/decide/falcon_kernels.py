@@ -186,18 +186,25 @@ def better(one, other, first_ends):
 
 
 @kernel
+def lives(one):
+    """Return whether a host is expected to stay until the job ends there: a host that stays for
+    ever and never ends it is none."""
+    return one.jct <= one.mttf and one.jct < _FAR
+
+
+@kernel
 def choose(estimates, count):
     """Return which of the first `count` (at least one) estimates is chosen, and the reason."""
-    lives = False
+    some = False
     for k in range(count):
-        lives = lives or estimates[k].jct <= estimates[k].mttf
+        some = some or lives(estimates[k])
     best = -1
     for k in range(count):
-        if lives and estimates[k].jct > estimates[k].mttf:
+        if some and not lives(estimates[k]):
             continue
-        if best < 0 or better(estimates[k], estimates[best], lives):
+        if best < 0 or better(estimates[k], estimates[best], some):
             best = k
-    return best, _ENDS_FIRST if lives else _LONGEST_LEFT
+    return best, _ENDS_FIRST if some else _LONGEST_LEFT
 
 
 @kernel

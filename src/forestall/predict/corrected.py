@@ -1,9 +1,10 @@
 """Probabilities corrected as their outcomes become known: each by those that were known before it.
 
-The correction is a logistic curve of the log odds that were said, p = expit(a + b logit(c)), the
-likeliest one for the outcomes known so far, drawn to a = 0, b = 1 as by a few outcomes that agree
-with what was said. It is fitted anew when the known outcomes have grown by a fiftieth. A. P. Dawid,
-"The well-calibrated Bayesian", JASA 77, 1982, on judging forecasts in sequence; Platt's curve.
+The correction is a logistic curve of the log odds that were said, and of marks that the event bears
+besides, p = expit(a + b logit(c) + d . marks), the likeliest one for the outcomes known so far,
+drawn to a = 0, b = 1, d = 0 as by a few outcomes that agree with what was said. It is fitted anew
+when the known outcomes have grown by a fiftieth. A. P. Dawid, "The well-calibrated Bayesian", JASA
+77, 1982, on judging forecasts in sequence; Platt's curve.
 """
 
 from __future__ import annotations
@@ -20,14 +21,21 @@ Whole = npt.NDArray[np.int64]
 
 PRIOR: Final = (0.0, 1.0)
 STRENGTH: Final = (1.0, 10.0)
-"""Shift and slope of no correction, and the inverse variances with which they are held."""
+"""Shift and slope of no correction, and the inverse variances with which they are held; those of
+the worth of a mark are 0 and 1."""
 GROWTH: Final = 0.02
 STEPS: Final = 50
 LEAST: Final = 1e-3
 """Chances are taken to be within [LEAST, 1 - LEAST]."""
 
 
-def corrected(chance: Floats, asked: Whole, known: Whole, came: npt.NDArray[np.bool_]) -> Floats:
+def corrected(
+    chance: Floats,
+    asked: Whole,
+    known: Whole,
+    came: npt.NDArray[np.bool_],
+    marks: Floats | None = None,
+) -> Floats:
     """Return float64[n]: what would have been said, had it been corrected by the outcomes known.
 
     Parameters
@@ -37,25 +45,30 @@ def corrected(chance: Floats, asked: Whole, known: Whole, came: npt.NDArray[np.b
     known : int64[n], when its outcome was known, s; an outcome known at t counts for what is said
         at t
     came : bool[n], the outcome
+    marks : float64[n, k], from 0 to 1, what else was known of each event when it was asked
     """
-    odds = logit(np.clip(chance, LEAST, 1 - LEAST))
+    odds = logit(np.clip(chance, LEAST, 1 - LEAST))[:, None]
+    design = np.hstack((np.ones_like(odds), odds, *([] if marks is None else [marks])))
+    more = design.shape[1] - len(PRIOR)
+    prior = np.array((*PRIOR, *[0.0] * more))
+    strength = np.array((*STRENGTH, *[1.0] * more))
     by_end = np.argsort(known, kind="stable")
     ready = np.searchsorted(known[by_end], asked, side="right")
     answer = np.empty(len(chance))
-    curve, fitted = np.array(PRIOR), 0
+    curve, fitted = prior, 0
     for place in np.argsort(asked, kind="stable").tolist():
         count = int(ready[place])
         if count > fitted * (1 + GROWTH) + 1:
             seen = by_end[:count]
-            curve, fitted = _fit(odds[seen], came[seen], curve), count
-        answer[place] = expit(curve[0] + curve[1] * odds[place])
+            curve, fitted = _fit(design[seen], came[seen], curve, prior, strength), count
+        answer[place] = expit(float(design[place] @ curve))
     return answer
 
 
-def _fit(odds: Floats, came: npt.NDArray[np.bool_], curve: Floats) -> Floats:
-    """Return shift and slope by Newton's method, from those of before on."""
-    design = np.stack((np.ones(len(odds)), odds), axis=1)
-    prior, strength = np.array(PRIOR), np.array(STRENGTH)
+def _fit(
+    design: Floats, came: npt.NDArray[np.bool_], curve: Floats, prior: Floats, strength: Floats
+) -> Floats:
+    """Return the curve by Newton's method, from that of before on."""
 
     def loss(at: Floats) -> float:
         z = design @ at

@@ -79,6 +79,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "history": (20, 1, 2, 5),
     "predict_every": (3600, 60, 61, 600, 1000),
     "predict_step": (60, 300, 450, 600, 3600),
+    "pooling": ("partial", "partial", "none"),
     "load_memory": (1800, 0, 1, 600, 100_000),
     "seed": (1, 2, 3),
 }

@@ -126,6 +126,7 @@ class World:
         self.begin = -p.warm_up
         self.end = self.begin + hosts.samples * hosts.period
         self.states, self.rates = [], []
+        self.alive: dict[int, list[list[list[float]]]] = {}
         for h, load in enumerate(self.load):
             memory = None if hosts.free_memory is None else hosts.free_memory[h].tolist()
             states = states_of(load, memory, p, hosts.period)
@@ -223,16 +224,12 @@ def plain_forecasts(world: World) -> Forecasts:
 
 def foresee(world: World, host: int, slot: int) -> Table:
     """Return what is foreseen of a host at the begin of a slot."""
-    p, period = world.p, world.period
-    f = -(-p.predict_step // period)
-    step = f * period
-    n = max(1, p.horizon // step)
-    fine = world.states[host]
+    p = world.p
+    f, step, n = grid(world)
     past = slot * p.predict_every
-    steps = min(len(fine) // f, past // step)  # whole steps that had passed
-    coarse = [max(fine[k : k + f]) for k in range(0, steps * f, f)]
+    coarse = coarse_states(world, host, slot)
     origin = MONDAY if world.hosts.origin is None else world.hosts.origin
-    alive = reliability(coarse, step, n, past, origin, p.history)
+    alive = alive_of(world, slot)[host]
     begins = window_begins(past, n * step, len(coarse) * step, origin, p.history)
     speed = world.speed[host]
     fades = [fading(p.load_memory, step, j) for j in range(n)]
@@ -250,6 +247,52 @@ def foresee(world: World, host: int, slot: int) -> Table:
     present = _summed(speed * step * w for w in fades)
     lasting, again = [step * sum(mean) for mean in means], [tr[n] for tr in alive]
     return Table(step, work, expected, lasting, again, present, present_expected, alive)
+
+
+def grid(world: World) -> tuple[int, int, int]:
+    """Return the samples of a step, its seconds, and the steps of the horizon."""
+    f = -(-world.p.predict_step // world.period)
+    step = f * world.period
+    return f, step, max(1, world.p.horizon // step)
+
+
+def coarse_states(world: World, host: int, slot: int) -> list[int]:
+    """Return the worst state of each whole step of a host that had passed as a slot began."""
+    f, step, _ = grid(world)
+    fine = world.states[host]
+    steps = min(len(fine) // f, slot * world.p.predict_every // step)
+    return [max(fine[k : k + f]) for k in range(0, steps * f, f)]
+
+
+def alive_of(world: World, slot: int) -> list[list[list[float]]]:
+    """Return [host][S1, S2][0..n]: the probability to stay available for 0, 1, ... steps."""
+    if slot in world.alive:
+        return world.alive[slot]
+    p, (_, step, n), past = world.p, grid(world), slot * world.p.predict_every
+    origin = MONDAY if world.hosts.origin is None else world.hosts.origin
+    hosts = range(len(world.states))
+    coarse = [coarse_states(world, host, slot) for host in hosts]
+    own = [reliability(states, step, n, past, origin, p.history) for states in coarse]
+    if p.pooling == "partial" and len(own) > 1:
+        windows = len(window_begins(past, n * step, len(coarse[0]) * step, origin, p.history))
+        drawn = [drawn_together([host[s] for host in own], max(windows, 1)) for s in (S1, S2)]
+        own = [[drawn[s][host] for s in (S1, S2)] for host in hosts]
+    world.alive[slot] = own
+    return own
+
+
+def drawn_together(curves: Sequence[Sequence[float]], windows: int) -> list[list[float]]:
+    """Return the chances of hosts from one state, drawn to their mean by how much of the way in
+    which they differ is chance: that of a mean of so many windows, each kept or not."""
+    between = chance = 0.0
+    means = []
+    for values in zip(*curves, strict=True):
+        mean = sum(values) / len(values)
+        between += sum((x - mean) ** 2 for x in values) / (len(values) - 1)
+        chance += mean * (1 - mean) / windows
+        means.append(mean)
+    own = max(0.0, 1 - chance / between) if between > 0 else 1.0
+    return [[own * x + (1 - own) * m for x, m in zip(one, means, strict=True)] for one in curves]
 
 
 def fading(memory: int, step: int, j: int) -> float:
@@ -465,7 +508,7 @@ def _whole(t: float, turn: Callable[[float], int]) -> int:
 
 def choose(estimates: Sequence[Estimate]) -> tuple[int, GuestReason]:
     """Return which host Falcon takes, and why."""
-    lives = [k for k, e in enumerate(estimates) if e.jct <= e.mttf]
+    lives = [k for k, e in enumerate(estimates) if e.jct <= e.mttf and e.jct < FAR]
     if not lives:
         order = sorted(range(len(estimates)), key=lambda k: (-estimates[k].etl, -estimates[k].mttf))
         return order[0], GuestReason.LONGEST_LEFT

@@ -527,7 +527,7 @@ TEN = 600
 def falcon(play: Play, jobs: list[JobRow], days: list[list[float]], **settings: Any) -> Any:
     """Play on hosts whose Monday is told, and who are quiet on Tuesday, when the jobs come."""
     rows = [[*day, *[0.0] * (144 - len(day)), *[0.0] * 144] for day in days]
-    settings = {"load_memory": 0, **settings}
+    settings = {"load_memory": 0, "pooling": "none", **settings}
     return play(
         jobs, rows, scheduler="falcon", period=TEN, predict_step=TEN, horizon=3600, warm_up=DAY,
         **settings,

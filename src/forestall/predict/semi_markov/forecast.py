@@ -3,7 +3,9 @@
 For a window from a time of day on, a host's chance to stay available is that of the semi-Markov
 process learned from the same clock window of recent like days; the share of the machine that a
 guest would get is the mean over the same windows. S. Bagchi et al., slides, "Resource Availability
-Prediction" and "Using Resource Prediction in Job Scheduling".
+Prediction" and "Using Resource Prediction in Job Scheduling". Chances of many hosts are drawn
+together as far as they differ by no more than chance would have it: B. Efron and C. Morris,
+"Stein's estimation rule and its competitors", JASA 68, 1973.
 """
 
 from __future__ import annotations
@@ -145,12 +147,15 @@ class Outlook(NamedTuple):
     reliability: Floats
 
 
-def foretold(hosts: Sequence[HostPast], start: int, steps: int, *, days: int) -> Outlook:
+def foretold(
+    hosts: Sequence[HostPast], start: int, steps: int, *, days: int, pooled: bool = True
+) -> Outlook:
     """Return the outlook of hosts from Unix time `start` on; all must have been seen from and to
     the same time, in the same steps.
 
     The shares are means over the windows that the process is learned from: those that began in the
     same state, or all where none did. A host of which nothing was seen before is taken to stay.
+    The chances to stay are those of each host alone or, `pooled`, drawn together: see `pool`.
     """
     history = hosts[0].history
     step = history.runs.period
@@ -168,7 +173,36 @@ def foretold(hosts: Sequence[HostPast], start: int, steps: int, *, days: int) ->
         if not both and cut.runs.samples:
             process = cut.process(start, steps * step, days=days)
             reliability[k] = process.reliability_of_each(steps)
-    return Outlook(share, reliability)
+    return Outlook(share, pool(reliability, len(begins)) if pooled else reliability)
+
+
+def pool(reliability: Floats, windows: int) -> Floats:
+    """Return chances to stay, drawn to the mean of the hosts as far as chance explains how they
+    differ.
+
+    A window in which a host of chance p stays or not has the variance p (1 - p). So from each state
+    the chances p_i(m) become w p_i(m) + (1 - w) p(m), with p(m) their mean and
+
+        w = max(0, 1 - sum_m p(m) (1 - p(m)) / windows / sum_m s2(m)),
+
+    s2(m) being the variance between hosts. With one host, or where none ever leaves, nothing
+    changes.
+
+    Parameters
+    ----------
+    reliability : float64[hosts, 2, n + 1], of each host alone
+    windows : that each was learned from; none counts as one
+    """
+    if len(reliability) < 2:
+        return reliability
+    mean = reliability.mean(axis=0)
+    between = reliability.var(axis=0, ddof=1).sum(axis=-1)
+    chance = (mean * (1 - mean)).sum(axis=-1) / max(windows, 1)
+    weight = np.ones(RUNNING)
+    np.divide(between - chance, between, out=weight, where=between > 0)
+    weight = np.maximum(weight, 0.0)[:, None]
+    drawn: Floats = weight * reliability + (1 - weight) * mean
+    return drawn
 
 
 def _risen(values: Floats) -> Floats:

@@ -52,14 +52,15 @@ LENGTH: Final = "Job length (hours)"
 BAND: Final = "Bands and bars: 95 % intervals over seeds of hosts and jobs."
 SHORTER: Final = "Makespan shorter than\nCondor-style's (%)"
 NAMES: Final = {
-    SEEN: "as Falcon does: own past",
+    SEEN: "as Falcon does",
+    "alone": "each host by its own past alone",
     "law": "law of the host known",
     "truth": "future known",
     "5 days": "last 5 like days",
     "1 day": "last like day",
     "no failures": "as if no host ever left",
     "usual load": "without the present load",
-    "present load": "present load fades over 4 h",
+    "present load": "present load fades over 30 min",
     "fine steps": "steps of 1 min, 24 h",
 }
 

@@ -22,7 +22,8 @@ MANY: Final = 10_000
 
 class LawForecasts(Forecasts):
     """Made from many other weeks of the same hosts, whatever the week: the law of each by weekday
-    or weekend and time of day, as well as a semi-Markov process can hold it."""
+    or weekend and time of day, as well as a semi-Markov process can hold it; nothing has to be
+    learnt from other hosts."""
 
     def __init__(self, hosts: HostTraces, parameters: CycleParameters, others: HostTraces) -> None:
         """`others` are whole weeks of the same hosts, beginning on the same day of the week."""
@@ -53,7 +54,7 @@ class LawForecasts(Forecasts):
             midnight = self._first - self._first % DAY
             week = midnight + DAY * np.arange(1, 8)  # all of what was seen ends before
             begin = int(week[weekend(week) == key[0]][0]) + key[1]
-            self._known[key] = foretold(self._law, begin, self.steps, days=MANY)
+            self._known[key] = foretold(self._law, begin, self.steps, days=MANY, pooled=False)
             self.made += 1
         return curves(
             *self._known[key],

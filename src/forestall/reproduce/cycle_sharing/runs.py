@@ -62,6 +62,8 @@ def parameters_of(case: Case, warm_up: int) -> CycleParameters:
     """Return the parameters of the simulation; all else is the default."""
     more: dict[str, Any] = {"predict_step": study.STEP, "horizon": study.HORIZON}
     more |= {
+        study.ALONE: {"pooling": "none"},
+        study.LAW: {"pooling": "none"},
         study.WEEK: {"history": 5},
         study.ONE: {"history": 1},
         study.BLIND: {"load_memory": 0},

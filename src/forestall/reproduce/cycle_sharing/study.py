@@ -26,17 +26,17 @@ LOAD: Final = 0.25
 LOADS: Final = (0.05, 0.25, 0.5)
 """Run times of all jobs over the time of all hosts: of most runs, and of those over the load."""
 
-SEEN, LAW, TRUTH = "as seen", "law", "truth"
+SEEN, ALONE, LAW, TRUTH = "as seen", "alone", "law", "truth"
 WEEK, ONE = "5 days", "1 day"
 SAFE, BLIND, PRESENT, FINE = "no failures", "usual load", "present load", "fine steps"
-LEARNINGS: Final = (SEEN, LAW, TRUTH, WEEK, ONE, SAFE, BLIND, PRESENT, FINE)
+LEARNINGS: Final = (SEEN, ALONE, LAW, TRUTH, WEEK, ONE, SAFE, BLIND, PRESENT, FINE)
 TAKEN: Final = (SAFE, BLIND, PRESENT)
-"""What Falcon's forecasts are made from: the host's own past, the last 20 like days; 28 other weeks
-of the same host, so that its law is known; what will happen; the last 5 like days or the last one;
-its own past, but as if no host ever left; without the present load, as in the slides, or with one
-that fades over 4 h; steps of 1 min over a day, the simulator's defaults. Those in `TAKEN` are made
-of Falcon's own ones."""
-PRESENT_MEMORY: Final = 4 * 3600
+"""What Falcon's forecasts are made from: the last 20 like days of the host, drawn together with the
+other hosts'; each host's own past alone, as in the slides; 28 other weeks of the same host, so that
+its law is known; what will happen; the last 5 like days or the last one; its own past, but as if no
+host ever left; without the present load, as in the slides, or with one that fades over 30 min;
+steps of 1 min over a day, the simulator's defaults. Those in `TAKEN` are made of Falcon's own."""
+PRESENT_MEMORY: Final = 1800
 
 STEP: Final = 300
 HORIZON: Final = 12 * 3600
@@ -131,7 +131,7 @@ def _taken(plan: Plan, base: Case) -> Iterator[Case]:
 def _why(plan: Plan, base: Case) -> Iterator[Batch]:
     """Give other forecasts for Falcon, and other numbers of hosts."""
     name = base.hosts_of
-    learnings = [TRUTH]
+    learnings = [ALONE, TRUTH]
     if name in GENERATED:
         learnings += [LAW, WEEK, ONE]
         learnings += [FINE] if base.seed <= FINE_SEEDS else []

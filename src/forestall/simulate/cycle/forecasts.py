@@ -19,7 +19,7 @@ KEPT_BYTES: Final = 2**29
 
 ABOUT_HOSTS: Final = (
     *("th1", "th2", "hold", "guest_memory", "spikes", "warm_up"),
-    *("history", "predict_every", "predict_step", "horizon", "load_memory"),
+    *("history", "predict_every", "predict_step", "horizon", "pooling", "load_memory"),
 )
 """Parameters that states and forecasts depend on."""
 
@@ -72,7 +72,13 @@ class Forecasts:
         parameters = self.parameters
         origin = MONDAY if self.hosts.origin is None else self.hosts.origin
         start = origin + slot * parameters.predict_every
-        outlook = foretold(self.pasts(), start, self.steps, days=parameters.history)
+        outlook = foretold(
+            self.pasts(),
+            start,
+            self.steps,
+            days=parameters.history,
+            pooled=parameters.pooling == "partial",
+        )
         self.made += 1
         if (len(self._kept) + 1) * sum(part.nbytes for part in outlook) <= KEPT_BYTES:
             self._kept[slot] = outlook

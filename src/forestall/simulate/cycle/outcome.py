@@ -12,6 +12,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.cycle import ESTIMATE, FATE, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
+from forestall.predict.states import FAILING
 from forestall.simulate.cycle.parameters import CycleParameters
 
 __all__ = [
@@ -69,6 +70,19 @@ class HostRuns:
     begin: int
     end: int
     period: int
+
+    def since_return(self, host: Int, time: Int) -> Int:
+        """Return int64[n]: for how long each of these hosts had been available, s, at times at
+        which it was; from the beginning of the traces where it was never seen to be otherwise."""
+        runs, span = self.runs, self.end - self.begin + 1
+        free = runs["state"] < FAILING[0]
+        back = free & ~np.append(False, free[:-1])
+        back[self.first[:-1]] = True
+        spell = np.maximum.accumulate(np.where(back, np.arange(len(runs)), 0))
+        keys = runs["host"].astype(np.int64) * span + (runs["start"] - self.begin)
+        at = np.searchsorted(keys, host * span + (time - self.begin), side="right") - 1
+        since: Int = time - runs["start"][spell[at]]
+        return since
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ class CycleParameters(BaseModel):
     predict_every : s after which the forecasts of all hosts are made anew
     predict_step : s of a step of the semi-Markov process; at least a sample's period
     horizon : s that a forecast reaches; beyond, it goes on as from its start
+    pooling : "partial": hosts' chances to stay are drawn together as far as they differ by no more
+        than chance would have it; "none": each host is foretold from its own past alone
     load_memory : s over which the present load fades into the usual one; 0: the usual load alone
         counts, as in the slides
     seed : of all that is drawn
@@ -59,7 +61,7 @@ class CycleParameters(BaseModel):
     checkpoint_overhead: Seconds = 0
     checkpoint_at_end: bool = True
     restart_overhead: Seconds = 0
-    retry: Positive = 300
+    retry: Annotated[int, Field(ge=1, le=3650 * DAY)] = 300
     retries: Annotated[int, Field(ge=0, le=1_000_000)] = 1
     th1: Share = 0.2
     th2: Share = 0.6
@@ -71,7 +73,8 @@ class CycleParameters(BaseModel):
     predict_every: Annotated[int, Field(ge=60, le=DAY)] = 3600
     predict_step: Annotated[int, Field(ge=1, le=3600)] = 60
     horizon: Annotated[int, Field(ge=3600, le=7 * DAY)] = DAY
-    load_memory: Seconds = 1800
+    pooling: Literal["partial", "none"] = "partial"
+    load_memory: Seconds = 7200
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
     @model_validator(mode="after")

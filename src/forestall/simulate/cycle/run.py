@@ -28,6 +28,9 @@ from forestall.traces.streams import stream
 
 DRAWS: Final = ("cycle", "condor")
 """The stream of ties."""
+JUST_BACK: Final = (300.0, 3600.0)
+"""Seconds over which it fades that a host has just come back. Owners go and come again within
+minutes: a host that has just been left is the likeliest one to be taken back."""
 
 
 def rules_of(parameters: CycleParameters) -> CycleRules:
@@ -183,9 +186,10 @@ def grown_logs(logs: worlds.GuestLogs, world: worlds.CycleWorld, hosts: int) -> 
     )
 
 
-def promises(stays: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def promises(stays: npt.NDArray[Any], runs: HostRuns) -> npt.NDArray[np.int64]:
     """Return int64[stays]: what was promised of each, millionths: the chance foreseen, corrected by
-    how the stays that had ended by then turned out; -1 where nothing was said.
+    how the stays that had ended by then turned out, and by how lately the host had come back; -1
+    where nothing was said.
 
     Nothing is decided by it, so that it can be told when all is over.
     """
@@ -196,7 +200,9 @@ def promises(stays: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         cut = mine["ended"] == StayEnd.UNFINISHED
         known = np.where(cut, FAR, mine["end"])
         came = mine["ended"] == StayEnd.COMPLETED
-        chance = corrected(mine["chance"] / MILLION, mine["start"], known, came)
+        back = runs.since_return(mine["host"], mine["start"])
+        lately = np.exp(-back[:, None] / np.array(JUST_BACK))
+        chance = corrected(mine["chance"] / MILLION, mine["start"], known, came, lately)
         made[said] = np.rint(chance * MILLION)
     return made
 
@@ -213,7 +219,7 @@ def collect(
     """Cut the arrays to what was used."""
     at = world.at
     stays = world.stays[: at[worlds.STAYS]]
-    stays["promise"] = promises(stays)
+    stays["promise"] = promises(stays, runs)
     fates = np.zeros(len(world.guests), dtype=FATE)
     for name in FATE.names or ():
         fates[name] = world.guests[name]
