@@ -104,8 +104,8 @@ def choose(estimates: Sequence[Estimate]) -> tuple[int, GuestReason]:
 
     Where each is expected to fail before the job ends, or would never end it, the one with the
     largest effective task length; else, of those that are not, the one with the least completion
-    time, failures considered. Ties go to the larger mean time to failure, then to the one that stands first.
-    Raises ParameterError without any.
+    time, failures considered. Ties go to the larger mean time to failure, then to the one that
+    stands first. Raises ParameterError without any.
 
     Examples
     --------
