@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _HOURS = 1 / 3600
 _LENGTHS_TELL: Final = frozenset({"job_length", "scheduler", "seed"})
 """Parameters that the figure ``lengths`` tells apart."""
+_FORESEEING: Final = (
+    *("pooling", "load_memory", "history", "predict_every", "predict_step", "horizon"),
+)
 _CHECKPOINTING: Final = (
     *("checkpoint_interval", "checkpoint_overhead", "checkpoint_at_end", "restart_overhead"),
 )
@@ -125,8 +128,8 @@ class Cycle(Model):
         return has_kernels("cycle_*/loop_kernels.*.nbc")
 
     def alike(self, parameters: AnyParameters) -> AnyParameters:
-        """See `Model`: the seed draws ties of Condor-style ranks and nothing else, and there are
-        checkpoints only where jobs go on from one."""
+        """See `Model`: the seed draws ties of Condor-style ranks and nothing else, there are
+        forecasts only for Falcon, and checkpoints only where jobs go on from one."""
         plain, unused = self.parameters(), _unused(dict(parameters))
         return parameters.model_copy(update={name: getattr(plain, name) for name in unused})
 
@@ -162,6 +165,8 @@ def _unused(given: Mapping[str, Any]) -> dict[str, str]:
     unused: dict[str, str] = {}
     if given["scheduler"] != "condor":
         unused |= dict.fromkeys(("seed", "rank"), "--scheduler condor")
+    if given["scheduler"] != "falcon":
+        unused |= dict.fromkeys(_FORESEEING, "--scheduler falcon")
     if given["restart"] == "scratch":
         unused |= dict.fromkeys(_CHECKPOINTING, "--restart checkpoint")
     return unused
