@@ -61,7 +61,7 @@ def warm_up_of(name: str, days: int) -> int:
 def parameters_of(case: Case, warm_up: int) -> CycleParameters:
     """Return the parameters of the simulation; all else is the default."""
     more: dict[str, Any] = {"predict_step": study.STEP, "horizon": study.HORIZON}
-    more |= {
+    by_learning: dict[str, dict[str, Any]] = {
         study.ALONE: {"pooling": "none"},
         study.LAW: {"pooling": "none"},
         study.WEEK: {"history": 5},
@@ -70,14 +70,14 @@ def parameters_of(case: Case, warm_up: int) -> CycleParameters:
         study.PRESENT: {"load_memory": study.PRESENT_MEMORY},
         study.FINE: {"predict_step": 60, "horizon": DAY},
         study.TRUTH: {"predict_step": 60, "predict_every": 60, "load_memory": 0},
-    }.get(case.learning, {})
+    }
     return CycleParameters(
         scheduler=case.scheduler,  # type: ignore[arg-type]
         **RESTART[case.restart],
         hold=SHAPES[case.hosts_of].hold,
         warm_up=warm_up * DAY,
         seed=case.seed,
-        **more,
+        **(more | by_learning.get(case.learning, {})),
     )
 
 
