@@ -16,11 +16,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from app.cycle_small import idle_hosts
 from forestall.app.certify import Certificate, certify
+from forestall.app.cycle import simulate_cycle
 from forestall.app.cycle_result import CycleResult
 from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
+from forestall.model.units import MAX_SECONDS
 from forestall.simulate.cycle.outcome import CycleOutcome
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.prepare import prepare_guests
@@ -85,7 +88,7 @@ def test_a_correct_folder_passes(folder: Path) -> None:
     certificate = certify(folder)
     assert certificate.passed, str(certificate)
     assert len({check.name for check in certificate.checks}) == len(certificate.checks) == 17
-    assert len(certificate.not_checked) == 3
+    assert len(certificate.not_checked) == 4
     assert certificate.node_seconds == {}
 
 
@@ -99,7 +102,7 @@ def test_runs_by_hand_pass(make: Callable[[], CycleOutcome], tmp_path: Path) -> 
     certificate = certify(CycleResult(by_hand.played(make())).save(tmp_path, report=False))
     assert certificate.passed, str(certificate)
     assert len(certificate.checks) == 21
-    assert len(certificate.not_checked) == 2
+    assert len(certificate.not_checked) == 4
 
 
 @settings(max_examples=20)
@@ -146,6 +149,8 @@ TAMPERINGS = [
     ("availability", "2,3,30,S4,0.0\n2,30,100,S2,96.0\n", "", SPANS),
     ("availability", "20,50,S2,11.0\n0,50,60", "20,52,S2,11.0\n0,52,60", SPANS),
     ("summary", '"end": 100', '"end": 99', SPANS),
+    ("summary", '"end": 100', '"end": 101', SPANS),
+    ("summary", '"warm_up": 20', '"warm_up": 19', SPANS),
     ("summary", '"period": 10', '"period": 20', SPANS),
     # Places.
     ("stays", "20,1,5,50", "20,0,5,50", ALONE),
@@ -315,6 +320,7 @@ LOGGED = [
     ("decisions", "6,wait,30,,11", "6,wait,30,,12", DECISIONS),
     ("decisions", "6,wait,30,,11", "6,wait,30,1,11", DECISIONS),
     ("decisions", "50,end,10,0", "50,end,10,1", DECISIONS),
+    ("decisions", "50,end,10,0,,0,0,", "50,end,10,0,,0,2,", DECISIONS),
     ("decisions", "contention", "away", DECISIONS),
     ("decisions", "11,give_up,30,,,2", "11,wait,30,,16,2", DECISIONS),
     ("decisions", "tried_enough", "no_host", CHOICES),
@@ -340,6 +346,33 @@ def test_tampering_with_the_log(name: str, old: str, new: str, check: str, tmp_p
     replace(in_file(tmp_path, name), old, new)
     certificate = certify(tmp_path)
     assert check in failed(certificate), str(certificate)
+
+
+def test_availability_stands_by_host_and_start(folder: Path) -> None:
+    path = folder / "availability.csv"
+    head, *lines = path.read_text().splitlines()
+    lines[0], lines[1] = lines[1], lines[0]
+    path.write_text("\n".join([head, *lines]) + "\n")
+    certificate = certify(folder)
+    assert list(failed(certificate)) == [SPANS]
+    assert "out of order of hosts and starts" in failed(certificate)[SPANS]
+
+
+def test_what_no_check_tells_is_named(tmp_path: Path) -> None:
+    CycleResult(by_hand.played(by_hand.scratch())).save(tmp_path, report=False)
+    replace(in_file(tmp_path, "hosts"), "1,b,", "1,another,")
+    replace(in_file(tmp_path, "decisions"), "after 2 tries", "after all")
+    certificate = certify(tmp_path)
+    assert certificate.passed
+    for word in ("names of hosts", "samples", "origin", "forecasts", "sources", "why"):
+        assert word in " ".join(certificate.not_checked)
+
+
+def test_the_longest_run_time_can_be_certified(tmp_path: Path) -> None:
+    jobs = Jobs.build(submit=[0], size=[1], runtime=[MAX_SECONDS - 1])
+    done = simulate_cycle(jobs, idle_hosts(), scheduler="condor", warm_up=0)
+    certificate = certify(done.save(tmp_path, report=False))
+    assert certificate.passed, str(certificate)
 
 
 def rows_of(folder: Path, name: str) -> pl.DataFrame:

@@ -219,6 +219,14 @@ def test_hints_by_hand() -> None:
     assert clock.startswith("time 0 of the jobs is 1:00 on the hosts' clock")
 
 
+def test_hints_on_jobs_that_were_not_completed() -> None:
+    jobs = Jobs.build([0] * 3, [1] * 3, [HOUR] * 3)
+    given = {"warm_up": 0, "scheduler": "condor"}
+    (few,) = hints(jobs, idle_hosts(2), **given)  # the third finds no host
+    assert few.startswith("33 % of jobs were not completed; makespans are those of the others")
+    assert hints(jobs, idle_hosts(3), **given) == []
+
+
 def test_hints_on_days_that_were_not_learnt() -> None:
     monday = idle_hosts(days=14, origin=MONDAY)
     (weekend,) = hints(one_job(submit=DAY), monday, warm_up=4 * DAY)  # a Saturday

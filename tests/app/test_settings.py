@@ -10,6 +10,7 @@ from forestall.app.inputs import Inputs
 from forestall.app.settings import inputs_of, parameter_value, settings_of
 from forestall.app.settings_folder import check_folder, fill_folder
 from forestall.model.errors import ParameterError, TraceError
+from forestall.traces.atomic import atomic_path
 
 NAMES = ("a.csv", "b.csv", "summary.json")
 
@@ -43,6 +44,17 @@ def test_what_fails_leaves_nothing(error: type[BaseException], tmp_path: Path) -
     with pytest.raises(error):
         fill_folder(out, fail, NAMES)
     assert [(p.name, p.read_text()) for p in out.iterdir()] == [("a.csv", "old")]
+
+
+def test_a_file_that_cannot_be_written_is_named_where_it_was_asked_for(tmp_path: Path) -> None:
+    def fail(folder: Path) -> None:
+        with atomic_path(folder / "a.csv"):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(TraceError) as told:
+        fill_folder(tmp_path / "out", fail, NAMES)
+    assert str(told.value) == f"{tmp_path}/out/a.csv: cannot be written: No space left on device"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_stale_files_go_and_others_stay(tmp_path: Path) -> None:

@@ -68,6 +68,12 @@ def test_help_shows_an_example(path: tuple[str, ...], capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_no_list_of_choices_is_empty(path: tuple[str, ...]) -> None:
+    for option in LEAVES[path].params:
+        assert "One of: ." not in (getattr(option, "help", None) or ""), option.name
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
 def test_examples_can_be_parsed(path: tuple[str, ...]) -> None:
     mine = [e for e in examples(LEAVES[path]) if shlex.split(e)[1 : len(path) + 1] == list(path)]
     assert mine

@@ -98,6 +98,18 @@ def test_runs_are_certified_replayed_and_compared(
     assert set(plain["measures"]) == {one.name for one in CYCLE.measures()}
 
 
+def test_comparisons_tell_durations_with_units(logs: Path, tmp_path: Path, capsys: Capsys) -> None:
+    for name, retry in (("a", "90s"), ("b", "10m")):
+        words = ("--scheduler", "condor", "--retry", retry, "--out", tmp_path / name)
+        assert call(capsys, *cycle(logs, *words)).code == 0
+    page = tmp_path / "page.html"
+    done = call(capsys, "compare", tmp_path / "a", tmp_path / "b", "--out", page)
+    assert [line.split() for line in done.out.splitlines() if line.startswith("retry")] == [
+        ["retry", "90", "s", "10", "min"]
+    ]
+    assert "<td>90 s</td><td>10 min</td>" in page.read_text()
+
+
 def test_speeds_and_a_part_of_the_traces(logs: Path, tmp_path: Path, capsys: Capsys) -> None:
     speeds = tmp_path / "speeds.csv"
     speeds.write_text("host,speed\n" + "".join(f"{k},2\n" for k in range(4)))
@@ -192,6 +204,20 @@ def test_what_is_wrong_is_one_line(more: list[str], logs: Path, capsys: Capsys) 
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("forestall: ")
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--hold", "0.5"], "--hold: '0.5' is not allowed; expected a duration such as 90s, 15m, "
+         "36h, 4d, 1-12:00:00 or a number of seconds, in whole seconds"),
+        (["--horizon", "1m"], "--horizon: '1 min' is not allowed; expected at least 1 h"),
+        (["--th1", "0.7"], "--th1: 0.7 is not allowed; expected at most --th2"),
+        (["--th1", "high"], "--th1: 'high' is not allowed"),
+    ],
+)  # fmt: skip
+def test_messages_have_units(more: list[str], said: str, logs: Path, capsys: Capsys) -> None:
+    assert said in call(capsys, *cycle(logs, *more)).err
 
 
 FILES_WRONG = {

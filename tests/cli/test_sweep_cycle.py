@@ -157,3 +157,16 @@ def test_what_is_wrong_is_one_line(
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("forestall: ")
     assert done.err.count("\n") == 1
+
+
+def test_the_page_tells_units(logs: Path, tmp_path: Path, capsys: Capsys) -> None:
+    out = tmp_path / "out"
+    words = ("--out", out, "--scheduler", "condor", "--job-length", "30m,2h", "--workers", 1)
+    assert call(capsys, "sweep", *cycle(logs, *words)).code == 0
+    page = (out / "report.html").read_text()
+    assert '<table class="many">' in page  # eleven columns
+    assert "white-space:nowrap" not in page
+    same = page[page.index("The same in all runs") :]
+    for name, said in (("warm_up", "7 d"), ("checkpoint_interval", "1 h"), ("horizon", "6 h")):
+        assert f'<th scope="row">{name}</th><td>{said}</td>' in same
+    assert json.loads((out / "sweep.json").read_text())["parameters"]["warm_up"] == 604_800

@@ -26,7 +26,7 @@ def run(*arguments: object) -> Result:
 
 
 def test_memory(tmp_path: Path) -> None:
-    done = run("memory", tmp_path / "s", "--nodes", 8, "--days", 2, "--period", 300, "--seed", 5)
+    done = run("memory", tmp_path / "s", "--nodes", 8, "--days", 2, "--period", "5m", "--seed", 5)
     assert done.exit_code == 0, done.output
     assert "15 jobs (11 COMPLETED, 2 FAILED, 1 CANCELLED, 1 TIMEOUT)" in done.output
     assert {p.name for p in (tmp_path / "s").iterdir()} == {
@@ -61,7 +61,7 @@ def test_the_same_command_writes_the_same_bytes(tmp_path: Path) -> None:
 
 def test_hosts(tmp_path: Path) -> None:
     out = tmp_path / "hosts.csv"
-    done = run("hosts", out, "--hosts", 3, "--days", 2, "--period", 60)
+    done = run("hosts", out, "--hosts", 3, "--days", 2, "--period", "1m")
     assert done.exit_code == 0, done.output
     metrics = read_metrics(out, strict=True)
     assert f"{len(metrics):,} samples of 3 hosts in " in done.output
@@ -108,6 +108,9 @@ def test_guests(tmp_path: Path) -> None:
             ParameterError,
             "th1: 0.9 is not allowed; expected from 0.05 to 0.75",
         ),
+        (("hosts", "x.csv", "--period", "0"), ParameterError, "period: 0"),
+        (("hosts", "x.csv", "--period", "soon"), ParameterError, "period: 'soon'"),
+        (("memory", "x", "--period", "0s"), ParameterError, "period: 0"),
         (("memory", "x", "--relation", "nan"), ParameterError, "relation: nan"),
         (("memory", "x", "--load", "0"), ParameterError, "load: 0.0"),
     ],

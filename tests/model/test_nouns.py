@@ -72,7 +72,7 @@ def test_bad_hostlists(text: str) -> None:
         ("90", 90), ("90s", 90), ("15m", 900), ("36h", 129_600), ("4d", 345_600), ("2w", 1_209_600),
         ("1d12h", 129_600), ("1d 12h", 129_600), ("1.5h", 5400), ("1-12:00:00", 129_600),
         ("1-12:30", 131_400), ("1-12", 129_600), ("02:03:04", 7384), ("03:04", 184), ("0", 0),
-        (" 5 M ", 300), (90, 90), (1.4, 1), ("1e3", 1000),
+        (" 5 M ", 300), (90, 90), (1.4, 1), ("1e3", 1000), ("0.5", 0),
     ],
 )  # fmt: skip
 def test_durations(text: str | float, seconds: int) -> None:
@@ -85,6 +85,14 @@ def test_durations(text: str | float, seconds: int) -> None:
 def test_bad_durations(text: str | float) -> None:
     with pytest.raises(ParameterError, match="overhead"):
         parse_duration(text, "overhead")
+
+
+@pytest.mark.parametrize("text", ["0.5", "59.6", "59.6s", "0.001h", 1.4])
+def test_parts_of_a_second_can_be_refused(text: str | float) -> None:
+    with pytest.raises(ParameterError, match=r"overhead: .* in whole seconds"):
+        parse_duration(text, "overhead", exact=True)
+    assert parse_duration("1.3333h", exact=True) == 4800
+    assert parse_duration("0.1h", exact=True) == 360
 
 
 @given(st.integers(0, 10_000), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 
 import pytest
 
-from forestall.model.errors import TraceError
+from forestall.model.errors import TraceError, UnwritableError
 from forestall.model.failures import Failures
 from forestall.traces import write_failures_csv
 from forestall.traces.atomic import atomic_path
@@ -50,8 +51,32 @@ def test_a_writer_that_fails_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("forestall.traces.write.pack", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(TraceError, match=r"f\.csv: cannot be written: No space"):
         write_failures_csv(Failures.build([1], [2]), tmp_path / "f.csv")
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_cannot_be_written_is_an_error_of_the_system_too(tmp_path: Path) -> None:
+    with pytest.raises(UnwritableError) as told, atomic_path(tmp_path / "no" / "a"):
+        pass
+    assert isinstance(told.value, OSError)
+    assert (told.value.errno, told.value.strerror) == (errno.ENOENT, "No such file or directory")
+    assert str(told.value) == f"{tmp_path}/no/a: cannot be written: No such file or directory"
+
+
+def test_an_error_about_another_file_is_its_own(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="other"), atomic_path(tmp_path / "a"):
+        (tmp_path / "other").read_text()
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_innermost_file_is_named(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UnwritableError, match="/no/b: cannot be written"),
+        atomic_path(tmp_path / "a"),
+        atomic_path(tmp_path / "no" / "b"),
+    ):
+        pass
     assert os.listdir(tmp_path) == []
 
 

@@ -11,6 +11,7 @@ from forestall.app.output import write_csv, write_json
 from forestall.app.report_page import write_page
 from forestall.app.settings_folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.traces.atomic import atomic_path
+from forestall.traces.parquet import put_parquet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,7 +79,7 @@ def write_ledger(table: pl.DataFrame, folder: Path) -> None:
         write_csv(table, folder / "promises.csv")
         return
     with atomic_path(folder / "promises.parquet") as beside:
-        table.write_parquet(beside)
+        put_parquet(table, beside)
 
 
 def ledger_table(found: Found) -> pl.DataFrame:

@@ -36,6 +36,14 @@ NEVER_CHECKED = "whether states and work follow from the host traces, which are 
 OF_PARTS = (
     "the exact work of stays in part of a time of one state: it is within what the host could do"
 )
+UNTOLD = (
+    "names of hosts, and exactly how many samples they gave; "
+    "origin, forecasts, sources, skipped and versions in summary.json"
+)
+OF_WORDS = (
+    "figures of candidates.csv where they change no choice, and the words of why in decisions.csv "
+    "(replay writes them anew)"
+)
 OF_FORECASTS = "what was foreseen of hosts, and how promises were corrected by the record"
 
 
@@ -67,6 +75,7 @@ def cycle_checks(folder: Path) -> tuple[tuple[Check, ...], tuple[str, ...]]:
     unknown = [
         NEVER_CHECKED,
         OF_PARTS,
+        UNTOLD,
         *([OF_FORECASTS] if run.given.scheduler == "falcon" else []),
     ]
     if not logs.has_log(folder):
@@ -78,4 +87,4 @@ def cycle_checks(folder: Path) -> tuple[tuple[Check, ...], tuple[str, ...]]:
         logs.check_candidates(run, log),
         logs.check_choices(run, log),
     ]
-    return tuple(checks), tuple(unknown)
+    return tuple(checks), (*unknown, OF_WORDS)

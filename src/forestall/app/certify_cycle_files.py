@@ -245,7 +245,7 @@ def _read_jobs(folder: Path) -> JobRows:
     return JobRows(
         name=sheet.whole("job", -MAX_AMOUNT, MAX_AMOUNT),
         submit=sheet.seconds("submit"),
-        runtime=sheet.whole("runtime", 1, 2**32),
+        runtime=sheet.whole("runtime", 1, MAX_SECONDS),
         start=sheet.seconds("start", empty=True),
         finish=sheet.seconds("finish", empty=True),
         makespan=sheet.seconds("makespan", empty=True),

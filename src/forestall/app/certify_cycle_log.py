@@ -236,7 +236,7 @@ def check_decisions(run: CycleFolder, log: LogFolder) -> Check:
     unlike = (events.time[owner] != told.time) | (tried == (told.kind == END))
     unlike |= tried & (events.job[owner] != told.job)
     unlike |= ~tried & (events.host[owner] != told.host)
-    unlike |= tried & (events.candidates[owner] != told.candidates)
+    unlike |= events.candidates[owner] != told.candidates
     finding.where(unlike, "decisions.csv, line {0}: does not answer its event", line)
     silent = (events.kind == TRY) & (events.decisions == 0)
     where = np.arange(len(silent)) + 2

@@ -58,6 +58,13 @@ def check_spans(folder: CycleFolder) -> Check:
     rows = np.bincount(spans.host, minlength=count)
     missing = (rows == 0) & (folder.end > folder.start)
     finding.where(missing, "host {0} is not in availability.csv", folder.hosts.number)
+    unsorted = spans.line != np.arange(len(spans)) + 2
+    finding.where(unsorted, text + ", out of order of hosts and starts", *labels)
+    if given.begin != -given.warm_up or (given.end - given.begin) % given.period:
+        bad = np.ones(1, dtype=np.bool_)
+        told = "host traces from {0} to {1}, a sample in {2} s, do not fit a warm-up of {3}"
+        about = ([given.begin], [given.end], [given.period], [given.warm_up])
+        finding.where(bad, told, *about)
     if (folder.end - given.begin) < 0 or folder.end > given.end:
         bad = np.ones(1, dtype=np.bool_)
         finding.where(bad, "the run ends at {0}, outside the host traces", [folder.end])

@@ -135,13 +135,13 @@ def host_map(
 
     Up to 60 hosts have a row each; of more, a cell shows what most of its hosts are for most of its
     time, in at most 400 rows. `start` and `end` are the window, s; without them it is the week
-    (three days with many hosts) in which hosts ended most stays.
+    (three days with many hosts) that `eventful_window` tells.
     """
     availability, stays = counts.typed(availability), counts.typed(stays)
     count = max(len(hosts), int(series.column(availability, "host").max(initial=0)) + 1)
     first, last = counts.span_of(jobs, availability, stays)
     window = (start, end) if start is not None and end is not None else eventful_window(
-        stays, first, last, LONG if count <= FEWER_HOSTS else SHORT
+        stays, first, last, width_of(count)
     )  # fmt: skip
     clock = Clock.spanning(*window, origin=first)
     crowded = count > FEWER_HOSTS
@@ -161,6 +161,19 @@ def host_map(
             axes.set_ylabel("Host (name)", fontsize=9, color=INK)
     draw_map_legend(figure, drawn, crowded=crowded)
     return figure
+
+
+def width_of(hosts: int) -> int:
+    """Return how many seconds the map of so many hosts shows where nobody says it."""
+    return LONG if hosts <= FEWER_HOSTS else SHORT
+
+
+def part_shown(stays: pl.DataFrame, first: int, last: int, length: int) -> str:
+    """Return what `eventful_window` gives: the whole ``run``, or the part in which most stays
+    ``ended`` by their hosts, or where none did ``began``."""
+    if last - first <= length:
+        return "run"
+    return "ended" if stays["ended"].is_in(counts.LEFT).any() else "began"
 
 
 def eventful_window(stays: pl.DataFrame, first: int, last: int, length: int) -> tuple[int, int]:

@@ -263,10 +263,13 @@ def figures(
         "Share of hosts in each state and with a guest, over the whole run.",
         "The whole run; states S3, S4 and S5 end guests.",
     )
+    first, last = counts.span_of(jobs, availability, stays)
+    shown = drawing.part_shown(stays, first, last, drawing.width_of(len(hosts)))
+    shown = shown if span is None else "chosen"
     drawn["map"] = show(
         drawing.host_map(availability, stays, jobs, hosts, *(span or ())),
         "Map of hosts over time: the state of each, stays of guests, and where hosts ended them.",
-        words.map_caption(len(hosts), drawing.FEWER_HOSTS, chosen=span is not None),
+        words.map_caption(len(hosts), drawing.FEWER_HOSTS, shown=shown),
     )
     drawn["hours"] = show(
         drawing.hours_of_day(availability, stays, max(len(hosts), 1), counts.origin_of(summary)),

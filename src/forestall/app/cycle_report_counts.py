@@ -239,7 +239,8 @@ def ratio(
 @dataclass(frozen=True)
 class Mean:
     """A mean over jobs, its 95 % interval, and what was drawn for it: "days", or "jobs" where there
-    are fewer than 20 days. The ends are None with a single job."""
+    are fewer than 20 days. The ends are None with a single job, or where all values are alike, so
+    that nothing tells the spread."""
 
     value: float
     low: float | None
@@ -256,6 +257,8 @@ def mean_of(jobs: pl.DataFrame, value: pl.Expr) -> Mean | None:
     n, y = reals(days, "n"), reals(days, "y")
     over = "days" if len(days) >= FEWEST_UNITS else "jobs"
     told = ratio(y, n) if over == "days" else ratio(reals(table, "v"), np.ones(len(table)), 2)
+    if told is not None and table["v"].min() == table["v"].max():
+        told = (told[0], None, None)
     return None if told is None else Mean(*told, over)
 
 

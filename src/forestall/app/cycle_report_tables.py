@@ -17,6 +17,8 @@ from forestall.app.virtual_report_words import between
 from forestall.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 
 Summary = Mapping[str, Any]
+WHOLE_SPACE: Final = "\N{NO-BREAK SPACE}"
+"""Keeps an interval on one line of its column."""
 MOST: Final = 10
 """Rows of the tables of hosts and of jobs that lost most."""
 STATE_COLOURS: Final = {
@@ -111,7 +113,7 @@ def length_table(found: Sequence[counts.LengthClass]) -> Html:
 def _mean(mean: counts.Mean | None, tell: Any) -> tuple[str, str]:
     if mean is None:
         return plain.NOTHING, plain.NOTHING
-    return tell(mean.value), words.ends_of(mean, tell)
+    return tell(mean.value), words.ends_of(mean, tell).replace(" ", WHOLE_SPACE)
 
 
 def failure_table(jobs: pl.DataFrame) -> Html:

@@ -12,6 +12,11 @@ from forestall.app.virtual_report_words import between, sureness, whole
 Summary = Mapping[str, Any]
 HOURS: Final = " host-hours"
 SCHEDULERS: Final = {"falcon": "Falcon", "condor": "Condor-style", "omniscient": "omniscient"}
+MAP_PARTS: Final = {
+    "run": "The whole run.",
+    "ended": "The part of the run in which hosts ended most stays of guests.",
+    "began": "The part of the run in which most stays of guests began; hosts ended none.",
+}
 WHY: Final = {
     "contention": "the owner's load (S3, {})",
     "thrashing": "too little free memory (S4, {})",
@@ -99,7 +104,7 @@ def rows(summary: Summary) -> list[tuple[str, ...]]:
 # ------------------------------------------------------------------------------------- in the page
 
 
-def spread(mean: Mean | None, tell: Callable[[object], str]) -> str:
+def spread(mean: Mean | None, tell: Callable[..., str]) -> str:
     """Return a mean with its interval: ``2.61 h (95 % interval 2.53 to 2.79 h, over days)``."""
     if mean is None:
         return words.NOTHING
@@ -108,43 +113,50 @@ def spread(mean: Mean | None, tell: Callable[[object], str]) -> str:
     return f"{tell(mean.value)} (95 % interval {ends_of(mean, tell)}, over {mean.over})"
 
 
-def ends_of(mean: Mean, tell: Callable[[object], str]) -> str:
-    """Return the interval of a mean, its unit once where both ends have it: ``2.53 to 2.79 h``."""
+def ends_of(mean: Mean, tell: Callable[..., str]) -> str:
+    """Return the interval of a mean, both ends in the unit of the upper one: ``1.99 to 2.35 h``.
+
+    `tell` takes a value, and one whose unit and digits it shall have.
+    """
     if mean.low is None or mean.high is None:
         return words.NOTHING
-    low, high = tell(max(mean.low, 0.0)), tell(mean.high)
+    low, high = tell(max(mean.low, 0.0), mean.high), tell(mean.high)
     unit = high.partition(" ")[2]
     return f"{low.removesuffix(f' {unit}') if unit else low} to {high}"
 
 
 def round_time(seconds: int) -> str:
-    """Return a run time without digits that are 0: ``2 h``, ``1.5 h``, ``30 min``, ``45 s``."""
+    """Return a run time without digits that are 0, in the largest unit in which few tell it whole:
+    ``2 h``, ``1.5 h``, ``30 min``, ``100 s``; from two hours on to four digits."""
     for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.4g} {unit}"
-    return f"{seconds} s"
+        text = f"{seconds / size:.4g}"
+        if seconds >= 7200 or (seconds >= size and float(text) * size == seconds):
+            return f"{text} {unit}"
+    return f"{seconds:,} s"
 
 
-def lasted(value: object) -> str:
-    """Return a makespan in the unit that suits it, with three digits or so: ``47.3 min``."""
+def lasted(value: object, like: float | None = None) -> str:
+    """Return a makespan in the unit that suits it, or that suits another one (`like`), with three
+    digits or so: ``47.3 min``."""
     seconds = words.number(value)
     if seconds is None:
         return words.NOTHING
-    if seconds < 120:
+    size = seconds if like is None else like
+    if size < 120:
         return f"{seconds:.1f} s"
-    if seconds < 2 * 3600:
+    if size < 2 * 3600:
         return f"{seconds / 60:.1f} min"
-    if seconds < 100 * 3600:
+    if size < 100 * 3600:
         return f"{seconds / 3600:.2f} h"
     return f"{seconds / 86_400:,.2f} d"
 
 
-def plain(value: object) -> str:
-    """Return a mean count, with digits that suit it."""
+def plain(value: object, like: float | None = None) -> str:
+    """Return a mean count, with digits that suit it, or that suit another one (`like`)."""
     number = words.number(value)
     if number is None:
         return words.NOTHING
-    return f"{number:.3f}" if number < 0.1 else f"{number:.2f}"
+    return f"{number:.3f}" if (number if like is None else like) < 0.1 else f"{number:.2f}"
 
 
 def on_completion(
@@ -304,9 +316,13 @@ def shares(low: float, high: float) -> str:
     return between((max(low, 0.0), min(high, 1.0)))
 
 
-def map_caption(hosts: int, few: int, *, chosen: bool) -> str:
-    """Say what the map shows of the run, and of so many hosts."""
-    said = [] if chosen else ["The part of the run in which hosts ended most stays of guests."]
+def map_caption(hosts: int, few: int, *, shown: str) -> str:
+    """Say what the map shows of the run, and of so many hosts.
+
+    `shown` is ``run`` (all of it), ``ended`` or ``began`` (the part with most stays that hosts
+    ended, or that began), or ``chosen``, of which nothing has to be said.
+    """
+    said = [MAP_PARTS[shown]] if shown in MAP_PARTS else []
     if hosts > few:
         said.append("A cell shows what most of its hosts are for most of its time.")
     return " ".join(said)

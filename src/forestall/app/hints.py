@@ -20,6 +20,8 @@ LONG_GAP = 86_400
 DAY: Final = 86_400
 MOST_WARM_UP: Final = 1 / 3
 """Share of the host traces above which a warm-up is worth a hint."""
+MOST_NOT_COMPLETED: Final = 0.05
+"""Share of jobs without a makespan from which on a hint says so."""
 NAMED: Final = 3
 """Hosts that a hint names."""
 
@@ -67,6 +69,7 @@ def on_hosts(jobs: Jobs, outcome: CycleOutcome) -> list[str]:
     """Return what is odd about a run of guests on shared hosts; `jobs` are those of the log."""
     found = [
         _on_late(jobs, outcome),
+        _on_not_completed(outcome),
         _on_warm_up(outcome),
         _on_first_moment(outcome),
         _on_unlearnt(outcome),
@@ -88,6 +91,20 @@ def _on_late(jobs: Jobs, outcome: CycleOutcome) -> str:
     if not warm_up:
         return said
     return f"{said}; their first {format_duration(warm_up)} are there to learn from (--warm-up)"
+
+
+def _on_not_completed(outcome: CycleOutcome) -> str:
+    """Return that so many jobs were not completed that the makespans of the others mislead."""
+    from forestall.simulate.cycle.outcome import Fate
+
+    fates = outcome.jobs["outcome"]
+    share = float(np.mean(fates != Fate.COMPLETED)) if len(fates) else 0.0
+    if share < MOST_NOT_COMPLETED:
+        return ""
+    return (
+        f"{share:.0%} of jobs were not completed; makespans are those of the others, so compare "
+        "them only with those of runs that complete the same jobs"
+    ).replace("%", " %", 1)
 
 
 def _on_warm_up(outcome: CycleOutcome) -> str:

@@ -11,6 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from forestall.app.report_words import NOTHING
+from forestall.model.units import exact_duration
+
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
@@ -92,6 +95,14 @@ class Model(ABC):
         from forestall.app.checked import checked
 
         return checked(self.parameters, values)
+
+    def told(self, name: str, value: Any) -> str:
+        """Return the value of a parameter as it could be given, durations with a unit."""
+        if value is None:
+            return self.words.get(name, NOTHING)
+        if name in self.durations and isinstance(value, int | float):
+            return exact_duration(int(value))
+        return f"{value:g}" if isinstance(value, float) else str(value)
 
     def world(self, inputs: Inputs) -> Any:
         """Return what jobs are played against, as `simulate` takes it: the chosen failures."""

@@ -49,6 +49,12 @@ def measures_of(summaries: Iterable[Mapping[str, Any]]) -> tuple[Measure, ...]:
     return tuple(one for one in told[0] if all(one in others for others in told[1:]))
 
 
+def told_of(summary: Mapping[str, Any], name: str, value: Any) -> str:
+    """Return a parameter of a run as it could be given; what is none as it stands."""
+    model = MODELS.get(str(summary.get("model", PROMISE.name)), PROMISE)
+    return model.told(name, value) if name in model.fields else str(value)
+
+
 def model_with(parameters: object) -> Model:
     """Return the model whose parameters these are."""
     return next(one for one in MODELS.values() if isinstance(parameters, one.parameters))

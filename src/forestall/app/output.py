@@ -85,11 +85,8 @@ def skipped_table(cleaning: Cleaning) -> pl.DataFrame:
 
 
 def _whole(path: Path, write: Callable[[Path], object]) -> None:
-    try:
-        with atomic_path(path) as place:
-            write(place)
-    except OSError as error:
-        raise TraceError(path, f"cannot be written: {error.strerror}") from None
+    with atomic_path(path) as place:
+        write(place)
 
 
 def write_csv(table: pl.DataFrame, path: Path) -> None:

@@ -214,7 +214,7 @@ def left_out(summary: Summary) -> Html:
     """Return what was left out of the logs and why, by count."""
     skipped = summary.get("skipped") or {}
     if not any(skipped.values()):
-        return paragraph("Nothing: every job and every failure of the logs was used.")
+        return paragraph("Nothing: all that the logs tell was used.")
     rows = [(words.plain_kind(kind), words.count(number)) for kind, number in skipped.items()]
     return table(("Why", "Count"), rows)
 

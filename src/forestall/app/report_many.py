@@ -27,10 +27,13 @@ from forestall.app.sweep_figures import Labels, told_as
 from forestall.figures.files import data_uri
 from forestall.figures.style import has_matplotlib
 
+Tell = Callable[[Summary, str, Any], str]
 MEANS = (
     "Means over seeds; from three seeds on that do not all give the same, ± is half their 95 % "
     "interval (Student's t over seeds: it does not tell what another log would give)."
 )
+MOST_COLUMNS = 7
+"""Columns of a table in the usual size of letters."""
 MOST_ROWS = 1000
 """Rows of a sweep that its page shows; the table beside it has all."""
 
@@ -72,16 +75,22 @@ MEASURES = (
 
 
 def write_comparison(
-    path: str | Path, summaries: Mapping[str, Summary], measures: Sequence[Measure] = MEASURES
+    path: str | Path,
+    summaries: Mapping[str, Summary],
+    measures: Sequence[Measure] = MEASURES,
+    tell: Tell = lambda _, __, value: str(value),
 ) -> Path:
-    """Write runs side by side as one page: measures, what differs in parameters, verdicts."""
+    """Write runs side by side as one page: measures, what differs in parameters, verdicts.
+
+    `tell` turns a run's summary, a parameter and its value into the value's text.
+    """
     names = list(summaries)
     promising = {name: one for name, one in summaries.items() if "policy" in one}
     text = page(
         "Runs side by side",
         f"{words.counted(len(names), 'run')}. The best of each row is bold and marked with a star.",
         section("Measures", table(("", *names), measure_rows(summaries, measures))),
-        section("What differs", differences(summaries)),
+        section("What differs", differences(summaries, tell)),
         section("Were promises worth what they said?", calibrations(promising)),
         *(
             section(name, *(paragraph(tell(one)) for tell in TOLD))
@@ -129,14 +138,21 @@ def calibrations(summaries: Mapping[str, Summary]) -> Html:
     return picture(data_uri(figure), alt, "", figure.get_figwidth())
 
 
-def differences(summaries: Mapping[str, Summary]) -> Html:
-    """Return the parameters, the seed included, in which the runs are not all alike."""
+def differences(summaries: Mapping[str, Summary], tell: Tell) -> Html:
+    """Return the parameters, the seed included, in which the runs are not all alike; `tell` as in
+    `write_comparison`."""
     given = [
         {**(one.get("parameters") or {}), "seed": one.get("seed")} for one in summaries.values()
     ]
     names = list(dict.fromkeys(name for one in given for name in one))
     rows = [
-        (name, *(Cell("" if one.get(name) is None else str(one[name])) for one in given))
+        (
+            name,
+            *(
+                Cell("" if one.get(name) is None else tell(summary, name, one[name]))
+                for one, summary in zip(given, summaries.values(), strict=True)
+            ),
+        )
         for name in names
         if len({str(one.get(name)) for one in given}) > 1
     ]
@@ -176,13 +192,16 @@ def write_sweep_report(
         heads = [head for head, _ in told.values()]
         shown = shown.with_columns(pl.col(n) * by for n, (_, by) in told.items() if by != 1)
     rows = [[field(value) for value in row] for row in shown.iter_rows()]
+    kind = "figures" if len(heads) <= MOST_COLUMNS else "many"
     text = page(
         "Sweep",
         words.counted(len(table_of_runs), "run") + (f" of {logs}." if logs else "."),
         missing,
         section("Means", table(*means), paragraph(MEANS, "soft")) if means[1] else EMPTY,
         section("Figures", *drawn),
-        section("All runs", table(heads, rows), paragraph(note, "soft") if note else EMPTY),
+        section(
+            "All runs", table(heads, rows, kind=kind), paragraph(note, "soft") if note else EMPTY
+        ),
         section("The same in all runs", pairs(fixed, ("Parameter", "Value"))) if fixed else EMPTY,
     )
     return write_page(path, text)

@@ -39,9 +39,10 @@ table{border-collapse:collapse;background:var(--card);border:1px solid var(--lin
 font-variant-numeric:tabular-nums;margin:.5rem 0}
 caption{text-align:left;padding:.2rem 0}
 th,td{padding:.32rem .75rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-thead th{font-weight:600;white-space:nowrap}
+thead th{font-weight:600;vertical-align:bottom}
 tbody th,thead th:first-child{text-align:left}tbody th{font-weight:500}
 table.names th,table.names td{text-align:left}td.best{font-weight:700;color:var(--good)}
+table.many{font-size:.8rem}table.many th,table.many td{padding:.3rem .45rem}
 figure{margin:.6rem 0 0;background:#fff;border:1px solid var(--line);border-radius:.4rem;
 padding:.6rem}
 figure img{display:block;max-width:100%;height:auto;margin:0 auto}
@@ -122,7 +123,8 @@ def table(
 ) -> Html:
     """Return a table; the first cell of each row is its header. Nothing where there are no rows.
 
-    Its class `kind` may be `names`: all columns are aligned as text.
+    Its class `kind` may be `names`: all columns are aligned as text; or `many`: of more columns
+    than fit otherwise.
     """
     body = []
     for first, *rest in rows:

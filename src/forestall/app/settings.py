@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -208,7 +209,11 @@ def parameter_value(name: str, value: Any, model: Model = PROMISE) -> Any:
     if name in model.durations:
         if value == model.words.get(name):
             return value
-        return parse_duration(value if isinstance(value, int | float) else str(value), name)
+        given = value if isinstance(value, int | float) else str(value)
+        return parse_duration(given, name, exact=True)
+    if name in model.reals and isinstance(value, str):
+        with suppress(ValueError):  # what is no number is refused with the words of its own check
+            return float(value)
     return _whole(name, value) if name in model.whole else value
 
 

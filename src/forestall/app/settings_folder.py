@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from forestall.model.errors import InputError, TraceError
+from forestall.model.errors import TraceError, UnwritableError
 
 SUMMARY = "summary.json"
 NEW = ".new-"
@@ -93,11 +93,17 @@ def fill_folder(folder: Path, write: Callable[[Path], object], names: Iterable[s
         for name in sorted(there, key=lambda name: (name == known[-1], name)):
             os.replace(fresh / name, folder / name)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+        raise UnwritableError(_asked_for(error, fresh, folder), error) from None
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
         _remove_if_empty(folder)
     return folder
+
+
+def _asked_for(error: OSError, fresh: Path, folder: Path) -> Path:
+    """Return the file that an error is about, where it would stand in the end."""
+    place = Path(error.source) if isinstance(error, UnwritableError) else fresh
+    return folder / place.relative_to(fresh) if place.is_relative_to(fresh) else place
 
 
 def _remove_if_empty(folder: Path) -> None:

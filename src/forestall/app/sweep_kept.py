@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from forestall.model.errors import InputError, TraceError
+from forestall.model.errors import InputError, TraceError, UnwritableError
 from forestall.traces.atomic import atomic_path
 
 POINTS = "points.jsonl"
@@ -43,7 +43,7 @@ class Kept:
             if self._path.exists() and not force:
                 self.done = read_points(self._path, fingerprint, count)
             self._write()
-            self._file = self._path.open("ab")
+            self._file = self._path.open("ab", buffering=0)
         except OSError as error:
             os.close(self._lock)
             raise TraceError(folder, f"cannot be written: {error.strerror or error}") from None
@@ -53,11 +53,17 @@ class Kept:
 
     def add(self, finished: Iterable[tuple[int, Measures]]) -> None:
         """Keep some points: they are on the disk when this returns."""
+        lines = []
         for number, measures in finished:
             self.done[number] = measures
-            self._file.write(line_of({"point": number, "measures": measures}))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+            lines.append(line_of({"point": number, "measures": measures}))
+        try:
+            rest = memoryview(b"".join(lines))
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise UnwritableError(self._path, error) from None
 
     def __enter__(self) -> Kept:
         return self

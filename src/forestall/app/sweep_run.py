@@ -251,7 +251,7 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
             means=means(table, tuple(plan.axes), plan.model),
             labels=plan.model.labels,
             logs=_logs(plan),
-            fixed=_fixed(plan),
+            fixed={name: plan.model.told(name, value) for name, value in _fixed(plan).items()},
         )
     inputs = plan.inputs
     about = {

@@ -12,7 +12,6 @@ from forestall.app.model_kind import Model
 from forestall.app.promise_settings import PROMISE
 from forestall.app.report_words import NOTHING
 from forestall.app.sweep_figures import spread, told_as
-from forestall.model.units import exact_duration
 
 FIRST: Final = (
     "job_completion_rate", "task_completion_rate", "qos", "promises_kept", "lost_work",
@@ -101,13 +100,4 @@ def mean_text(mean: float | None, half: float | None, scale: float, digits: int)
 
 def place(row: Mapping[str, Any], axes: Sequence[str], model: Model = PROMISE) -> str:
     """Return the point of a row, its values in the order of the axes: ``0.7, 90 min, 1``."""
-    return ", ".join(_value(name, row[name], model) for name in axes)
-
-
-def _value(name: str, value: Any, model: Model) -> str:
-    """Return one value as it could be given, durations with a unit."""
-    if value is None:
-        return model.words.get(name, NOTHING)
-    if name in model.durations:
-        return exact_duration(int(value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return ", ".join(model.told(name, row[name]) for name in axes)

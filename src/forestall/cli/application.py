@@ -91,10 +91,21 @@ def as_typed(error: ParameterError) -> str:
     option = OPTIONS.get(name)
     if option is None:
         return str(error)
-    timed = isinstance(error.value, int) and any(name in one.durations for one in MODELS.values())
-    value = exact_duration(error.value) if timed else error.value
-    allowed = re.sub(r"\b(th1|th2|[a-z]+(_[a-z]+)+)\b", _option, error.allowed)
+    value, allowed = error.value, error.allowed
+    if any(name in one.durations for one in MODELS.values()):
+        value = exact_duration(value) if isinstance(value, int) else value
+        allowed = re.sub(r"(greater|less) than( or equal to)? (\d+)", _bound, allowed)
+    allowed = re.sub(r"\b(th1|th2|[a-z]+(_[a-z]+)+)\b", _option, allowed)
     return str(ParameterError(option, value, allowed))
+
+
+def _bound(said: re.Match[str]) -> str:
+    """Return a bound of durations with its unit: ``at least 1 h``."""
+    from forestall.model.units import MAX_SECONDS, exact_duration
+
+    word = {"greater": ("above", "at least"), "less": ("below", "at most")}[said[1]][bool(said[2])]
+    seconds = int(said[3])
+    return f"{word} {'2,177 years' if seconds == MAX_SECONDS else exact_duration(seconds)}"
 
 
 def _option(key: re.Match[str]) -> str:

@@ -50,7 +50,7 @@ class Choice:
         spellings = [self.spelling]
         if self.flag and self.on:
             spellings = [f"{self.spelling}/--no-{self.spelling[2:]}"]
-        named = len(self.shown) > WIDEST
+        named = bool(self.choices) and len(self.shown) > WIDEST
         shown = self.name.upper() if named else self.shown
         info = typer.Option(
             *spellings,

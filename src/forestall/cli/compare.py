@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -49,10 +49,11 @@ def compare(
 
     found = comparison_of(folders)
     if out is not None:
-        from forestall.app.models import measures_of
+        from forestall.app.models import measures_of, told_of
         from forestall.app.report_many import write_comparison
 
-        write_comparison(out, found.summaries, measures_of(found.summaries.values()))
+        measures = measures_of(found.summaries.values())
+        write_comparison(out, found.summaries, measures, told_of)
     if as_json:
         say_json(found.plain())
         return
@@ -76,8 +77,8 @@ def print_comparison(found: Comparison) -> None:
         if found.differing:
             rows.append(("",))
         rows += [
-            (name, *(cell for k in picked for cell in _cells(_text(values[k]), "", k)))
-            for name, values in found.differing.items()
+            (name, *(cell for k in picked for cell in _cells(_text(found, name, k), "", k)))
+            for name in found.differing
         ]
         show(rows, heads, right=range(1, len(heads)), wrap=())
         if group and group[-1] != len(names) - 1:
@@ -91,6 +92,10 @@ def _cells(text: str, difference: str, k: int) -> tuple[str, ...]:
     return (text, difference) if k else (text,)
 
 
-def _text(value: Any) -> str:
-    text = "not set" if value is None else str(value)
+def _text(found: Comparison, name: str, k: int) -> str:
+    from forestall.app.models import told_of
+
+    value = found.differing[name][k]
+    summary = list(found.summaries.values())[k]
+    text = "not set" if value is None else told_of(summary, name, value)
     return text if len(text) <= 22 else f"...{text[-19:]}"

@@ -20,6 +20,9 @@ OUT = Annotated[
 JOBS_OUT = Annotated[
     Path, typer.Argument(metavar="OUT", help="The job log to write, .csv, .parquet or .swf.")
 ]
+PERIOD = Annotated[
+    str, typer.Option("--period", metavar="DURATION", help="Between samples, such as 60s.")
+]
 SEED = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of all that is drawn.")]
 
 
@@ -68,9 +71,7 @@ def generate_memory(
     load: Annotated[
         float, typer.Option("--load", metavar="SHARE", help="Of the node-time, taken by jobs.")
     ] = 0.7,
-    period: Annotated[
-        int, typer.Option("--period", min=1, metavar="SECONDS", help="Between samples.")
-    ] = 60,
+    period: PERIOD = "60s",
     format: Annotated[
         Literal["parquet", "csv"], typer.Option("--format", help="Of the samples.")
     ] = "parquet",
@@ -82,11 +83,13 @@ def generate_memory(
     Writes jobs.csv, metrics.parquet (or .csv), and what was put in: truth.csv (a row a job) and
     leaks.csv (what each node lacks, from when).
     """
+    from forestall.model.units import parse_duration
     from forestall.traces.generate.memory import generate_memory as generate
     from forestall.traces.generate.memory import write_scenario
 
+    step = parse_duration(period, "period", exact=True)
     records, metrics, truth = generate(
-        seed, nodes=nodes, days=days, jobs=jobs, relation=relation, load=load, period=period
+        seed, nodes=nodes, days=days, jobs=jobs, relation=relation, load=load, period=step
     )
     write_scenario(folder, records, metrics, truth, format)
     killed = int(truth.killed.sum())
@@ -112,9 +115,7 @@ def generate_hosts(
     out: OUT,
     hosts: Annotated[int, typer.Option("--hosts", min=1, metavar="N", help="How many.")] = 20,
     days: Annotated[float, typer.Option("--days", metavar="DAYS", help="Length.")] = 90,
-    period: Annotated[
-        int, typer.Option("--period", min=1, metavar="SECONDS", help="Between samples.")
-    ] = 60,
+    period: PERIOD = "60s",
     th1: Annotated[
         float, typer.Option("--th1", metavar="SHARE", help="Load at which a guest steps back.")
     ] = 0.2,
@@ -149,13 +150,15 @@ def generate_hosts(
     cycle reads by --hosts, and the speeds by --host-speeds.
     """
     from forestall.model.errors import TraceError
+    from forestall.model.units import parse_duration
     from forestall.traces.generate.hosts import generate_hosts as generate
     from forestall.traces.metrics.write import is_table_name, write_metrics
 
     if not is_table_name(out):
         raise TraceError(out, "does not say a format; expected a name in .csv, .parquet")
+    step = parse_duration(period, "period", exact=True)
     metrics = generate(
-        hosts, days, seed, period, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
+        hosts, days, seed, step, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
     )
     write_metrics(metrics, out)
     beside = ""
@@ -200,5 +203,5 @@ def generate_guests(
         first, last = (float(hour) for hour in hours.split(":"))
     except ValueError:
         raise ParameterError("hours", hours, "FROM:TO within 0:24, such as 6:22") from None
-    whole = tuple(parse_duration(length, "lengths") for length in lengths.split(","))
+    whole = tuple(parse_duration(length, "lengths", exact=True) for length in lengths.split(","))
     say(write_log(generate(count, seed, days=days, lengths=whole, hours=(first, last)), out))

@@ -83,6 +83,13 @@ _TEXT: Final = {
     GuestReason.AWAY: "host {host} is away (S5)",
 }
 
+_NEVER: Final = (
+    "failures considered, no host is expected to end it; of those expected to live so long, "
+    "host {host} lives longest"
+)
+"""What `ENDS_FIRST` says where the job would fail again and again on every host that may be
+chosen."""
+
 ESTIMATE: Final = np.dtype(
     [
         ("host", "i8"),
@@ -153,11 +160,12 @@ class GuestDecision:
     @property
     def why(self) -> str:
         """The reason in words."""
-        return _TEXT[self.reason].format(
+        never = self.reason is GuestReason.ENDS_FIRST and self.jctf >= FAR
+        return (_NEVER if never else _TEXT[self.reason]).format(
             host=self.host,
             at=self.at,
             tries=self.tries,
-            jctf=f"in {self.jctf} s" if self.jctf < FAR else "at no time by expectation",
+            jctf=f"in {self.jctf} s",
             etl=f"{self.etl} s" if self.etl < FAR else "without an end",
             rank=f"{self.rank / MILLION:.3f}",
         )

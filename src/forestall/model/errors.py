@@ -3,6 +3,7 @@
     ForestallError
     ├── InputError            something that was given to us cannot be used (exit code 2)
     │   ├── TraceError        a file: names the file and, where there is one, the line and the field
+    │   │   └── UnwritableError   a file that cannot be written, such as on a full disk; an OSError
     │   └── ParameterError    a parameter: names it, the value and what was allowed
     └── MissingExtraError     an optional dependency is not installed
 
@@ -47,6 +48,24 @@ class TraceError(InputError):
         self.field = field
         where = self.source if line is None else f"{self.source}:{line}"
         super().__init__(f"{where}: {message}" if field is None else f"{where}: {field}: {message}")
+
+
+class UnwritableError(TraceError, OSError):
+    """A file that cannot be written; `errno` and `strerror` are those of the system's error.
+
+    Parameters
+    ----------
+    source : path of the file, as it was asked for
+    error : what the system said
+    """
+
+    def __init__(self, source: str | Path, error: OSError) -> None:
+        said = error.strerror or str(error).partition(" (os error")[0]  # as Polars has it
+        super().__init__(source, f"cannot be written: {said}")
+        self.errno, self.strerror, self.filename = error.errno, said, self.source
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ParameterError(InputError):

@@ -16,6 +16,8 @@ from forestall.model.errors import ParameterError
 SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 MAX_SECONDS: Final = 2**36
 """No time or duration may reach this (2,177 years): event keys pack a time into 36 bits."""
+MOST_ROUNDED: Final = 1e-3
+"""Share of a duration that may go as it becomes whole seconds, as that of ``1.3333h`` does."""
 
 _UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _SLURM = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
@@ -23,25 +25,34 @@ _ALLOWED = "a duration such as 90s, 15m, 36h, 4d, 1-12:00:00 or a number of seco
 _BOUNDS = f"{_ALLOWED}, at least 0 and below 2,177 years"
 
 
-def parse_duration(text: str | float, name: str = "duration") -> int:
+def parse_duration(text: str | float, name: str = "duration", *, exact: bool = False) -> int:
     """Return the whole seconds that `text` says.
 
-    Raises ParameterError naming `name` where it cannot be read, is negative or is not finite.
+    Raises ParameterError naming `name` where it cannot be read, is negative or is not finite; with
+    `exact` also where it has a part of a second that counts, which else is rounded.
 
     >>> [parse_duration(text) for text in ("36h", "1-12:00:00", "15m", 90)]
     [129600, 129600, 900, 90]
     """
-    if isinstance(text, int | float):
-        return _checked(float(text), text, name)
+    seconds = float(text) if isinstance(text, int | float) else _seconds(text, name)
+    if not 0 <= seconds < MAX_SECONDS:  # also refuses nan
+        raise ParameterError(name, text, _BOUNDS)
+    whole = round(seconds)
+    if exact and abs(seconds - whole) > MOST_ROUNDED * seconds:
+        raise ParameterError(name, text, f"{_ALLOWED}, in whole seconds")
+    return whole
+
+
+def _seconds(text: str, name: str) -> float:
     stripped = text.strip().lower()
     try:
-        return _checked(float(stripped), text, name)
+        return float(stripped)
     except ValueError:
         pass
     parts = _UNIT.findall(stripped)
     if parts and "".join(_UNIT.sub("", stripped).split()) == "":
-        return _checked(sum(float(number) * SECONDS[unit] for number, unit in parts), text, name)
-    return _checked(_slurm_seconds(stripped, text, name), text, name)
+        return sum(float(number) * SECONDS[unit] for number, unit in parts)
+    return _slurm_seconds(stripped, text, name)
 
 
 def _slurm_seconds(stripped: str, text: str, name: str) -> float:
@@ -56,12 +67,6 @@ def _slurm_seconds(stripped: str, text: str, name: str) -> float:
     else:  # MM:SS
         hours, minutes, seconds = 0, int(first), int(second or 0)
     return int(days or 0) * 86_400 + hours * 3600 + minutes * 60 + seconds
-
-
-def _checked(seconds: float, text: object, name: str) -> int:
-    if not 0 <= seconds < MAX_SECONDS:  # also refuses nan
-        raise ParameterError(name, text, _BOUNDS)
-    return round(seconds)
 
 
 def parse_time(text: str, name: str = "time") -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from forestall.model.errors import TraceError
+from forestall.model.errors import UnwritableError
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def atomic_path(path: str | Path, *, sync: bool = False) -> Iterator[Path]:
 
     On an error nothing is left behind and what stood at `path` stays. `sync` also waits until the
     bytes are on the disk. The temporary name keeps the suffixes of `path`, by which writers choose
-    a format. Raises TraceError where the folder cannot be written to.
+    a format. Raises UnwritableError, which names `path`, where it cannot be written.
 
     >>> with atomic_path("jobs.csv") as beside:  # doctest: +SKIP
     ...     beside.write_text("job,submit\\n")
@@ -28,7 +28,7 @@ def atomic_path(path: str | Path, *, sync: bool = False) -> Iterator[Path]:
             dir=target.parent, prefix=f".{target.name[:32]}-", suffix="".join(target.suffixes[-2:])
         )
     except OSError as error:
-        raise TraceError(target, f"cannot be written: {error.strerror or error}") from None
+        raise UnwritableError(target, error) from None
     os.close(handle)
     beside = Path(name)
     try:
@@ -36,13 +36,12 @@ def atomic_path(path: str | Path, *, sync: bool = False) -> Iterator[Path]:
         _open_up(beside)
         if sync:
             _flush(beside)
-        try:
-            os.replace(beside, target)
-        except OSError as error:
-            raise TraceError(target, f"cannot be written: {error.strerror or error}") from None
-    except BaseException:
+        os.replace(beside, target)
+    except BaseException as error:
         beside.unlink(missing_ok=True)
-        raise
+        if isinstance(error, OSError) and error.filename in {None, name, beside}:
+            raise UnwritableError(target, error) from None
+        raise  # what has another name was not about this file
 
 
 def _open_up(path: Path) -> None:

@@ -26,6 +26,7 @@ from forestall.traces.findings import Finding, Findings, shown
 from forestall.traces.metrics.raw import parquet_columns
 from forestall.traces.metrics.times import EXPECTED, times_of, window_from
 from forestall.traces.packed import pack, read_head, text_of
+from forestall.traces.parquet import put_parquet
 from forestall.traces.table import is_parquet
 
 Int = npt.NDArray[np.int64]
@@ -114,7 +115,7 @@ def write_job_records(records: JobRecords, path: str | Path) -> None:
     )  # fmt: skip
     with atomic_path(path) as beside:
         if Path(path).suffix == ".parquet":
-            table.write_parquet(beside)
+            put_parquet(table, beside)
         else:
             pack(beside, table.write_csv().encode(), Path(path).suffix)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +26,15 @@ def write_parquet(table: pl.DataFrame, path: str | Path, told: Mapping[str, Any]
     """Write a table with what else is to be told; the file appears whole or not at all."""
     text = json.dumps(told, sort_keys=True, allow_nan=False)
     with atomic_path(path) as beside:
-        table.write_parquet(beside, metadata={KEY: text})
+        put_parquet(table, beside, {KEY: text})
+
+
+def put_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write a table into a file by way of memory: where the disk is full Polars itself may call it
+    a fault of the format. Raises OSError."""
+    room = io.BytesIO()
+    table.write_parquet(room, metadata=metadata)
+    path.write_bytes(room.getbuffer())
 
 
 def told_by(path: str | Path) -> dict[str, Any]:

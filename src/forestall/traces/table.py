@@ -19,6 +19,7 @@ from forestall.traces.atomic import atomic_path
 from forestall.traces.delimited import Int, Sheet, check_columns, read_sheet
 from forestall.traces.findings import Findings
 from forestall.traces.packed import pack
+from forestall.traces.parquet import put_parquet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +68,7 @@ def write_job_table(jobs: Jobs, path: str | Path) -> None:
     table = jobs.table()
     with atomic_path(path) as beside:
         if Path(path).suffix == ".parquet":
-            table.write_parquet(beside)
+            put_parquet(table, beside)
         else:
             pack(beside, table.write_csv().encode(), Path(path).suffix)
 

@@ -9,6 +9,7 @@ import numpy as np
 from forestall.model.metrics import Metrics
 from forestall.traces.atomic import atomic_path
 from forestall.traces.packed import pack
+from forestall.traces.parquet import put_parquet
 
 PACKED = frozenset({".gz", ".xz", ".zst"})
 
@@ -34,7 +35,7 @@ def write_metrics(metrics: Metrics, path: str | Path) -> None:
     table = pl.DataFrame(columns)
     with atomic_path(path) as beside:
         if Path(path).suffix == ".parquet":
-            table.write_parquet(beside)
+            put_parquet(table, beside)
         elif Path(path).suffix in PACKED:
             pack(beside, table.write_csv().encode(), Path(path).suffix)
         else:

@@ -9,6 +9,7 @@ import numpy as np
 from forestall.model.ras import RasLog, Severity
 from forestall.traces.atomic import atomic_path
 from forestall.traces.packed import pack
+from forestall.traces.parquet import put_parquet
 
 ROWS = 1_000_000
 
@@ -41,7 +42,7 @@ def write_ras(log: RasLog, path: str | Path) -> None:
     parts = range(0, max(len(log), 1), ROWS)
     with atomic_path(path) as beside:
         if suffix == ".parquet":
-            pl.concat([part(first) for first in parts]).write_parquet(beside)
+            put_parquet(pl.concat([part(first) for first in parts]), beside)
         elif suffix in {".gz", ".xz", ".zst"}:
             texts = [part(first).write_csv(include_header=first == 0) for first in parts]
             pack(beside, "".join(texts).encode(), suffix)
