@@ -215,8 +215,8 @@ def hosts_table(outcome: CycleOutcome, span: Availability) -> pl.DataFrame:
     seconds = sums(span.host * states + span.state, span.seconds, count * states)
     share = seconds.reshape(count, states) / max(end - begin, 1)
     new = span.entered
-    entered = np.bincount(span.host[new] * states + span.state[new], minlength=count * states)
-    entered = entered.reshape(count, states).astype(np.int64)
+    found = np.bincount(span.host[new] * states + span.state[new], minlength=count * states)
+    entered = found.reshape(count, states).astype(np.int64)
     host = stays["host"].astype(np.int64)
     shares = {f"share_{name.lower()}": share[:, k].copy() for k, name in enumerate(NAMES)}
     failing = [(k, NAMES[k].lower()) for k in range(S2 + 1, states)]
