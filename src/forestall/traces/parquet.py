@@ -34,7 +34,8 @@ def put_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | None
     a fault of the format. Raises OSError."""
     room = io.BytesIO()
     table.write_parquet(room, metadata=metadata)
-    path.write_bytes(room.getbuffer())
+    with room.getbuffer() as whole:
+        path.write_bytes(whole)
 
 
 def told_by(path: str | Path) -> dict[str, Any]:
