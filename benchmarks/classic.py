@@ -13,9 +13,9 @@ from benchmarks.common import data, line, seconds
 from benchmarks.plain_easy import plain_easy
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
-from forestall.simulate.parameters import Parameters
-from forestall.simulate.prepare import Workload, foreseen_by, prepare_jobs
-from forestall.simulate.run import Outcome, play
+from forestall.simulate.promise.parameters import Parameters
+from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_jobs
+from forestall.simulate.promise.run import Outcome, play
 from forestall.traces.generate import generate_jobs
 from forestall.traces.read import read_jobs
 from reference.classic_reference import simulate_classic

@@ -11,14 +11,14 @@ import time
 
 import numpy as np
 
-from forestall.reliability.ageing import SystemLifetime
-from forestall.reliability.checkpoints import checkpoint_interval, mean_completion
-from forestall.reliability.completion import completion_of
-from forestall.reliability.completion_simulated import simulate_completion
-from forestall.reliability.equilibrium import Equilibrium
+from forestall.reliability.checkpoints.checkpoints import checkpoint_interval, mean_completion
+from forestall.reliability.checkpoints.completion import completion_of
+from forestall.reliability.checkpoints.completion_simulated import simulate_completion
+from forestall.reliability.checkpoints.segments import CheckpointPlan
 from forestall.reliability.lifetimes.registry import lifetime
-from forestall.reliability.segments import CheckpointPlan
-from forestall.reliability.systems import from_mttf
+from forestall.reliability.systems.ageing import SystemLifetime
+from forestall.reliability.systems.equilibrium import Equilibrium
+from forestall.reliability.systems.systems import from_mttf
 
 RUNS = 1_000_000
 PLANS = {

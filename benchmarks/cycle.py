@@ -28,7 +28,7 @@ DAY = 86_400
 LOAD = 0.25
 SCHEDULERS = ("condor", "omniscient", "falcon")
 COARSE = {"predict_step": 300, "horizon": 12 * 3600}
-"""Forecasts as `forestall reproduce cycle-sharing` makes them."""
+"""Forecasts as `python -m studies cycle-sharing` makes them."""
 
 
 def hosts_of(count: int, days: int, period: int = 60) -> HostTraces:

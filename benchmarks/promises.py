@@ -18,9 +18,9 @@ import time
 import numpy as np
 
 from benchmarks.common import data, line
-from forestall.app.books.promises_study import Question, study
-from forestall.app.books.promises_words import points, times
-from forestall.app.books.swf_jobs import accounting_of_swf
+from forestall.app.site.promises.study import Question, study
+from forestall.app.site.promises.words import points, times
+from forestall.app.site.swf_jobs import accounting_of_swf
 from forestall.model.ledger import QUESTIONS
 
 LOGS = (

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.common import line, seconds
 from forestall.traces.generate import generate_jobs
-from forestall.traces.swf import read_swf, write_swf
+from forestall.traces.jobs.swf import read_swf, write_swf
 
 LINES = 1_000_000
 

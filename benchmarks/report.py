@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 
 from benchmarks.slurm_rows import write_rows
-from forestall.app.books import advice, report, sources
-from forestall.app.books.sources import Given
+from forestall.app.site import report, sources
+from forestall.app.site.advice import advice
+from forestall.app.site.sources import Given
 
 
 def main() -> None:

@@ -19,10 +19,10 @@ import numba
 import numpy as np
 
 from benchmarks.common import line, seconds
-from forestall.decide import fleet_kernels as fleets
-from forestall.decide import placement_kernels as placement
+from forestall.decide.virtual import fleet_kernels as fleets
+from forestall.decide.virtual import placement_kernels as placement
 from forestall.model.predictions import Predictions
-from forestall.simulate.prepare import prepare_failures
+from forestall.simulate.promise.prepare import prepare_failures
 from forestall.simulate.virtual.outcome import VirtualOutcome
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.prepare import prepare_virtual
@@ -78,7 +78,7 @@ def spent(given: Any) -> tuple[float, VirtualOutcome]:
 
 def year() -> None:
     """Print a line for each strategy, and rate: the run alone, and with files and report."""
-    from forestall.app.virtual import simulate_virtual
+    from forestall.app.virtual.simulate import simulate_virtual
 
     jobs = generate_task_jobs(1, load=LOAD)
     print(f"the paper's year, {len(jobs):,} jobs, {int(jobs.size.sum()):,} tasks, load {LOAD}")

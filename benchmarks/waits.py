@@ -19,7 +19,7 @@ from benchmarks.common import data
 from forestall.assess.coverage import Coverage, Outcomes, coverage, held_share, in_burst
 from forestall.predict.waits.classes import Classes, classify
 from forestall.predict.waits.online import Replay, Rule, Waits, replay
-from forestall.traces.swf import read_swf_file
+from forestall.traces.jobs.swf import read_swf_file
 from predict.waits.plain_waits import plain_replay
 
 LOGS = {

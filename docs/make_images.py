@@ -45,8 +45,8 @@ def main(folder: Path) -> None:
 
 def quotes(folder: Path) -> None:
     """Draw what was promised and what was kept for the jobs of HPC2N."""
-    from forestall.app.books.promises_pictures import reliability
-    from forestall.app.books.promises_study import Question, study
+    from forestall.app.site.promises.pictures import reliability
+    from forestall.app.site.promises.study import Question, study
 
     log = Path(os.environ.get("FORESTALL_DATA", ".")) / "swf-misc" / HPC2N
     if not log.is_file():
@@ -94,7 +94,7 @@ def worth(jobs: fs.Jobs, failures: fs.Failures, path: Path) -> None:
 def laws(folder: Path) -> None:
     """Draw two laws of the gaps of a year of failures: shares failed, and hazard."""
     from forestall.reliability.fits.plots import plot_hazard, plot_pp
-    from forestall.reliability.history import history
+    from forestall.reliability.history.history import history
 
     seconds, censored = history(fs.generate_failures(NODES, 365, SEED, rate_per_year=1021)).sample()
     fits = [fs.fit(seconds / 3600, name, censored=censored) for name in ("weibull", "exponential")]
@@ -104,9 +104,9 @@ def laws(folder: Path) -> None:
 
 def queues(folder: Path) -> None:
     """Draw the trade-off of the page on queues: its cluster, and the tutorial's jobs."""
-    from forestall.app.design import design
-    from forestall.app.design_files import tradeoff
-    from forestall.traces.swf import write_swf
+    from forestall.app.reliability.design.design import design
+    from forestall.app.reliability.design.files import tradeoff
+    from forestall.traces.jobs.swf import write_swf
 
     page = (HERE.parent / "how-to" / "design-queues.md").read_text(encoding="utf-8")
     shown = page.split("```toml\n")[1].split("```")[0]
@@ -124,8 +124,8 @@ def shared_hosts(folder: Path) -> None:
     have hours of their own."""
     import polars as pl
 
-    from forestall.app.cycle import SharedHosts
-    from forestall.app.cycle_figures import length_lines
+    from forestall.app.cycle.figures import length_lines
+    from forestall.app.cycle.simulate import SharedHosts
     from forestall.traces.host_traces import host_traces_of_metrics
 
     rows = []
@@ -151,10 +151,10 @@ NAMES = ("rate", "recency", "periodic", "renewal", "semi-markov", "neural", "rul
 
 def predictors(folder: Path) -> None:
     """Judge predictors on the year of failures of the page on them, and draw what each is worth."""
-    from forestall.app.judge import How
-    from forestall.app.judge_figures import plot_predictors
-    from forestall.app.judge_files import benefit_figure
-    from forestall.app.judge_study import Stakes, study_of
+    from forestall.app.judge.predictors.figures import plot_predictors
+    from forestall.app.judge.predictors.files import benefit_figure
+    from forestall.app.judge.predictors.judge import How
+    from forestall.app.judge.predictors.study import Stakes, study_of
     from forestall.assess.figures_benefit import plot_benefit
     from forestall.traces.generate import Bursts
 
@@ -168,8 +168,8 @@ def predictors(folder: Path) -> None:
 
 def acting(folder: Path) -> None:
     """Draw what acting on memory brings on the machine of the page on metrics."""
-    from forestall.app.assess_jobs import study
-    from forestall.app.assess_jobs_study import Asked
+    from forestall.app.judge.jobs.judge import study
+    from forestall.app.judge.jobs.study import Asked
     from forestall.assess.figures_benefit import plot_benefit
     from forestall.traces.generate.memory import generate_memory, write_scenario
 

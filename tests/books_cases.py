@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from forestall.model.accounting import UNKNOWN, Accounting
-from forestall.model.coded import Coded
-from forestall.model.job_records import NEVER
-from forestall.model.node_events import NATURES, NodeEvents
+from forestall.model.site.accounting import UNKNOWN, Accounting
+from forestall.model.site.coded import Coded
+from forestall.model.site.job_records import NEVER
+from forestall.model.site.node_events import NATURES, NodeEvents
 
 Row = Mapping[str, Any]
 

@@ -17,45 +17,47 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall.__about__ import __version__
 
 if TYPE_CHECKING:
-    from forestall.app.cycle import simulate_cycle as simulate_cycle
-    from forestall.app.cycle_result import CycleResult as CycleResult
-    from forestall.app.design import read_cluster as read_cluster
+    from forestall.app.cycle.result import CycleResult as CycleResult
+    from forestall.app.cycle.simulate import simulate_cycle as simulate_cycle
     from forestall.app.job_records import read_job_records as read_job_records
-    from forestall.app.predictor_files import load_predictor as load_predictor
-    from forestall.app.predictor_files import save_predictor as save_predictor
-    from forestall.app.site_report import SiteReport as SiteReport
-    from forestall.app.site_report import read_site as read_site
-    from forestall.app.site_report import site_report as site_report
-    from forestall.app.virtual import simulate_virtual as simulate_virtual
-    from forestall.app.virtual_result import VirtualResult as VirtualResult
-    from forestall.decide.placement import choose_node as choose_node
+    from forestall.app.judge.predictor_files import load_predictor as load_predictor
+    from forestall.app.judge.predictor_files import save_predictor as save_predictor
+    from forestall.app.reliability.design.design import read_cluster as read_cluster
+    from forestall.app.site.site import SiteReport as SiteReport
+    from forestall.app.site.site import read_site as read_site
+    from forestall.app.site.site import site_report as site_report
+    from forestall.app.virtual.result import VirtualResult as VirtualResult
+    from forestall.app.virtual.simulate import simulate_virtual as simulate_virtual
+    from forestall.decide.virtual.placement import choose_node as choose_node
     from forestall.model import errors as errors
-    from forestall.model.accounting import Accounting as Accounting
     from forestall.model.failures import Failures as Failures
-    from forestall.model.hostlist import Hostlist as Hostlist
     from forestall.model.hosts import HostTraces as HostTraces
-    from forestall.model.job_records import JobRecords as JobRecords
     from forestall.model.jobs import Jobs as Jobs
     from forestall.model.metrics import Metrics as Metrics
-    from forestall.model.node_events import NodeEvents as NodeEvents
     from forestall.model.nodes import NodeSet as NodeSet
     from forestall.model.observations import Observations as Observations
     from forestall.model.ras import RasLog as RasLog
-    from forestall.model.site_records import SiteRecords as SiteRecords
-    from forestall.predict.hazard import HazardPredictor as HazardPredictor
+    from forestall.model.site.accounting import Accounting as Accounting
+    from forestall.model.site.hostlist import Hostlist as Hostlist
+    from forestall.model.site.job_records import JobRecords as JobRecords
+    from forestall.model.site.node_events import NodeEvents as NodeEvents
+    from forestall.model.site.site_records import SiteRecords as SiteRecords
+    from forestall.predict.hazard.hazard import HazardPredictor as HazardPredictor
     from forestall.predict.registry import new_learner as new_learner
     from forestall.predict.semi_markov.process import SemiMarkov as SemiMarkov
     from forestall.predict.trace import TracePredictor as TracePredictor
     from forestall.predict.turnaround.book import CompletionBook as CompletionBook
-    from forestall.reliability.checkpoints import checkpoint_interval as checkpoint_interval
-    from forestall.reliability.cluster import Cluster as Cluster
-    from forestall.reliability.completion import completion_time as completion_time
+    from forestall.reliability.checkpoints.checkpoints import (
+        checkpoint_interval as checkpoint_interval,
+    )
+    from forestall.reliability.checkpoints.completion import completion_time as completion_time
     from forestall.reliability.fits.estimate import fit as fit
     from forestall.reliability.fits.ranking import fit_all as fit_all
     from forestall.reliability.lifetimes.registry import lifetime as lifetime
-    from forestall.reliability.queues import Queue as Queue
+    from forestall.reliability.queues.cluster import Cluster as Cluster
+    from forestall.reliability.queues.queues import Queue as Queue
     from forestall.simulate.cycle.parameters import CycleParameters as CycleParameters
-    from forestall.simulate.parameters import Parameters as Parameters
+    from forestall.simulate.promise.parameters import Parameters as Parameters
     from forestall.simulate.virtual.parameters import VirtualParameters as VirtualParameters
     from forestall.traces import read_failures as read_failures
     from forestall.traces import read_jobs as read_jobs
@@ -71,33 +73,33 @@ if TYPE_CHECKING:
     from forestall.traces.ras.read import read_ras as read_ras
 
 _HOME: Final[dict[str, str]] = {
-    "Accounting": "forestall.model.accounting",
-    "Cluster": "forestall.reliability.cluster",
+    "Accounting": "forestall.model.site.accounting",
+    "Cluster": "forestall.reliability.queues.cluster",
     "CompletionBook": "forestall.predict.turnaround.book",
     "CycleParameters": "forestall.simulate.cycle.parameters",
-    "CycleResult": "forestall.app.cycle_result",
+    "CycleResult": "forestall.app.cycle.result",
     "Failures": "forestall.model.failures",
-    "HazardPredictor": "forestall.predict.hazard",
+    "HazardPredictor": "forestall.predict.hazard.hazard",
     "HostTraces": "forestall.model.hosts",
-    "Hostlist": "forestall.model.hostlist",
-    "JobRecords": "forestall.model.job_records",
+    "Hostlist": "forestall.model.site.hostlist",
+    "JobRecords": "forestall.model.site.job_records",
     "Jobs": "forestall.model.jobs",
     "Metrics": "forestall.model.metrics",
-    "NodeEvents": "forestall.model.node_events",
+    "NodeEvents": "forestall.model.site.node_events",
     "NodeSet": "forestall.model.nodes",
     "Observations": "forestall.model.observations",
-    "Parameters": "forestall.simulate.parameters",
-    "Queue": "forestall.reliability.queues",
+    "Parameters": "forestall.simulate.promise.parameters",
+    "Queue": "forestall.reliability.queues.queues",
     "RasLog": "forestall.model.ras",
     "SemiMarkov": "forestall.predict.semi_markov.process",
-    "SiteRecords": "forestall.model.site_records",
-    "SiteReport": "forestall.app.site_report",
+    "SiteRecords": "forestall.model.site.site_records",
+    "SiteReport": "forestall.app.site.site",
     "TracePredictor": "forestall.predict.trace",
     "VirtualParameters": "forestall.simulate.virtual.parameters",
-    "VirtualResult": "forestall.app.virtual_result",
-    "checkpoint_interval": "forestall.reliability.checkpoints",
-    "choose_node": "forestall.decide.placement",
-    "completion_time": "forestall.reliability.completion",
+    "VirtualResult": "forestall.app.virtual.result",
+    "checkpoint_interval": "forestall.reliability.checkpoints.checkpoints",
+    "choose_node": "forestall.decide.virtual.placement",
+    "completion_time": "forestall.reliability.checkpoints.completion",
     "errors": "forestall.model",
     "fit": "forestall.reliability.fits.estimate",
     "fit_all": "forestall.reliability.fits.ranking",
@@ -108,21 +110,21 @@ _HOME: Final[dict[str, str]] = {
     "generate_memory": "forestall.traces.generate.memory",
     "generate_ras": "forestall.traces.generate.ras",
     "lifetime": "forestall.reliability.lifetimes.registry",
-    "load_predictor": "forestall.app.predictor_files",
+    "load_predictor": "forestall.app.judge.predictor_files",
     "new_learner": "forestall.predict.registry",
     "observed": "forestall.traces.observed",
-    "read_cluster": "forestall.app.design",
+    "read_cluster": "forestall.app.reliability.design.design",
     "read_failures": "forestall.traces",
     "read_host_traces": "forestall.traces.host_traces",
     "read_job_records": "forestall.app.job_records",
     "read_jobs": "forestall.traces",
     "read_metrics": "forestall.traces.metrics.read",
     "read_ras": "forestall.traces.ras.read",
-    "read_site": "forestall.app.site_report",
-    "save_predictor": "forestall.app.predictor_files",
-    "simulate_cycle": "forestall.app.cycle",
-    "simulate_virtual": "forestall.app.virtual",
-    "site_report": "forestall.app.site_report",
+    "read_site": "forestall.app.site.site",
+    "save_predictor": "forestall.app.judge.predictor_files",
+    "simulate_cycle": "forestall.app.cycle.simulate",
+    "simulate_virtual": "forestall.app.virtual.simulate",
+    "site_report": "forestall.app.site.site",
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""
 
@@ -133,8 +135,8 @@ class _Simulate(ModuleType):
     """The room `forestall.simulate`, which is also the function that most users want of it."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Simulate; see `forestall.app.simulate.simulate`."""
-        return import_module("forestall.app.simulate").simulate(*args, **kwargs)
+        """Simulate; see `forestall.app.promise.simulate.simulate`."""
+        return import_module("forestall.app.promise.simulate").simulate(*args, **kwargs)
 
 
 class _Package(ModuleType):

@@ -10,8 +10,8 @@ import pytest
 
 from forestall.app.job_records import holds_job_records, read_job_records
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.job_records import NEVER
-from forestall.traces.job_records import write_job_records
+from forestall.model.site.job_records import NEVER
+from forestall.traces.jobs.job_records import write_job_records
 
 RECORDED = Path(__file__).parents[1] / "adapters" / "slurm" / "recorded"
 SACCT = """\

@@ -11,7 +11,7 @@ from books_cases import accounts
 from forestall.assess import goodput as good
 from forestall.assess.run_ends import Ends
 from forestall.model.errors import ParameterError
-from forestall.model.job_records import NEVER
+from forestall.model.site.job_records import NEVER
 
 HOUR = 3600
 ASSUMED = good.Assumed(HOUR, 300, 200)

@@ -13,8 +13,8 @@ from books_cases import accounts
 from forestall.assess import job_ettr as ettr
 from forestall.assess.goodput import Assumed, Blocks, ratio
 from forestall.assess.run_ends import Ends
-from forestall.model.job_records import NEVER
-from forestall.reliability.rates import poisson_interval
+from forestall.model.site.job_records import NEVER
+from forestall.reliability.history.rates import poisson_interval
 
 HOUR = 3600
 ASSUMED = Assumed(HOUR, 300, 200)

@@ -22,9 +22,9 @@ from forestall.assess.run_ends import (
     following,
     tells_interruptions,
 )
-from forestall.model.accounting import Accounting
 from forestall.model.errors import ParameterError
-from forestall.model.job_records import NEVER
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.job_records import NEVER
 
 HOUR = 3600
 

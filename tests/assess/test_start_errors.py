@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from books_cases import accounts
 from forestall.assess import start_errors as starts
-from forestall.model.accounting import Accounting
-from forestall.model.job_records import NEVER
-from forestall.model.start_estimates import StartEstimates
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.job_records import NEVER
+from forestall.model.site.start_estimates import StartEstimates
 
 
 def estimates(rows: list[tuple[int, int, int, int]]) -> StartEstimates:

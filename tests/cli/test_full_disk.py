@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cycle_small import QUICK, guests_file, hosts_file
+from app.cycle.cycle_small import QUICK, guests_file, hosts_file
 from cli.calls import call
 
 MODEL = ("--model", "cycle", "--scheduler", "condor", *QUICK)

@@ -14,22 +14,22 @@ import typer
 
 from cli.calls import call
 from forestall import __version__
-from forestall.app.cycle_settings import CYCLE as CYCLE_MODEL
-from forestall.app.model_kind import Model
-from forestall.app.models import MODELS
-from forestall.app.promise_settings import PROMISE
-from forestall.app.settings import (
+from forestall.app.cycle.settings import CYCLE as CYCLE_MODEL
+from forestall.app.promise.settings import PROMISE
+from forestall.app.runs.model import Model
+from forestall.app.runs.models import MODELS
+from forestall.app.runs.settings import (
     FAILURE_OPTIONS,
     HOST_OPTIONS,
     READING_OPTIONS,
     parameter_value,
 )
-from forestall.app.virtual_settings import VIRTUAL as VIRTUAL_MODEL
+from forestall.app.virtual.settings import VIRTUAL as VIRTUAL_MODEL
 from forestall.cli.application import whole
-from forestall.cli.options import OPTIONS, PARAMETERS, READING
-from forestall.cli.options_cycle import CYCLE, HOSTS
-from forestall.cli.options_virtual import MODEL, VIRTUAL
-from forestall.simulate.parameters import Parameters
+from forestall.cli.runs.options import OPTIONS, PARAMETERS, READING
+from forestall.cli.runs.options_cycle import CYCLE, HOSTS
+from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
+from forestall.simulate.promise.parameters import Parameters
 
 ROOT: Any = typer.main.get_command(whole())
 

@@ -25,15 +25,15 @@ import typer
 
 import forestall
 from cli.calls import call
-from forestall.app.cycle_result import CycleResult
-from forestall.app.cycle_settings import CYCLE
-from forestall.app.machines_fleet import read_fleet
-from forestall.app.model_kind import Model
-from forestall.app.promise_settings import PROMISE
-from forestall.app.result import Result
-from forestall.app.settings import settings_of, with_config
-from forestall.app.virtual_result import VirtualResult
-from forestall.app.virtual_settings import VIRTUAL
+from forestall.app.cycle.result import CycleResult
+from forestall.app.cycle.settings import CYCLE
+from forestall.app.hosts.machines.fleet import read_fleet
+from forestall.app.promise.result import Result
+from forestall.app.promise.settings import PROMISE
+from forestall.app.runs.model import Model
+from forestall.app.runs.settings import settings_of, with_config
+from forestall.app.virtual.result import VirtualResult
+from forestall.app.virtual.settings import VIRTUAL
 from forestall.cli import main
 from forestall.cli.application import whole
 
@@ -390,7 +390,7 @@ def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
 
 
 def test_every_key_and_column_of_a_calibration_is_documented() -> None:
-    from forestall.app.calibrate import Asked, Calibration
+    from forestall.app.hosts.calibrate.calibrate import Asked, Calibration
     from forestall.live.contention.measure import Measured
     from forestall.live.contention.memory import MemoryMeasured
     from forestall.live.contention.plan import Plan
@@ -562,7 +562,7 @@ def test_every_file_and_key_of_a_design_is_documented(
 
 
 def test_every_key_of_a_cluster_is_documented() -> None:
-    from forestall.app import design_file as tables
+    from forestall.app.reliability.design import file as tables
 
     inner: dict[str, Any] = {
         "groups": tables.GroupTable,

@@ -11,7 +11,7 @@ from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import fails_within, outcome_known
-from forestall.predict.boosted_rows import decisions
+from forestall.predict.boosted.rows import decisions
 from forestall.predict.registry import new_learner
 
 HOUR, DAY = 3600, 86_400

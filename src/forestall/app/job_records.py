@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from forestall.model.job_records import JobRecords
+    from forestall.model.site.job_records import JobRecords
 
 
 def read_job_records(
@@ -33,8 +33,8 @@ def read_job_records(
     where the file cannot be used, ParameterError for a bad parameter.
     """
     from forestall.adapters.slurm.jobs import job_records, read_sacct
-    from forestall.traces.job_records import in_window
-    from forestall.traces.job_records import read_job_records as read_table
+    from forestall.traces.jobs.job_records import in_window
+    from forestall.traces.jobs.job_records import read_job_records as read_table
 
     place = Path(path)
     if not _is_sacct(place):
@@ -45,13 +45,13 @@ def read_job_records(
 
 def holds_job_records(path: Path) -> bool:
     """Return whether a file holds records of jobs in one of these forms."""
-    from forestall.traces.job_records import looks_like
+    from forestall.traces.jobs.job_records import looks_like
 
     return looks_like(path) or _is_sacct(path)
 
 
 def _is_sacct(path: Path) -> bool:
     from forestall.adapters.slurm.jobs import looks_like_sacct
-    from forestall.traces.table import is_parquet
+    from forestall.traces.jobs.table import is_parquet
 
     return path.is_file() and not is_parquet(path) and looks_like_sacct(path)

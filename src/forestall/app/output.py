@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
-from forestall.app.report import write_report
+from forestall.app.promise.report import write_report
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
-from forestall.traces.atomic import atomic_path
+from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from forestall.simulate.run import Outcome
+    from forestall.simulate.promise.run import Outcome
 
 
 class Tables(Protocol):
-    """What a folder is written from; `app.result.Result` is one."""
+    """What a folder is written from; `app.promise.result.Result` is one."""
 
     @property
     def outcome(self) -> Outcome: ...
@@ -52,7 +52,7 @@ def save(
     write_csv(result.failures, folder / "failures.csv")
     write_csv(skipped_table(result.cleaning), folder / "skipped.csv")
     if len(result.outcome.log.events):
-        from forestall.app.event_log import write_event_log
+        from forestall.app.promise.log import write_event_log
 
         write_event_log(result.outcome, folder, result.predictor, result.table)
     if report:

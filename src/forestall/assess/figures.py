@@ -12,7 +12,7 @@ import numpy as np
 
 from forestall.assess.calibration import ReliabilityTable
 from forestall.assess.roc import Confusion, Ints, Roc
-from forestall.figures.style import (
+from forestall.show.style import (
     BLUE,
     DASHES,
     GREY,

@@ -41,7 +41,7 @@ def plot_benefit(
     `name` is that of the predictor; `blind` is what the same actions would bring if it told
     nothing; `per_node_hour` turns node-hours into `unit`: cores of a node, or a price.
     """
-    from forestall.figures.style import BLACK, GREEN, GREY, INK, ORANGE, SKY, dress, legend
+    from forestall.show.style import BLACK, GREEN, GREY, INK, ORANGE, SKY, dress, legend
 
     place = _axes(axes, SIZE)
     share, net = ideal
@@ -83,7 +83,7 @@ def _band(
 
 def _marks(place: Axes, curve: Curve, scale: float) -> None:
     """Mark the knee and the best threshold, where acting pays."""
-    from forestall.figures.style import INK, VERMILLION
+    from forestall.show.style import INK, VERMILLION
 
     knee = curve.knee()
     if knee is None:
@@ -96,7 +96,7 @@ def _marks(place: Axes, curve: Curve, scale: float) -> None:
 
 def plot_lead_times(found: Sequence[Judged], axes: Axes | None = None) -> Figure:
     """Draw the share of failures with a last alarm at least so long ahead, for each horizon."""
-    from forestall.figures.style import DASHES, LINES, dress, legend
+    from forestall.show.style import DASHES, LINES, dress, legend
 
     place = _axes(axes, SIZE)
     for k, one in enumerate(found):
@@ -117,7 +117,7 @@ def plot_lead_times(found: Sequence[Judged], axes: Axes | None = None) -> Figure
 
 def plot_recall(found: Sequence[Judged], axes: Axes | None = None) -> Figure:
     """Draw recall and precision of each horizon with their intervals, recall beside chance."""
-    from forestall.figures.style import BLUE, INK, ORANGE, dress, legend
+    from forestall.show.style import BLUE, INK, ORANGE, dress, legend
 
     place = _axes(axes, SIZE)
     x = np.arange(len(found), dtype=np.float64)
@@ -162,7 +162,7 @@ def _some(count: int) -> npt.NDArray[np.int64]:
 def _axes(axes: Axes | None, size: tuple[float, float]) -> Axes:
     if axes is not None:
         return axes
-    from forestall.figures.style import new_figure
+    from forestall.show.style import new_figure
 
     return new_figure(size).subplots()
 

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from forestall.assess.losses import after_checkpoint, exact_sums
 from forestall.assess.panel import WEEK, Estimate, estimate, week_weights
 from forestall.assess.run_ends import CAUSES, CHUNK, INTERRUPTIONS, KEPT, Ends, cause, following
-from forestall.model.accounting import Accounting
 from forestall.model.errors import ParameterError
-from forestall.model.job_records import NEVER
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.job_records import NEVER
 
 Long = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ checkpoint of every run that was stopped. Accounting knows nothing of checkpoint
 cost and restart are taken as given.
 
 Sources: Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning Research Clusters",
-arXiv 2410.21680, Section 3; the model is `forestall.reliability.training`.
+arXiv 2410.21680, Section 3; the model is `forestall.reliability.checkpoints.training`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from forestall.assess.goodput import (
 from forestall.assess.losses import exact_sums
 from forestall.assess.panel import Estimate, estimate
 from forestall.assess.run_ends import CHUNK, Ends
-from forestall.model.accounting import Accounting
-from forestall.model.job_records import NEVER
-from forestall.reliability.rates import poisson_interval
-from forestall.reliability.training import TrainingTime, training_time
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.job_records import NEVER
+from forestall.reliability.checkpoints.training import TrainingTime, training_time
+from forestall.reliability.history.rates import poisson_interval
 
 Long = npt.NDArray[np.int64]
 Short = npt.NDArray[np.int32]

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.assess.run_ends import CAUSES, CHUNK, LOST, Ends, cause
-from forestall.model.accounting import Accounting
 from forestall.model.errors import ParameterError
-from forestall.model.node_events import NATURES, NodeEvents
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.node_events import NATURES, NodeEvents
 
 Long = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from forestall.assess.goodput import Blocks
 from forestall.assess.panel import Estimate, estimate, share
-from forestall.model.accounting import Accounting
-from forestall.model.job_records import NEVER
-from forestall.model.start_estimates import StartEstimates
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.job_records import NEVER
+from forestall.model.site.start_estimates import StartEstimates
 
 Long = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]

@@ -7,13 +7,22 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
 
 INTERRUPTED = 130
 UNUSABLE = 2
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    app: typer.Typer | None = None,
+    name: str = "forestall",
+) -> int:
+    """Run one command, of our own or of `app`, and return its exit code.
 
     It is 0 where all went well, 1 where a check failed, 2 for unusable input, 130 after Ctrl-C or
     SIGTERM.
@@ -23,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from forestall.cli.application import run
 
         with _ended_like_interrupted():
-            code = run(sys.argv[1:] if arguments is None else arguments)
+            code = run(sys.argv[1:] if arguments is None else arguments, app, name)
         sys.stdout.flush()
     except KeyboardInterrupt as stop:
         code = complain(str(stop) or "interrupted", INTERRUPTED)

@@ -12,8 +12,8 @@ import typer
 
 from forestall.__about__ import __version__
 from forestall.cli import INTERRUPTED, UNUSABLE, complain
-from forestall.cli.options import OPTIONS, examples
 from forestall.cli.registry import ReaderLeftError, StoppedError
+from forestall.cli.runs.options import OPTIONS, examples
 from forestall.model.errors import ForestallError, ParameterError
 
 BOOKS = "What a site's own records tell"
@@ -47,8 +47,10 @@ USAGE_ERROR: type[Exception] = next(
 """What Typer raises for arguments that it cannot use; where it lives depends on the version."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
+def run(
+    arguments: Sequence[str], commands: typer.Typer | None = None, name: str = "forestall"
+) -> int:
+    """Run one command, of our own or of `commands`, and return its exit code."""
     if sys.__stdout__ is None:  # started with its output closed: nobody reads what is printed
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if not sys.stdout.isatty():
@@ -56,8 +58,8 @@ def run(arguments: Sequence[str]) -> int:
             "TERMINAL_WIDTH", "100"
         )  # help in a file or a pager: no narrow columns
     try:
-        done = typer.main.get_command(whole()).main(
-            args=list(arguments), prog_name="forestall", standalone_mode=False
+        done = typer.main.get_command(commands or whole()).main(
+            args=list(arguments), prog_name=name, standalone_mode=False
         )
     except StoppedError as stop:
         return complain(str(stop), INTERRUPTED)
@@ -67,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # Typer has shown the help
             return UNUSABLE
         context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "forestall"
+        path = context.command_path if context is not None else name
         text = error.format_message()  # type: ignore[attr-defined]
         return complain(f"{text} (see {path} --help)")
     except ParameterError as error:
@@ -84,7 +86,7 @@ def run(arguments: Sequence[str]) -> int:
 def as_typed(error: ParameterError) -> str:
     """Return the line for a parameter that cannot be: options as they are typed, durations with
     their units."""
-    from forestall.app.models import MODELS
+    from forestall.app.runs.models import MODELS
     from forestall.model.units import exact_duration
 
     name = error.name.replace("-", "_")
@@ -115,30 +117,12 @@ def _option(key: re.Match[str]) -> str:
 
 def whole() -> typer.Typer:
     """Return the application with every command in its place."""
-    from forestall.cli import (
-        agent,
-        assess,
-        audit,
-        backtest,
-        calibrate,
-        compare,
-        demo,
-        design,
-        fit,
-        guest,
-        import_,
-        interval,
-        lemons,
-        machines,
-        predict,
-        reliability,
-        report,
-        reproduce,
-        simulate,
-        spares,
-        sweep,
-        traces,
-    )
+    from forestall.cli.hosts import agent, calibrate, guest, machines
+    from forestall.cli.judge import assess, predict
+    from forestall.cli.reliability import design, fit, interval, reliability, spares
+    from forestall.cli.runs import audit, compare, demo, simulate, sweep
+    from forestall.cli.site import backtest, import_, lemons, report
+    from forestall.cli.traces import traces
 
     panels = {
         BOOKS: (report, lemons),
@@ -160,8 +144,7 @@ def whole() -> typer.Typer:
         app.add_typer(machines.group(), name="machines", rich_help_panel=LIVE)
         app.add_typer(predict.group(), name="predict", rich_help_panel=PREDICTION)
         app.add_typer(assess.group(), name="assess", rich_help_panel=PREDICTION)
-        app.add_typer(traces.group(), name="traces", rich_help_panel="Logs and papers")
-        app.add_typer(reproduce.group(), name="reproduce", rich_help_panel="Logs and papers")
+        app.add_typer(traces.group(), name="traces", rich_help_panel="Logs")
     return app
 
 

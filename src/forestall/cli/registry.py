@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from forestall.cli.options import examples
+from forestall.cli.runs.options import examples
 
 
 class StoppedError(Exception):

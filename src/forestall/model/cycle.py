@@ -20,7 +20,7 @@ FAR: Final = 2**60
 """Stands for a time that never comes."""
 
 S1, S2, S3, S4, S5 = 0, 1, 2, 3, 4
-"""States of a host as numbers; see `forestall.predict.states`."""
+"""States of a host as numbers; see `forestall.predict.semi_markov.states`."""
 
 
 class GuestEventKind(IntEnum):

@@ -13,9 +13,9 @@ from scipy.special import expit, logit
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict.base import Floats, Nodes
-from forestall.predict.boosted_rows import NEVER, spread
+from forestall.predict.boosted.rows import NEVER, spread
 from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
-from forestall.predict.features_failures import service_of
+from forestall.predict.features.failures import service_of
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class, new_learner
 from forestall.traces.streams import stream

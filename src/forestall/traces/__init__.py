@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forestall.traces.info import LogInfo, describe
+    from forestall.traces.jobs.swf import Swf, read_swf, read_swf_file, write_swf
+    from forestall.traces.jobs.table import jobs_from_table, read_job_table, write_job_table
     from forestall.traces.read import read_failures, read_jobs, slice_jobs
     from forestall.traces.streams import draw_detectability, stream
-    from forestall.traces.swf import Swf, read_swf, read_swf_file, write_swf
-    from forestall.traces.table import jobs_from_table, read_job_table, write_job_table
     from forestall.traces.write import write_failures_csv
 
 _PLACES = {

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS, parse_time
-from forestall.traces.delimited import Int, Sheet, read_sheet
 from forestall.traces.failures.raw import MAX_NODES
+from forestall.traces.files.delimited import Int, Sheet, read_sheet
 
 REQUIRED: Final = ("time", "node")
 OPTIONAL: Final = ("score", "until")

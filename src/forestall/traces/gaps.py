@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.cleaning import Cleaning
-from forestall.traces.delimited import Sheet, read_sheet
+from forestall.traces.files.delimited import Sheet, read_sheet
 
 REQUIRED: Final = ("gap",)
 OPTIONAL: Final = ("censored", "resolution")

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import TraceError
-from forestall.traces.atomic import atomic_path
-from forestall.traces.delimited import read_sheet
-from forestall.traces.findings import listed, shown
+from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.delimited import read_sheet
+from forestall.traces.files.findings import listed, shown
 
 COLUMNS: Final = ("host", "speed")
 LEAST, MOST = 0.001, 1000.0

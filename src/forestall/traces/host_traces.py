@@ -22,14 +22,14 @@ from forestall.model.failures import Failures
 from forestall.model.hosts import HostTraces
 from forestall.model.metrics import Metrics
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.delimited import header_names
-from forestall.traces.findings import listed, shown
+from forestall.traces.files.delimited import header_names
+from forestall.traces.files.findings import listed, shown
+from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.host_speeds import Speeds, read_speeds, speed_array
 from forestall.traces.info import is_failure_log
+from forestall.traces.jobs.table import REQUIRED
 from forestall.traces.metrics.read import is_metrics, read_metrics
-from forestall.traces.packed import read_head, text_of
 from forestall.traces.read import job_format, read_failures
-from forestall.traces.table import REQUIRED
 
 Int = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

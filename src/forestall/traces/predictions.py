@@ -19,7 +19,7 @@ from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions
 from forestall.model.units import MAX_SECONDS
 from forestall.model.virtual import FAR
-from forestall.traces.findings import shown
+from forestall.traces.files.findings import shown
 from forestall.traces.streams import stream
 
 Int = npt.NDArray[np.int64]

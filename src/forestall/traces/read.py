@@ -9,15 +9,15 @@ import numpy as np
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
-from forestall.traces.delimited import header_names
 from forestall.traces.failures.formats import FORMATS
 from forestall.traces.failures.raw import Format, Head, Options
 from forestall.traces.failures.window import choose
-from forestall.traces.findings import shown
-from forestall.traces.packed import read_head, text_of
-from forestall.traces.swf import read_swf
-from forestall.traces.swf_rows import is_swf
-from forestall.traces.table import REQUIRED, is_parquet, read_job_table
+from forestall.traces.files.delimited import header_names
+from forestall.traces.files.findings import shown
+from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.jobs.swf import read_swf
+from forestall.traces.jobs.swf_rows import is_swf
+from forestall.traces.jobs.table import REQUIRED, is_parquet, read_job_table
 
 HEAD_LINES = 50
 

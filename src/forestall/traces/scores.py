@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
-from forestall.traces.delimited import check_columns, header_names, read_sheet
-from forestall.traces.findings import shown
-from forestall.traces.packed import read_bytes, text_of
-from forestall.traces.table import is_parquet
+from forestall.traces.files.delimited import check_columns, header_names, read_sheet
+from forestall.traces.files.findings import shown
+from forestall.traces.files.packed import read_bytes, text_of
+from forestall.traces.jobs.table import is_parquet
 
 if TYPE_CHECKING:
     import polars as pl

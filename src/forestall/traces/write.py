@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from forestall.model.failures import Failures
-from forestall.traces.atomic import atomic_path
 from forestall.traces.failures.predicted import blanked
-from forestall.traces.packed import pack
+from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.packed import pack
 
 
 def write_failures(failures: Failures, path: str | Path) -> None:

@@ -16,7 +16,7 @@ from forestall.adapters.qemu.backend import QemuBackend
 from forestall.adapters.qemu.guest import Guest, MachineError
 from forestall.adapters.qemu.monitor import Monitor
 from forestall.adapters.qemu.process import Run
-from forestall.live.backend import MoveError, State, Why
+from forestall.live.machines.backend import MoveError, State, Why
 from forestall.model.errors import ParameterError, TraceError
 from qemu_machines.guest import (
     APPEND,

@@ -25,7 +25,7 @@ from forestall.adapters.qemu.guest import MIB, Guest, MachineError
 from forestall.adapters.qemu.migration import Progress, Transfer, hand_over, progress
 from forestall.adapters.qemu.monitor import Monitor, MonitorError
 from forestall.adapters.qemu.process import Run, end, launch
-from forestall.live.backend import MoveError, Why
+from forestall.live.machines.backend import MoveError, Why
 from qemu_machines.guest import (
     APPEND,
     DIES_WITH_TESTS,

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from forestall.adapters.slurm.anonymous import Pseudonyms, anonymous
 from forestall.adapters.slurm.reasons import gpu_error, ticket, told
 from forestall.model.cleaning import Cleaning
-from forestall.model.coded import Coded
 from forestall.model.errors import ParameterError
-from forestall.model.hostlist import expand
-from forestall.model.site_records import SiteRecords
-from traces.site_tables import ZERO, inventory, outages, runs
+from forestall.model.site.coded import Coded
+from forestall.model.site.hostlist import expand
+from forestall.model.site.site_records import SiteRecords
+from traces.site.site_tables import ZERO, inventory, outages, runs
 
 KEY = b"a key"
 

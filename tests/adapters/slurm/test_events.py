@@ -17,8 +17,8 @@ from forestall.adapters.slurm.events import (
     slurm_failures,
 )
 from forestall.model.errors import TraceError
-from forestall.model.job_records import NEVER
-from forestall.model.node_events import NATURES, NodeEvents
+from forestall.model.site.job_records import NEVER
+from forestall.model.site.node_events import NATURES, NodeEvents
 
 RECORDED = Path(__file__).parent / "recorded"
 HEAD = "Cluster|NodeName|TimeStart|TimeEnd|State|User|Reason"

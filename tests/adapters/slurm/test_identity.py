@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.adapters.slurm.identity import Identity, Runs, identify
-from forestall.model.coded import Coded
-from forestall.model.job_records import NEVER
+from forestall.model.site.coded import Coded
+from forestall.model.site.job_records import NEVER
 
 Row = tuple[int, int, int, int, str, str, str]
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from forestall.adapters.slurm import words
 from forestall.adapters.slurm.jobs import job_records, looks_like_sacct, read_sacct
 from forestall.adapters.slurm.rows import excluded_by, tres_of
-from forestall.model.accounting import UNKNOWN, UNLIMITED, Accounting
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.job_records import NEVER
+from forestall.model.site.accounting import UNKNOWN, UNLIMITED, Accounting
+from forestall.model.site.job_records import NEVER
 
 ROOT = Path(__file__).resolve().parents[3]
 T = 1_700_000_000

@@ -8,7 +8,7 @@ import pytest
 
 from forestall.adapters.slurm.nodes import gpus_of, hardware_of, number, read_nodes
 from forestall.model.errors import TraceError
-from forestall.model.job_records import NEVER
+from forestall.model.site.job_records import NEVER
 
 RECORDED = Path(__file__).parent / "recorded"
 NAMES = ("n1", "n2", "n3", "n4", "n5", "n6")

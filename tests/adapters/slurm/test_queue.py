@@ -15,7 +15,7 @@ from forestall.adapters.slurm.queue import (
     read_starts,
 )
 from forestall.model.errors import TraceError
-from forestall.model.job_records import NEVER
+from forestall.model.site.job_records import NEVER
 
 RECORDED = Path(__file__).parent / "recorded"
 ASKED = 1_795_292_203

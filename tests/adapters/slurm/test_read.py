@@ -10,10 +10,10 @@ import pytest
 
 from forestall.adapters.slurm.read import ask, kind_of, read_files, together
 from forestall.adapters.slurm.run import SlurmError
-from forestall.app.books.sources import Given, gather
+from forestall.app.site.sources import Given, gather
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.site_records import SiteRecords
-from traces.site_tables import ZERO, inventory, outages, runs
+from forestall.model.site.site_records import SiteRecords
+from traces.site.site_tables import ZERO, inventory, outages, runs
 
 RECORDED = Path(__file__).parent / "recorded"
 VERSIONS = ("20.11", "22.05", "24.11", "26.05")

@@ -21,10 +21,10 @@ from cli.calls import Called, call
 from forestall.adapters.slurm import commands
 from forestall.adapters.slurm.read import ask
 from forestall.adapters.slurm.run import ENVIRONMENT
-from forestall.model.hostlist import expand
-from forestall.model.job_records import NEVER
-from forestall.model.node_events import NATURES
-from forestall.model.site_records import SiteRecords
+from forestall.model.site.hostlist import expand
+from forestall.model.site.job_records import NEVER
+from forestall.model.site.node_events import NATURES
+from forestall.model.site.site_records import SiteRecords
 from slurm_cluster.cluster import GPUS, Cluster, why_not
 from slurm_cluster.scenario import TOLERANCE, Run, Scenario, Truth
 

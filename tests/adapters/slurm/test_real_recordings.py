@@ -9,9 +9,9 @@ import pytest
 
 from forestall.adapters.slurm.jobs import read_sacct
 from forestall.adapters.slurm.read import read_files
-from forestall.model.accounting import Accounting
-from forestall.model.job_records import NEVER
-from forestall.model.node_events import NATURES
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.job_records import NEVER
+from forestall.model.site.node_events import NATURES
 
 RECORDED = Path(__file__).parent / "recorded"
 VERSIONS = ("20.11", "22.05", "24.11", "26.05")

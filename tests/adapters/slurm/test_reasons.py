@@ -20,7 +20,7 @@ from forestall.adapters.slurm.reasons import (
     ticket,
     told,
 )
-from forestall.model.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
+from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
 
 CASES = [
     ("DOWN*", "Not responding", "root(0)", FAULT, "not_responding"),

@@ -14,8 +14,8 @@ import pytest
 from forestall.adapters.slurm import sacct_json
 from forestall.adapters.slurm.jobs import read_sacct
 from forestall.adapters.slurm.notes import Notes
-from forestall.model.coded import Coded
 from forestall.model.errors import TraceError
+from forestall.model.site.coded import Coded
 
 RECORDED = Path(__file__).parent / "recorded"
 

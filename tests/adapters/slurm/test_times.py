@@ -21,9 +21,9 @@ from forestall.adapters.slurm.times import (
     parse_slurm_duration,
     settle,
 )
-from forestall.model.accounting import UNKNOWN, UNLIMITED
 from forestall.model.errors import ParameterError
-from forestall.model.job_records import NEVER
+from forestall.model.site.accounting import UNKNOWN, UNLIMITED
+from forestall.model.site.job_records import NEVER
 
 BERLIN = "Europe/Berlin"
 

@@ -22,7 +22,7 @@ from forestall.live.agent.forecast import (
 from forestall.live.agent.forecaster import HORIZONS, Forecast, Forecaster
 from forestall.live.agent.processes import read_stat
 from forestall.predict.semi_markov.learning import DAY, MONDAY, HostHistory
-from forestall.predict.states import host_states, stays
+from forestall.predict.semi_markov.states import host_states, stays
 from forestall.traces.metrics.day_files import Header, Record, day_files_in, encode
 from forestall.traces.metrics.day_samples import HostDays, host_days
 

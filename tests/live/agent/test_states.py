@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from forestall.live.agent import states
 from forestall.live.agent.states import StateWatch
 from forestall.model.errors import ParameterError
-from forestall.predict.states import HOLD, NAMES, PERIOD, TH1, TH2, host_states
+from forestall.predict.semi_markov.states import HOLD, NAMES, PERIOD, TH1, TH2, host_states
 
 LOADS = st.sampled_from([0.0, 0.1, 0.2, 0.21, 0.6, 0.61, 1.0, math.nan, math.nan])
 MEMORY = st.sampled_from([0.0, 0.09, 0.1, 0.5, math.nan])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forestall.figures.files import png
 from forestall.live.contention.curves import curves, memory_curves, threshold
+from forestall.show.figure_files import png
 from live.contention.contention_cases import linear, memory_points, points
 
 pytest.importorskip("matplotlib")

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from forestall.app.guest import run_guest
+from forestall.app.hosts.guest.guest import run_guest
 from forestall.live.guest.files import GuestFiles, GuestState, Record
 from forestall.live.guest.policy import Sight
 from forestall.live.guest.processes import Process, look, marked

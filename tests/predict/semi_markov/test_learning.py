@@ -17,7 +17,7 @@ from forestall.predict.semi_markov.learning import (
     masses,
     weekend,
 )
-from forestall.predict.states import UP_DOWN, stays
+from forestall.predict.semi_markov.states import UP_DOWN, stays
 
 HOUR = 3600
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from forestall.model.accounting import Accounting
-from forestall.model.job_records import NEVER
-from model.accounting_cases import accounts
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.job_records import NEVER
+from model.site.accounting_cases import accounts
 
 STATES = ("COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY")
 

@@ -106,7 +106,7 @@ def test_what_is_left_for_a_job_that_waits_or_runs() -> None:
 
 
 def test_a_law_of_ones_own_for_the_run() -> None:
-    from forestall.reliability.completion import completion_time
+    from forestall.reliability.checkpoints.completion import completion_time
 
     book = CompletionBook()
     for k, wait in enumerate((0, 0, 100, 100)):

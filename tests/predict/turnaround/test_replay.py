@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from forestall.assess.promises import score
 from forestall.model import ledger as entries
-from forestall.model.accounting import Accounting
+from forestall.model.site.accounting import Accounting
 from forestall.predict.turnaround import book_state as state
 from forestall.predict.turnaround.entries import ledger_of
 from forestall.predict.turnaround.replay import (
@@ -25,7 +25,7 @@ from forestall.predict.turnaround.replay import (
     spread,
 )
 from forestall.predict.turnaround.tasks import tasks_of
-from model.accounting_cases import accounts
+from model.site.accounting_cases import accounts
 from predict.turnaround.made_jobs import rows_of, some_jobs, until
 
 SAID = ("deadline", "stated", "raw", "aim", "mark", "wait", "run", "others")
@@ -222,7 +222,7 @@ LOGS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOGS)
 def test_quotes_hold_on_real_logs(data: Path, name: str) -> None:
-    from forestall.app.books.swf_jobs import accounting_of_swf
+    from forestall.app.site.swf_jobs import accounting_of_swf
 
     made = replayed(accounting_of_swf(data / LOGS[name] / name, 1, strict=False))
     for question in (state.BY_LEVEL, state.BY_DEADLINE):

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.model.accounting import UNLIMITED
-from forestall.model.job_records import NEVER
+from forestall.model.site.accounting import UNLIMITED
+from forestall.model.site.job_records import NEVER
 from forestall.predict.turnaround.book_state import (
     CANCEL,
     END,
@@ -21,7 +21,7 @@ from forestall.predict.turnaround.book_state import (
     SUBMIT,
 )
 from forestall.predict.turnaround.tasks import family, tasks_of
-from model.accounting_cases import accounts
+from model.site.accounting_cases import accounts
 from predict.turnaround.made_jobs import some_jobs
 
 

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from functools import cache
 
-from forestall.model.job_records import NEVER
+from forestall.model.site.job_records import NEVER
 from forestall.predict.waits.classes import Classes
 from forestall.predict.waits.online import AIMS, KEPT, Rule, Waits
 from forestall.predict.waits.runs import STEP, autocorrelation, run_lengths

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
-from forestall.model.job_records import NEVER
+from forestall.model.site.job_records import NEVER
 from forestall.predict.waits.bound import upper_bound
 from forestall.predict.waits.classes import Classes, classify
 from forestall.predict.waits.online import Replay, Rule, Waits, replay
@@ -252,7 +252,7 @@ def test_compiled_and_interpreted_kernels_agree() -> None:
 
 @pytest.mark.slow
 def test_bounds_on_a_real_log_hold_about_as_often_as_in_the_tables(data: Path) -> None:
-    from forestall.traces.swf import read_swf_file
+    from forestall.traces.jobs.swf import read_swf_file
 
     columns = read_swf_file(data / "swf-misc" / "KTH-SP2-1996-2.swf.gz").columns
     submit, wait = columns["submit"], columns["wait"]

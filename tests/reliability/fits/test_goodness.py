@@ -14,7 +14,7 @@ from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit
 from forestall.reliability.fits.goodness import goodness, statistics
 from forestall.reliability.fits.redraw import Rows, Scheme, grid_of
-from forestall.reliability.life_table import survival_of
+from forestall.reliability.history.life_table import survival_of
 
 Array = npt.NDArray[np.float64]
 

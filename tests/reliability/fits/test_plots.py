@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from forestall.figures.style import new_figure
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.fits.plots import (
@@ -20,7 +19,8 @@ from forestall.reliability.fits.plots import (
     plot_survival,
     probabilities,
 )
-from forestall.reliability.life_table import kaplan_meier, nelson_aalen
+from forestall.reliability.history.life_table import kaplan_meier, nelson_aalen
+from forestall.show.style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

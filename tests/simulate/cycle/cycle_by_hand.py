@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forestall.engine.cycle_state import DECISION, EVENT
+from forestall.engine.cycle.state import DECISION, EVENT
 from forestall.model.cleaning import Cleaning
 from forestall.model.cycle import ESTIMATE, FATE, MILLION, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces

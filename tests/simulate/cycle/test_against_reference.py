@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from forestall.predict.states import host_states
+from forestall.predict.semi_markov.states import host_states
 from forestall.simulate.cycle.forecasts import Forecasts
 from forestall.simulate.cycle.prepare import prepare_guests, prepare_hosts
 from forestall.simulate.cycle.run import play_cycle

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.predict.states import NAMES
+from forestall.predict.semi_markov.states import NAMES
 from forestall.simulate.cycle import tables
 from forestall.simulate.cycle.outcome import CycleOutcome
 from forestall.simulate.cycle.prepare import prepare_guests

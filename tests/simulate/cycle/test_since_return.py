@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 
-from forestall.predict.states import FAILING
+from forestall.predict.semi_markov.states import FAILING
 from forestall.simulate.cycle.outcome import RUN, HostRuns
 from forestall.simulate.cycle.prepare import prepare_hosts
 from simulate.cycle.cycle_cases import Case, cycle_cases, prepared

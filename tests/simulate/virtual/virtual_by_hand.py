@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from forestall.engine.virtual_state import DECISION, EVENT
+from forestall.engine.virtual.state import DECISION, EVENT
 from forestall.model.cleaning import Cleaning
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs

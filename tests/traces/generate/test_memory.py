@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, norm, rankdata
 
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.job_records import JobRecords
 from forestall.model.metrics import Metrics
+from forestall.model.site.job_records import JobRecords
 from forestall.traces.generate.memory import (
     HAZARD,
     STATES,
@@ -21,7 +21,7 @@ from forestall.traces.generate.memory import (
     generate_memory,
     write_scenario,
 )
-from forestall.traces.job_records import read_job_records
+from forestall.traces.jobs.job_records import read_job_records
 from forestall.traces.metrics.read import read_metrics
 
 Scenario = tuple[JobRecords, Metrics, MemoryTruth]

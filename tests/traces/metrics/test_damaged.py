@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.model.errors import ForestallError
-from forestall.traces.job_records import read_job_records
+from forestall.traces.jobs.job_records import read_job_records
 from forestall.traces.metrics.info import describe_metrics
 from forestall.traces.metrics.read import read_metrics
 

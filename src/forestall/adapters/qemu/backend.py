@@ -26,9 +26,9 @@ from forestall.adapters.qemu.migration import (
 )
 from forestall.adapters.qemu.monitor import MonitorError, RefusedError
 from forestall.adapters.qemu.process import Run, end, launch
-from forestall.live.backend import Moved, MoveError, Seen, State, Why
+from forestall.live.machines.backend import Moved, MoveError, Seen, State, Why
 from forestall.model.errors import ForestallError, ParameterError, TraceError
-from forestall.traces.atomic import atomic_path
+from forestall.traces.files.atomic import atomic_path
 
 RECORD: Final = "machine.json"
 _LOOK: Final = 5.0
@@ -62,7 +62,7 @@ class _Record:
 
 
 class QemuBackend:
-    """Runs machines as QEMU processes of this user; a `forestall.live.backend.Backend`.
+    """Runs machines as QEMU processes of this user; a `forestall.live.machines.backend.Backend`.
 
     Parameters
     ----------

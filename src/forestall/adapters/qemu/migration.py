@@ -20,7 +20,7 @@ from forestall.adapters.qemu.guest import MIB
 from forestall.adapters.qemu.monitor import Monitor, MonitorError, RefusedError
 from forestall.adapters.qemu.process import Run, end
 from forestall.adapters.qemu.relay import Relay
-from forestall.live.backend import Moved, MoveError, Why
+from forestall.live.machines.backend import Moved, MoveError, Why
 from forestall.model.errors import ForestallError
 
 INCOMING: Final = "incoming.sock"

@@ -16,14 +16,14 @@ import numpy as np
 
 from forestall.adapters.slurm.events import in_order
 from forestall.adapters.slurm.reasons import plain, public, ticket
-from forestall.model.accounting import Accounting
 from forestall.model.cleaning import Cleaning, Remark
-from forestall.model.coded import Coded
 from forestall.model.errors import ParameterError
-from forestall.model.hostlist import compress, expand
-from forestall.model.inventory import Inventory
-from forestall.model.node_events import NodeEvents
-from forestall.model.site_records import SiteRecords
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.coded import Coded
+from forestall.model.site.hostlist import compress, expand
+from forestall.model.site.inventory import Inventory
+from forestall.model.site.node_events import NodeEvents
+from forestall.model.site.site_records import SiteRecords
 
 LETTERS: Final = "abcdefghijkmnpqr"
 """Sixteen letters for the digits of a hash: names of nodes end in their own numbers, so what stands

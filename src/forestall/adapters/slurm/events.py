@@ -20,17 +20,17 @@ import numpy.typing as npt
 from forestall.adapters.slurm.notes import OPEN, ends_open
 from forestall.adapters.slurm.reasons import POWER_SAVING, plain, told
 from forestall.adapters.slurm.times import elapsed_of, moments_of, settle
-from forestall.model.accounting import UNKNOWN
 from forestall.model.cleaning import Cleaning
-from forestall.model.coded import Coded
 from forestall.model.errors import TraceError
 from forestall.model.failures import Failures
-from forestall.model.job_records import NEVER
-from forestall.model.node_events import NATURES, NodeEvents
-from forestall.reliability.event_failures import failures_of, overlaps
-from forestall.traces.findings import Finding, Findings, shown
-from forestall.traces.packed import read_lines
-from forestall.traces.places import called, placed
+from forestall.model.site.accounting import UNKNOWN
+from forestall.model.site.coded import Coded
+from forestall.model.site.job_records import NEVER
+from forestall.model.site.node_events import NATURES, NodeEvents
+from forestall.reliability.nodes.event_failures import failures_of, overlaps
+from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.packed import read_lines
+from forestall.traces.files.places import called, placed
 
 Long = npt.NDArray[np.int64]
 
@@ -136,7 +136,7 @@ def slurm_failures(
     events: NodeEvents, *, natures: Sequence[str] = ("fault",), names: Sequence[str] = ()
 ) -> Failures:
     """Return the failures of events with the labels of their reasons as kinds; see
-    `reliability.event_failures.failures_of`. `names` are nodes that count too, if they never
+    `reliability.nodes.event_failures.failures_of`. `names` are nodes that count too, if they never
     failed."""
     kinds = labels(events)
     return failures_of(events, natures=natures, kinds=kinds, names=names)

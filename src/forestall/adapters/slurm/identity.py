@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.coded import Coded
-from forestall.model.job_records import NEVER, base_state
+from forestall.model.site.coded import Coded
+from forestall.model.site.job_records import NEVER, base_state
 
 Long = npt.NDArray[np.int64]
 Short = npt.NDArray[np.int32]

@@ -14,13 +14,13 @@ from forestall.adapters.slurm.identity import Runs, identify
 from forestall.adapters.slurm.notes import Notes
 from forestall.adapters.slurm.rows import LONGS, SHORTS, TEXTS, Rows, id_text
 from forestall.adapters.slurm.words import MOST_NAMES
-from forestall.model.accounting import Accounting
-from forestall.model.coded import Coded
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.hostlist import expand
-from forestall.model.job_records import NEVER, JobRecords
-from forestall.traces.findings import shown
-from forestall.traces.packed import read_head
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.coded import Coded
+from forestall.model.site.hostlist import expand
+from forestall.model.site.job_records import NEVER, JobRecords
+from forestall.traces.files.findings import shown
+from forestall.traces.files.packed import read_head
 
 Long = npt.NDArray[np.int64]
 

@@ -20,11 +20,11 @@ from forestall.adapters.slurm.events import in_order
 from forestall.adapters.slurm.times import limit_of, moments_of
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.hostlist import expand
-from forestall.model.inventory import Inventory
-from forestall.model.job_records import NEVER
-from forestall.traces.findings import shown
-from forestall.traces.packed import read_bytes, text_of
+from forestall.model.site.hostlist import expand
+from forestall.model.site.inventory import Inventory
+from forestall.model.site.job_records import NEVER
+from forestall.traces.files.findings import shown
+from forestall.traces.files.packed import read_bytes, text_of
 
 _NONE: Final = frozenset({"", "(null)", "none", "n/a", "unknown", "null"})
 _UNLIMITED: Final = frozenset({"unlimited", "infinite", "none", "n/a", ""})

@@ -25,11 +25,11 @@ from forestall.adapters.slurm.nodes import number
 from forestall.adapters.slurm.times import Moments, moments_of
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
-from forestall.model.job_records import NEVER
-from forestall.model.start_estimates import StartEstimates
-from forestall.traces.findings import Finding, Findings, shown
-from forestall.traces.packed import read_bytes, text_of
-from forestall.traces.places import called, placed
+from forestall.model.site.job_records import NEVER
+from forestall.model.site.start_estimates import StartEstimates
+from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.packed import read_bytes, text_of
+from forestall.traces.files.places import called, placed
 
 SNAPSHOT: Final = (
     "TZ=UTC SLURM_TIME_FORMAT=%s squeue --all --start --noheader "

@@ -28,16 +28,16 @@ from forestall.adapters.slurm.queue import looks_headless, looks_like_starts, re
 from forestall.adapters.slurm.run import TIMEOUT, SlurmError, answer, run
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.job_records import NEVER
-from forestall.model.site_records import SiteRecords
-from forestall.traces.findings import shown
-from forestall.traces.packed import read_head, text_of
-from forestall.traces.places import called, shortened
+from forestall.model.site.job_records import NEVER
+from forestall.model.site.site_records import SiteRecords
+from forestall.traces.files.findings import shown
+from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.files.places import called, shortened
 
 if TYPE_CHECKING:
-    from forestall.model.accounting import Accounting
-    from forestall.model.node_events import NodeEvents
-    from forestall.model.start_estimates import StartEstimates
+    from forestall.model.site.accounting import Accounting
+    from forestall.model.site.node_events import NodeEvents
+    from forestall.model.site.start_estimates import StartEstimates
 
 KINDS: Final = {
     "jobs": "sacct",
@@ -352,6 +352,6 @@ def _listed() -> str:
 
 def read_folder(path: str | Path) -> SiteRecords:
     """Read a folder that `forestall import slurm` wrote; TraceError where it is none."""
-    from forestall.traces.site_folder import read_folder as read
+    from forestall.traces.site.folder import read_folder as read
 
     return read(path)

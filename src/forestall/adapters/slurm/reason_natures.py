@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from forestall.adapters.slurm.reason_rules import CODES, OWN, PARTS, TROUBLE, WANTED, Rule
-from forestall.model.node_events import ADMINISTRATIVE, FAULT, UNCLEAR
+from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, UNCLEAR
 
 POWER_SAVING: Final = "power_saving"
 """Nature of what is no outage: a node that Slurm sent to sleep and wakes when it is needed."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from forestall.model.node_events import ADMINISTRATIVE, FAULT
+from forestall.model.site.node_events import ADMINISTRATIVE, FAULT
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from forestall.adapters.slurm.reason_natures import (
     words,
 )
 from forestall.adapters.slurm.reason_rules import CODES, PARTS, WANTED
-from forestall.model.node_events import ADMINISTRATIVE, FAULT
+from forestall.model.site.node_events import ADMINISTRATIVE, FAULT
 
 __all__ = [
     "POWER_SAVING",

@@ -14,11 +14,11 @@ from forestall.adapters.slurm.notes import Notes
 from forestall.adapters.slurm.sacct_text import Piece
 from forestall.adapters.slurm.times import Moments, elapsed_of, limit_of, moments_of, settle
 from forestall.adapters.slurm.words import MOST_NAMES, Growing, Words, by_word, coded
-from forestall.model.accounting import UNKNOWN
-from forestall.model.coded import Coded
 from forestall.model.errors import ParameterError
-from forestall.model.hostlist import expand
-from forestall.model.job_records import NEVER, base_state
+from forestall.model.site.accounting import UNKNOWN
+from forestall.model.site.coded import Coded
+from forestall.model.site.hostlist import expand
+from forestall.model.site.job_records import NEVER, base_state
 from forestall.model.units import MAX_SECONDS
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 from forestall.adapters.slurm.notes import Notes
 from forestall.adapters.slurm.sacct_text import Piece
 from forestall.model.errors import TraceError
-from forestall.traces.packed import chunks_of_lines
+from forestall.traces.files.packed import chunks_of_lines
 
 ROWS: Final = 50_000
 COLUMNS: Final = (

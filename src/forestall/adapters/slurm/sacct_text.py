@@ -20,7 +20,7 @@ import numpy.typing as npt
 from forestall.adapters.slurm.broken_rows import COLUMNS, SHAPES, Header, mended
 from forestall.adapters.slurm.notes import OPEN, Notes, ends_open
 from forestall.model.errors import TraceError
-from forestall.traces.packed import chunks_of_lines
+from forestall.traces.files.packed import chunks_of_lines
 
 if TYPE_CHECKING:
     import polars as pl

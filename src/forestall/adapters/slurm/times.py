@@ -18,9 +18,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.accounting import UNKNOWN, UNLIMITED
 from forestall.model.errors import ParameterError
-from forestall.model.job_records import NEVER
+from forestall.model.site.accounting import UNKNOWN, UNLIMITED
+from forestall.model.site.job_records import NEVER
 from forestall.model.units import MAX_SECONDS
 
 if TYPE_CHECKING:

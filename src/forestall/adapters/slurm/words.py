@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.coded import UNTOLD, Coded
+from forestall.model.site.coded import UNTOLD, Coded
 
 if TYPE_CHECKING:
     import polars as pl

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import ForestallError
 from forestall.predict.semi_markov.learning import DAY, HostHistory, weekend
-from forestall.predict.states import stays
+from forestall.predict.semi_markov.states import stays
 from forestall.traces.metrics.day_files import day_files_in
 from forestall.traces.metrics.day_samples import HostDays, host_days
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from forestall.live.agent.processes import GuestProcesses
-from forestall.traces.atomic import atomic_path
+from forestall.traces.files.atomic import atomic_path
 
 GUESTS: Final = "guests"
 

@@ -38,7 +38,7 @@ class AgentSettings:
     ----------
     folder : where it keeps what it sees
     period : s between samples
-    th1, th2, hold, guest_memory : see `predict.states.host_states`; memory as a share
+    th1, th2, hold, guest_memory : see `predict.semi_markov.states.host_states`; memory as a share
     keep : days of which the files are kept
     """
 

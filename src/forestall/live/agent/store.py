@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from forestall.live.agent.clock import Clock
-from forestall.traces.atomic import atomic_path
+from forestall.traces.files.atomic import atomic_path
 from forestall.traces.metrics.day_files import (
     HEADER,
     LIMIT,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.figures.style import (
+from forestall.show.style import (
     BLACK,
     BLUE,
     DASHES,

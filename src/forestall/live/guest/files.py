@@ -24,7 +24,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from forestall.live.guest.processes import is_there
 from forestall.model.errors import ParameterError, TraceError
-from forestall.traces.atomic import atomic_path
+from forestall.traces.files.atomic import atomic_path
 
 GUESTS: Final = "guests"
 RECORD: Final = "state.json"

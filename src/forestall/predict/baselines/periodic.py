@@ -110,7 +110,7 @@ def _in_cells(time: Nodes) -> Floats:
 
 def _factors(count: Nodes, seconds: Floats) -> Floats:
     """Return float64[48], the factors of the kinds of hour, of mean 1 over a week."""
-    from forestall.reliability.nodes import negative_binomial
+    from forestall.reliability.nodes.nodes import negative_binomial
 
     seen = seconds > 0
     if not count[seen].any():

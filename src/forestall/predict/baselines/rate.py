@@ -39,7 +39,7 @@ class Rate(Learner):
     horizons : seconds ahead that it answers for, ascending
 
     Source: Robbins, "An empirical Bayes approach to statistics", Third Berkeley Symposium, 1956; in
-    the gamma-Poisson form as in `forestall.reliability.nodes`.
+    the gamma-Poisson form as in `forestall.reliability.nodes.nodes`.
     """
 
     name: ClassVar[str] = "rate"
@@ -82,7 +82,7 @@ def law_of_rates(past: Observations) -> tuple[float, float]:
     Where nothing has failed it is worth half a failure in all that was observed; where nothing was
     observed, no failure is expected.
     """
-    from forestall.reliability.nodes import negative_binomial
+    from forestall.reliability.nodes.nodes import negative_binomial
 
     begin, stop = service(past)
     seconds = np.maximum(np.minimum(stop, past.end) - begin, 0).astype(np.float64)

@@ -125,7 +125,7 @@ def life_table(ended: Nodes, running: Nodes, rate: float) -> Ages:
 
     `rate` is what to believe of gaps where there are none, failures per second.
     """
-    from forestall.reliability.nodes import negative_binomial
+    from forestall.reliability.nodes.nodes import negative_binomial
 
     lengths = np.concatenate((ended, running)).astype(np.float64)
     widths = np.diff(np.append(EDGES, np.inf))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from forestall.model.cycle import MILLION
 from forestall.predict.semi_markov.forecast_kernels import RUNNING, foresee, new_room
 from forestall.predict.semi_markov.learning import HostHistory
-from forestall.predict.states import FAILING, NAMES, States, Stays, stays
+from forestall.predict.semi_markov.states import FAILING, NAMES, States, Stays, stays
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]

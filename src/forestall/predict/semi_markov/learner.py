@@ -16,7 +16,7 @@ from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import fails_within, outcome_known
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.semi_markov import foresight, load, updown
-from forestall.predict.states import HOLD, TH1, TH2
+from forestall.predict.semi_markov.states import HOLD, TH1, TH2
 
 WAYS: Final = ("auto", "use", "ignore")
 FORMS: Final = ("auto", "updown", "load")
@@ -52,7 +52,7 @@ class SemiMarkovPredictor(Learner):
         half of the past better
     form : "updown", "load", or "auto" for load where there are samples of it
     thresholds, hold, guest_memory : of the states of load, see
-        `forestall.predict.states.host_states`; hold in s
+        `forestall.predict.semi_markov.states.host_states`; hold in s
 
     Source: Bagchi et al., the FALCON and iShare work, "Resource Availability Prediction".
     """

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from forestall.model.errors import ParameterError
 from forestall.predict.semi_markov.process import Floats, Initial, SemiMarkov
 from forestall.predict.semi_markov.series import fitted
-from forestall.predict.states import FAILING, NAMES, PERIOD, Stays, stays
+from forestall.predict.semi_markov.states import FAILING, NAMES, PERIOD, Stays, stays
 
 Whole = npt.NDArray[np.int64]
 First = Literal["mixed", "plain", "apart"]
@@ -274,7 +274,7 @@ def learn_host(
 
     Parameters
     ----------
-    states : [n], 0 to 4, as `forestall.predict.states.host_states` returns them
+    states : [n], 0 to 4, as `forestall.predict.semi_markov.states.host_states` returns them
     period : seconds between samples
     origin : Unix seconds of the first sample, on the host's own clock; without one it is midnight
         of a Monday

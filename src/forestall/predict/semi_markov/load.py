@@ -25,7 +25,7 @@ from forestall.predict.semi_markov.learning import (
     weekend,
 )
 from forestall.predict.semi_markov.process import Floats, SemiMarkov
-from forestall.predict.states import NAMES, host_states, on_grid, stays
+from forestall.predict.semi_markov.states import NAMES, host_states, on_grid, stays
 
 Whole = npt.NDArray[np.int64]
 

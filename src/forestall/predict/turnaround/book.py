@@ -43,7 +43,7 @@ from forestall.predict.turnaround.classes import (
 from forestall.predict.turnaround.tasks import family
 
 if TYPE_CHECKING:
-    from forestall.reliability.completion import CompletionTime
+    from forestall.reliability.checkpoints.completion import CompletionTime
 
 Event = Literal["start", "end", "cancel", "fail", "lose", "requeue", "stop"]
 EVENTS: Final[dict[str, int]] = {
@@ -245,7 +245,7 @@ class CompletionBook:
         """Return the probability that a job that has just been submitted is done by `deadline`,
         its wait as learnt here and its time from start to end by a law of one's own: that of a job
         with known work that fails, restarts and goes on from its last checkpoint (spec page 2,
-        `forestall.reliability.completion.completion_time`). Not corrected by the book's record.
+        `forestall.reliability.checkpoints.completion.completion_time`). Not corrected by the book's record.
         """
         k = self._place(job)
         entry = self._book.jobs[k]

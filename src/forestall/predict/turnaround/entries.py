@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model import ledger
-from forestall.model.job_records import NEVER
 from forestall.model.ledger import Ledger
+from forestall.model.site.job_records import NEVER
 from forestall.predict.turnaround import book_state as state
 from forestall.predict.turnaround.replay import Replayed
 

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.accounting import UNLIMITED, Accounting
-from forestall.model.coded import Coded
-from forestall.model.job_records import FINAL_STATES, NEVER
+from forestall.model.site.accounting import UNLIMITED, Accounting
+from forestall.model.site.coded import Coded
+from forestall.model.site.job_records import FINAL_STATES, NEVER
 from forestall.predict.turnaround.book_state import (
     CANCEL,
     END,

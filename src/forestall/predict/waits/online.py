@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.accounting import Accounting
 from forestall.model.errors import ParameterError
-from forestall.model.job_records import NEVER
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.job_records import NEVER
 from forestall.predict.waits.bound import NONE, least_values, rank_table, upper_ranks
 from forestall.predict.waits.classes import PARTITION, Classes, classify
 from forestall.predict.waits.runs import ALPHA, STEP, run_lengths

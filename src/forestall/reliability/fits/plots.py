@@ -16,7 +16,7 @@ import numpy.typing as npt
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.redraw import Fit
 from forestall.reliability.fits.sample import Sample
-from forestall.reliability.life_table import hazard_of, survival_of
+from forestall.reliability.history.life_table import hazard_of, survival_of
 from forestall.reliability.lifetimes.base import Floats
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def plot_pp(
 ) -> Figure:
     """Draw the share failed by each gap, as fitted over as observed: a good law lies on the
     diagonal."""
-    from forestall.figures.style import GREY, dress
+    from forestall.show.style import GREY, dress
 
     laws = _laws(fits)
     place = _axes(axes, SQUARE)
@@ -70,7 +70,7 @@ def plot_qq(
 
     Both axes are logarithmic where gaps and expected gaps are all above 0 and range widely.
     """
-    from forestall.figures.style import GREY, dress
+    from forestall.show.style import GREY, dress
 
     laws = _laws(fits)
     place = _axes(axes, SQUARE)
@@ -112,7 +112,7 @@ def plot_hazard(
     ----------
     bins : how many stretches; default one per 25 failures, 4 to 20
     """
-    from forestall.figures.style import INK, dress
+    from forestall.show.style import INK, dress
 
     laws = _laws(fits)
     sample = laws[0].sample
@@ -154,7 +154,7 @@ def plot_survival(
     ----------
     log_time : whether age is drawn to a log scale; default where gaps range widely
     """
-    from forestall.figures.style import FAINT, INK, dress
+    from forestall.show.style import FAINT, INK, dress
 
     laws = _laws(fits)
     sample = laws[0].sample
@@ -253,13 +253,13 @@ def _laws(fits: Fit | Sequence[Fit]) -> list[Fit]:
 
 
 def _axes(axes: Axes | None, size: tuple[float, float]) -> Axes:
-    from forestall.figures.style import new_figure
+    from forestall.show.style import new_figure
 
     return new_figure(size).subplots() if axes is None else axes
 
 
 def _points(axes: Axes, x: Floats, y: Floats, k: int, label: str) -> None:
-    from forestall.figures.style import LINES, MARKERS
+    from forestall.show.style import LINES, MARKERS
 
     axes.plot(
         x, y, linestyle="none", marker=MARKERS[k % len(MARKERS)], markersize=3.2,
@@ -269,7 +269,7 @@ def _points(axes: Axes, x: Floats, y: Floats, k: int, label: str) -> None:
 
 
 def _line(axes: Axes, x: Floats, y: Floats, k: int, label: str) -> None:
-    from forestall.figures.style import DASHES, LINES
+    from forestall.show.style import DASHES, LINES
 
     fine = np.isfinite(y)
     axes.plot(
@@ -306,7 +306,7 @@ def _finished(axes: Axes) -> Figure:
     """Put the legend above the axes, under the title, and return the figure."""
     from matplotlib.figure import Figure
 
-    from forestall.figures.style import legend
+    from forestall.show.style import legend
 
     count = len(axes.get_legend_handles_labels()[1])
     axes.set_title(axes.get_title(loc="left"), loc="left", pad=8 + 14 * -(-count // 4),

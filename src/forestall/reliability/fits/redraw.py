@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from forestall.reliability.fits.sample import Sample
 from forestall.reliability.fits.solve import solve
-from forestall.reliability.life_table import Steps
+from forestall.reliability.history.life_table import Steps
 from forestall.reliability.lifetimes.base import Floats, Lifetime
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, Fittable, Part
 from forestall.traces.streams import stream

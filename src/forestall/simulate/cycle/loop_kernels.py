@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 
 from forestall._compile import entry, kernel
-from forestall.engine import cycle_kernels as engine
-from forestall.engine import cycle_state as states
-from forestall.engine.cycle_state import CONDOR, FALCON
+from forestall.engine.cycle import event_kernels as engine
+from forestall.engine.cycle import state as states
+from forestall.engine.cycle.state import CONDOR, FALCON
 from forestall.model.cycle import GuestEventKind
 from forestall.simulate.cycle import world_kernels as worlds
-from forestall.simulate.loop_kernels import ENDED, FULL, PAUSED
+from forestall.simulate.promise.loop_kernels import ENDED, FULL, PAUSED
 
 _ENDED = np.int64(GuestEventKind.GUEST_ENDED)
 _TRY = np.int64(GuestEventKind.TRY)

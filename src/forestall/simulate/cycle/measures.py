@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from forestall.model.cycle import MILLION, Fate, StayEnd
 from forestall.predict.semi_markov.learning import MONDAY
-from forestall.predict.states import NAMES
+from forestall.predict.semi_markov.states import NAMES
 from forestall.simulate.cycle.tables import (
     ENDED,
     Availability,

@@ -12,7 +12,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.cycle import ESTIMATE, FATE, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
-from forestall.predict.states import FAILING
+from forestall.predict.semi_markov.states import FAILING
 from forestall.simulate.cycle.parameters import CycleParameters
 
 __all__ = [
@@ -88,7 +88,7 @@ class HostRuns:
 @dataclass(frozen=True)
 class GuestLog:
     """What the engine was told and decided; empty unless asked for. `estimates` are the candidates
-    of all tries, in order of the events; dtypes are those of `forestall.engine.cycle_state`."""
+    of all tries, in order of the events; dtypes are those of `forestall.engine.cycle.state`."""
 
     events: npt.NDArray[Any]
     decisions: npt.NDArray[Any]

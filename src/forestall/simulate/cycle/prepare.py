@@ -12,11 +12,11 @@ from forestall.model.errors import InputError, ParameterError
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
 from forestall.model.units import format_duration
-from forestall.predict.states import States, host_states
+from forestall.predict.semi_markov.states import States, host_states
 from forestall.simulate.cycle.outcome import RUN, GuestWorkload, HostRuns
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.world_kernels import MAX_ORDER
-from forestall.simulate.prepare import check_times, nothing_left
+from forestall.simulate.promise.prepare import check_times, nothing_left
 
 Whole = npt.NDArray[np.int64]
 

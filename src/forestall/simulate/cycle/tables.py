@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from forestall.model.cycle import MILLION, S2, S5, Fate, StayEnd
-from forestall.predict.states import NAMES
+from forestall.predict.semi_markov.states import NAMES
 
 if TYPE_CHECKING:
     from forestall.simulate.cycle.outcome import CycleOutcome, HostRuns

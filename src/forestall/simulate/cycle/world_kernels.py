@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import kernel
-from forestall.decide import falcon_kernels as falcon
-from forestall.engine.cycle_state import CONDOR, FALCON
+from forestall.decide.cycle import falcon_kernels as falcon
+from forestall.engine.cycle.state import CONDOR, FALCON
 from forestall.model.cycle import (
     FAR,
     MILLION,
@@ -23,7 +23,7 @@ from forestall.model.cycle import (
     GuestReason,
     StayEnd,
 )
-from forestall.simulate.heap_kernels import Heap, cancel, put
+from forestall.simulate.clock.heap_kernels import Heap, cancel, put
 
 _FAR = np.int64(FAR)
 _MILLION = np.int64(MILLION)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from forestall._compile import entry, kernel
-from forestall.engine import virtual_kernels as engine
-from forestall.engine import virtual_state as states
-from forestall.simulate.loop_kernels import ENDED, FULL, PAUSED, STALLED
+from forestall.engine.virtual import event_kernels as engine
+from forestall.engine.virtual import state as states
+from forestall.simulate.promise.loop_kernels import ENDED, FULL, PAUSED, STALLED
 from forestall.simulate.virtual import world_kernels as worlds
 
 

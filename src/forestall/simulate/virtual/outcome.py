@@ -59,7 +59,7 @@ class VirtualWorkload:
 @dataclass(frozen=True)
 class TaskLog:
     """What the engine was told and decided, for `events.csv` and `decisions.csv`; empty unless
-    asked for. The dtypes are those of `forestall.engine.virtual_state`."""
+    asked for. The dtypes are those of `forestall.engine.virtual.state`."""
 
     events: npt.NDArray[Any]
     decisions: npt.NDArray[Any]

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from forestall.decide.migration import Transfer, pre_copy, stop_and_copy
+from forestall.decide.virtual.migration import Transfer, pre_copy, stop_and_copy
 from forestall.model.errors import InputError
 from forestall.model.jobs import Jobs
 from forestall.model.virtual import PROCESSOR
-from forestall.simulate.prepare import check_times, nothing_left, raised, sieve
+from forestall.simulate.promise.prepare import check_times, nothing_left, raised, sieve
 from forestall.simulate.virtual.outcome import VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.world_kernels import MAX_ORDER, MAX_TIME

@@ -6,17 +6,17 @@ from __future__ import annotations
 import numpy as np
 
 from forestall._compile import records
-from forestall.decide.placement_kernels import STRATEGIES, Choosing
-from forestall.engine import virtual_state as states
-from forestall.engine.virtual_grow import grown, longer
-from forestall.engine.virtual_state import JOB, Books, TaskRules, TaskState, new_task_state
+from forestall.decide.virtual.placement_kernels import STRATEGIES, Choosing
+from forestall.engine.virtual import state as states
+from forestall.engine.virtual.grow import grown, longer
+from forestall.engine.virtual.state import JOB, Books, TaskRules, TaskState, new_task_state
 from forestall.model.errors import InputError
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions
 from forestall.model.virtual_books import MOVE, RUN, STRUCK
-from forestall.simulate.heap_kernels import new_heap
-from forestall.simulate.loop_kernels import ENDED, FULL, STALLED
-from forestall.simulate.run import CHUNK, Progress
+from forestall.simulate.clock.heap_kernels import new_heap
+from forestall.simulate.promise.loop_kernels import ENDED, FULL, STALLED
+from forestall.simulate.promise.run import CHUNK, Progress
 from forestall.simulate.virtual import loop_kernels as loop
 from forestall.simulate.virtual import world_kernels as worlds
 from forestall.simulate.virtual.outcome import FATE, TaskLog, VirtualOutcome, VirtualWorkload
@@ -132,7 +132,7 @@ def play_virtual(
     log_events: bool = False,
     progress: Progress | None = None,
 ) -> VirtualOutcome:
-    """Simulate; `failures` are prepared (see `simulate.prepare.prepare_failures`) and all there
+    """Simulate; `failures` are prepared (see `simulate.promise.prepare.prepare_failures`) and all there
     are: `repeat_failures` is not looked at."""
     state = new_state(workload, parameters)
     world = new_world(workload, failures, predictions, parameters, len(state.vms))

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import kernel
-from forestall.engine import virtual_state as states
-from forestall.engine import virtual_tasks_kernels as tasks
-from forestall.engine.virtual_state import DONE, RUNNING
+from forestall.engine.virtual import state as states
+from forestall.engine.virtual import tasks_kernels as tasks
+from forestall.engine.virtual.state import DONE, RUNNING
 from forestall.model.virtual import TaskDecisionKind, TaskEventKind
-from forestall.simulate.heap_kernels import Heap, cancel, put
+from forestall.simulate.clock.heap_kernels import Heap, cancel, put
 
 _TASK_ENDED = np.int64(TaskEventKind.TASK_ENDED)
 _MIGRATION_ENDED = np.int64(TaskEventKind.MIGRATION_ENDED)

@@ -26,7 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.units import SECONDS
-from forestall.traces.delimited import Int, Sheet, read_sheet
 from forestall.traces.failures.raw import (
     Format,
     Head,
@@ -37,6 +36,7 @@ from forestall.traces.failures.raw import (
     numbered,
     single_system,
 )
+from forestall.traces.files.delimited import Int, Sheet, read_sheet
 
 TITAN = ("location", "remove", "event")
 ALPINE = ("Timestamp", "SSU", "Rack id", "Unique enclosure", "Slot")

@@ -19,9 +19,9 @@ import numpy as np
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.failures.raw import Format, Head, Int, Options, RawFailures, Service
-from forestall.traces.findings import Finding, Findings, listed
-from forestall.traces.packed import read_bytes
-from forestall.traces.tokens import filled_lines, single_spaced
+from forestall.traces.files.findings import Finding, Findings, listed
+from forestall.traces.files.packed import read_bytes
+from forestall.traces.files.tokens import filled_lines, single_spaced
 
 if TYPE_CHECKING:
     import polars as pl

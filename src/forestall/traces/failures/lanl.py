@@ -21,11 +21,11 @@ import numpy as np
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.delimited import Int, Sheet, read_sheet
 from forestall.traces.failures.raw import MAX_NODES, Format, Head, Options, RawFailures, moments
 from forestall.traces.failures.service import stated_service
-from forestall.traces.findings import Finding, listed
-from forestall.traces.packed import read_head, text_of
+from forestall.traces.files.delimited import Int, Sheet, read_sheet
+from forestall.traces.files.findings import Finding, listed
+from forestall.traces.files.packed import read_head, text_of
 
 CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
 PRODUCTION, RETIREMENT = "node prod", "node decom"

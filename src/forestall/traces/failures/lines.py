@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from forestall.traces.failures.raw import Options, RawFailures, moments, numbered, single_system
-from forestall.traces.findings import Finding, Findings, shown
-from forestall.traces.packed import read_lines
+from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.packed import read_lines
 
 MOST_DIGITS = 10
 """Digits of seconds since 1970 (to the year 2286)."""

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from forestall.model.units import MAX_SECONDS, SECONDS
-from forestall.traces.delimited import read_sheet
 from forestall.traces.failures.raw import (
     Format,
     Head,
@@ -24,6 +23,7 @@ from forestall.traces.failures.raw import (
     Service,
     single_system,
 )
+from forestall.traces.files.delimited import read_sheet
 
 REQUIRED = ("node", "day", "boot_max")
 NEVER = -1

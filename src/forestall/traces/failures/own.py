@@ -31,7 +31,6 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS, parse_time
-from forestall.traces.delimited import Int, Sheet, read_sheet
 from forestall.traces.failures import own_parquet
 from forestall.traces.failures.own_parquet import OPTIONAL, REQUIRED, Notes
 from forestall.traces.failures.predicted import moved, predicted_times
@@ -44,10 +43,11 @@ from forestall.traces.failures.raw import (
     numbered,
     single_system,
 )
-from forestall.traces.findings import listed, shown
+from forestall.traces.files.delimited import Int, Sheet, read_sheet
+from forestall.traces.files.findings import listed, shown
+from forestall.traces.files.packed import read_bytes, read_head, text_of
+from forestall.traces.jobs.table import is_parquet
 from forestall.traces.metrics.times import UNIX_FROM
-from forestall.traces.packed import read_bytes, read_head, text_of
-from forestall.traces.table import is_parquet
 
 NOTES: Final = ("origin", "span", "nodes", "names")
 T = TypeVar("T")

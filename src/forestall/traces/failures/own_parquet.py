@@ -14,11 +14,11 @@ import numpy as np
 
 from forestall.model.errors import TraceError
 from forestall.model.failures import Failures
-from forestall.traces.delimited import Sheet, check_columns
 from forestall.traces.failures.predicted import blanked
 from forestall.traces.failures.raw import Service
-from forestall.traces.findings import Findings
-from forestall.traces.parquet import read_parquet, told_by, write_parquet
+from forestall.traces.files.delimited import Sheet, check_columns
+from forestall.traces.files.findings import Findings
+from forestall.traces.files.parquet import read_parquet, told_by, write_parquet
 
 if TYPE_CHECKING:
     import polars as pl

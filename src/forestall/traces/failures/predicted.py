@@ -9,8 +9,8 @@ import numpy as np
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.model.virtual import FAR
-from forestall.traces.delimited import Int, Sheet
-from forestall.traces.findings import Finding, Findings, shown
+from forestall.traces.files.delimited import Int, Sheet
+from forestall.traces.files.findings import Finding, Findings, shown
 
 if TYPE_CHECKING:
     import polars as pl

@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.job_records import JobRecords
 from forestall.model.metrics import Metrics
-from forestall.traces.atomic import atomic_path
-from forestall.traces.job_records import write_job_records
+from forestall.model.site.job_records import JobRecords
+from forestall.traces.files.atomic import atomic_path
+from forestall.traces.jobs.job_records import write_job_records
 from forestall.traces.metrics.write import write_metrics
 from forestall.traces.streams import stream
 

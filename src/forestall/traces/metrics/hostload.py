@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import TraceError
-from forestall.traces.delimited import read_sheet
-from forestall.traces.findings import Finding, Findings, shown
+from forestall.traces.files.delimited import read_sheet
+from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.packed import read_bytes, read_head, text_of
 from forestall.traces.metrics.raw import Asked, Samples, no_such_metric, readable
-from forestall.traces.packed import read_bytes, read_head, text_of
 
 PERIOD = 300
 """Seconds between samples."""

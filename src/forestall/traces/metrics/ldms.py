@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import TraceError
-from forestall.traces.delimited import check_columns, header_names
-from forestall.traces.findings import Finding, Findings, shown
+from forestall.traces.files.delimited import check_columns, header_names
+from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.packed import read_bytes, read_head
 from forestall.traces.metrics.raw import Asked, Samples, joined, readable
 from forestall.traces.metrics.table import quick_csv, samples_of
-from forestall.traces.packed import read_bytes, read_head
 
 if TYPE_CHECKING:
     import polars as pl

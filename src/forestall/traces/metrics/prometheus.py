@@ -20,9 +20,9 @@ import numpy.typing as npt
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.findings import shown
+from forestall.traces.files.findings import shown
+from forestall.traces.files.packed import read_bytes
 from forestall.traces.metrics.raw import Asked, Samples, joined, no_such_metric, readable
-from forestall.traces.packed import read_bytes
 
 Series = tuple[dict[str, str], list[Any]]
 

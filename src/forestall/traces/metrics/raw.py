@@ -13,7 +13,7 @@ import numpy.typing as npt
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.metrics import Metrics
-from forestall.traces.findings import shown
+from forestall.traces.files.findings import shown
 from forestall.traces.metrics.times import window_from
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from forestall.model.metrics import Metrics
-from forestall.traces.atomic import atomic_path
-from forestall.traces.packed import pack
-from forestall.traces.parquet import put_parquet
+from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.packed import pack
+from forestall.traces.files.parquet import put_parquet
 
 PACKED = frozenset({".gz", ".xz", ".zst"})
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from forestall.traces.packed import chunks_of_lines
+from forestall.traces.files.packed import chunks_of_lines
 from forestall.traces.ras.layouts import BY_PRIORITY, Clock, Layout
 from forestall.traces.ras.records import Records
 

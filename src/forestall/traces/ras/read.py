@@ -12,8 +12,10 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.ras import RasLog, Severity
 from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
 from forestall.traces.failures.raw import Options, single_system
-from forestall.traces.findings import Findings, shown
-from forestall.traces.packed import read_head, text_of
+from forestall.traces.files.findings import Findings, shown
+from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.jobs.swf_rows import is_swf
+from forestall.traces.jobs.table import is_parquet
 from forestall.traces.ras.kinds import Templates, check_templates, grouped
 from forestall.traces.ras.layouts import LAYOUTS, WORDS, Layout
 from forestall.traces.ras.lines import Progress, read_layout
@@ -25,8 +27,6 @@ from forestall.traces.ras.tables import (
     read_parquet,
     read_table,
 )
-from forestall.traces.swf_rows import is_swf
-from forestall.traces.table import is_parquet
 
 HEAD_LINES: Final = 50
 TABLES: Final = {"csv": OWN_TEXT, "bluegene-ras": DATABASE_TEXT}

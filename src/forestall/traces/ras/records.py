@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from forestall.model.cleaning import Cleaning
 from forestall.traces.failures.lines import UNKNOWN_PLACE
-from forestall.traces.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Finding, Findings, shown
 from forestall.traces.ras.kinds import Templates, masked
 from forestall.traces.ras.layouts import WORDS
 

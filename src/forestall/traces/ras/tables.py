@@ -18,9 +18,9 @@ import numpy as np
 
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.delimited import check_columns, header_names
-from forestall.traces.findings import shown
-from forestall.traces.packed import text_of
+from forestall.traces.files.delimited import check_columns, header_names
+from forestall.traces.files.findings import shown
+from forestall.traces.files.packed import text_of
 from forestall.traces.ras.lines import Progress, moments, numbered_lines
 from forestall.traces.ras.records import Records
 

@@ -1,1 +1,0 @@
-"""The books of a site: what its records tell, as figures with their records and assumptions."""

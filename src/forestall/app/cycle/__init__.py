@@ -1,0 +1,1 @@
+"""Guests on shared hosts: settings, result, log, report."""

@@ -1,0 +1,281 @@
+"""The certifier's look at `summary.json`: every measure, computed anew from the tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from forestall.app.cycle.certify.files import (
+    COMPLETED,
+    CUT,
+    SHARES,
+    STAY_ENDS,
+    UNFINISHED,
+    UNSCHEDULED,
+    CycleFolder,
+    Reals,
+)
+from forestall.app.cycle.certify.sheet import PARTS
+from forestall.app.cycle.certify.sums import occurrences, useful_work
+from forestall.app.promise.certify.files import Bool, Int
+from forestall.app.runs.finding import Check
+from forestall.app.virtual.certify.sheet import NONE
+
+TOLERANCE = 1e-9
+DAY, HOUR = 86_400, 3600
+DAYS, LENGTHS = 20, 12
+GROUPS = {
+    "counts": (
+        *("scheduler", "seed", "jobs_simulated", "jobs_started", "jobs_completed"),
+        *("jobs_unscheduled", "jobs_unfinished", "failures", "tries", "checkpoints"),
+        *("stays_count", "stays_ended", "hosts_count", "unavailable"),
+    ),
+    "times of jobs": (
+        *("makespan", "makespan_interval", "makespan_median", "makespan_p95", "stretch", "wait"),
+        *("span", "interval_over"),
+    ),
+    "failures of jobs": (
+        *("failures_per_job", "failures_per_job_interval", "jobs_failed_share"),
+        *("unscheduled_share", "unfinished_share"),
+    ),
+    "work": (
+        *("useful_work", "lost_work", "unfinished_work", "offered_work", "harvested"),
+        *("guest_seconds", "occupied"),
+    ),
+    "states of hosts": (*("state_shares", "unavailable_per_host", "uec_per_host", "urr_per_host"),),
+    "promises": (
+        *("stays_promised", "promised_mean", "foreseen_mean", "kept_share", "brier"),
+        *("foreseen_brier", "calibration"),
+    ),
+    "measures by length": ("by_length",),
+}
+"""The measures by the check that they belong to."""
+LENGTH_MEASURES = (
+    *("makespan", "makespan_interval", "stretch", "failures_per_job", "failures_per_job_interval"),
+    *("unscheduled_share", "unfinished_share"),
+)
+
+
+def total(values: Int) -> int:
+    """Return the sum of whole numbers, however large."""
+    low = values & 0xFFFFFFFF
+    return (int((values >> 32).sum()) << 32) + int(low.sum())
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _mean(values: Int) -> float | None:
+    return total(values) / len(values) if len(values) else None
+
+
+def _interval(values: Int, unit: Int) -> list[float] | None:
+    """Return the 95 % interval of a mean, units being drawn."""
+    from scipy.special import stdtrit
+
+    if len(values) < 2 or (values == values[0]).all():
+        return None
+    names = np.unique(unit)
+    place = np.searchsorted(names, unit)
+    if len(names) < 2:
+        return None
+    mean = total(values) / len(values)
+    off = np.bincount(place, values - mean)
+    scale = len(names) / (len(names) - 1)
+    half = stdtrit(len(names) - 1, 0.975) * math.sqrt(scale * float(off @ off)) / len(values)
+    return [max(mean - half, 0.0), mean + half]
+
+
+def _units(folder: CycleFolder) -> tuple[str, Int]:
+    day = folder.jobs.submit // DAY
+    many = len(np.unique(day)) >= DAYS
+    return ("days", day) if many else ("jobs", np.arange(len(day)))
+
+
+def _of_jobs(folder: CycleFolder, mine: Bool) -> dict[str, Any]:
+    """Return the measures of some of the jobs."""
+    jobs, unit = folder.jobs, _units(folder)[1]
+    count = int(mine.sum())
+    done = mine & (jobs.fate == COMPLETED) & (jobs.finish != NONE)
+    ran = mine & (jobs.start != NONE)
+    made = (jobs.finish - jobs.submit)[done]
+    stretch = made / jobs.runtime[done]
+    by = {fate: int((mine & (jobs.fate == fate)).sum()) for fate in range(3)}
+    return {
+        "jobs_simulated": count,
+        "jobs_started": int(ran.sum()),
+        "jobs_completed": by[COMPLETED],
+        "jobs_unscheduled": by[UNSCHEDULED],
+        "jobs_unfinished": by[UNFINISHED],
+        "makespan": _mean(made),
+        "makespan_interval": _interval(made, unit[done]),
+        "makespan_median": _at(made, 0.5),
+        "makespan_p95": _at(made, 0.95),
+        "stretch": math.fsum(stretch) / len(stretch) if len(stretch) else None,
+        "wait": _mean((jobs.start - jobs.submit)[ran]),
+        "failures_per_job": _mean(jobs.failures[mine]),
+        "failures_per_job_interval": _interval(jobs.failures[mine], unit[mine]),
+        "jobs_failed_share": _ratio(int((mine & (jobs.failures > 0)).sum()), count),
+        "unscheduled_share": _ratio(by[UNSCHEDULED], count),
+        "unfinished_share": _ratio(by[UNFINISHED], count),
+        "failures": total(jobs.failures[mine]),
+        "tries": total(jobs.tries[mine]),
+        "checkpoints": total(jobs.checkpoints[mine]),
+    }
+
+
+def _at(values: Int, share: float) -> float | None:
+    """Return a quantile, between neighbours in proportion."""
+    if not len(values):
+        return None
+    order = np.sort(values)
+    place = share * (len(order) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(order) - 1)
+    return float(order[low]) + (place - low) * float(order[high] - order[low])
+
+
+def _by_length(folder: CycleFolder) -> list[dict[str, Any]]:
+    jobs = folder.jobs
+    runtime = jobs.runtime
+    key = runtime
+    if len(np.unique(runtime)) > LENGTHS:
+        key = np.ceil(np.log2(np.maximum(runtime, 60) / HOUR) - 1e-12)
+    found = []
+    for one in np.unique(key):
+        mine = key == one
+        told, lengths = _of_jobs(folder, mine), runtime[mine]
+        found.append(
+            {
+                "length": _mean(lengths),
+                "shortest": int(lengths.min()),
+                "longest": int(lengths.max()),
+                "jobs": len(lengths),
+                **{name: told[name] for name in LENGTH_MEASURES},
+            }
+        )
+    return found
+
+
+def _of_promises(folder: CycleFolder) -> dict[str, Any]:
+    """Return how far the chances that were said came true."""
+    stays = folder.stays
+    if folder.given.scheduler != "falcon":
+        return dict.fromkeys(GROUPS["promises"])
+    over = stays.ended != CUT
+    said, kept = stays.promise[over] / PARTS, (stays.ended[over] == 0).astype(np.float64)
+    foreseen = stays.chance[over] / PARTS
+    tenth = np.minimum(stays.promise[over] // (PARTS // 10), 9)
+
+    def part(values: Reals, mine: Bool) -> float | None:
+        return _ratio(math.fsum(values[mine]), int(mine.sum()))
+
+    every = np.ones(len(said), dtype=np.bool_)
+    return {
+        "stays_promised": len(said),
+        "promised_mean": part(said, every),
+        "foreseen_mean": part(foreseen, every),
+        "kept_share": part(kept, every),
+        "brier": part((said - kept) ** 2, every),
+        "foreseen_brier": part((foreseen - kept) ** 2, every),
+        "calibration": [
+            {
+                "low": k / 10,
+                "high": (k + 1) / 10,
+                "stays": int((tenth == k).sum()),
+                "said": part(said, tenth == k),
+                "kept": part(kept, tenth == k),
+            }
+            for k in range(10)
+        ],
+    }
+
+
+def _of_hosts(folder: CycleFolder) -> dict[str, Any]:
+    spans, stays, count = folder.spans, folder.stays, len(folder.hosts)
+    seconds = spans.end - spans.start
+    new = occurrences(spans)
+    entered = [int((new & (spans.state == k)).sum()) for k in range(5)]
+    whole = count * (folder.end - folder.start)
+    useful, lost = total(useful_work(folder)), total(stays.lost)
+    offered, held = total(spans.work), total(stays.end - stays.start)
+    shares = [_ratio(total(seconds[spans.state == k]), whole) for k in range(5)]
+    ended = np.bincount(stays.ended, minlength=5).tolist()
+    return {
+        "stays_count": len(stays),
+        "stays_ended": dict(zip(STAY_ENDS, ended, strict=True)),
+        "useful_work": useful / PARTS,
+        "lost_work": lost / PARTS,
+        "unfinished_work": (total(stays.work) - useful - lost) / PARTS,
+        "offered_work": offered / PARTS,
+        "harvested": _ratio(useful, offered),
+        "guest_seconds": held,
+        "occupied": _ratio(held, total(seconds[spans.available])),
+        "hosts_count": count,
+        "state_shares": {name[6:]: one for name, one in zip(SHARES, shares, strict=True)},
+        "unavailable": {f"s{k + 1}": entered[k] for k in (2, 3, 4)},
+        "unavailable_per_host": _ratio(sum(entered), count),
+        "uec_per_host": _ratio(entered[2] + entered[3], count),
+        "urr_per_host": _ratio(entered[4], count),
+    }
+
+
+def check_measures(folder: CycleFolder) -> list[Check]:
+    """Every measure of the summary, computed from the tables."""
+    every = np.ones(len(folder.jobs), dtype=np.bool_)
+    mine = {
+        "scheduler": folder.given.scheduler,
+        "seed": folder.given.seed,
+        **_of_jobs(folder, every),
+        **_of_hosts(folder),
+        **_of_promises(folder),
+        "interval_over": _units(folder)[0],
+        "span": folder.end - folder.start,
+        "by_length": _by_length(folder),
+    }
+    checks = []
+    for name, measures in GROUPS.items():
+        wrong: list[str] = []
+        for one in measures:
+            _compare(one, folder.summary.get(one, "nothing"), mine[one], wrong)
+        checks.append(Check(name, not wrong, _first(wrong) or _told(name, measures, mine)))
+    return checks
+
+
+def _told(group: str, measures: Sequence[str], mine: Mapping[str, Any]) -> str:
+    """Return how much a group of measures that agree says."""
+    if measures == ("by_length",):
+        return f"{len(mine['by_length'])} lengths of jobs"
+    if group == "promises" and mine["stays_promised"] is None:
+        return "nothing was promised"
+    return f"{len(measures)} measures"
+
+
+def _first(wrong: Sequence[str]) -> str:
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    return wrong[0] + more if wrong else ""
+
+
+def _compare(name: str, said: Any, here: Any, wrong: list[str]) -> None:
+    """Note where a measure of the summary is not what it is here, part by part."""
+    if isinstance(here, Mapping) and isinstance(said, Mapping) and here.keys() == said.keys():
+        for key in here:
+            _compare(f"{name}.{key}", said[key], here[key], wrong)
+    elif isinstance(here, list) and isinstance(said, list) and len(here) == len(said):
+        for number, (one, other) in enumerate(zip(said, here, strict=True)):
+            _compare(f"{name}[{number}]", one, other, wrong)
+    elif not _same(said, here):
+        wrong.append(f"{name} is {said} in summary.json, {here} here")
+
+
+def _same(said: Any, here: Any) -> bool:
+    numbers = (int, float)
+    if isinstance(here, numbers) and isinstance(said, numbers) and not isinstance(said, bool):
+        if isinstance(here, int):
+            return said == here
+        return math.isclose(here, said, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return type(said) is type(here) and bool(said == here)

@@ -1,0 +1,328 @@
+"""A run of cycle sharing in plain words and rows: every number with its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from forestall.app.cycle.counts import LEFT, Lasting, Mean, Promised
+from forestall.app.promise import words
+from forestall.app.virtual.words import between, sureness, whole
+
+Summary = Mapping[str, Any]
+HOURS: Final = " host-hours"
+SCHEDULERS: Final = {"falcon": "Falcon", "condor": "Condor-style", "omniscient": "omniscient"}
+MAP_PARTS: Final = {
+    "run": "The whole run.",
+    "ended": "The part of the run in which hosts ended most stays of guests.",
+    "began": "The part of the run in which most stays of guests began; hosts ended none.",
+}
+WHY: Final = {
+    "contention": "the owner's load (S3, {})",
+    "thrashing": "too little free memory (S4, {})",
+    "away": "the host going away (S5, {})",
+}
+
+
+def host_hours(value: object) -> str:
+    """Return seconds of hosts, or of work on a host of speed 1, as host-hours."""
+    text = words.node_hours(value)
+    return text.removesuffix(words.NODE_HOURS) + (HOURS if text != words.NOTHING else "")
+
+
+def scheduler_of(summary: Summary) -> str:
+    """Return the scheduler's name as the page writes it."""
+    slug = summary.get("scheduler") or (summary.get("parameters") or {}).get("scheduler") or ""
+    return SCHEDULERS.get(str(slug), str(slug))
+
+
+def hosts_of(summary: Summary) -> int:
+    """Return the number of hosts that the summary tells; 0 where it does not."""
+    for name in ("hosts_count", "hosts"):
+        told = words.number(summary.get(name))
+        if told is not None:
+            return int(told)
+    return 0
+
+
+def restart_of(summary: Summary) -> str:
+    """Return how jobs go on that lost their host."""
+    told = (summary.get("parameters") or {}).get("restart")
+    return {"scratch": "restart from scratch", "checkpoint": "restart from checkpoints"}.get(
+        str(told), ""
+    )
+
+
+def headline(summary: Summary) -> list[str]:
+    """Return what was run, in parts: jobs, hosts, scheduler, restart, seed."""
+    scheduler, hosts = scheduler_of(summary), hosts_of(summary)
+    parts = [
+        words.counted(summary.get("jobs_simulated"), "job"),
+        words.counted(hosts, "host") if hosts else "",
+        f"scheduler {scheduler}" if scheduler else "",
+        restart_of(summary),
+        f"seed {summary['seed']}" if "seed" in summary else "",
+    ]
+    return [part for part in parts if part]
+
+
+# ---------------------------------------------------------------------------------- in the terminal
+
+
+def rows(summary: Summary) -> list[tuple[str, ...]]:
+    """Return (measure, value with unit, what it means) for each measure of a run."""
+    count, done = whole(summary, "jobs_simulated"), whole(summary, "jobs_completed")
+    never, still = whole(summary, "jobs_unscheduled"), whole(summary, "jobs_unfinished")
+    share = f"{done:,} of {count:,}; " + sureness(done, count, None) if count else "there was none"
+    useful, lost = words.number(summary.get("useful_work")), words.number(summary.get("lost_work"))
+    part = f"{words.percent(lost / useful)} of the useful work" if useful and lost else ""
+    promised = []
+    if summary.get("kept_share") is not None:
+        said, brier = words.percent(summary["promised_mean"]), words.ratio(summary["brier"])
+        meaning = f"of stays ended their jobs; {said} was said on average; Brier score {brier}"
+        promised = [("Promises kept", words.percent(summary["kept_share"]), meaning)]
+    return [
+        ("Jobs completed", words.percent(done / count if count else None), share),
+        ("Unscheduled", f"{never:,}", f"{words.percent(never / count if count else None)} of jobs: "
+         "no host was free"),
+        ("Unfinished", f"{still:,}", "the traces ended first"),
+        ("Makespan", words.duration(summary.get("makespan")),
+         "submission to completion, on average; median "
+         f"{words.duration(summary.get('makespan_median'))}, 95 % within "
+         f"{words.duration(summary.get('makespan_p95'))}"),
+        ("Stretch", words.ratio(summary.get("stretch"), 2), "makespan over run time, on average"),
+        ("Wait", words.duration(summary.get("wait")), "until the first start, on average"),
+        ("Failures per job", words.ratio(summary.get("failures_per_job")),
+         f"{words.percent(summary.get('jobs_failed_share'))} of jobs lost a host at least once"),
+        *promised,
+        ("Lost work", host_hours(lost), part or ("" if lost else "nothing was lost")),
+        ("Harvested", words.percent(summary.get("harvested")),
+         "of what hosts could have done for guests became useful work"),
+    ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------- in the page
+
+
+def spread(mean: Mean | None, tell: Callable[..., str]) -> str:
+    """Return a mean with its interval: ``2.61 h (95 % interval 2.53 to 2.79 h, over days)``."""
+    if mean is None:
+        return words.NOTHING
+    if mean.low is None or mean.high is None:
+        return tell(mean.value)
+    return f"{tell(mean.value)} (95 % interval {ends_of(mean, tell)}, over {mean.over})"
+
+
+def ends_of(mean: Mean, tell: Callable[..., str]) -> str:
+    """Return the interval of a mean, both ends in the unit of the upper one: ``1.99 to 2.35 h``.
+
+    `tell` takes a value, and one whose unit and digits it shall have.
+    """
+    if mean.low is None or mean.high is None:
+        return words.NOTHING
+    low, high = tell(max(mean.low, 0.0), mean.high), tell(mean.high)
+    unit = high.partition(" ")[2]
+    return f"{low.removesuffix(f' {unit}') if unit else low} to {high}"
+
+
+def round_time(seconds: int) -> str:
+    """Return a run time without digits that are 0, in the largest unit in which few tell it whole:
+    ``2 h``, ``1.5 h``, ``30 min``, ``100 s``; from two hours on to four digits."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        text = f"{seconds / size:.4g}"
+        if seconds >= 7200 or (seconds >= size and float(text) * size == seconds):
+            return f"{text} {unit}"
+    return f"{seconds:,} s"
+
+
+def lasted(value: object, like: float | None = None) -> str:
+    """Return a makespan in the unit that suits it, or that suits another one (`like`), with three
+    digits or so: ``47.3 min``."""
+    seconds = words.number(value)
+    if seconds is None:
+        return words.NOTHING
+    size = seconds if like is None else like
+    if size < 120:
+        return f"{seconds:.1f} s"
+    if size < 2 * 3600:
+        return f"{seconds / 60:.1f} min"
+    if size < 100 * 3600:
+        return f"{seconds / 3600:.2f} h"
+    return f"{seconds / 86_400:,.2f} d"
+
+
+def plain(value: object, like: float | None = None) -> str:
+    """Return a mean count, with digits that suit it, or that suit another one (`like`)."""
+    number = words.number(value)
+    if number is None:
+        return words.NOTHING
+    return f"{number:.3f}" if (number if like is None else like) < 0.1 else f"{number:.2f}"
+
+
+def on_completion(
+    ends: Mapping[str, int],
+    shared: tuple[float | None, float | None],
+    makespan: Mean | None,
+    stretch: Mean | None,
+) -> str:
+    """Say how many jobs were completed, how sure that is, how long it took, and why others were
+    not.
+
+    Parameters
+    ----------
+    ends : jobs by `fate`, as `cycle_report_counts.with_fates` has it
+    shared : the design effects of days for jobs completed and for jobs unscheduled, or None
+    makespan, stretch : of jobs completed
+    """
+    count = sum(ends.values())
+    if not count:
+        return "There was no job."
+    done = ends.get("straight", 0) + ends.get("after", 0)
+    text = (
+        f"{done:,} of {words.counted(count, 'job')} ({words.percent(done / count)}) were completed;"
+        f" {sureness(done, count, shared[0])}."
+    )
+    if makespan is not None:
+        text += f" From submission to completion they took {spread(makespan, lasted)} on average"
+        text += f", {spread_times(stretch)}." if stretch is not None else "."
+    never, still = ends.get("unscheduled", 0), ends.get("unfinished", 0)
+    if never:
+        text += (
+            f" {words.counted(never, 'job')} found no free host when {_they(never)} asked, and "
+            f"{_was(never)} given up as unscheduled: {words.percent(never / count)}, "
+            f"{sureness(never, count, shared[1])}."
+        )
+    if still:
+        text += f" {words.counted(still, 'job')} {_was(still)} not done when the traces ended."
+    return text
+
+
+def _they(count: int) -> str:
+    return "it" if count == 1 else "they"
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def spread_times(stretch: Mean | None) -> str:
+    """Return a stretch in words: ``1.31 times their run times``."""
+    return words.NOTHING if stretch is None else f"{stretch.value:.2f} times their run times"
+
+
+def on_failures(
+    hit: int, count: int, shared: float | None, failures: Mean | None, ends: Mapping[str, int],
+    lost: float, useful: float,
+) -> str:  # fmt: skip
+    """Say how often hosts left guests, why, and what that took.
+
+    Parameters
+    ----------
+    hit, count : jobs that lost a host at least once, of all; `shared` is their design effect
+    failures : per job
+    ends : stays by how they ended
+    lost, useful : work, s
+    """
+    left = {name: ends.get(name, 0) for name in LEFT}
+    total = sum(left.values())
+    if not count:
+        return ""
+    if not total:
+        return "No host left its guest: no job had to be started again."
+    causes = [WHY[n].format(words.percent(left[n] / total)) for n in LEFT if left[n]]
+    share = f", {words.percent(lost / useful)} of the useful work" if useful and lost else ""
+    return (
+        f"A job lost a host with probability {words.percent(hit / count)}, "
+        f"{sureness(hit, count, shared)}; on average it lost {spread(failures, plain)}. "
+        f"Of {words.counted(total, 'stay')} that hosts ended, "
+        f"the cause was {_list(causes)}. This took {host_hours(lost)} of work{share}."
+    )
+
+
+def _list(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def on_promises(
+    found: Sequence[Promised], score: float | None, shared: float | None, what: str
+) -> str:
+    """Say what was said of stays as they began, and what came of it.
+
+    Parameters
+    ----------
+    found, score : tenths of probability, and the Brier score, of what was said
+    shared : the design effect of days for stays that ended well
+    what : "promised", or "foresaw" where there is no promise
+    """
+    count = sum(one.stays for one in found)
+    if not count:
+        return ""
+    said = sum(one.stays * one.said for one in found) / count
+    kept = round(sum(one.stays * one.kept for one in found))
+    text = (
+        f"As each stay began, Falcon {what} with what "
+        f"probability the job would end on that host: {words.percent(said)} on average, and "
+        f"{words.percent(kept / count)} did, {sureness(kept, count, shared)}."
+    )
+    if score is not None:
+        alike = kept / count * (1 - kept / count)
+        text += (
+            f" The Brier score is {score:.4f} (0 is perfect; saying "
+            f"{words.percent(kept / count)} of every stay would have scored {alike:.4f})."
+        )
+    return text
+
+
+def on_hosts(time: Mapping[str, float], found: Sequence[Lasting], harvested: object) -> str:
+    """Say how available hosts were, how long that lasts, and how much of it was used.
+
+    Parameters
+    ----------
+    time : host time by what hosts were, as `cycle_report_counts.host_hours` has it
+    found : how likely an available host is to stay so
+    harvested : share of what hosts could have done that became useful work
+    """
+    total = sum(time.values())
+    if not total:
+        return ""
+    free = time["guest"] + time["S1"] + time["S2"]
+    text = (
+        f"Hosts were available {words.percent(free / total)} of the time and had a guest "
+        f"{words.percent(time['guest'] / total)} of it."
+    )
+    told = [one for one in found if one.hours in (1.0, 4.0)] or list(found[:1])
+    if told:
+        text += " A host that is available at some moment stays so "
+        text += " and ".join(
+            f"for {words.counted(round(one.hours), 'hour')} more with probability "
+            f"{words.percent(one.share)}{_ends(one)}"
+            for one in told
+        )
+        text += "."
+    part = words.number(harvested)
+    if part is not None:
+        text += f" {words.percent(part)} of what hosts could have done became useful work."
+    return text
+
+
+def _ends(one: Lasting) -> str:
+    if one.low is None or one.high is None:
+        return ""
+    return f" (95 % interval {shares(one.low, one.high)}, over hosts)"
+
+
+def shares(low: float, high: float) -> str:
+    """Return an interval of shares, kept within 0 and 1."""
+    return between((max(low, 0.0), min(high, 1.0)))
+
+
+def map_caption(hosts: int, few: int, *, shown: str) -> str:
+    """Say what the map shows of the run, and of so many hosts.
+
+    `shown` is ``run`` (all of it), ``ended`` or ``began`` (the part with most stays that hosts
+    ended, or that began), or ``chosen``, of which nothing has to be said.
+    """
+    said = [MAP_PARTS[shown]] if shown in MAP_PARTS else []
+    if hosts > few:
+        said.append("A cell shows what most of its hosts are for most of its time.")
+    return " ".join(said)

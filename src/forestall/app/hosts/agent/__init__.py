@@ -1,0 +1,1 @@
+"""The agent that watches a host, as a command."""

@@ -1,0 +1,304 @@
+"""The host agent as a command: its settings, how it is run and ended, what it says of itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from forestall.live.agent.clock import SystemClock
+from forestall.live.agent.exporter import Exporter
+from forestall.live.agent.forecaster import Forecaster
+from forestall.live.agent.guests import registered_guests
+from forestall.live.agent.lock import only_agent, only_agent_here
+from forestall.live.agent.loop import Agent, AgentSettings, boot_id
+from forestall.live.agent.sampler import Sampler, machine_counters
+from forestall.live.agent.states import HOLD, PERIOD, TH1, TH2
+from forestall.live.agent.store import SAMPLES, DayStore, next_serial
+from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.units import parse_duration
+
+LISTEN: Final = "127.0.0.1:9108"
+CALIBRATION: Final = "calibration.json"
+CONDOR_EVERY: Final = 300.0
+"""Seconds between two looks for HTCondor's processes."""
+AD_EVERY: Final = 30.0
+_BYTES: Final = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+Hook = Callable[[Mapping[str, Any]], None]
+
+
+def default_folder() -> Path:
+    """Return where the agent keeps what it sees: $XDG_STATE_HOME/forestall, or
+    ~/.local/state/forestall."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    # the standard takes a path that is not absolute for none
+    base = Path(given) if os.path.isabs(given) else Path("~/.local/state").expanduser()
+    return base / "forestall"
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """What a user can say, as text; None where it was not said.
+
+    `th1`, `th2` come from FOLDER/calibration.json where they are not given and it is there.
+    """
+
+    folder: Path
+    period: str | None = None
+    th1: str | None = None
+    th2: str | None = None
+    hold: str | None = None
+    guest_memory: str | None = None
+    keep: str | None = None
+
+    def settings(self) -> AgentSettings:
+        """Return them checked. Raises ParameterError, and TraceError for the calibration."""
+        period = _of(self.period, PERIOD, parse_duration, "--period")
+        if period < 1:
+            raise ParameterError("--period", self.period, "a duration of at least 1s")
+        found: Mapping[str, float] = {}
+        if self.th1 is None or self.th2 is None:
+            found = calibrated(self.folder)
+        th1 = _of(self.th1, found.get("th1", TH1), _share, "--th1")
+        th2 = _of(self.th2, found.get("th2", TH2), _share, "--th2")
+        if th1 > th2:
+            name, value = ("--th1", self.th1) if self.th1 is not None else ("--th2", self.th2)
+            raise ParameterError(name, value, f"Th1 <= Th2, and they are {th1:g} and {th2:g}")
+        keep = _of(self.keep, 400 * 86_400, parse_duration, "--keep")
+        if keep < 86_400:
+            raise ParameterError("--keep", self.keep, "a duration of at least 1d")
+        return AgentSettings(
+            folder=self.folder,
+            period=period,
+            th1=th1,
+            th2=th2,
+            hold=_of(self.hold, HOLD, parse_duration, "--hold"),
+            guest_memory=_of(self.guest_memory, 0.0, parse_memory_share, "--guest-memory"),
+            keep=math.ceil(keep / 86_400),
+        )
+
+
+def calibrated(folder: Path) -> dict[str, float]:
+    """Return th1 and th2 of FOLDER/calibration.json, nothing where it is not there.
+
+    Raises TraceError for a file without thresholds that can be used.
+    """
+    path = folder / CALIBRATION
+    try:
+        told = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except NotADirectoryError:
+        raise TraceError(folder, "is a file; expected a folder for the agent") from None
+    except OSError as error:
+        raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise TraceError(path, f"is no JSON ({error})") from None
+    found = {}
+    for name in ("th1", "th2"):
+        value = told.get(name) if isinstance(told, dict) else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise TraceError(path, f"{value!r} is no threshold; expected 0 to 1", field=name)
+        found[name] = float(value)
+    if found["th1"] > found["th2"]:
+        raise TraceError(path, f"th1 is above th2: {found['th1']:g} and {found['th2']:g}")
+    return found
+
+
+def parse_memory_share(text: str, name: str) -> float:
+    """Return the share of this host's memory that ``10%``, ``0.1`` or ``512M`` is."""
+    stripped = text.strip().lower().removesuffix("ib").removesuffix("b")
+    unit = _BYTES.get(stripped[-1:], 0)
+    if not unit:
+        return _share(text, name)
+    try:
+        amount = float(stripped[:-1]) * unit
+    except ValueError:
+        amount = math.nan
+    if not amount >= 0:
+        raise ParameterError(name, text, "an amount of memory such as 512M, or a share such as 10%")
+    share = amount / machine_counters().memory
+    if share > 1:
+        raise ParameterError(name, text, "no more than the memory of this host")
+    return share
+
+
+class Ended(NamedTuple):
+    """What an agent did until it ended: samples taken, and those of them that are not on disk."""
+
+    samples: int
+    lost: int
+
+
+def run_agent(
+    settings: AgentSettings,
+    *,
+    listen: tuple[str, int] | None,
+    until: float = math.inf,
+    tell: Callable[[str], None],
+    show: Hook | None = None,
+    beside: bool = False,
+) -> Ended:
+    """Be the agent of a folder until `until` s have passed or SIGTERM, SIGINT or SIGHUP comes.
+
+    Parameters
+    ----------
+    listen : where Prometheus may ask; None: nowhere
+    tell : takes a line that the user should see
+    show : takes each status, for a display
+    beside : run beside another agent of this user on this host, on another folder
+
+    Raises TraceError where the folder has an agent or cannot be written to, InputError where the
+    user has another agent at work or the port is taken, MissingExtraError without psutil or
+    prometheus-client.
+    """
+    if not sys.platform.startswith("linux"):
+        raise InputError(f"the agent reads /proc and needs Linux; this is {sys.platform}")
+    clock, host = SystemClock(), socket.gethostname()
+    here = only_agent_here(settings.folder, beside=beside)
+    with only_agent(settings.folder), here, _stopping() as wait:
+        _sweep(settings.folder)
+        hooks = (CondorHook(settings.folder),) if show is None else (
+            CondorHook(settings.folder), show,
+        )  # fmt: skip
+        forecaster = Forecaster(settings.folder, host, settings.hold, tell=tell)
+        sampler = Sampler(
+            lambda: registered_guests(settings.folder), helpers=forecaster.helpers, clock=clock
+        )
+        header = settings.header(host, boot_id(), next_serial(settings.folder))
+        store = DayStore(settings.folder, header, keep=settings.keep, clock=clock, tell=tell)
+        agent = Agent(
+            settings, host, clock=clock, sampler=sampler, store=store, forecaster=forecaster,
+            tell=tell, hooks=hooks,
+        )  # fmt: skip
+        exporter = None if listen is None else Exporter(listen, lambda: agent.status)
+        where = "" if exporter is None else f", metrics at {exporter.address}"
+        tell(f"watching this host every {settings.period:g} s into {settings.folder}{where}")
+        try:
+            agent.run(wait, until)
+        finally:
+            if exporter is not None:
+                exporter.close()
+    return Ended(agent.samples, store.waiting + store.lost)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what an agent that was killed had begun to write."""
+    for path in (*folder.glob(".condor.ad-*"), *(folder / SAMPLES).glob(".*.fsd-*")):
+        path.unlink(missing_ok=True)
+
+
+class CondorHook:
+    """Keeps FOLDER/condor.ad for HTCondor, and counts its jobs as guests.
+
+    The file is written anew each `AD_EVERY` s, and when the state changes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._looked = self._written = -math.inf
+        self._state = ""
+
+    def __call__(self, status: Mapping[str, Any]) -> None:
+        """Write the attributes of this status, where it is time."""
+        from forestall.app.hosts import condor
+
+        now = time.monotonic()
+        if now - self._looked >= CONDOR_EVERY:
+            self._looked = now
+            condor.register_condor(self._folder)
+        if now - self._written >= AD_EVERY or status["state"] != self._state:
+            self._written, self._state = now, status["state"]
+            condor.write_ad_of(self._folder, status)
+
+
+def unit_text(folder: Path | None, options: list[str]) -> str:
+    """Return a systemd user unit that runs the agent with these options."""
+    words = [sys.executable, "-m", "forestall", "agent"]
+    if folder is not None:
+        words += ["--folder", str(folder.resolve())]
+    start = " ".join(_quoted(word) for word in [*words, *options])
+    return f"""\
+# ~/.config/systemd/user/forestall-agent.service
+#   systemctl --user daemon-reload && systemctl --user enable --now forestall-agent
+# Without `loginctl enable-linger` it ends when its user logs out, and the host looks away (S5).
+[Unit]
+Description=forestall host agent: load, state and availability of this host
+
+[Service]
+ExecStart={start}
+Restart=on-failure
+RestartSec=10
+# 2: wrong options, a port that is taken, another agent on the folder
+RestartPreventExitStatus=2
+Nice=5
+NoNewPrivileges=yes
+
+[Install]
+WantedBy=default.target
+"""
+
+
+@contextmanager
+def _stopping() -> Iterator[Callable[[float], bool]]:
+    """Give a way to wait that SIGTERM, SIGINT and SIGHUP end: it returns True from then on.
+
+    A signal that is ignored, as by nohup, stays so.
+    """
+    inner, outer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    stopped = False
+
+    def stop(number: int, frame: object) -> None:
+        nonlocal stopped
+        stopped = True
+        with suppress(OSError):
+            os.write(outer, b"x")
+
+    def wait(seconds: float) -> bool:
+        if not stopped:
+            select.select([inner], [], [], max(seconds, 0.0))
+        return stopped
+
+    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {s: signal.signal(s, stop) for s in signals if signal.getsignal(s) != signal.SIG_IGN}
+    try:
+        yield wait
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        os.close(inner)
+        os.close(outer)
+
+
+def _of(text: str | None, default: Any, parse: Callable[[str, str], Any], name: str) -> Any:
+    return default if text is None else parse(text, name)
+
+
+def _share(text: str, name: str) -> float:
+    """Return what ``0.2`` or ``20%`` says."""
+    stripped = text.strip()
+    try:
+        value = float(stripped.removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    value = value / 100 if stripped.endswith("%") else value
+    if not 0 <= value <= 1:
+        raise ParameterError(name, text, "a share from 0 to 1, such as 0.2 or 20%")
+    return value
+
+
+def _quoted(word: str) -> str:
+    """Return a word as ExecStart= takes it."""
+    text = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{text}"' if not text or set(text) & set(" \t'\"\\;") else text

@@ -1,0 +1,1 @@
+"""How much a guest takes from a host's owner: experiment, files, page."""

@@ -1,0 +1,1 @@
+"""Guests on this host, as commands."""

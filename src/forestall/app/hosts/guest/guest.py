@@ -1,0 +1,282 @@
+"""Guests on this host: what the commands `forestall guest ...` do."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from forestall.app.hosts.agent.agent import AgentOptions
+from forestall.live.guest.eyes import Eyes, HostEyes
+from forestall.live.guest.files import (
+    KEEPER_LOCK,
+    MANAGER_LOCK,
+    STDERR,
+    STDOUT,
+    GuestFiles,
+    GuestState,
+    Record,
+    all_guests,
+    boot_id,
+)
+from forestall.live.guest.follow import Writer, followed
+from forestall.live.guest.keeper import KEPT
+from forestall.live.guest.manager import Manager
+from forestall.live.guest.processes import look
+from forestall.live.guest.settings import GuestSettings
+from forestall.live.guest.signals import stopped_by_signals
+from forestall.live.guest.stay import Stay
+from forestall.model.errors import ForestallError, ParameterError, TraceError
+
+_SLACK: Final = 15.0
+_HEARS: Final = 10.0
+"""s within which a manager begins to end its guest, or is killed."""
+
+
+class GuestError(ForestallError):
+    """Something that a guest's processes did not do."""
+
+
+def thresholds(folder: Path, th1: str | None, th2: str | None) -> tuple[float, float]:
+    """Return the loads that options say, those that were calibrated where they say none, or the
+    model's. Raises ParameterError, and TraceError for a calibration that cannot be used."""
+    settings = AgentOptions(folder, th1=th1, th2=th2).settings()
+    return settings.th1, settings.th2
+
+
+def run_guest(
+    command: Sequence[str],
+    settings: GuestSettings,
+    *,
+    folder: Path,
+    name: str | None = None,
+    fresh: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+    eyes: Eyes | None = None,
+    show: tuple[Writer, Writer] | None = None,
+) -> int:
+    """Run a guest to its end, or until this process is told to end; returns an exit code.
+
+    That is the guest's own where it ended by itself; 75 where the host is not free and it does not
+    wait, 130 after a signal, 2 where it cannot be started.
+
+    Parameters
+    ----------
+    command : the words of its command line; empty only for a guest that is known
+    folder : where agent and guests keep their files
+    name : of the guest; one that has not finished goes on. By default a new one after the command
+    fresh : whether a guest of this name that has not finished is begun again
+    say : is given a line at each change
+    eyes : what looks at the host; by default, what there is
+    show : are given what the guest prints, on standard output and standard error, as it comes; in
+        any case it is added to the files ``stdout`` and ``stderr`` of its folder
+
+    Raises ParameterError and TraceError for what cannot be used, MissingExtraError without psutil.
+    """
+    if command and shutil.which(command[0]) is None:
+        raise ParameterError("CMD", command[0], "a program that can be run")
+    files = _named(folder, command, name)
+    with files.managed():
+        record = _record(files, command, fresh=fresh)
+        return _manage(files, record, settings, eyes, say, show)
+
+
+def resume_guest(
+    folder: Path,
+    name: str,
+    *,
+    say: Callable[[str], None] = lambda _: None,
+    eyes: Eyes | None = None,
+    show: tuple[Writer, Writer] | None = None,
+) -> int:
+    """Go on with a guest as it was run; returns an exit code as `run_guest` does."""
+    files, record = known_guest(folder, name)
+    with files.managed():
+        record = files.read() or record
+        if record.state.over and not record.kept():
+            raise ParameterError(
+                "NAME", name, f"a guest that has not ended: this one {_over(record)}"
+            )
+        settings = GuestSettings.from_json(record.settings)
+        return _manage(files, record, settings, eyes, say, show)
+
+
+def stop_guest(folder: Path, name: str, say: Callable[[str], None] = lambda _: None) -> Record:
+    """End a guest after its checkpoint, and its manager; returns its record.
+
+    A manager that does not end in its time is killed, and the guest is ended without it; where the
+    record is damaged, what keeps the guest tells of it. Raises GuestError where it does not end.
+    """
+    files = GuestFiles(folder, name)
+    _end_manager(files, _settings(_found(folder, files)))
+    with files.managed():
+        record = _found(folder, files)
+        if record is None:
+            record = _mended(files)
+        if record.state.running or files.held(KEEPER_LOCK):
+            manager_here = Manager(files, record, _settings(record), _Blind(), say)
+            manager_here.stop("`forestall guest stop`")
+            manager_here.run()
+    return files.read() or record
+
+
+def _found(folder: Path, files: GuestFiles) -> Record | None:
+    """Return a guest's record, None where it is damaged. Raises ParameterError where there is no
+    guest of this name."""
+    try:
+        return known_guest(folder, files.name)[1]
+    except TraceError:
+        if files.held(MANAGER_LOCK) or files.held(KEEPER_LOCK):
+            return None
+        raise
+
+
+def _settings(record: Record | None) -> GuestSettings:
+    """Return how a guest is run, as far as its end goes: the keeper knows its own part."""
+    with suppress(ParameterError):
+        return GuestSettings() if record is None else GuestSettings.from_json(record.settings)
+    return GuestSettings()
+
+
+def _end_manager(files: GuestFiles, settings: GuestSettings) -> None:
+    """Have a manager end, and kill one that does not."""
+    pid = files.manager()
+    manager = look(pid) if pid else None
+    if manager is None:
+        return
+    manager.send(signal.SIGTERM)
+    late = time.monotonic() + settings.checkpoint_timeout + settings.patience + _SLACK
+    hears = time.monotonic() + _HEARS
+    while files.held(MANAGER_LOCK):
+        now = time.monotonic()
+        if now > late or (now > hears and not _ends(files)):
+            manager.send(signal.SIGKILL)
+            hears = late = now + _HEARS
+        time.sleep(0.05)
+        if look(pid) is None and files.held(MANAGER_LOCK):
+            raise GuestError(f"{files.name}: another manager has taken its place just now")
+
+
+def _ends(files: GuestFiles) -> bool:
+    """Return whether a manager that was asked to end has begun to."""
+    try:
+        record = files.read()
+    except TraceError:
+        return False
+    begun = {GuestState.ENDING, GuestState.ENDED, GuestState.FINISHED, GuestState.FAILED}
+    return record is not None and record.state in begun
+
+
+def _mended(files: GuestFiles) -> Record:
+    """Return a record of a guest that runs, and whose own is damaged, by what its keeper says."""
+    stay = Stay.found(files)
+    if stay is None:
+        message = f"{files.name}: its record is damaged and its keeper does not answer; end its "
+        raise GuestError(f"{message}processes by hand (`ps`: forestall-keep) and remove the folder")
+    stay.link.close()
+    facts = stay.facts
+    record = Record(
+        files.name,
+        facts["id"],
+        facts["command"],
+        facts["cwd"],
+        settings=GuestSettings().to_json(),
+        state=GuestState.UNWATCHED,
+        why="its record was damaged",
+        attempts=1,
+        boot=boot_id(),
+        **{key: facts[key] for key in KEPT},
+    )
+    files.write(record)
+    return record
+
+
+def known_guest(folder: Path, name: str) -> tuple[GuestFiles, Record]:
+    """Return a guest's files and record. Raises ParameterError where there is none of this name."""
+    files = GuestFiles(folder, name)
+    record = files.read()
+    if record is None:
+        there = ", ".join(one.name for one in all_guests(folder)) or "there is none"
+        raise ParameterError("NAME", name, f"a guest of {folder}: {there}")
+    return files, record
+
+
+def _manage(
+    files: GuestFiles,
+    record: Record,
+    settings: GuestSettings,
+    eyes: Eyes | None,
+    say: Callable[[str], None],
+    show: tuple[Writer, Writer] | None,
+) -> int:
+    manager = Manager(files, record, settings, eyes or HostEyes(files.folder), say)
+    with suppress(OSError):
+        say(f"{record.name}: {output_of(files)}")
+    paths = (files.place / STDOUT, files.place / STDERR)
+    with stopped_by_signals(manager), followed(list(zip(paths, show or (), strict=False))):
+        return manager.run()
+
+
+def output_of(files: GuestFiles) -> str:
+    """Return in words where a guest's output is kept."""
+    return f"output is kept in {files.place / STDOUT} and {STDERR}"
+
+
+def _named(folder: Path, command: Sequence[str], name: str | None) -> GuestFiles:
+    """Return the files of the guest of this name, or of a new one that is named by its command."""
+    if name is not None:
+        files = GuestFiles(folder, name)
+        files.make()
+        return files
+    if not command:
+        raise ParameterError("CMD", "", "a command to run, or --name of a guest that is known")
+    base = re.sub(r"[^A-Za-z0-9._-]", "", Path(command[0]).name).strip("._-")[:50] or "guest"
+    number = 1
+    while True:
+        files = GuestFiles(folder, f"{base}-{number}")
+        try:
+            files.place.mkdir(parents=True, mode=0o700)
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise TraceError(files.place, f"cannot be made: {error.strerror or error}") from None
+        else:
+            return files
+
+
+def _record(files: GuestFiles, command: Sequence[str], *, fresh: bool) -> Record:
+    """Return the record of the guest that is to run: a new one, or one that goes on."""
+    known = files.read()
+    if known is not None and known.kept() and fresh:
+        message = f"{known.name} still runs; `forestall guest stop {known.name}` ends it"
+        raise TraceError(files.place, message)
+    if known is None or fresh or (known.state.over and not known.kept()):
+        if not command:
+            raise ParameterError("CMD", "", "a command to run: there is no guest to go on with")
+        mark = f"{files.name}-{secrets.token_hex(4)}"
+        return Record(name=files.name, id=mark, command=list(command), cwd=str(Path.cwd()))
+    if command and list(command) != known.command:
+        raise TraceError(
+            files.place,
+            f"the guest {known.name} has not finished and runs another command; go on with it by "
+            f"`forestall guest resume {known.name}`, or give it up by --fresh",
+        )
+    return known
+
+
+def _over(record: Record) -> str:
+    code = "" if record.exit_code is None else f" with code {record.exit_code}"
+    return f"has {'finished' if record.state is GuestState.FINISHED else 'failed'}{code}"
+
+
+class _Blind:
+    """Looks at nothing: for a guest that is only to be ended."""
+
+    def look(self) -> Any:
+        raise AssertionError("a guest that is being ended needs no look at the host")

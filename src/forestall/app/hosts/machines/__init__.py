@@ -1,0 +1,1 @@
+"""Virtual machines of a fleet on this host, as commands."""

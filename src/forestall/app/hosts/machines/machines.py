@@ -1,0 +1,259 @@
+"""Virtual machines of a fleet on this host: what the commands `forestall machines ...` do."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from forestall.adapters.qemu.backend import QemuBackend
+from forestall.adapters.qemu.guest import Guest, MachineError
+from forestall.app.hosts.machines.fleet import FleetFile, read_fleet
+from forestall.app.hosts.machines.foreseen import (
+    DRAIN,
+    UNDRAIN,
+    Foreseen,
+    add_foreseen,
+    checked_moment,
+    parse_moment,
+    read_foreseen,
+)
+from forestall.app.hosts.machines.lock import alone, only_watch
+from forestall.live.machines.backend import Seen, State
+from forestall.live.machines.coordinator import Coordinator, Outcome
+from forestall.live.machines.ledger import Entry, Ledger
+from forestall.live.machines.picture import Need
+from forestall.model.errors import ForestallError, ParameterError, TraceError
+from forestall.model.units import parse_duration
+
+LEDGER: Final = "ledger.jsonl"
+FORESEEN: Final = "predictions.csv"
+MACHINES: Final = "machines"
+SLACK: Final = 2
+"""Run times to the deadline of a machine that was given only a run time."""
+
+
+class _Machines(QemuBackend):
+    """The machines of a fleet; one whose record cannot be read does not hide the others."""
+
+    def watch(self) -> list[Seen]:
+        """Return all machines, by name; one that cannot be read is on the node that it ran on last,
+        as far as its folders tell, and keeps its room there."""
+        seen = []
+        for name in self._names():
+            try:
+                seen.append(self.look(name))
+            except TraceError as error:
+                folders = sorted(self._place(name).glob("[0-9]*.*"))
+                node = folders[-1].name.partition(".")[2] if folders else ""
+                seen.append(Seen(name, node, State.UNKNOWN, says=str(error)))
+        return seen
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """A folder with fleet.toml, and all that belongs to it.
+
+    Attributes
+    ----------
+    folder, file : where it is, and what fleet.toml says
+    backend : runs its machines
+    coordinator : decides about them; it has read what is foreseen
+    clock : seconds since 1970
+    foreseen_trouble : what of the predictions file could not be used when it was read last
+    """
+
+    folder: Path
+    file: FleetFile
+    backend: QemuBackend
+    coordinator: Coordinator
+    clock: Callable[[], float]
+    foreseen_trouble: list[str] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, folder: Path, clock: Callable[[], float] = time.time) -> Fleet:
+        """Return the fleet of a folder. Raises TraceError for a fleet.toml that cannot be used."""
+        file = read_fleet(folder)
+        machines = folder / MACHINES
+        backend = _Machines(machines, tuple(file.nodes), file.transfer(), file.wrapper)
+        coordinator = Coordinator(file.plan(), backend, Ledger(folder / LEDGER), clock)
+        fleet = cls(folder, file, backend, coordinator, clock)
+        fleet.read_foreseen()
+        return fleet
+
+    def read_foreseen(self) -> Foreseen:
+        """Tell the coordinator what the predictions file says now; returns it."""
+        foreseen = read_foreseen(self.folder / FORESEEN, self.file.nodes)
+        for node in self.file.nodes:
+            self.coordinator.foresee(node, foreseen.failures.get(node))
+            self.coordinator.drain(node, drained=node in foreseen.drained)
+        self.foreseen_trouble[:] = [foreseen.trouble] if foreseen.trouble else []
+        return foreseen
+
+    def troubles(self) -> list[str]:
+        """Return what was wrong with predictions and ledger, and stopped nothing; a line each."""
+        return [*self.foreseen_trouble, *self.coordinator.troubles()]
+
+    def foresee(self, node: str, at: int | None) -> None:
+        """Write down when a node is predicted to fail (None: not any more), and tell it."""
+        self.coordinator.foresee(node, at)
+        add_foreseen(self.folder / FORESEEN, node, at)
+
+    # ----------------------------------------------------------------------------- commands
+
+    def start(self, guest: Guest, node: str | None, need: Need) -> dict[str, Any]:
+        """Start a machine, on this node or on the one that the strategy chooses."""
+        guest.checked()
+        with alone(self.folder):
+            for seen in self.backend.watch():
+                if seen.machine == guest.name and seen.state.alive:
+                    raise MachineError(guest.name, f"runs already, on {seen.node}")
+            if node is None:
+                node, why = self.coordinator.choose(guest.name, need)
+            else:
+                why = self.coordinator.asked(node)
+            seen = self.backend.add(guest, node)
+            self.coordinator.started(guest.name, node, need, why)
+        return {**asdict(seen), "why": why}
+
+    def migrate(self, machine: str, node: str) -> Outcome:
+        """Move a machine to a node."""
+        self.backend.look(machine)  # one that is unknown is told before anything else
+        with alone(self.folder):
+            return self.coordinator.move(machine, node)
+
+    def stop(self, machine: str) -> Seen:
+        """End a machine; returns what became of it."""
+        self.backend.look(machine)
+        with alone(self.folder):
+            self.coordinator.stop(machine)
+            return self.backend.look(machine)
+
+    def drain(self, node: str) -> list[Outcome]:
+        """Move every machine off a node, to which nothing comes until that is taken back."""
+        with alone(self.folder):
+            self.coordinator.drain(node)
+            try:
+                add_foreseen(self.folder / FORESEEN, node, DRAIN)
+            except TraceError as error:  # a full disk is a reason to leave a node, not to stay
+                self.foreseen_trouble.append(str(error))
+            return self.coordinator.step(only=node)
+
+    def undrain(self, node: str) -> None:
+        """Take a node that was drained into use again."""
+        self.coordinator.drain(node, drained=False)
+        add_foreseen(self.folder / FORESEEN, node, UNDRAIN)
+
+    def watch(self, every: float, until: float) -> Iterator[tuple[list[Outcome], list[str]]]:
+        """Look at what runs and what is foreseen, move what has to, and wait; over and over until
+        that moment.
+
+        Yields what came of each round, and what was wrong, if anything: the watch goes on. Raises
+        TraceError where another watch is at work.
+        """
+        with only_watch(self.folder):
+            while True:
+                outcomes: list[Outcome] = []
+                broken = []
+                try:
+                    with alone(self.folder):
+                        self.read_foreseen()
+                        outcomes = self.coordinator.step()
+                except ForestallError as error:
+                    broken.append(str(error))
+                yield outcomes, [*broken, *self.troubles()]
+                left = until - self.clock()
+                if left <= 0:
+                    return
+                time.sleep(min(every, left))
+
+    def listing(self) -> dict[str, Any]:
+        """Return all machines and nodes as they are now."""
+        deadlines = _deadlines(Ledger(self.folder / LEDGER).news())
+        seen = self.backend.watch()
+        machines = [{**asdict(one), "deadline": deadlines.get(one.machine)} for one in seen]
+        foreseen = self.read_foreseen()
+        taken = self.coordinator.taken(seen)
+        leaving = self.coordinator.failing(self.clock())
+        nodes = [
+            {
+                "node": node,
+                "processors": processors,
+                "machines": taken[node],
+                "room": self.file.plan().room(node) - taken[node],
+                "foreseen": foreseen.failures.get(node),
+                "leaving": node in leaving,
+                "drained": node in foreseen.drained,
+            }
+            for node, processors in self.file.nodes.items()
+        ]
+        return {"machines": machines, "nodes": nodes}
+
+
+def need_of(runtime: str | None, deadline: str | None, now: float) -> Need:
+    """Return what options say that a machine has to do. Raises ParameterError.
+
+    The deadline of a machine with a run time alone is twice that from now.
+    """
+    seconds = None if runtime is None else parse_duration(runtime, "--runtime")
+    if seconds == 0:
+        raise ParameterError("--runtime", runtime, "a duration above 0")
+    if deadline is None:
+        return Need(seconds, None if seconds is None else math.floor(now) + SLACK * seconds)
+    at = moment(deadline, now, "--deadline")
+    if at <= now:
+        raise ParameterError("--deadline", deadline, "a time to come")
+    if seconds is not None and at < now + seconds:
+        allowed = f"a time by which --runtime {runtime} can be over"
+        raise ParameterError("--deadline", deadline, allowed)
+    return Need(seconds, at)
+
+
+def moment(text: str, now: float, name: str) -> int:
+    """Return the time that a date, seconds since 1970 or a duration from now (2h) says."""
+    try:
+        return parse_moment(text, name)
+    except ParameterError as error:
+        try:
+            duration = parse_duration(text, name)
+        except ParameterError:
+            allowed = f"{error.allowed}, or a duration from now such as 2h"
+            raise ParameterError(name, text, allowed) from None
+    return from_now(duration, now, text, name)
+
+
+def from_now(duration: int, now: float, text: str, name: str) -> int:
+    """Return the time so many seconds from now. Raises ParameterError where that is too far."""
+    return checked_moment(math.floor(now) + duration, text, name)
+
+
+def _deadlines(entries: list[Entry]) -> dict[str, int | None]:
+    return {one["machine"]: one["deadline"] for one in entries if one["what"] == "started"}
+
+
+def sentence(outcome: Outcome) -> str:
+    """Return what became of a machine, in words."""
+    name, moved = outcome.machine, outcome.moved
+    if outcome.what == "moved" and moved is not None:
+        gap = "" if math.isnan(moved.gap) else f", stood still for {1000 * moved.gap:.0f} ms"
+        return (
+            f"{name}: moved from {outcome.node} to {outcome.target} in {moved.seconds:.2f} s{gap}"
+            f" ({outcome.why})"
+        )
+    if outcome.what == "failed":
+        return outcome.why
+    if outcome.what == "elsewhere":
+        return f"{name}: {outcome.why}, from {outcome.node} to {outcome.target}"
+    return f"{name}: {outcome.what} on {outcome.node}: {outcome.why}"
+
+
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome in a form for JSON."""
+    value = {key: one for key, one in asdict(outcome).items() if key != "moved"}
+    if (moved := outcome.moved) is not None:
+        gap = None if math.isnan(moved.gap) else moved.gap
+        value |= {**asdict(moved), "gap": gap}
+    return value

@@ -1,0 +1,1 @@
+"""What predictors are worth: trained, asked, and judged against what came."""

@@ -1,0 +1,1 @@
+"""A file of alarms judged against a failure log."""

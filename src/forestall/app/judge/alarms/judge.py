@@ -1,0 +1,295 @@
+"""A file of alarms judged against a failure log: recall beside chance, precision, lead times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from forestall.app.judge.alarms.words import verdict
+from forestall.app.reliability.failures.study import versions
+from forestall.app.reliability.fit.fit import finite
+from forestall.app.runs.settings import inputs_of
+from forestall.assess.alarms import HORIZONS, Judged, Line, judge, line_of
+from forestall.model.errors import ParameterError
+from forestall.model.units import parse_duration
+from forestall.traces.alarms import read_alarms
+from forestall.traces.streams import stream
+
+if TYPE_CHECKING:
+    from forestall.model.failures import Failures
+    from forestall.traces.alarms import Alarms
+
+Progress = Callable[[int, int], None]
+DAY: Final = 86_400
+STEPS: Final = 12
+"""Thresholds at which alarms with scores are judged again."""
+QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How alarms shall be judged.
+
+    Attributes
+    ----------
+    horizons : s, ascending; how long before a failure an alarm is about it
+    lead : least useful lead time, s
+    nodes : of the machine; None: as many as the log and the alarms name
+    level, draws, seed : of intervals
+    """
+
+    horizons: tuple[int, ...] = HORIZONS
+    lead: int = 0
+    nodes: int | None = None
+    level: float = 0.95
+    draws: int = 1000
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.horizons or self.lead >= min(self.horizons):
+            allowed = "a duration below the shortest horizon"
+            raise ParameterError("--lead", self.lead, allowed)
+        if not 0 < self.level < 1:
+            raise ParameterError("--level", self.level, "a number between 0 and 1")
+
+    @property
+    def main(self) -> int:
+        """The place of the horizon that the verdict is about: the middle one."""
+        return (len(self.horizons) - 1) // 2
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the alarms are worth: one entry of `judged` for each horizon."""
+
+    asked: Asked
+    told: Mapping[str, Any]
+    failures: Failures
+    alarms: Alarms
+    line: Line
+    judged: tuple[Judged, ...]
+    by_score: tuple[Mapping[str, Any], ...]
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+def horizons_of(text: str) -> tuple[int, ...]:
+    """Return horizons from text such as ``1h,6h,24h``, s, ascending, each once."""
+    found = {parse_duration(part, "--horizons") for part in text.split(",") if part.strip()}
+    if not found or min(found) < 1:
+        raise ParameterError("--horizons", text, "durations of at least 1 s, such as 1h,6h,24h")
+    return tuple(sorted(found))
+
+
+def study(
+    path: Path,
+    log: Path,
+    reading: Mapping[str, Any],
+    asked: Asked,
+    progress: Progress = lambda done, total: None,
+) -> Study:
+    """Read alarms and a failure log and return what the alarms are worth.
+
+    Parameters
+    ----------
+    path : the alarms, see `forestall.traces.alarms`
+    log : the failure log
+    reading : options of reading the log by key, those that were given
+    asked : how to judge
+    progress : called with how many of how many steps are done
+
+    Raises TraceError for a file that cannot be used, ParameterError for an option.
+    """
+    inputs = inputs_of(log, {**reading, "failures": log})
+    failures = inputs.read_failures()
+    alarms = read_alarms(
+        path, names=failures.names, origin=failures.origin, strict=bool(reading.get("strict"))
+    )
+    return study_of(alarms, failures, asked, inputs.told(), progress)
+
+
+def study_of(
+    alarms: Alarms,
+    failures: Failures,
+    asked: Asked,
+    told: Mapping[str, Any] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Study:
+    """Return what the alarms are worth; see `study`."""
+    given = dict(told or {})
+    line = _line(alarms, failures, asked, given)
+    total = len(asked.horizons) + 1
+    judged = []
+    for done, horizon in enumerate(asked.horizons, 1):
+        rng = stream(asked.seed, "alarms", "weeks", str(horizon))
+        judged.append(
+            judge(line, horizon, rng, lead=asked.lead, level=asked.level, draws=asked.draws)
+        )
+        progress(done, total)
+    by_score = tuple(_by_score(alarms, failures, asked, given))
+    progress(total, total)
+    found = Study(asked, given, failures, alarms, line, tuple(judged), by_score)
+    found.summary.update(summary_of(found))
+    return found
+
+
+def _line(alarms: Alarms, failures: Failures, asked: Asked, told: Mapping[str, Any]) -> Line:
+    """Return the time line in the log's window. Where no option says its ends, it reaches from the
+    first alarm, for what came before a predictor ran is no miss, to the last of all."""
+    named = failures.nodes + len(alarms.others)
+    if failures.names is None:
+        named = max(named, int(alarms.node.max(initial=-1)) + 1)
+    if asked.nodes is not None and asked.nodes < named:
+        allowed = f"at least {named:,}, as many as the log and the alarms name"
+        raise ParameterError("--nodes", asked.nodes, allowed)
+    end = failures.span if told.get("days") is not None else None
+    return line_of(
+        alarms.time,
+        alarms.node,
+        failures.time,
+        failures.node,
+        nodes=asked.nodes or named,
+        begin=0 if told.get("from") is not None else _first(alarms, end),
+        end=end,
+        until=alarms.until,
+    )
+
+
+def _first(alarms: Alarms, end: int | None) -> int | None:
+    """Return when the first alarm came, where one came before the end."""
+    times = alarms.time if end is None else alarms.time[alarms.time < end]
+    return int(times.min()) if len(times) else None
+
+
+def _by_score(
+    alarms: Alarms, failures: Failures, asked: Asked, told: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return what only the alarms with at least such scores are worth, at the main horizon."""
+    if alarms.score is None or not np.isfinite(alarms.score).any():
+        return []
+    whole = _line(alarms, failures, asked, told)
+    known = alarms.score[np.isfinite(alarms.score)]
+    cuts = np.unique(np.quantile(known, np.linspace(0, 1, STEPS), method="lower"))
+    rows = []
+    for cut in cuts:
+        keep = alarms.score >= cut
+        line = line_of(
+            alarms.time[keep],
+            alarms.node[keep],
+            failures.time,
+            failures.node,
+            nodes=whole.nodes,
+            begin=whole.begin,
+            end=whole.end,
+            until=None if alarms.until is None else alarms.until[keep],
+        )
+        horizon = asked.horizons[asked.main]
+        rng = stream(asked.seed, "alarms", "scores")
+        one = judge(line, horizon, rng, lead=asked.lead, level=asked.level, draws=2)
+        rows.append(
+            {
+                "score": float(cut),
+                "alarms": len(line.alarm_time),
+                "recall": one.recall.value,
+                "chance_recall": one.covered,
+                "precision": one.precision.value,
+                "false_alarms_per_node_day": one.false_per_node_day,
+                "lead_time_median_s": float(one.lead_quantiles((0.5,))[0]),
+            }
+        )
+    return rows
+
+
+def summary_of(found: Study) -> dict[str, Any]:
+    """Return everything as JSON has it."""
+    line, asked = found.line, found.asked
+    remarks = (*found.failures.cleaning.remarks, *found.alarms.cleaning.remarks)
+    machine = int((line.alarm_node < 0).sum())
+    summary: dict[str, Any] = {
+        "verdict": "",
+        "source": found.alarms.source,
+        "failures_source": found.failures.source,
+        "window": {
+            "from_s": line.begin,
+            "to_s": line.end,
+            "days": (line.end - line.begin) / DAY,
+            "from": _date(found.failures, line.begin),
+            "to": _date(found.failures, line.end),
+        },
+        "nodes": line.nodes,
+        "node_days": line.node_days,
+        "alarms": len(line.alarm_time),
+        "alarms_about_the_machine": machine,
+        "alarms_outside_the_window": len(found.alarms) - len(line.alarm_time),
+        "failures": len(line.failure_time),
+        "failures_before_the_window": int((found.failures.time < line.begin).sum()),
+        "nodes_failed": len(np.unique(line.failure_node)),
+        "lead_s": asked.lead,
+        "level": asked.level,
+        "main_horizon_s": asked.horizons[asked.main],
+        **_main(found.judged[asked.main]),
+        "horizons": [row_of(one) for one in found.judged],
+        "by_score": list(found.by_score),
+        "remarks": [
+            {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
+            for one in remarks
+        ],
+        "parameters": {**found.told, "draws": asked.draws, "seed": asked.seed},
+        "versions": versions(),
+    }
+    summary["verdict"] = verdict(summary)
+    plain: dict[str, Any] = finite(summary)
+    return plain
+
+
+def _main(one: Judged) -> dict[str, Any]:
+    """Return the few numbers that scripts ask for first, at the main horizon."""
+    return {
+        "recall": one.recall.value,
+        "chance_recall": one.covered,
+        "precision": one.precision.value,
+        "false_alarms_per_node_day": one.false_per_node_day,
+        "lead_time_median_s": float(one.lead_quantiles((0.5,))[0]),
+    }
+
+
+def row_of(one: Judged) -> dict[str, Any]:
+    """Return one horizon as JSON has it."""
+    leads = one.lead_quantiles(QUANTILES)
+    early = one.first[one.first >= 0]
+    names = ("p10", "p25", "median", "p75", "p90")
+    return {
+        "horizon_s": one.horizon,
+        "recall": one.recall.value,
+        "recall_ci": one.recall.ci,
+        "recall_ci_weeks": one.recall.ci_weeks,
+        "caught": one.recall.count,
+        "failures": one.recall.of,
+        "chance_recall": one.covered,
+        "chance_recall_same_nodes": one.covered_same_nodes,
+        "lift": one.lift,
+        "beats_chance": one.beats_chance(),
+        "precision": one.precision.value,
+        "precision_ci": one.precision.ci,
+        "precision_ci_weeks": one.precision.ci_weeks,
+        "right": one.precision.count,
+        "repeats": one.repeats,
+        "false_alarms": one.false,
+        "false_alarms_per_node_day": one.false_per_node_day,
+        "late": one.late,
+        "undecided": one.undecided,
+        "echoes": one.echoes,
+        "false_on_nodes_that_never_fail": one.on_good_nodes,
+        "lead_time_s": {name: float(value) for name, value in zip(names, leads, strict=True)},
+        "first_alarm_median_s": float(np.median(early)) if len(early) else None,
+        "waiting_node_hours": one.waiting / 3600,
+    }
+
+
+def _date(failures: Failures, time: int) -> str | None:
+    if failures.origin is None:
+        return None
+    return str(np.datetime64(time + failures.origin, "s"))

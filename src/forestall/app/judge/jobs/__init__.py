@@ -1,0 +1,1 @@
+"""A node metric judged as a predictor of failed jobs."""

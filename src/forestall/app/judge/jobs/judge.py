@@ -1,0 +1,165 @@
+"""A node metric judged as a predictor of failed jobs: the whole chain from records to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from forestall.app.judge.jobs.inputs import Inputs, read_inputs
+from forestall.app.judge.jobs.study import Asked, Study
+from forestall.app.judge.jobs.summary import summary_of
+from forestall.assess.attribution import Attribution, Fates, Samples, attribute
+from forestall.assess.benefit import (
+    KNEE,
+    Occasions,
+    Worth,
+    at_random,
+    chosen_on_past,
+    net_benefit,
+    of_periods,
+    perfect,
+    unrelated,
+    worth,
+)
+from forestall.assess.roc import roc
+from forestall.assess.significance import AreaInterval, delong, permutation
+from forestall.model.errors import InputError
+from forestall.traces.streams import stream
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Progress = Callable[[int, int], None]
+STEPS: Final = 5
+HOUR: Final = 3600
+PAST: Final = 2 / 3
+"""Share of the window on which the threshold is chosen that the rest is judged by."""
+RANDOM_DRAWS: Final = 1000
+MOST_RANDOM: Final = 30_000_000
+"""Numbers drawn at most for the band of acting at random."""
+LEAST_RANDOM: Final = 100
+
+
+def study(
+    jobs: Path,
+    metrics: Path,
+    metric: str | None,
+    reading: Mapping[str, Any],
+    asked: Asked,
+    progress: Progress = lambda done, total: None,
+) -> Study:
+    """Read jobs and a metric and return what acting on the metric is worth.
+
+    Parameters
+    ----------
+    jobs, metrics : accounting records, and samples of nodes' metrics
+    metric : its name; None where there is only one
+    reading : options of reading by key: from, days, strict
+    asked : how to judge
+    progress : called with how many of how many steps are done
+
+    Raises TraceError for a file that cannot be used, ParameterError for an option.
+    """
+    inputs = read_inputs(jobs, metrics, metric, reading)
+    progress(1, STEPS)
+    return study_of(inputs, asked, dict(reading), progress)
+
+
+def study_of(
+    inputs: Inputs,
+    asked: Asked,
+    told: Mapping[str, Any] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Study:
+    """Return what acting on the metric is worth; see `study`."""
+    failed, judged = inputs.fates(asked.failed_states, asked.ignored_states)
+    records = inputs.records
+    start = np.minimum(records.start, inputs.close)
+    end = np.clip(records.end, start, inputs.close)
+    fates = Fates(start, end, failed, records.offsets, records.node, judged)
+    samples = Samples(inputs.time, inputs.node, asked.sign * inputs.value)
+    periods = attribute(
+        fates, samples, nodes=inputs.nodes, begin=inputs.begin, close=inputs.close,
+        rule=asked.value,
+    )  # fmt: skip
+    occasions = of_periods(
+        periods, reboot=asked.reboot, scale=asked.scale, action_cost=asked.action_cost
+    )
+    if not len(occasions):
+        raise InputError(
+            f"{inputs.metrics_source}: no job has a sample of {inputs.metric} in an idle period "
+            "before it; do jobs and metrics have the same clock and nodes?"
+        )
+    progress(2, STEPS)
+    found = _judged(inputs, periods, occasions, asked, dict(told or {}), progress)
+    found.summary.update(summary_of(found))
+    return found
+
+
+def _judged(
+    inputs: Inputs,
+    periods: Attribution,
+    occasions: Occasions,
+    asked: Asked,
+    told: Mapping[str, Any],
+    progress: Progress,
+) -> Study:
+    """Return areas, curves and the worth of thresholds."""
+    which = periods.answerable
+    value, hit, node = periods.value[which], periods.case[which] == 1, periods.node[which]
+    both = bool(hit.any() and not hit.all())
+    rng = stream(asked.seed, "assess", "permutation")
+    chance = permutation(value, hit, asked.draws, rng=rng) if both else None
+    progress(3, STEPS)
+    curve = net_benefit(occasions)
+    draws = int(np.clip(MOST_RANDOM // len(occasions), LEAST_RANDOM, RANDOM_DRAWS))
+    band = at_random(occasions, stream(asked.seed, "assess", "random"), draws=draws)
+    progress(4, STEPS)
+    hours = (inputs.close - inputs.begin) / HOUR
+    split = inputs.begin + PAST * (inputs.close - inputs.begin)
+    start = periods.start[periods.considered]
+
+    def told_of(place: int, name: str) -> Worth:
+        again = stream(asked.seed, "assess", name)
+        return worth(occasions, float(curve.threshold[place]), hours, again, level=asked.level)
+
+    knee = curve.knee()
+    study = Study(
+        asked=asked,
+        told=told,
+        inputs=inputs,
+        periods=periods,
+        occasions=occasions,
+        curve=curve,
+        band=band,
+        blind=unrelated(occasions, stream(asked.seed, "assess", "unrelated"), draws=draws),
+        ideal=perfect(occasions),
+        curve_roc=roc(value, hit) if both else None,
+        area=delong(value, hit, asked.level) if both else None,
+        area_by_node=_by_node(value, hit, node, asked.level) if both else None,
+        chance=chance,
+        best=told_of(curve.best(), "best"),
+        knee=None if knee is None else told_of(knee, "knee"),
+        held_out=chosen_on_past(
+            occasions.take(start < split), occasions.take(start >= split), hours * (1 - PAST),
+            stream(asked.seed, "assess", "held out"), level=asked.level,
+            part=1.0 if asked.action_cost > 0 else KNEE,
+        ),
+    )  # fmt: skip
+    progress(STEPS, STEPS)
+    return study
+
+
+def _by_node(
+    value: npt.NDArray[np.float64],
+    hit: npt.NDArray[np.bool_],
+    node: npt.NDArray[np.int64],
+    level: float,
+) -> AreaInterval | None:
+    """Return the area with an interval that lets the periods of a node hang together."""
+    if len(np.unique(node)) < 2:
+        return None
+    return delong(value, hit, level, groups=node)

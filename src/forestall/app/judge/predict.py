@@ -1,0 +1,262 @@
+"""Train a predictor, ask it, and say which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forestall.app.judge.predict_nodes import matched
+from forestall.app.judge.predictor_files import described, load_predictor, save_predictor, spoken
+from forestall.app.runs.settings import inputs_of
+from forestall.model.errors import InputError, ParameterError
+from forestall.model.nodes import NodeSet
+from forestall.model.units import SECONDS, parse_duration, parse_time
+
+if TYPE_CHECKING:
+    from forestall.model.observations import Observations
+    from forestall.predict.learner import Learner
+
+EXTRAS = {"learn": "sklearn"}
+"""The module by which an extra is known to be there."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Which logs to observe: failures, and events and metrics beside them."""
+
+    failures: Path
+    values: Mapping[str, Any]
+    events: Path | None = None
+    metrics: Path | None = None
+    nodes: int | None = None
+    until: str | None = None
+
+    def read(self, known: Observations | None = None) -> Observations:
+        """Return what was observed, up to `until` where it is given; with the numbers of the nodes
+        that a predictor knows, see `matched`.
+
+        Raises ParameterError for logs that do not go together, and for fewer nodes than they have.
+        """
+        from forestall.traces.observed import observed
+
+        log = inputs_of(self.failures, {**self.values, "failures": self.failures}).read_failures()
+        strict = bool(self.values.get("strict", False))
+        events = metrics = None
+        if self.events is not None:
+            from forestall.traces.ras.read import read_ras
+
+            events = read_ras(self.events, strict=strict)
+        if self.metrics is not None:
+            from forestall.traces.metrics.read import read_metrics
+
+            metrics = read_metrics(self.metrics, strict=strict)
+        stop = None if self.until is None else moment(self.until, log.origin, "--until")
+        nodes = self.nodes
+        if known is not None and known.failures.names is not None and log.names is not None:
+            log = matched(log, known, "--since")
+            nodes = log.nodes  # whose nodes are heard of for the first time was settled
+        try:
+            seen = observed(log, events, metrics, until=stop, nodes=nodes)
+        except ParameterError as error:
+            raise ParameterError(f"--{error.name}", error.value, error.allowed) from None
+        if self.nodes is not None and seen.nodes > self.nodes:
+            allowed = f"at least as many as the logs have, {seen.nodes}"
+            raise ParameterError("--nodes", self.nodes, allowed)
+        return seen
+
+
+def moment(text: str, origin: int | None, name: str) -> int:
+    """Return the moment that a text says, on a log's clock, s: a date (where the clock has dates),
+    seconds (with dates, since 1970), or a duration such as 10d since the log's time 0.
+
+    Raises ParameterError, calling it `name`.
+    """
+    stripped = text.strip()
+    if stripped[-1:].lower() in SECONDS:
+        return parse_duration(stripped, name)
+    try:
+        given = int(stripped)
+    except ValueError:
+        if origin is None:
+            allowed = "seconds, or a duration such as 10d, since time 0: the log has no dates"
+            raise ParameterError(name, text, allowed) from None
+        given = parse_time(stripped, name)
+    return given - origin if origin is not None else given
+
+
+def listing() -> list[dict[str, Any]]:
+    """Return every predictor that learns, with what it needs and whether that is installed."""
+    from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class
+
+    found = []
+    for name in LEARNERS:
+        kind = learner_class(name)
+        found.append(
+            {
+                "name": name,
+                "summary": kind.summary,
+                "needs": sorted(kind.needs),
+                "baseline": name in TRIVIAL,
+                "extra": kind.extra,
+                "installed": kind.extra is None or find_spec(EXTRAS[kind.extra]) is not None,
+            }
+        )
+    return found
+
+
+def settings_from(given: list[str]) -> dict[str, Any]:
+    """Return settings from texts KEY=VALUE; numbers, true, false, null and lists as in JSON."""
+    import json
+
+    found: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise ParameterError("--set", text, "KEY=VALUE")
+        try:
+            found[key.strip().replace("-", "_")] = json.loads(value)
+        except ValueError:
+            found[key.strip().replace("-", "_")] = value
+    return found
+
+
+def made(name: str, settings: Mapping[str, Any]) -> Learner:
+    """Return an untrained predictor; InputError for settings that it does not know or allow."""
+    from forestall.predict.registry import LEARNERS, new_learner
+
+    if name not in LEARNERS:
+        raise ParameterError("NAME", name, "one of " + ", ".join(LEARNERS))
+    try:
+        return new_learner(name, **settings)
+    except ParameterError as error:
+        raise ParameterError(f"--set {error.name}", error.value, error.allowed) from None
+    except (TypeError, ValueError) as error:  # of a check that expects numbers
+        told = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+        raise ParameterError("--set", told, f"settings of {name} ({error})") from None
+
+
+def train(
+    name: str,
+    sources: Sources,
+    settings: Mapping[str, Any],
+    out: Path,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Train a predictor on what was observed, write it to a file, and say what it learnt; `tell`
+    hears what is being done."""
+    say = tell or (lambda _text: None)
+    learner = made(name, settings)
+    say(f"reading {sources.failures}")
+    past = sources.read()
+    for part in sorted(learner.needs - set(past.parts())):
+        raise InputError(f"{name} needs {part} (--{part} FILE)")
+    say(f"training {name} on {len(past.failures):,} failures of {past.nodes:,} nodes")
+    try:
+        learner.fit(past)
+    except ParameterError as error:
+        if error.name not in learner.settings:
+            raise
+        raise ParameterError(f"--set {error.name}", error.value, error.allowed) from None
+    save_predictor(learner, out)
+    return {**described(learner), "file": str(out), "remarks": remarks_of(past)}
+
+
+def remarks_of(past: Observations) -> list[dict[str, Any]]:
+    """Return what was left out, changed or odd: ``kind, text, action, count``."""
+    remarks = [*past.failures.cleaning.remarks, *past.failures.aside.remarks]
+    for part in (past.events, past.metrics):
+        remarks += [] if part is None else part.cleaning.remarks
+    return [
+        {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
+        for one in remarks
+    ]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question: which nodes, from when (None: now), for how long, and what happened since."""
+
+    nodes: str | None = None
+    at: str | None = None
+    ahead: str = "24h"
+    since: Sources | None = None
+
+
+def ask(path: Path, asked: Asked) -> dict[str, Any]:
+    """Return the failure probabilities of nodes over a window, the riskiest first.
+
+    Raises ParameterError where the moment lies before what the predictor knows.
+    """
+    learner = load_predictor(path)
+    if asked.since is not None:
+        learner = _informed(learner, asked.since)
+    origin = learner.seen.origin
+    at = learner.now if asked.at is None else moment(asked.at, origin, "--at")
+    if at < learner.now:
+        allowed = f"no earlier than what the predictor knows of, {spoken(learner.now, origin)}"
+        raise ParameterError("--at", asked.at, allowed)
+    learner.advance(at)
+    length = parse_duration(asked.ahead, "--ahead")
+    if length <= 0:
+        raise ParameterError("--ahead", asked.ahead, "a duration above 0")
+    chosen = np.arange(learner.nodes) if asked.nodes is None else NodeSet.parse(asked.nodes).array()
+    if len(chosen) == 0 or chosen[-1] >= learner.nodes:
+        raise ParameterError("--nodes", asked.nodes, f"numbers from 0 to {learner.nodes - 1}")
+    risk = learner.failure_probability(chosen, at, at + length)
+    median = learner.time_to_failure(chosen)
+    names = learner.seen.failures.names
+    order = np.lexsort((chosen, -risk))
+    rows = [
+        {
+            "node": int(chosen[k]),
+            "name": names[chosen[k]] if names is not None and chosen[k] < len(names) else None,
+            "failure_probability": float(risk[k]),
+            "median_time_to_failure_hours": _finite(median[k] / 3600),
+        }
+        for k in order
+    ]
+    return {
+        "predictor": described(learner),
+        "at_s": int(at),
+        "at": spoken(at, origin),
+        "ahead_s": int(length),
+        "any_failure_probability": learner.partition_failure_probability(chosen, at, at + length),
+        "expected_failures": float(risk.sum()),
+        "nodes": rows,
+    }
+
+
+def _informed(learner: Learner, since: Sources) -> Learner:
+    """Return a predictor that knows of what came later, too."""
+    known = learner.seen
+    later = since.read(known)
+    if (known.origin is None) is not (later.origin is None):
+        dates = "without" if known.origin is None else "with"
+        raise ParameterError("--since", str(since.failures), f"a log {dates} dates, as it learnt")
+    if known.origin is not None and later.origin is not None:
+        later = later.moved(later.origin - known.origin)
+    if later.end <= known.end:
+        allowed = f"a log that goes on after {spoken(known.end, known.origin)}"
+        raise ParameterError("--since", str(since.failures), allowed)
+    if known.metrics is not None and later.metrics is not None:
+        mine, theirs = known.metrics.names, later.metrics.names
+        if mine != theirs:
+            allowed = "the metrics that the predictor knows: " + ", ".join(mine)
+            raise ParameterError("--metrics", ", ".join(theirs), allowed)
+    learner.observe(later)
+    return learner
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+__all__ = [
+    "Asked", "Sources", "ask", "listing", "made", "moment", "remarks_of", "settings_from", "spoken",
+    "train",
+]  # fmt: skip

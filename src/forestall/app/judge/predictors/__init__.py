@@ -1,0 +1,1 @@
+"""Predictors against each other on one log."""

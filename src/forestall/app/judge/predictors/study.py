@@ -1,0 +1,250 @@
+"""`forestall assess predictors`: the whole account of which predictor is worth acting on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from forestall.app.judge.predict import Sources, moment, spoken
+from forestall.app.judge.predictors import judge as judging
+from forestall.app.promise.result import versions
+from forestall.assess import benefit
+from forestall.model.errors import InputError, ParameterError
+from forestall.traces.streams import stream
+
+if TYPE_CHECKING:
+    from forestall.app.judge.predictors.judge import How, Judged, Task
+    from forestall.assess.benefit import Curve, Occasions, Worth
+    from forestall.assess.panel import Estimate
+    from forestall.model.observations import Observations
+
+Tell = Callable[[int, int], None]
+FIGURES: Final = ("auc", "brier_skill", "recall_1h", "recall_6h", "recall_24h", "lead_hours")
+"""The measures of the table, as `Judged.estimates` has them."""
+VALIDATION: Final = 300_000
+"""Decisions judged for a horizon when a predictor is chosen on the past."""
+HOUR: Final = 3600
+
+
+@dataclass(frozen=True)
+class Stakes:
+    """What acting costs and what a failure destroys, node-hours; price of a node-hour."""
+
+    cost: float = 0.5
+    loss: float = 24.0
+    price: float | None = None
+    currency: str = "EUR"
+
+
+@dataclass(frozen=True)
+class Act:
+    """When to act on a predictor, decided on the past, and what that brought later.
+
+    Attributes
+    ----------
+    worth : on the held-out time; curve, occasions : the net benefit by threshold there
+    months : length of the held-out time
+    """
+
+    worth: Worth
+    curve: Curve
+    occasions: Occasions
+    months: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything found.
+
+    Attributes
+    ----------
+    task, judged : the held-out decisions and each predictor's worth there
+    chosen : the predictor that did best on the validation part of the past
+    base : the best trivial baseline of the held-out time
+    act : when to act on the chosen one; None where the past was too short to decide
+    summary : all of it as JSON can hold it
+    """
+
+    task: Task
+    judged: tuple[Judged, ...]
+    chosen: Judged
+    base: Judged
+    act: Act | None
+    summary: dict[str, Any]
+
+
+def study(
+    sources: Sources,
+    names: Sequence[str] | None,
+    how: How,
+    stakes: Stakes,
+    *,
+    split_at: str | None = None,
+    progress: Tell | None = None,
+) -> Study:
+    """Train every predictor on the past of a log, and judge it on the rest.
+
+    Raises InputError and its kin.
+    """
+    whole = sources.read()
+    split = None if split_at is None else moment(split_at, whole.origin, "split-at")
+    return study_of(whole, names, how, stakes, split=split, progress=progress)
+
+
+def study_of(
+    whole: Observations,
+    names: Sequence[str] | None,
+    how: How,
+    stakes: Stakes,
+    *,
+    split: int | None = None,
+    progress: Tell | None = None,
+) -> Study:
+    """Judge predictors on what was observed; see `study`."""
+    task = judging.task_of(whole, how, split)
+    steps = 2 * len(judging.wanted(names))
+
+    def later(done: int, _total: int) -> None:
+        if progress is not None:
+            progress(steps // 2 + done, steps)
+
+    chosen_name, past = _choose(task, names, stakes, progress, steps)
+    judged = judging.judge(task, names, later)
+    able = [one for one in judged if one.estimates]
+    base = judging.best_baseline(able)
+    chosen = next((one for one in able if one.name == chosen_name), None) or base
+    act = None
+    if past is not None and chosen.name == chosen_name:
+        act = _act(task, chosen, past, stakes)
+    found = Study(task, tuple(judged), chosen, base, act, {})
+    return replace(found, summary=summary_of(found, stakes))
+
+
+def _choose(
+    task: Task, names: Sequence[str] | None, stakes: Stakes, progress: Tell | None, steps: int
+) -> tuple[str | None, Occasions | None]:
+    """Return the predictor of the highest skill on the last part of the past, trained on the part
+    before, and its decisions there."""
+    how = replace(task.how, most=min(task.how.most, VALIDATION), draws=2)
+    try:
+        inner = judging.task_of(task.past, how)
+    except InputError:
+        return None, None
+
+    def earlier(done: int, _total: int) -> None:
+        if progress is not None:
+            progress(done, steps)
+
+    plain = None if names is None else [name for name in names if not Path(name).is_file()]
+    able = [one for one in judging.judge(inner, plain, earlier) if one.estimates]
+    best = max(able, key=_skill)
+    return best.name, _occasions(inner, best, stakes)
+
+
+def _skill(one: Judged) -> float:
+    value = one.estimates["brier_skill"].value
+    return value if np.isfinite(value) else -np.inf
+
+
+def _occasions(task: Task, one: Judged, stakes: Stakes) -> Occasions:
+    grid = task.grid(judging.MAIN)
+    return benefit.of_probabilities(
+        one.scores[judging.MAIN],
+        grid.decisions.failed,
+        cost=stakes.cost,
+        loss=stakes.loss,
+        group=grid.decisions.block,
+    )
+
+
+def _act(task: Task, chosen: Judged, past: Occasions, stakes: Stakes) -> Act:
+    grid = task.grid(judging.MAIN)
+    later = _occasions(task, chosen, stakes)
+    hours = len(grid.moments) * judging.MAIN / HOUR
+    rng = stream(task.how.seed, "judge", "act")
+    worth = benefit.chosen_on_past(past, later, hours, rng, level=task.how.level)
+    return Act(worth, benefit.net_benefit(later), later, hours / benefit.MONTH_HOURS)
+
+
+def summary_of(found: Study, stakes: Stakes) -> dict[str, Any]:
+    """Return the study as JSON can hold it; times in s of the log's clock, rates in words."""
+    from forestall.app.judge.predictors.words import verdict
+
+    task, whole = found.task, found.task.whole
+    summary: dict[str, Any] = {
+        "source": whole.failures.source,
+        "nodes": whole.nodes,
+        "failures": len(whole.failures),
+        "held_out": {
+            "from_s": task.split,
+            "until_s": whole.end,
+            "from": spoken(task.split, whole.origin),
+            "until": spoken(whole.end, whole.origin),
+            "days": (whole.end - task.split) / 86_400,
+            "failures": task.failures,
+            "decisions": {f"{g.horizon // HOUR}h": len(g.decisions.failed) for g in task.grids},
+        },
+        "how": asdict(task.how),
+        "stakes": {
+            "action_node_hours": stakes.cost,
+            "failure_node_hours": stakes.loss,
+            "price_per_node_hour": stakes.price,
+            "currency": stakes.currency,
+        },
+        "best_baseline": found.base.name,
+        "chosen": found.chosen.name,
+        "predictors": [_row(one, found) for one in found.judged],
+        "act": None if found.act is None else _act_row(found.act),
+        "versions": versions(),
+    }
+    return {"verdict": verdict(summary), **summary}
+
+
+def _row(one: Judged, found: Study) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": one.name, "baseline": one.trivial, "why": one.why or None}
+    for name in FIGURES:
+        told = one.estimates.get(name)
+        row[name] = _number(told.value if told else None)
+        row[f"{name}_low"] = _number(told.low if told else None)
+        row[f"{name}_high"] = _number(told.high if told else None)
+    row["standing"] = None
+    if one.estimates:
+        stands = judging.standing(one, found.base, found.task.how.level)
+        row["standing"] = stands["word"]
+        difference: Estimate = stands["skill"]
+        row["skill_over_baseline"] = _number(difference.value)
+        row["skill_over_baseline_low"] = _number(difference.low)
+        row["skill_over_baseline_high"] = _number(difference.high)
+    return row
+
+
+def _act_row(act: Act) -> dict[str, Any]:
+    worth = act.worth
+    return {
+        "threshold": _number(worth.threshold),
+        "node_hours_per_month": worth.per_month,
+        "node_hours_per_month_low": worth.low,
+        "node_hours_per_month_high": worth.high,
+        "actions_per_month": worth.acted / act.months,
+        "needless_actions_per_month": worth.needless / act.months,
+        "missed_failures_per_month": worth.missed / act.months,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def checked_stakes(cost: float, loss: float, price: float | None, currency: str) -> Stakes:
+    """Return stakes; ParameterError for numbers below 0."""
+    if not currency.strip():
+        raise ParameterError("--currency", currency, "a name such as EUR")
+    given = {"--action-cost": cost, "--loss": loss, "--price": price if price is not None else 0.0}
+    for name, value in given.items():
+        if not (np.isfinite(value) and value >= 0):
+            raise ParameterError(name, value, "a number of at least 0")
+    return Stakes(cost, loss, price, currency)

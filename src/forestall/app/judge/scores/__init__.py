@@ -1,0 +1,1 @@
+"""A file of scores judged against what came."""

@@ -1,0 +1,384 @@
+"""Scores of a predictor against what came: what was asked, what was found, and the same as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from forestall.app.judge.scores import words
+from forestall.assess import calibration as cal
+from forestall.assess import significance as sig
+from forestall.assess.roc import Confusion, Roc, numbered, roc
+from forestall.model.errors import ParameterError
+from forestall.traces.streams import stream
+
+if TYPE_CHECKING:
+    from forestall.traces.scores import Scores
+
+Progress = Callable[[int, int], None]
+MOST_DRAWN: Final = 200_000_000
+"""Ranks to draw for permutations, at most; beyond it the normal law is as good."""
+FALSE_RATES: Final = (0.01, 0.05)
+SHARES: Final = (0.01, 0.05)
+GIVEN: Final = "given"
+BEST_F1: Final = "best F1"
+NO_GROUPS: Final = "none"
+MOST_IN_A_BIN: Final = 0.75
+
+
+@dataclass(frozen=True)
+class ScoreQuestion:
+    """How scores are to be judged.
+
+    Attributes
+    ----------
+    score : columns of scores; the first is judged, the others are compared with it
+    failed, group : columns of outcomes and groups (None: ``group`` where there is one; ``none``:
+        cases are taken as independent)
+    baseline : column of the scores that should be beaten
+    threshold : the alarm threshold to look at; None: that of the best F1
+    draws, seed : of the permutations
+    level : of intervals
+    bins, binning : of the reliability table: bins of equal width, of equal count, or (auto) of
+        equal count where one of equal width would hold most cases
+    probabilities : whether the judged scores are probabilities; None: whatever lies within 0 and 1
+        is, as are the other columns then; False: none is
+    """
+
+    score: tuple[str, ...] = ("score",)
+    failed: str = "failed"
+    group: str | None = None
+    baseline: str | None = None
+    threshold: float | None = None
+    draws: int = 3000
+    seed: int = 1
+    level: float = 0.95
+    bins: int = cal.BINS
+    binning: cal.Binning | Literal["auto"] = "auto"
+    probabilities: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not self.score or not all(self.score):
+            raise ParameterError("--score", ",".join(self.score), "a column, or several: a,b")
+        if len(set(self.score)) < len(self.score):
+            raise ParameterError("--score", ",".join(self.score), "each column once")
+        if self.baseline == self.score[0]:
+            raise ParameterError("--baseline", self.baseline, "another column than --score")
+        if self.failed in self.columns:
+            raise ParameterError("--failed", self.failed, "another column than the scores")
+        if not 0 < self.level < 1:
+            raise ParameterError("--level", self.level, "a number between 0 and 1")
+        if self.draws < 1:
+            raise ParameterError("--draws", self.draws, "a whole number of at least 1")
+        if self.bins < 1:
+            raise ParameterError("--bins", self.bins, "a whole number of at least 1")
+        if self.threshold is not None and self.threshold != self.threshold:
+            raise ParameterError("--threshold", self.threshold, "a number")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column of scores, the judged one first."""
+        more = () if self.baseline is None else (self.baseline,)
+        return tuple(dict.fromkeys((*self.score, *more)))
+
+
+@dataclass(frozen=True)
+class ScoreStudy:
+    """What was found.
+
+    Attributes
+    ----------
+    asked, scores : the question and the cases
+    curves : ROC curve of each column of scores
+    tables : reliability table of those that are probabilities
+    summary : everything as JSON has it
+    """
+
+    asked: ScoreQuestion
+    scores: Scores
+    curves: Mapping[str, Roc]
+    tables: Mapping[str, cal.ReliabilityTable]
+    summary: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def marked(self) -> Confusion:
+        """What the alarms at the threshold of the judged score met."""
+        return chosen(self.curves[self.asked.score[0]], self.asked)
+
+
+def study(
+    path: Path, asked: ScoreQuestion, *, strict: bool = False, progress: Progress | None = None
+) -> ScoreStudy:
+    """Read a table of scores and judge them.
+
+    Raises TraceError for a file that cannot be used, ParameterError for a question that cannot.
+    """
+    from forestall.app.promise.result import versions
+    from forestall.traces.scores import read_scores
+
+    told: Progress = progress or (lambda done, total: None)
+    group = None if asked.group in (None, NO_GROUPS) else asked.group
+    scores = read_scores(path, asked.columns, asked.failed, group, strict=strict)
+    grouped = None if asked.group == NO_GROUPS else usable_groups(scores)
+    steps = 2 * len(asked.columns)
+    curves, tables, judged = {}, {}, []
+    for k, name in enumerate(asked.columns):
+        told(2 * k, steps)
+        curves[name] = roc(scores.scores[name], scores.failed)
+        told(2 * k + 1, steps)
+        value = scores.scores[name]
+        if are_probabilities(name, value, asked):
+            tables[name] = cal.reliability_table(
+                value, scores.failed, asked.bins, binning_of(value, asked), level=asked.level
+            )
+        judged.append(judge(name, scores, grouped, curves[name], tables.get(name), asked))
+    others = [
+        {**one, "against": against(asked.score[0], str(one["score"]), scores, grouped, asked)}
+        for one in judged[1:]
+    ]
+    told(steps, steps)
+    count, ill = len(scores), int(np.count_nonzero(scores.failed))
+    summary = {
+        "verdict": "",
+        "source": str(path),
+        "rows": scores.rows,
+        "n": count,
+        "failed": ill,
+        "prevalence": ill / count,
+        **judged[0],
+        "others": others,
+        "baseline": asked.baseline,
+        "worse_than_baseline": worse_than_baseline(judged[0], others, asked.baseline),
+        "group": scores.group_name if grouped is not None else None,
+        "groups": None if grouped is None else int(grouped.max()) + 1,
+        "level": asked.level,
+        "remarks": [
+            {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
+            for one in scores.cleaning.remarks
+        ],
+        "parameters": {**asdict(asked), "score": ",".join(asked.score), "strict": strict},
+        "versions": versions(),
+    }
+    told_plainly = plain(summary)
+    told_plainly["verdict"] = words.verdict(told_plainly)
+    return ScoreStudy(asked, scores, curves, tables, told_plainly)
+
+
+def are_probabilities(name: str, value: Any, asked: ScoreQuestion) -> bool:
+    """Return whether a column of scores is judged as probabilities.
+
+    Raises ParameterError where the judged one is said to be and cannot.
+    """
+    within = cal.is_probability(value)
+    if asked.probabilities and name == asked.score[0] and not within:
+        high, low = float(value.max()), float(value.min())
+        strange = f"{name} = {high if high > 1 else low:g}"
+        raise ParameterError("--probabilities", strange, "scores within 0 and 1")
+    return within and asked.probabilities is not False
+
+
+def usable_groups(scores: Scores) -> Any:
+    """Return the groups where there are at least two and some hold several cases, else None."""
+    codes = scores.group
+    if codes is None or len(codes) == 0:
+        return None
+    codes = numbered(codes, len(codes))
+    return codes if 0 < codes.max() < len(codes) - 1 else None
+
+
+def binning_of(value: Any, asked: ScoreQuestion) -> cal.Binning:
+    """Return which bins these probabilities get."""
+    if asked.binning != "auto":
+        return asked.binning
+    held = np.bincount(np.minimum((value * asked.bins).astype(np.int64), asked.bins - 1))
+    return "count" if held.max() > MOST_IN_A_BIN * len(value) else "width"
+
+
+def chosen(curve: Roc, asked: ScoreQuestion) -> Confusion:
+    """Return what the alarms at the threshold met: the given one, or that of the best F1."""
+    return curve.best("f1") if asked.threshold is None else curve.at_threshold(asked.threshold)
+
+
+def judge(
+    name: str,
+    scores: Scores,
+    grouped: Any,
+    curve: Roc,
+    table: cal.ReliabilityTable | None,
+    asked: ScoreQuestion,
+) -> dict[str, Any]:
+    """Return the measures of one column of scores."""
+    value, failed = scores.scores[name], scores.failed
+    interval = sig.delong(value, failed, asked.level, groups=grouped)
+    curve_of_precision = curve.precision_recall()
+    return {
+        "score": name,
+        "auc": curve.auc,
+        "auc_ci": [interval.low, interval.high],
+        "auc_se": interval.se,
+        "auc_method": interval.method,
+        "auc_why": curve.why,
+        "constant": bool(value.min() == value.max()),
+        **chance_of(value, failed, interval, curve, asked),
+        "partial_auc_at_fpr_0.1": curve.partial(0.1),
+        "average_precision": curve_of_precision.average_precision,
+        "threshold": chosen(curve, asked).threshold,
+        "threshold_by": BEST_F1 if asked.threshold is None else GIVEN,
+        "confusion": confusion_of(chosen(curve, asked)),
+        "operating_points": operating_points(curve, asked),
+        **probabilities_of(value, failed, grouped, table, asked),
+    }
+
+
+def chance_of(
+    value: Any, failed: Any, interval: sig.AreaInterval, curve: Roc, asked: ScoreQuestion
+) -> dict[str, Any]:
+    """Return the p-values of the area: one-sided, of one no better than chance."""
+    small = min(curve.positives, curve.negatives)
+    clustered = None
+    if interval.method == "clustered" and isfinite(interval.p_value):
+        clustered = interval.p_better
+    if small * asked.draws > MOST_DRAWN:
+        p = sig.normal_p(value, failed)
+        return {"p_value": p, "p_method": "normal", "p_exceed": None, "draws": None, "p_normal": p,
+                "p_grouped": clustered}  # fmt: skip
+    rng = stream(asked.seed, "assess", "permutation")
+    found = sig.permutation(value, failed, asked.draws, rng=rng)
+    return {
+        "p_value": found.p_value,
+        "p_method": "permutation",
+        "p_exceed": found.exceed,
+        "draws": found.draws,
+        "p_normal": found.p_normal,
+        "p_grouped": clustered,
+    }
+
+
+def confusion_of(one: Confusion) -> dict[str, Any]:
+    """Return a confusion matrix with its rates."""
+    return {
+        "threshold": one.threshold,
+        "tp": one.tp,
+        "fp": one.fp,
+        "fn": one.fn,
+        "tn": one.tn,
+        "recall": one.recall,
+        "precision": one.precision,
+        "fpr": one.fpr,
+        "f1": one.f1,
+        "youden": one.youden,
+        "mcc": one.mcc,
+        "alarmed": one.alarmed,
+    }
+
+
+def operating_points(curve: Roc, asked: ScoreQuestion) -> list[dict[str, Any]]:
+    """Return thresholds with what their alarms met; `chosen_for` says why each is there."""
+    points: list[tuple[str, Confusion]] = []
+    if asked.threshold is not None:
+        points.append((GIVEN, curve.at_threshold(asked.threshold)))
+    points += [(BEST_F1, curve.best("f1")), ("best Youden", curve.best("youden"))]
+    for rate in FALSE_RATES:
+        label = f"FPR up to {100 * rate:g} %"
+        points.append((label, curve.at_false_positive_rate(rate)))
+    points += [(f"alarms for up to {100 * share:g} %", curve.at_share(share)) for share in SHARES]
+    return [{"chosen_for": label, **confusion_of(one)} for label, one in points]
+
+
+def probabilities_of(
+    value: Any, failed: Any, grouped: Any, table: cal.ReliabilityTable | None, asked: ScoreQuestion
+) -> dict[str, Any]:
+    """Return what scores are worth as probabilities; None everywhere where they are none."""
+    if table is None:
+        names = (
+            "brier", "brier_reference", "brier_skill", "brier_skill_ci", "brier_p_value",
+            "brier_parts", "log_loss", "clipped", "ece", "ece_by_chance", "max_calibration_error",
+            "calibration", "binning", "reliability",
+        )  # fmt: skip
+        return {"probabilities": False, **dict.fromkeys(names)}
+    skill = cal.skill(value, failed, level=asked.level, groups=grouped)
+    binning = binning_of(value, asked)
+    parts = asdict(cal.decomposition(value, failed, asked.bins, binning))
+    del parts["score"]
+    found = cal.calibration(value, failed, groups=grouped)
+    return {
+        "probabilities": True,
+        "brier": skill.score,
+        "brier_reference": skill.reference,
+        "brier_skill": skill.skill,
+        "brier_skill_ci": [skill.low, skill.high],
+        "brier_p_value": skill.p_value,
+        "brier_parts": parts,
+        "log_loss": cal.log_loss(value, failed),
+        "clipped": cal.clipped(value),
+        "ece": table.ece,
+        "ece_by_chance": table.ece_by_chance,
+        "max_calibration_error": table.max_error,
+        "calibration": {**asdict(found), "in_the_large": found.in_the_large},
+        "binning": binning,
+        "reliability": table_rows(table),
+    }
+
+
+def table_rows(table: cal.ReliabilityTable) -> list[dict[str, Any]]:
+    """Return the bins of a reliability table, a dictionary each."""
+    names = (
+        "begin", "end", "count", "failed", "said", "seen", "low", "high", "low_if_true",
+        "high_if_true",
+    )  # fmt: skip
+    columns = [getattr(table, name).tolist() for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def against(
+    first: str, second: str, scores: Scores, grouped: Any, asked: ScoreQuestion
+) -> dict[str, Any]:
+    """Return how the first column of scores does beside the second, on the same cases."""
+    one, two, failed = scores.scores[first], scores.scores[second], scores.failed
+    found = asdict(sig.compare(one, two, failed, asked.level, groups=grouped))
+    told = {
+        "difference": found["difference"],
+        "difference_ci": [found["low"], found["high"]],
+        "difference_se": found["se"],
+        "p_value": found["p_value"],
+        "correlation": found["correlation"],
+        "method": found["method"],
+        "brier_skill": None,
+        "brier_skill_ci": None,
+        "brier_p_value": None,
+    }
+    if are_probabilities(first, one, asked) and are_probabilities(second, two, asked):
+        skill = cal.skill(one, failed, two, level=asked.level, groups=grouped)
+        told["brier_skill"], told["brier_p_value"] = skill.skill, skill.p_value
+        told["brier_skill_ci"] = [skill.low, skill.high]
+    return told
+
+
+def worse_than_baseline(
+    judged: Mapping[str, Any], others: list[dict[str, Any]], baseline: str | None
+) -> bool | None:
+    """Return whether area or Brier score are below those of the baseline; None without one."""
+    for one in others:
+        if one["score"] == baseline:
+            beside = one["against"]
+            skill = beside["brier_skill"]
+            return bool(beside["difference"] < 0 or (skill is not None and skill < 0))
+    return None
+
+
+def plain(value: Any) -> Any:
+    """Return the value as JSON has it: no NaN, no infinity, no NumPy."""
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value

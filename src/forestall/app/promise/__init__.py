@@ -1,0 +1,1 @@
+"""The promise model and the classic policies: settings, result, log, report."""

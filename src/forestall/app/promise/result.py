@@ -1,0 +1,164 @@
+"""The result of a simulation: measures, tables, plots, and the folder that holds them all."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from forestall.__about__ import __version__
+from forestall.model.cleaning import Cleaning
+from forestall.simulate.promise import tables
+from forestall.simulate.promise.measures import measures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from forestall.simulate.promise.run import Outcome
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results may depend on."""
+    named = {"forestall": __version__, "python": platform.python_version()}
+    for package in ("numpy", "numba", "polars"):
+        try:
+            named[package] = version(package)
+        except PackageNotFoundError:
+            named[package] = "unknown"
+    return named
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a simulation gave.
+
+    Attributes
+    ----------
+    outcome : the arrays behind everything else
+    sources : where jobs and failures came from, as text
+    cleaning : what was left out or changed on the way in
+    own_rules : whether a predictor or placement rule of the user's own took part
+    predictor : what promised, as it was when the run began; None for the trace predictor
+    table : the answers of a predictor that has learnt, `forestall.predict.tabulated.Tabulated`
+
+    Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
+    """
+
+    outcome: Outcome
+    sources: dict[str, str] = field(default_factory=dict)
+    cleaning: Cleaning = field(default_factory=Cleaning)
+    own_rules: bool = False
+    predictor: Any = None
+    table: Any = None
+
+    @cached_property
+    def measures(self) -> dict[str, Any]:
+        """All measures; times in s, work in node-s, shares from 0 to 1."""
+        return measures(self.outcome)
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """Every run of every job: ``job,start,end,outcome,checkpoints,lost,nodes``."""
+        return tables.runs_table(self.outcome)
+
+    @cached_property
+    def jobs(self) -> pl.DataFrame:
+        """One row per job; see `forestall.simulate.promise.tables.jobs_table`."""
+        return tables.jobs_table(self.outcome, self.runs)
+
+    @cached_property
+    def failures(self) -> pl.DataFrame:
+        """Every failure that was played, with the job that it hit and the node-seconds lost."""
+        return tables.failures_table(self.outcome)
+
+    @property
+    def qos(self) -> float | None:
+        """Quality of service, sum(e n q p) / sum(e n); None where the policy promises nothing."""
+        value: float | None = self.measures["qos"]
+        return value
+
+    @property
+    def utilization(self) -> float:
+        """Useful node-seconds as a share of all from the first submit to the last finish."""
+        return float(self.measures["utilization"])
+
+    @property
+    def lost_work(self) -> int:
+        """Node-seconds lost to failures."""
+        return int(self.measures["lost_work"])
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Measures, parameters, what was skipped, versions and seed, as `summary.json` has them."""
+        parameters = self.outcome.parameters
+        return {
+            "policy": parameters.policy,
+            **self.measures,
+            "seed": parameters.seed,
+            "parameters": parameters.model_dump(),
+            "predictor": self._predictor(),
+            "own_rules": self.own_rules,
+            "repeat_period": self.outcome.failures.span if parameters.repeat_failures else 0,
+            "sources": self.sources,
+            "skipped": self.cleaning.counts(),
+            "versions": versions(),
+        }
+
+    def _predictor(self) -> dict[str, Any]:
+        """What promised, by name, with its numbers."""
+        if self.predictor is None:
+            return {"name": "trace", "accuracy": self.outcome.parameters.accuracy}
+        if self.table is not None:
+            from forestall.app.promise.learned import described_run
+
+            return described_run(self.predictor)
+        if self.outcome.parameters.predictor != "hazard":
+            return {"name": "own"}
+        from forestall.app.promise.hazard import described
+
+        return described(self.predictor)
+
+    def plot_calibration(self) -> Figure:
+        """Return the reliability diagram of the promises."""
+        from forestall.app.promise import figures
+
+        return figures.calibration(self.jobs)
+
+    def plot_gantt(self, start: int | None = None, end: int | None = None) -> Figure:
+        """Return nodes over time, coloured by job, for a span in s (None: a busy one is chosen)."""
+        from forestall.app.promise import gantt as gantt_figure
+
+        return gantt_figure.gantt(
+            self.runs, self.failures, self.outcome.parameters.nodes, start, end
+        )
+
+    def plot_utilization(self) -> Figure:
+        """Return busy nodes and the queue over time."""
+        from forestall.app.promise import figures
+
+        return figures.utilization_and_queue(
+            self.jobs, self.runs, self.outcome.parameters.nodes, self.failures
+        )
+
+    def plot_lost_work(self) -> Figure:
+        """Return the work lost to failures over time."""
+        from forestall.app.promise import figures
+
+        return figures.lost_work_over_time(self.failures)
+
+    def save(
+        self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
+    ) -> Path:
+        """Write `summary.json`, `jobs.csv`, `runs.csv`, `failures.csv`, `skipped.csv`,
+        `report.html` and, where events were logged, `events.csv`, `decisions.csv` and
+        `foreseen.csv` or `hazard.csv`; return the folder. `gantt` is the span of the report's Gantt
+        chart, s since the first submission (None: three eventful days).
+        """
+        from forestall.app.output import save
+
+        return save(self, Path(folder), report=report, gantt=gantt)

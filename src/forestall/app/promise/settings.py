@@ -1,0 +1,80 @@
+"""The promise model, and the classic schedulers, as an entry in the table of models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from forestall.app.runs.hints import on_failures, on_unseen
+from forestall.app.runs.model import Model
+
+if TYPE_CHECKING:
+    from forestall.app.promise.result import Result
+    from forestall.app.runs.many import Measure
+    from forestall.app.runs.model import AnyParameters
+    from forestall.model.failures import Failures
+    from forestall.model.jobs import Jobs
+    from forestall.simulate.promise.parameters import Parameters
+
+
+class Promise(Model):
+    """Jobs that have nodes of their own, promises with deadlines, and checkpoints."""
+
+    name = "promise"
+    durations = frozenset(
+        {"checkpoint_overhead", "checkpoint_interval", "downtime", "min_runtime", "mtbf"}
+    )
+    whole = frozenset({"nodes", "seed"})
+    reals = frozenset({"accuracy", "risk"})
+    shares = reals
+    flags = frozenset({"compression", "repeat_failures"})
+    unlearnt = ("trace",)
+    deep = frozenset({"calibration"})
+    drawn = (
+        "qos", "utilization", "lost_work", "promises_kept", "wait_mean", "bounded_slowdown_mean",
+    )  # fmt: skip
+    shown = ("brier", "restarts", "checkpoints")
+
+    @property
+    def parameters(self) -> type[Parameters]:
+        """See `Model`."""
+        from forestall.simulate.promise.parameters import Parameters
+
+        return Parameters
+
+    def simulate(self, jobs: Jobs, failures: Failures, **more: Any) -> Result:
+        """See `Model`."""
+        from forestall.app.promise.simulate import simulate
+
+        return simulate(jobs, failures, **more)
+
+    def is_compiled(self, parameters: AnyParameters) -> bool:
+        """See `Model`."""
+        from forestall.app.progress import is_compiled
+
+        given = dict(parameters)
+        return is_compiled(given["policy"], given["predictor"])
+
+    def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
+        """See `Model`."""
+        outcome = result.outcome
+        parameters = outcome.parameters
+        found = []
+        if jobs.nodes is not None and jobs.nodes != parameters.nodes:
+            found.append(
+                f"the job log's header says that its machine has {jobs.nodes:,} nodes; use "
+                f"--nodes {jobs.nodes} for that machine"
+            )
+        first, last = int(outcome.workload.jobs.submit[0]), int(outcome.jobs["finish"].max())
+        found += on_failures(failures, parameters, len(outcome.played), first, last)
+        if result.table is not None:
+            found.append(on_unseen(result.predictor.seen.end, int(result.table.times[0])))
+        return [hint for hint in found if hint]
+
+    def measures(self) -> tuple[Measure, ...]:
+        """See `Model`."""
+        from forestall.app.runs.many import MEASURES
+
+        return MEASURES
+
+
+PROMISE = Promise()

@@ -1,0 +1,188 @@
+"""The main job as one function: replay jobs on nodes that fail, and account for the promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forestall.app.checked import checked
+from forestall.app.promise.hazard import at_start
+from forestall.app.promise.learned import Learned, answers, plugin_of
+from forestall.app.promise.result import Result
+from forestall.engine.promise.engine import Engine
+from forestall.engine.promise.plugin import Placement, Plugin
+from forestall.model.errors import ParameterError
+from forestall.model.failures import Failures
+from forestall.model.jobs import Jobs
+from forestall.predict.hazard.hazard import HazardPredictor
+from forestall.predict.learner import Learner
+from forestall.predict.trace import TracePredictor
+from forestall.simulate.promise.parameters import NAMED, Parameters
+from forestall.simulate.promise.prepare import (
+    Workload,
+    foreseen_by,
+    prepare_failures,
+    prepare_jobs,
+    rules_of,
+)
+from forestall.simulate.promise.run import (
+    Outcome,
+    Progress,
+    first_moment,
+    job_records,
+    play,
+    play_in_python,
+)
+from forestall.traces.jobs.table import jobs_from_table
+from forestall.traces.predictions import predicted_column
+from forestall.traces.read import read_failures, read_jobs
+
+if TYPE_CHECKING:
+    from forestall.predict.base import Predictor
+    from forestall.predict.foreseen_kernels import Foreseen
+    from forestall.predict.hazard.hazard_kernels import Hazard
+
+
+def parameters_of(values: Mapping[str, Any]) -> Parameters:
+    """Return validated parameters; ParameterError names the first one that cannot be."""
+    return checked(Parameters, values)
+
+
+def jobs_of(jobs: Jobs | str | Path | Any) -> Jobs:
+    """Return jobs from a Jobs, a path, or a Polars or pandas table."""
+    if isinstance(jobs, Jobs):
+        return jobs
+    if isinstance(jobs, str | Path):
+        return read_jobs(jobs)
+    return jobs_from_table(jobs)
+
+
+def failures_of(failures: Failures | str | Path | Any | None) -> Failures:
+    """Return failures from a Failures, a path, a table with time and node, or None for no
+    failures."""
+    if failures is None:
+        return Failures.none()
+    if isinstance(failures, Failures):
+        return failures
+    if isinstance(failures, str | Path):
+        return read_failures(failures)
+    columns = list(failures.columns)
+    for name in ("time", "node"):
+        if name not in columns:
+            raise ParameterError("failures", columns, f"a table with a column {name!r}")
+    more = {n: np.asarray(failures[n]) for n in ("downtime", "detectability") if n in columns}
+    if "predicted" in columns:
+        more["predicted"] = predicted_column(failures["predicted"])
+    return Failures.build(np.asarray(failures["time"]), np.asarray(failures["node"]), **more)
+
+
+def simulate(
+    jobs: Jobs | str | Path | Any,
+    failures: Failures | str | Path | Any | None = None,
+    *,
+    predictor: TracePredictor | HazardPredictor | Learner | Predictor | str | None = None,
+    placement: str | Placement | None = None,
+    log_events: bool = False,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Result:
+    """Replay jobs on a cluster that fails, negotiate a promise with each, and account for them.
+
+    Parameters
+    ----------
+    jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table
+    failures : a Failures, a path, a table with time and node, or None for no failures
+    predictor : a TracePredictor (its accuracy counts), a HazardPredictor that was fitted on what
+        came before (it is left as it is), any trained predictor of `forestall predict list` or the
+        file of one, or any object with the methods of `forestall.predict.base.Predictor`; None or
+        "trace" means a trace predictor of the parameter `accuracy`
+    placement : "fault-aware", "first", or a function (free, size, risk, start, end) -> nodes; None
+        means fault-aware for the promise policy and first for the classic ones
+    log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
+    progress : called now and then with the number of jobs done and of all jobs
+    **parameters : see `forestall.simulate.promise.parameters.Parameters`
+
+    Raises InputError and its kin for what cannot be used.
+
+    Examples
+    --------
+    >>> import forestall as fs
+    >>> jobs = fs.Jobs.build(submit=[0, 10], size=[2, 4], runtime=[600, 60])
+    >>> result = fs.simulate(jobs, nodes=4, risk=0.9)
+    >>> result.jobs["finish"].to_list(), result.qos
+    ([600, 660], 1.0)
+    """
+    run_log = failures_of(failures)
+    if isinstance(predictor, str | Path):
+        parameters, predictor = _by_name(predictor, parameters, run_log)
+    if isinstance(predictor, Learner):
+        parameters = {"predictor": "learned", **parameters}
+    elif isinstance(predictor, TracePredictor):
+        parameters = {"accuracy": predictor.accuracy, **parameters}
+    elif type(predictor) is HazardPredictor:  # a class below it is a predictor of the user's own
+        parameters = {"predictor": "hazard", **parameters}
+    own_placement = placement if callable(placement) else None
+    if own_placement is None:
+        parameters = {"placement": placement, **parameters}
+    settings = parameters_of(parameters)
+    log = prepare_failures(run_log, settings)
+    workload = prepare_jobs(jobs_of(jobs), log, settings)
+    period = log.span if settings.repeat_failures else 0
+    start = first_moment(workload, log)
+    learnt = at_start(predictor, settings, start) if settings.predictor == "hazard" else None
+    known = None if isinstance(predictor, TracePredictor) else learnt or predictor
+    table = None
+    if settings.predictor == "learned" and not isinstance(known, Learner):
+        raise ParameterError("predictor", "learned", "a trained predictor, or the file of one")
+    if isinstance(known, Learner):
+        table = answers(known, settings, log, start)
+    own = own_placement is not None or (known is not learnt and table is None)
+    if own or table is not None:
+        asked = table or (known if learnt is None else learnt.copy())
+        plugin = plugin_of(asked, own_placement, settings, period)
+        outcome = _play_plugin(workload, log, settings, plugin, log_events, progress)
+    else:
+        foreseen = _foreseen(learnt, settings, log, period)
+        outcome = play(workload, log, settings, foreseen, log_events=log_events, progress=progress)
+    sources = {"jobs": workload.jobs.source, "failures": log.source}
+    return Result(outcome, sources, workload.cleaning + log.cleaning, own, known, table)
+
+
+def _by_name(
+    predictor: str | Path, parameters: dict[str, Any], run: Failures
+) -> tuple[dict[str, Any], Learner | None]:
+    """Return the parameters and the predictor that a name or a file stands for."""
+    if str(predictor) in NAMED:
+        return {"predictor": str(predictor), **parameters}, None
+    if not Path(predictor).is_file():
+        allowed = "trace, hazard, or the file of a trained predictor"
+        raise ParameterError("predictor", str(predictor), allowed)
+    return parameters, Learned.from_file(Path(predictor), run).learner
+
+
+def _foreseen(
+    learnt: HazardPredictor | None, settings: Parameters, log: Failures, period: int
+) -> Foreseen | Hazard:
+    """Return what is foreseen, as arrays for compiled code."""
+    if learnt is None:
+        return foreseen_by(TracePredictor(settings.accuracy), log, period)
+    return learnt.arrays() if settings.policy == "promise" else foreseen_by(None, log, period)
+
+
+def _play_plugin(
+    workload: Workload,
+    log: Failures,
+    settings: Parameters,
+    plugin: Plugin,
+    log_events: bool,
+    progress: Progress | None,
+) -> Outcome:
+    start = first_moment(workload, log)
+    oracle = TracePredictor(settings.accuracy) if plugin.predictor is None else None
+    foreseen = foreseen_by(oracle, log, plugin.period)
+    engine = Engine(settings.nodes, rules_of(settings), foreseen, start, plugin=plugin)
+    engine.use_jobs(job_records(workload))
+    return play_in_python(workload, log, settings, engine, log_events=log_events, progress=progress)

@@ -1,0 +1,295 @@
+"""From an event log to failures: read, filter, sum up, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from forestall.model.errors import ParameterError, TraceError
+from forestall.model.failures import Failures
+from forestall.model.ras import RasLog, Severity
+from forestall.model.units import SECONDS, parse_duration
+from forestall.traces.generate.ras import Truth
+from forestall.traces.ras import Filtered, FilterSettings, pipeline, read_ras
+from forestall.traces.ras.pipeline import STEPS
+from forestall.traces.ras.places import check_level
+from forestall.traces.ras.read import severity_of
+
+Progress = Callable[[int, int], None]
+
+TOP: Final = 10
+"""Kinds that are named, of those left and of those that a step removed most of."""
+
+THRESHOLDS: Final = ("temporal", "spatial", "causal", "clusters")
+PLAIN: Final = ("rule", "within")
+DAY: Final = SECONDS["d"]
+
+
+@dataclass(frozen=True)
+class Study:
+    """An event log, what is left of it, and its failures.
+
+    Attributes
+    ----------
+    log, filtered : before and after
+    failures : what is left, at `level`
+    summary : all of it as JSON has it
+    """
+
+    log: RasLog
+    filtered: Filtered
+    failures: Failures
+    level: str
+    summary: Mapping[str, Any]
+
+
+def settings_of(given: Mapping[str, Any]) -> FilterSettings:
+    """Return the settings that options say, as text; those of reading are passed over.
+
+    Raises ParameterError.
+    """
+    said: dict[str, Any] = {key: given[key] for key in (*PLAIN, *THRESHOLDS) if key in given}
+    for name in THRESHOLDS:
+        if name in said:
+            said[name] = parse_duration(said[name], name)
+    if "steps" in given:
+        names = [name.strip() for name in str(given["steps"]).split(",")]
+        said["steps"] = tuple(name for name in names if name)
+        if not said["steps"]:
+            raise ParameterError("steps", given["steps"], f"some of {', '.join(STEPS)}")
+    if "severity" in given:
+        said["severity"] = severity_of(given["severity"])
+    if "support" in given:
+        said["support"] = _whole(given["support"], "support")
+    for name in ("confidence", "lift"):
+        if name in given:
+            said[name] = _real(given[name], name)
+    return FilterSettings(**said)
+
+
+def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of `read_ras` that options say, as text; the others are passed over.
+
+    Raises ParameterError.
+    """
+    said = {key: given[key] for key in ("format", "templates", "strict") if key in given}
+    if "from" in given:
+        said["start"] = given["from"]
+    if "days" in given:
+        said["days"] = _real(given["days"], "days")
+    if "year" in given:
+        said["year"] = _whole(given["year"], "year")
+    return said
+
+
+def _whole(text: object, name: str) -> int:
+    try:
+        return int(str(text))
+    except ValueError:
+        raise ParameterError(name, text, "a whole number") from None
+
+
+def _real(text: object, name: str) -> float:
+    try:
+        return float(str(text))
+    except ValueError:
+        raise ParameterError(name, text, "a number") from None
+
+
+def study(
+    path: str | Path,
+    reading: Mapping[str, Any],
+    settings: FilterSettings,
+    level: str = "node",
+    progress: Progress | None = None,
+) -> Study:
+    """Read an event log, filter it, and return both with a summary.
+
+    `reading` holds parameters of `read_ras`. Raises TraceError and ParameterError.
+    """
+    check_level(level)
+    log = read_ras(path, progress=progress, **reading)
+    asked = settings.severity is not None or "severity" in (settings.steps or ())
+    if asked and not bool(np.any(log.severity > 0)):
+        word = (settings.severity or Severity.FATAL).name
+        raise ParameterError("severity", word, "none: the log tells no severities")
+    filtered = pipeline(log, settings)
+    failures = filtered.failures(level)
+    return Study(log, filtered, failures, level, _summary(log, filtered, failures, level))
+
+
+def write_failures(
+    done: Study, out: Path | None, names: Path | None, records: Path | None
+) -> list[str]:
+    """Write the failures, the names of their nodes, the records left, and return what was written.
+
+    Raises TraceError where nothing is left to write.
+    """
+    from forestall.traces.ras import write_ras
+    from forestall.traces.write import write_failures_csv
+
+    wanted = [path for path in (out, names, records) if path is not None]
+    if not wanted:
+        return []
+    if len(done.failures) == 0:
+        message = f"no record is left of {len(done.log):,}: there is nothing to write"
+        raise TraceError(done.log.source, message)
+    said = []
+    if out is not None:
+        write_failures_csv(done.failures, out)
+        said.append(f"{len(done.failures):,} failures in {out}")
+    if names is not None:
+        write_names(done.failures, names)
+        said.append(f"the names of {done.failures.nodes:,} nodes in {names}")
+    if records is not None:
+        write_ras(done.filtered.log, records)
+        said.append(f"{len(done.filtered.log):,} records in {records}")
+    return said
+
+
+def write_names(failures: Failures, path: str | Path) -> None:
+    """Write ``node,name`` of every node."""
+    import polars as pl
+
+    from forestall.traces.files.atomic import atomic_path
+
+    names = failures.names or tuple(map(str, range(failures.nodes)))
+    with atomic_path(path) as beside:
+        pl.DataFrame({"node": range(len(names)), "name": list(names)}).write_csv(beside)
+
+
+def write_truth(failures: Failures, truth: Truth, path: str | Path) -> None:
+    """Write the true failures of a made-up log: ``time,node,kind,incident,warned,lead,records``.
+
+    The first three are our own failure log. `lead` is the time from the first warning, s, blank
+    without one; `records` how many tell of the failure.
+    """
+    import polars as pl
+
+    from forestall.traces.files.atomic import atomic_path
+
+    told = np.bincount(truth.failure[truth.failure >= 0], minlength=len(failures))
+    lead = pl.Series(truth.lead)
+    table = failures.table().with_columns(
+        incident=pl.Series(truth.incident),
+        warned=pl.Series(truth.warned).cast(pl.Int8),
+        lead=lead.set(lead < 0, None),
+        records=pl.Series(told),
+    )
+    with atomic_path(path) as beside:
+        table.write_csv(beside)
+
+
+def _summary(log: RasLog, filtered: Filtered, failures: Failures, level: str) -> dict[str, Any]:
+    counts = np.bincount(log.severity, minlength=len(Severity))
+    return {
+        "source": log.source,
+        "records": len(log),
+        "kinds": len(log.kinds),
+        "places": len(log.places),
+        "span_s": log.span,
+        "begin": None if log.origin is None else str(np.datetime64(log.origin, "s")),
+        "alerts": None if log.alert is None else int(log.alert.sum()),
+        "severities": {one.name: int(counts[one]) for one in Severity if counts[one]},
+        "steps": [
+            {
+                "name": step.name,
+                "threshold_s": step.threshold,
+                "before": step.before,
+                "after": step.after,
+                "removed": step.before - step.after,
+                "removed_share": step.share,
+                "ratio": step.ratio if step.after or not step.before else None,
+                "most_removed": _most(log.kinds, step.removed),
+            }
+            for step in filtered.steps
+        ],
+        "rules": _rules(log, filtered),
+        "left": len(filtered.log),
+        "top_kinds": _most(log.kinds, np.bincount(filtered.log.kind, minlength=len(log.kinds))),
+        "failures": _failures(failures, level, _window(log)),
+        "remarks": [
+            {"kind": one.kind, "count": one.count, "text": one.counted, "action": one.action}
+            for one in log.cleaning.remarks
+        ],
+    }
+
+
+def _window(log: RasLog) -> tuple[int, int]:
+    """Return [begin, end) of a log: from its time 0, or from its first record where that lies far
+    from time 0, as without a year."""
+    first, last = (int(log.time[0]), int(log.time[-1])) if len(log) else (0, -1)
+    begin = 0 if last < log.span else first
+    return begin, begin + log.span
+
+
+def _most(kinds: tuple[str, ...], counts: Any) -> list[dict[str, Any]]:
+    order = np.argsort(-counts, kind="stable")[:TOP]
+    return [{"kind": kinds[k], "count": int(counts[k])} for k in order.tolist() if counts[k]]
+
+
+def _rules(log: RasLog, filtered: Filtered) -> list[dict[str, Any]] | None:
+    rules = filtered.rules
+    if rules is None:
+        return None
+    return [
+        {
+            "cause": log.kinds[rules.cause[k]],
+            "effect": log.kinds[rules.effect[k]],
+            "support": int(rules.support[k]),
+            "confidence": float(rules.confidence[k]),
+            "lift": float(rules.lift[k]),
+        }
+        for k in range(len(rules))
+    ]
+
+
+def _failures(failures: Failures, level: str, window: tuple[int, int]) -> dict[str, Any]:
+    """Return counts, rates and failures a day (of the calendar, where the log has dates); `window`
+    is what the log covers, s."""
+    count, days = len(failures), failures.span / DAY
+    zero = failures.origin or 0
+    day = (failures.time + zero) // DAY
+    begin = (zero + window[0]) // DAY
+    end = (zero + max(window[1], window[0] + 1) - 1) // DAY
+    end = max(end, int(day.max()) if count else begin)
+    begin = min(begin, int(day.min()) if count else begin)
+    per_day = np.bincount(day - begin, minlength=end - begin + 1)
+    busiest = int(np.argmax(per_day))
+    dated = failures.origin is not None
+    label = str(np.datetime64(begin + busiest, "D")) if dated else f"day {busiest + 1}"
+    return {
+        "count": count,
+        "level": level,
+        "nodes": failures.nodes,
+        "failed_nodes": len(np.unique(failures.node)),
+        "per_day": count / days if days else None,
+        "per_node_day": count / (days * failures.nodes) if days and failures.nodes else None,
+        "mtbf_hours": failures.span / 3600 / count if count else None,
+        "days": len(per_day),
+        "days_without": int(np.count_nonzero(per_day == 0)),
+        "median_per_day": float(np.median(per_day)),
+        "most_in_a_day": int(per_day[busiest]),
+        "busiest_day": label if count else None,
+        "by_month": _months(per_day, int(begin)) if dated else None,
+    }
+
+
+def _months(per_day: Any, begin: int) -> list[dict[str, Any]]:
+    dates = np.datetime64(begin, "D") + np.arange(len(per_day))
+    months, which = np.unique(dates.astype("datetime64[M]"), return_inverse=True)
+    sums = np.bincount(which, weights=per_day)
+    lengths = np.bincount(which)
+    return [
+        {
+            "month": str(month),
+            "days": int(length),
+            "failures": int(total),
+            "per_day": float(total / length),
+        }
+        for month, total, length in zip(months, sums, lengths, strict=True)
+    ]

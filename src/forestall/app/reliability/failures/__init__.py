@@ -1,0 +1,1 @@
+"""A failure log analysed: rates, laws, trend, nodes, bursts."""

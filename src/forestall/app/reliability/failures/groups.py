@@ -1,0 +1,141 @@
+"""A failure log by year, by cause and by node: counts, rates, laws, and which nodes stand out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from forestall.app.reliability.failures.change import trend_within
+from forestall.app.reliability.failures.laws import Sampled, weibull_row
+from forestall.app.reliability.fit.fit import Question, finite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forestall.model.failures import Failures
+    from forestall.reliability.history.gaps import Gaps
+    from forestall.reliability.history.history import History, Ints
+    from forestall.reliability.history.rates import Rates
+
+DAYS_A_YEAR: Final = 365.25
+HOUR: Final = 3600
+NO_CAUSE: Final = "(none given)"
+MOST_CAUSES: Final = 40
+"""Causes to which a law is fitted; a log may name thousands."""
+
+
+def year_rule(history: History) -> Literal["calendar", "age"]:
+    """Return how years are counted: by the calendar where the log has dates, else by age."""
+    return "calendar" if history.origin is not None else "age"
+
+
+def year_rows(
+    history: History, unit: str, question: Question, progress: Callable[[], None]
+) -> list[dict[str, Any]]:
+    """Return a row a year: failures, exposure, rate, Weibull law of the nodes' gaps, trend within.
+
+    The law is of the gaps that begin in the year; those still open at its end are censored there.
+    So every year is told from what happened in it, and the years can be compared.
+    """
+    rule = history.years(year_rule(history))
+    gaps = history.gaps("node")
+    node = np.maximum(gaps.node, 0)
+    place = rule.of(gaps.begin, node)
+    far = np.full((len(rule.edges), 1), np.iinfo(np.int64).max // 2)
+    edges = np.hstack([-far, rule.edges, far])
+    until = edges[np.zeros_like(node) if len(edges) == 1 else node, place + 1]
+    cut = cut_off(gaps, until)
+    rows = []
+    for k, row in enumerate(rate_rows(history.rates("year", years=year_rule(history)), "year")):
+        row |= weibull_row(Sampled.of(cut.take(place == k), unit, history.clock_step), question)
+        row |= trend_within(history, (edges[:, k], edges[:, k + 1]))
+        rows.append(row)
+        progress()
+    return rows
+
+
+def cut_off(gaps: Gaps, until: Ints) -> Gaps:
+    """Return the gaps as they were seen by `until`, int64[k]: longer ones are censored there."""
+    open_then = gaps.end > until
+    return replace(
+        gaps,
+        length=np.where(open_then, (until - gaps.begin).astype(np.float64), gaps.length),
+        censored=gaps.censored | open_then,
+        end=np.minimum(gaps.end, until),
+    )
+
+
+def cause_rows(
+    history: History,
+    failures: Failures,
+    unit: str,
+    question: Question,
+    progress: Callable[[], None],
+) -> list[dict[str, Any]]:
+    """Return a row a cause, the most frequent first: failures, share, rate, repair times, Weibull
+    law of the nodes' gaps from one failure of that cause to the next. None without causes."""
+    if history.kind is None:
+        return []
+    rows = rate_rows(history.rates("cause"), "cause")
+    rows.sort(key=lambda row: (-row["failures"], row["cause"]))
+    repair = repair_by_cause(failures)
+    for k, row in enumerate(rows):
+        name = row["cause"]
+        row["share"] = row["failures"] / len(history)
+        row["mean_repair_hours"] = repair.get(name)
+        if k < MOST_CAUSES:
+            own = history.only(name).gaps("node")
+            row |= weibull_row(Sampled.of(own, unit, history.clock_step), question)
+        row["cause"] = name or NO_CAUSE
+        progress()
+    return rows
+
+
+def repair_by_cause(failures: Failures) -> dict[str, float]:
+    """Return the mean of the repair times that are known, hours, by cause."""
+    total: dict[str, tuple[int, int]] = {}
+    for kind, down in zip(failures.kind or (), failures.downtime.tolist(), strict=False):
+        if down >= 0:
+            cause = kind.partition(":")[0]
+            seconds, count = total.get(cause, (0, 0))
+            total[cause] = (seconds + down, count + 1)
+    return {cause: seconds / count / HOUR for cause, (seconds, count) in total.items()}
+
+
+def rate_rows(rates: Rates, name: str) -> list[dict[str, Any]]:
+    """Return rates as rows: the group by `name`, failures, node_years, rate, low, high."""
+    columns = zip(
+        rates.group, rates.failures.tolist(), (rates.node_days / DAYS_A_YEAR).tolist(),
+        rates.rate.tolist(), rates.low.tolist(), rates.high.tolist(), strict=True,
+    )  # fmt: skip
+    names = (name, "failures", "node_years", "rate", "low", "high")
+    return [finite(dict(zip(names, values, strict=True))) for values in columns]
+
+
+def repairs_of(history: History, failures: Failures) -> dict[str, Any] | None:
+    """Return what repair times tell: how many are known, their mean and median (hours), and the
+    share of node time that was up; None where none is known."""
+    known = failures.downtime[failures.downtime >= 0] / HOUR
+    if len(known) == 0:
+        return None
+    down = down_seconds(history)
+    watched = float((history.end - history.start).sum())
+    return {
+        "known": len(known),
+        "of": len(failures),
+        "mean_hours": float(known.mean()),
+        "median_hours": float(np.median(known)),
+        "p95_hours": float(np.quantile(known, 0.95)),
+        "down_node_days": down / 86_400,
+        "availability": None if watched <= 0 else 1 - down / watched,
+    }
+
+
+def down_seconds(history: History) -> float:
+    """Return the node-seconds down while in service, overlapping outages counted once."""
+    outages = history.outages
+    start, end = history.start[outages.node], history.end[outages.node]
+    low, high = np.clip(outages.start, start, end), np.clip(outages.end, start, end)
+    return float((high - low).sum())

@@ -1,0 +1,213 @@
+"""The figures of a failure log with their words: what each is, and what it shows for this log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from forestall.app.promise.words import percent
+from forestall.app.reliability.failures import figures as draw
+from forestall.app.reliability.failures import words
+from forestall.app.reliability.fit.plot import quieten
+from forestall.app.reliability.fit.words import between
+from forestall.app.reliability.fit.words import figure as number
+from forestall.show.style import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from forestall.app.reliability.failures.study import Study
+    from forestall.reliability.fits.estimate import Fitted
+
+FEWEST: Final = 8
+"""Failures, at least, for a figure of the rate over time."""
+FAR: Final = 1000.0
+"""A fitted hazard so many times above or below the mean rate is left out of sight."""
+NAMES: Final = (
+    "failures_per_year",
+    "failures_per_node",
+    "probability_plots",
+    "hazard",
+    "survival",
+    "bathtub",
+    "worst_nodes",
+    "autocorrelation",
+)
+"""Of the figures, in the order of the page; their files are these with .png."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with what it is (for those who cannot see it) and what it shows for this log."""
+
+    name: str
+    figure: Figure
+    alt: str
+    caption: str
+
+
+def pictures(found: Study) -> Iterator[Picture]:
+    """Yield the figures that this log has."""
+    makers: tuple[Callable[[Study], Picture | None], ...] = (
+        _per_year, _per_node, _probabilities, _hazard, _survival, _bathtub, _worst, _bursts,
+    )  # fmt: skip
+    for make in makers:
+        one = make(found)
+        if one is not None:
+            quieten(one.figure)
+            yield one
+
+
+def year_head(found: Study) -> str:
+    """Return what an axis of years shows."""
+    return "Year" if found.summary["years_are"] == "calendar" else "Year of age of the node"
+
+
+def _per_year(found: Study) -> Picture | None:
+    rows = list(found.years)
+    most = max(rows, key=lambda row: row["failures"])
+    when = words.year_name(found.summary, most)
+    caption = f"Most failures, {most['failures']:,}, came in {when}. "
+    if len(rows) == 1:
+        caption = f"All failures came in {when}. "
+    caption += (
+        "Rates account for how many nodes were in service for how long; their bars are 95 % "
+        "intervals."
+    )
+    alt = "Failures per year: " + ", ".join(f"{row['year']} {row['failures']:,}" for row in rows)
+    return Picture(NAMES[0], draw.failures_per_year(rows, year_head(found)), alt, caption)
+
+
+def _per_node(found: Study) -> Picture | None:
+    table = found.history.node_years(found.summary["years_are"])
+    if not (table.node_days >= draw.SHORT_STAY).any():
+        return None
+    share = float(np.mean(table.failures.sum(axis=1)[found.history.there] == 0))
+    failed = np.sort(table.failures.sum(axis=1))[::-1]
+    tenth = max(1, len(found.history.there) // 10)
+    part = float(failed[:tenth].sum() / failed.sum())
+    caption = (
+        f"A tenth of the nodes had {percent(part)} of all failures; {percent(share)} of the nodes "
+        "never failed. Boxes hold the middle half of the nodes, whiskers 95 %, dots are the rest."
+    )
+    alt = "Box plot of failures per node and year in service."
+    return Picture(NAMES[1], draw.failures_per_node(table, year_head(found)), alt, caption)
+
+
+def _laws(found: Study) -> list[Fitted]:
+    """Return Weibull, exponential and, where it is another, the best law of the nodes' gaps."""
+    both = [one.fitted for one in (found.node.weibull, found.node.exponential) if one is not None]
+    ranking = found.node.ranking
+    if ranking is not None and all(ranking.best.family.name != law.family.name for law in both):
+        both.append(ranking.best)
+    return both
+
+
+def _probabilities(found: Study) -> Picture | None:
+    laws = _laws(found)
+    if not laws:
+        return None
+    from forestall.reliability.fits.plots import plot_pp, plot_qq
+
+    figure = new_figure((9.4, 4.9))
+    left, right = figure.subplots(1, 2)
+    plot_pp(laws, left, title="P-P: shares failed")
+    plot_qq(laws, right, unit=found.asked.unit, title="Q-Q: gaps")
+    told = {law.family.title: law.goodness(0).ks for law in laws}
+    near = min(told, key=lambda name: told[name])
+    distances = ", ".join(f"{name} {ks:.3f}" for name, ks in told.items())
+    caption = (
+        f"Gaps of nodes against their laws: the closer to the diagonal, the better. Nearest is "
+        f"{near} (largest distance in shares: {distances})."
+    )
+    alt = f"P-P and Q-Q plots of the gaps of nodes for {', '.join(told)}."
+    return Picture(NAMES[2], figure, alt, caption)
+
+
+def _hazard(found: Study) -> Picture | None:
+    laws = _laws(found)
+    if not laws:
+        return None
+    from forestall.reliability.fits.plots import plot_hazard
+
+    title = "Hazard: how soon does a node fail again?"
+    figure = plot_hazard(laws, unit=found.asked.unit, title=title)
+    sampled = found.node.sampled
+    mean = sampled.ended / float(sampled.gap.sum())
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, mean / FAR), min(high, mean * FAR))
+        axes.set_xlim(left=_shortest(found))
+    alt = "Hazard rate of nodes over the time since their last failure, seen and by the laws."
+    return Picture(NAMES[3], figure, alt, words.on_clustering(found.summary))
+
+
+def _shortest(found: Study) -> float:
+    """Return where axes of gaps begin: a little below the shortest gap above 0 that ended."""
+    sampled = found.node.sampled
+    ended = sampled.gap[~sampled.censored]
+    return float(ended[ended > 0].min(initial=sampled.gap.max())) / 1.5
+
+
+def _survival(found: Study) -> Picture | None:
+    laws = _laws(found)
+    if not laws:
+        return None
+    from forestall.reliability.fits.plots import plot_survival
+    from forestall.reliability.history.life_table import kaplan_meier
+
+    sampled = found.node.sampled
+    median, low, high = kaplan_meier(sampled.gap, sampled.censored).median
+    unit = found.asked.unit
+    if np.isfinite(median):
+        ends = between((low, high)) if np.isfinite(high) else f"{number(low)} or more"
+        caption = f"Half of the gaps last {number(median)} {unit} or less ({ends})."
+    else:
+        caption = "More than half of the gaps last longer than was seen."
+    caption += " Gaps still running at the end of observation count up to there (Kaplan-Meier)."
+    figure = plot_survival(laws, unit=unit, title="How long nodes go without a failure")
+    for axes in figure.axes:
+        if axes.get_xscale() == "log":
+            axes.set_xlim(left=_shortest(found))
+    return Picture(
+        NAMES[4], figure, "Share of gaps that last longer, seen and by the laws.", caption
+    )
+
+
+def _bathtub(found: Study) -> Picture | None:
+    if found.aged.rate is None or len(found.history) < FEWEST:
+        return None
+    figure = draw.bathtub(found.aged.rate, _process_curve(found), found.aged.head)
+    alt = "Failure rate of nodes over their age, with its interval."
+    return Picture(NAMES[5], figure, alt, words.on_age(found.summary))
+
+
+def _process_curve(found: Study) -> tuple[Any, Any] | None:
+    process, rate = found.change.process, found.aged.rate
+    if process is None or rate is None:
+        return None
+    ages = np.linspace(0, float(rate.edges[-1]), 200)[1:]
+    return ages, process.intensity(ages)
+
+
+def _worst(found: Study) -> Picture | None:
+    rows = found.worst.rows()
+    if not rows:
+        return None
+    names = ", ".join(f"node {row['node']} ({row['failures']:,})" for row in rows[:3])
+    told, rates = words.on_nodes(found.summary), words.on_rates(found.summary)
+    caption = f"{told} Highest: {names} failures. {rates}"
+    alt = f"Nodes with the highest failure rates: {names}."
+    return Picture(NAMES[6], draw.worst_nodes(rows, found.summary["rate"]["rate"]), alt, caption)
+
+
+def _bursts(found: Study) -> Picture | None:
+    gaps = found.bursting.gaps
+    if gaps is None:
+        return None
+    figure = draw.autocorrelation(gaps.correlation.tolist(), gaps.band)
+    alt = "Autocorrelation of the gaps of the whole machine by lag."
+    return Picture(NAMES[7], figure, alt, words.on_bursts(found.summary)[-1])

@@ -1,0 +1,298 @@
+"""How a machine fails, by its failure log: rates, laws, years, causes, nodes, trend, bursts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from forestall.__about__ import __version__
+from forestall.app.reliability.failures import groups
+from forestall.app.reliability.failures.change import Aged, Change, change_of, rate_by_age
+from forestall.app.reliability.failures.laws import UNITS, Laws, laws_of
+from forestall.app.reliability.failures.nodes import Bursting, Worst, bursting_of, worst_of
+from forestall.app.reliability.fit.fit import FEWEST_DRAWS, Question, finite
+from forestall.app.runs.settings import inputs_of
+from forestall.model.errors import ParameterError
+from forestall.reliability.history.history import History, history
+from forestall.reliability.lifetimes.registry import family_of
+
+if TYPE_CHECKING:
+    from forestall.model.failures import Failures
+
+Clock = Literal["calendar", "uptime"]
+Progress = Callable[[int, int], None]
+DAY: Final = 86_400
+LUCK: Final = 5
+"""So many nodes without a failure would be expected, at least, where none is missed by chance."""
+HOUR: Final = 3600
+DAYS_A_YEAR: Final = 365.25
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a log shall be looked at.
+
+    Attributes
+    ----------
+    clock : "calendar": gaps run from failure to failure; "uptime": from repair to failure
+    families : names of the families to rank; None: all
+    draws : samples to draw for p-values of fits; 0: none
+    seed : of all draws
+    level : of confidence intervals
+    unit : of gaps as shown: s, min, h or d
+    """
+
+    clock: Clock = "calendar"
+    families: tuple[str, ...] | None = None
+    draws: int = 0
+    seed: int = 1
+    level: float = 0.95
+    unit: str = "h"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ParameterError("--level", self.level, "a number between 0 and 1")
+        if self.draws and self.draws < FEWEST_DRAWS:
+            allowed = f"0, or a whole number of at least {FEWEST_DRAWS}"
+            raise ParameterError("--draws", self.draws, allowed)
+        if self.unit not in UNITS:
+            raise ParameterError("--unit", self.unit, "one of " + ", ".join(UNITS))
+        for name in self.families or ():
+            family_of(name)
+
+    @property
+    def question(self) -> Question:
+        """The same for fits of ranked families."""
+        return Question(
+            level=self.level,
+            p_values=self.draws > 0,
+            draws=self.draws or FEWEST_DRAWS,
+            seed=self.seed,
+            zeros="censored",
+            unit=self.unit,
+        )
+
+    @property
+    def plain_question(self) -> Question:
+        """The same for fits to parts of the log, without p-values."""
+        return Question(level=self.level, seed=self.seed, zeros="censored", unit=self.unit)
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a failure log tells of its machine.
+
+    Attributes
+    ----------
+    asked : how it was looked at
+    told : the options of reading that were given
+    failures, history : the log, and what it becomes with each node's time in service
+    node, system : laws of the gaps of nodes, and of the whole machine
+    change, system_change : trend and power-law process of nodes, and of the whole machine
+    aged : failure rate over age
+    years, causes : a row for each
+    worst : nodes and which of them stand out
+    bursting : how failures come in bursts
+    """
+
+    asked: Asked
+    told: Mapping[str, Any]
+    failures: Failures
+    history: History
+    node: Laws
+    system: Laws
+    change: Change
+    system_change: Change
+    aged: Aged
+    years: tuple[Mapping[str, Any], ...]
+    causes: tuple[Mapping[str, Any], ...]
+    worst: Worst
+    bursting: Bursting
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+def asked_of(values: Mapping[str, Any]) -> Asked:
+    """Return how to look at a log from options by key."""
+    families = values.get("families")
+    named: tuple[str, ...] | None = None
+    if families is not None and families.strip().lower() != "all":
+        named = tuple(name.strip() for name in families.split(",") if name.strip())
+        if not named:
+            raise ParameterError("--families", families, "all, or names such as weibull,lognormal")
+    return Asked(
+        values.get("clock", "calendar"),
+        named,
+        values.get("draws", 0),
+        values.get("seed", 1),
+        values.get("level", 0.95),
+        values.get("unit", "h"),
+    )
+
+
+def study(
+    log: Path,
+    reading: Mapping[str, Any],
+    asked: Asked,
+    progress: Progress = lambda done, total: None,
+) -> Study:
+    """Read a failure log and return what it tells.
+
+    Parameters
+    ----------
+    log : the failure log
+    reading : options of reading by key, those that were given
+    asked : how to look at it
+    progress : called with how many of how many steps are done
+
+    Raises TraceError for a log that cannot be used, ParameterError for an option that cannot be.
+    """
+    inputs = inputs_of(log, {**reading, "failures": log})
+    return study_of(inputs.read_failures(), asked, inputs.told(), progress)
+
+
+def study_of(
+    failures: Failures,
+    asked: Asked,
+    told: Mapping[str, Any] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Study:
+    """Return what the failures of a log tell; see `study`."""
+    seen = history(failures, clock=asked.clock)
+    if len(seen) == 0:
+        raise ParameterError("failures", "none", "a log with failures while nodes were in service")
+    step = _Steps(progress, 6 + _parts(seen))
+    question, plain = asked.question, asked.plain_question
+    node = laws_of(seen, "node", asked.unit, question, asked.families)
+    step()
+    system = laws_of(seen, "system", asked.unit, question, asked.families)
+    step()
+    years = tuple(groups.year_rows(seen, asked.unit, plain, step))
+    causes = tuple(groups.cause_rows(seen, failures, asked.unit, plain, step))
+    changes = change_of(seen, "node", asked.level), change_of(seen, "system", asked.level)
+    step()
+    aged = rate_by_age(seen)
+    step()
+    worst = worst_of(seen, asked.level, asked.seed)
+    step()
+    bursting = bursting_of(seen, asked.seed)
+    step()
+    found = Study(
+        asked, told or {}, failures, seen, node, system, *changes, aged, years, causes, worst,
+        bursting,
+    )  # fmt: skip
+    found.summary.update(summary_of(found))
+    return found
+
+
+def summary_of(found: Study) -> dict[str, Any]:
+    """Return everything as JSON has it."""
+    failures, seen = found.failures, found.history
+    counts = seen.counts()
+    days = float(seen.node_days.sum())
+    start, end = seen.span
+    summary: dict[str, Any] = finite(
+        {
+            "source": failures.source,
+            "window": {
+                "from": date(seen, start),
+                "to": date(seen, end),
+                "days": (end - start) / DAY,
+                "has_dates": seen.origin is not None,
+            },
+            "failures": counts["failures"],
+            "nodes": counts["nodes"],
+            "nodes_failed": counts["nodes_failed"],
+            "node_days": days,
+            "node_years": days / DAYS_A_YEAR,
+            "service": "stated" if failures.service_start is not None else "whole log",
+            "clock": found.asked.clock,
+            "unit": found.asked.unit,
+            "level": found.asked.level,
+            "remarks": remarks_of(seen),
+            "hints": hints_of(failures, counts),
+            "rate": groups.rate_rows(seen.rates("all", level=found.asked.level), "of")[0],
+            "mtbf": mtbf_of(seen, end - start),
+            "repairs": groups.repairs_of(seen, failures),
+            "fits": {"node": found.node.plain(), "system": found.system.plain()},
+            "trend": {"node": found.change.plain(), "system": found.system_change.plain()},
+            "years_are": groups.year_rule(seen),
+            "years": list(found.years),
+            "causes": list(found.causes),
+            "age": {"is_age": found.aged.is_age, "bins": found.aged.rows()},
+            "nodes_apart": found.worst.plain(),
+            "bursts": found.bursting.plain(),
+            "parameters": {**found.told, "draws": found.asked.draws, "seed": found.asked.seed},
+            "versions": versions(),
+        }
+    )
+    return summary
+
+
+def mtbf_of(seen: History, span: float) -> dict[str, float | None]:
+    """Return mean times between failures by exposure, hours: of a node, and of the machine."""
+    count = len(seen)
+    return {
+        "node_hours": seen.exposure_hours / count if count else None,
+        "system_hours": span / HOUR / count if count else None,
+    }
+
+
+def remarks_of(seen: History) -> list[dict[str, Any]]:
+    """Return what was odd about the log, counted: ``kind, text, action, count``."""
+    return [
+        {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
+        for one in seen.cleaning.remarks
+    ]
+
+
+def hints_of(failures: Failures, counts: Mapping[str, int]) -> list[str]:
+    """Return what should be minded about the log."""
+    nodes, failed = counts["nodes"], counts["nodes_failed"]
+    unfailed = nodes * np.exp(-counts["failures"] / max(nodes, 1))
+    hints = []
+    if failures.service_start is None and failed == nodes and unfailed > LUCK:
+        hints.append(
+            f"all {nodes:,} nodes of the log failed, where chance would have left "
+            f"{unfailed:,.0f} without a failure: it seems to name only nodes that failed, so "
+            "the rate of a node is too high"
+        )
+    if failures.service_start is None:
+        hints.append(
+            "the log does not tell when nodes were in service: all are taken to be, from its "
+            "beginning to its end"
+        )
+    return hints
+
+
+def date(seen: History, time: int) -> str | None:
+    """Return a time of the log as a date, None where it has none."""
+    if seen.origin is None:
+        return None
+    return str(np.datetime64(int(time) + seen.origin, "s"))
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results may depend on."""
+    from importlib.metadata import version
+
+    return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
+
+
+class _Steps:
+    """Tells a progress bar of each step that is done."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def __call__(self) -> None:
+        self._done = min(self._done + 1, self._total)
+        self._progress(self._done, self._total)
+
+
+def _parts(seen: History) -> int:
+    """Return how many years and causes there are."""
+    return len(seen.years(groups.year_rule(seen)).labels) + len(seen.causes())

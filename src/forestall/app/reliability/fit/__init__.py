@@ -1,0 +1,1 @@
+"""Lifetimes fitted to gaps."""

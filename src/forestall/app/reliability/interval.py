@@ -1,0 +1,226 @@
+"""How often to checkpoint, for a command: options read as text, the answer as plain values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forestall.model.errors import ParameterError
+from forestall.model.units import parse_duration
+from forestall.reliability.checkpoints.checkpoints import CheckpointInterval, checkpoint_interval
+from forestall.reliability.checkpoints.completion import (
+    MOST_SEGMENTS,
+    CompletionTime,
+    completion_of,
+)
+from forestall.reliability.systems.ageing import carried
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forestall.app.site.nodes.failure_rate import Measured
+
+HOPELESS = 1e-6
+"""At no higher efficiency than this, checkpoints are as good as never finished."""
+PROMISES = (0.5, 0.9, 0.99)
+POINTS = 2048
+"""Of the grid of completion times: enough for the digits that are printed."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The best interval, what it is compared with and, for a job of given length, its promises.
+
+    Attributes
+    ----------
+    found : intervals, in seconds
+    shape : of a node's life
+    job : the law of its time; None without a work length, or where it has too many checkpoints
+    deadlines : seconds by which the job has ended with each probability of `PROMISES`; inf where
+        it never does
+    recall : share of the failures that a predictor foresees; they cost no lost work
+    measured : the failure rate, where it comes from records
+    ends : the best interval at the ends of that rate's interval, s; None where it has no end
+    """
+
+    found: CheckpointInterval
+    shape: float
+    job: CompletionTime | None
+    deadlines: tuple[float, ...]
+    recall: float = 0.0
+    measured: Measured | None = None
+    ends: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the promises are an approximation of unknown error."""
+        return self.job is not None and math.isnan(self.job.error)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether no interval helps: practically no checkpoint is ever finished."""
+        return self.found.efficiency < HOPELESS
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether the job does best without a checkpoint."""
+        plan = self.found.plan
+        return plan is not None and plan.segments == 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values for JSON; None for what does not exist or has no bound."""
+        found = self.found
+        told: dict[str, Any] = {
+            "young_s": found.young,
+            "daly_first_s": _plain(found.daly_first),
+            "daly_s": found.daly,
+            "optimal_s": found.optimal,
+            "mttf_s": found.mttf,
+            "nodes": found.system.nodes,
+            "shape": self.shape,
+            "assumes": found.assumes,
+        }
+        for what in ("efficiency", "overhead", "loss"):
+            told[what] = {one.name: _plain(getattr(one, what)) for one in found.choices}
+        if self.job is not None:
+            told["completion"] = {
+                "mean_s": _plain(self.job.mean()),
+                "unhindered_s": self.job.unhindered,
+                "promises": [
+                    {"probability": p, "deadline_s": _plain(t)}
+                    for p, t in zip(PROMISES, self.deadlines, strict=True)
+                ],
+                "error": _plain(self.job.error),
+                "method": self.job.method,
+            }
+        if self.recall:
+            told["recall"] = self.recall
+        if self.measured is not None:
+            told["measured"] = rate_json(self.measured) | {
+                "optimal_low_s": self.ends[0],
+                "optimal_high_s": self.ends[1],
+            }
+        return told
+
+
+def rate_json(rate: Measured) -> dict[str, Any]:
+    """Return a measured failure rate as plain values."""
+    low, high = rate.mttf_ends()
+    return {
+        "failures": rate.failures,
+        "events": rate.events,
+        "node_days": rate.node_days,
+        "of": rate.what,
+        "node_mttf_s": _plain(rate.mttf),
+        "node_mttf_low_s": _plain(low),
+        "node_mttf_high_s": _plain(high),
+        "level": rate.level,
+    }
+
+
+def answer(
+    mttf: str | None,
+    cost: str,
+    *,
+    shape: float = 1.0,
+    nodes: int = 1,
+    ages: str = "steady",
+    restart: str = "0",
+    downtime: str = "0",
+    work: str | None = None,
+    recall: float = 0.0,
+    rate: Measured | None = None,
+) -> Answer:
+    """Return the answer to ``forestall interval``; ParameterError names the option.
+
+    A measured `rate` stands in the place of `mttf`. With `recall` r only 1 - r of the failures are
+    unforeseen, and the interval grows to sqrt(2 M C / (1 - r)) to first order (Aupy, Robert, Vivien
+    and Zaidouni, arXiv 1207.6936).
+    """
+    _check(mttf, rate, recall, shape, nodes)
+    times = {
+        **({} if mttf is None else {"--mttf": mttf}),
+        "--checkpoint-cost": cost,
+        **({} if work is None else {"--work": work}),
+    }
+    told = {name: parse_duration(text, name) for name, text in times.items()}
+    for name, value in told.items():
+        if value == 0:
+            raise ParameterError(name, times[name], "a duration of at least 1s")
+    life = rate.mttf if rate is not None else float(told["--mttf"])
+    pauses = parse_duration(restart, "--restart"), parse_duration(downtime, "--downtime")
+    old = ages if ages in ("new", "steady") else _age(ages)
+
+    def at(mean: float) -> CheckpointInterval:
+        return checkpoint_interval(
+            mean / (1 - recall),
+            told["--checkpoint-cost"],
+            shape=shape,
+            nodes=nodes,
+            ages=old,
+            restart=pauses[0],
+            downtime=pauses[1],
+            work=told.get("--work"),
+        )
+
+    try:
+        found = at(life)
+    except ParameterError as error:
+        if error.name == "cost":
+            raise ParameterError("--checkpoint-cost", cost, error.allowed) from None
+        raise ParameterError(f"--{error.name}", error.value, error.allowed) from None
+    ends: tuple[float | None, float | None] = (None, None)
+    if rate is not None:
+        low, high = (_optimal(at, end) for end in rate.mttf_ends())
+        ends = (low, high)
+    more = (recall, rate, ends)
+    memory = found.system.rate is None and not carried(found.system)
+    if found.plan is None or (memory and found.plan.segments > MOST_SEGMENTS):
+        return Answer(found, shape, None, (), *more)
+    job = completion_of(found.plan, found.system, points=POINTS)
+    deadlines = tuple(np.asarray(job.quantile(PROMISES)).tolist())
+    return Answer(found, shape, job, deadlines, *more)
+
+
+def _check(
+    mttf: str | None, rate: Measured | None, recall: float, shape: float, nodes: int
+) -> None:
+    """Raise ParameterError for what does not fit together."""
+    if mttf is None and rate is None:
+        raise ParameterError("--mttf", "", "a duration, or records to measure it: --slurm, FILES")
+    if mttf is not None and rate is not None:
+        raise ParameterError("--mttf", mttf, "either --mttf, or --slurm and FILES")
+    if not 0 <= recall < 1:
+        raise ParameterError("--recall", recall, "a share from 0 to below 1, such as 0.3")
+    if recall and shape != 1:
+        raise ParameterError("--recall", recall, "0 with a --shape other than 1")
+    if nodes < 1:
+        raise ParameterError("--nodes", nodes, "a whole number of at least 1")
+    if not (math.isfinite(shape) and 0.05 <= shape <= 100):
+        raise ParameterError("--shape", shape, "a number from 0.05 to 100")
+
+
+def _optimal(at: Callable[[float], CheckpointInterval], mttf: float) -> float | None:
+    """Return the best interval `at` this MTTF, s; None where it has no end, or no checkpoint would
+    be finished."""
+    if not math.isfinite(mttf):
+        return None
+    try:
+        return at(mttf).optimal
+    except ParameterError:
+        return None
+
+
+def _age(text: str) -> float:
+    try:
+        return float(parse_duration(text, "--ages"))
+    except ParameterError:
+        allowed = "new, steady, or how long the nodes have been in use, such as 90d"
+        raise ParameterError("--ages", text, allowed) from None
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

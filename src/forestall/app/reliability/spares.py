@@ -1,0 +1,285 @@
+"""How many spares: a question as it is typed, and its answer in a sentence, a table and JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from forestall.model.errors import ParameterError
+from forestall.model.units import MAX_SECONDS, format_duration, parse_duration
+from forestall.reliability.checkpoints import ring
+from forestall.reliability.queues.cluster import age_of
+from forestall.reliability.systems.pools import Pool
+from forestall.reliability.systems.spares import (
+    SparesAnswer,
+    answer_pool,
+    answer_spares,
+    never_short,
+)
+from forestall.reliability.systems.systems import Age, assumption, from_mttf
+
+if TYPE_CHECKING:
+    from forestall.app.site.nodes.failure_rate import Measured
+
+DAY: Final = 86_400
+RATE: Final = 6.5
+"""Failures per 1000 node-days of two large machines for training; Kokolis et al., 2410.21680."""
+MEASURED: Final = "measured"
+"""In the place of a repair time: that of the records."""
+CHAIN_DOWN: Final = 150
+"""The whole mission is looked at where no more nodes than this are down on average."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, durations as text; see `forestall.cli.reliability.spares` for what each means. A `measured`
+    rate stands in the place of `mttf` and `rate`."""
+
+    nodes: int
+    hours: str
+    target: float = 0.99
+    mttf: str | None = None
+    rate: float | None = None
+    shape: float = 1.0
+    ages: str | None = None
+    pool: bool = False
+    repair: str | None = None
+    copies: int = 0
+    measured: Measured | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long: a bare number is hours."""
+        allowed = "hours above 0, or a duration such as 4-00:00:00 or 96h"
+        try:
+            seconds = float(self.hours) * 3600
+        except ValueError:
+            try:
+                seconds = float(parse_duration(self.hours))
+            except ParameterError:
+                raise ParameterError("--hours", self.hours, allowed) from None
+        if not 0 < seconds < MAX_SECONDS:
+            raise ParameterError("--hours", self.hours, allowed)
+        return seconds
+
+    def mean(self) -> float:
+        """Return a node's mean life, s."""
+        if self.measured is not None:
+            if self.mttf is not None or self.rate is not None:
+                name, value = ("--mttf", self.mttf) if self.mttf else ("--rate", self.rate)
+                raise ParameterError(name, value, "either that, or --slurm and FILES")
+            return self.measured.mttf
+        if self.mttf is not None and self.rate is not None:
+            raise ParameterError("--rate", self.rate, "either --mttf or --rate")
+        if self.mttf is not None:
+            mean = float(parse_duration(self.mttf, "--mttf"))
+            if mean == 0:
+                raise ParameterError("--mttf", self.mttf, "a duration above 0")
+            return mean
+        rate = RATE if self.rate is None else self.rate
+        if not (rate > 0 and math.isfinite(rate)):
+            raise ParameterError("--rate", rate, "failures per 1000 node-days, above 0")
+        return 1000 * DAY / rate
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: a sentence, the reliability of each number of spares, and remarks.
+
+    `mttf` is a node's mean life, s; `more` goes into the JSON as it is.
+    """
+
+    sentence: str
+    found: SparesAnswer
+    remarks: tuple[str, ...]
+    mttf: float
+    more: dict[str, Any]
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "spares": self.found.spares,
+            "target": self.found.target,
+            "reliability": [
+                {"spares": spares, "reliability": reliability}
+                for spares, reliability in self.found.reliability
+            ],
+            "assumes": self.found.assumes,
+            "mttf_s": self.mttf,
+            **self.more,
+        }
+
+
+def answer(asked: Asked) -> Answer:
+    """Return how many spares it takes, with a measured rate also at its interval's ends. Raises
+    ParameterError."""
+    done = _answer(asked)
+    rate = asked.measured
+    if rate is None:
+        return done
+    from forestall.app.reliability.interval import rate_json
+
+    low, high = (_answer_at(asked, end) for end in reversed(rate.mttf_ends()))
+    remarks = [f"Measured: {rate.text}", f"At the ends of that: {_range(low, high)}."]
+    if asked.repair == MEASURED:
+        remarks.append(f"Repair: {_repair_words(rate)}, as measured.")
+    elif asked.pool and asked.repair is None and rate.repair is not None:
+        remarks.append(
+            f"Nothing is repaired here. In the records nodes were away for {_repair_words(rate)}: "
+            f"--repair {MEASURED} counts on that."
+        )
+    measured = rate_json(rate) | {"spares_low": low, "spares_high": high}
+    return replace(
+        done, remarks=(*remarks, *done.remarks[1:]), more={**done.more, "measured": measured}
+    )
+
+
+def _range(low: int | None, high: int | None) -> str:
+    """Return the spares at both ends in words; None: no number suffices."""
+    if low is None:
+        return "no number of spares suffices at either"
+    if high is None:
+        return f"{_counted(low)} at one, and at the other no number suffices"
+    return f"{low:,} as well" if low == high else f"{low:,} to {_counted(high)}"
+
+
+def _repair_words(rate: Measured) -> str:
+    from forestall.app.site.words import duration
+
+    assert rate.repair is not None
+    return f"{duration(rate.repair)} in the mean"
+
+
+def _answer_at(asked: Asked, mttf: float) -> int | None:
+    """Return the spares at another MTTF, s: 0 where it has no end."""
+    if not math.isfinite(mttf):
+        return 0
+    assert asked.measured is not None
+    other = replace(asked.measured, failures=1, node_days=mttf / DAY)
+    return _answer(replace(asked, measured=other)).found.spares
+
+
+def _answer(asked: Asked) -> Answer:
+    seconds, mean = asked.seconds, asked.mean()
+    if asked.nodes < 1:
+        raise ParameterError("--nodes", asked.nodes, "at least 1")
+    if not 0 < asked.target < 1:
+        raise ParameterError(
+            "--target", asked.target, "a probability between 0 and 1, such as 0.99"
+        )
+    if not 0.05 <= asked.shape <= 50:
+        raise ParameterError("--shape", asked.shape, "a number from 0.05 to 50")
+    if asked.copies < 0:
+        raise ParameterError("--copies", asked.copies, "at least 0")
+    if asked.pool or asked.repair is not None:
+        return _of_pool(asked, seconds, mean)
+    age = _age(asked, "new")
+    law = from_mttf(mean, asked.shape)
+    found = answer_spares(asked.nodes, law, seconds, asked.target, age=age, copies=asked.copies)
+    reached = (
+        "" if found.spares is None else f" ({100 * dict(found.reliability)[found.spares]:.4g} %)"
+    )
+    chance = f"{100 * asked.target:g} %"
+    if found.spares is None:
+        sentence = f"No number of spares among {asked.nodes:,} nodes gives {chance}"
+        sentence += f" over {format_duration(seconds)}."
+    else:
+        sentence = (
+            f"{_counted(found.spares)} among {asked.nodes:,} nodes: no more are lost in "
+            f"{format_duration(seconds)} with at least {chance}{reached}."
+        )
+    remarks = [_failures(asked, mean), f"Nodes: {assumption(age, format_duration)}."]
+    remarks.append(
+        "Spares are counted among the nodes (k out of N), fail as they do, and nothing is repaired."
+    )
+    if asked.copies:
+        remarks.append(_ring(asked))
+    return Answer(sentence, found, tuple(remarks), mean, {})
+
+
+def _of_pool(asked: Asked, seconds: float, mean: float) -> Answer:
+    if asked.copies:
+        raise ParameterError("--copies", asked.copies, "0 with a pool")
+    age = _age(asked, "steady")
+    repair = None
+    if asked.repair is not None:
+        repair = _repair(asked)
+        if repair == 0:
+            raise ParameterError("--repair", asked.repair, "a duration above 0")
+        if age != "steady":
+            raise ParameterError("--ages", asked.ages, "steady with --repair")
+    pool = Pool(asked.nodes, 1 / mean, repair)
+    law = from_mttf(mean, asked.shape) if asked.shape != 1 else None
+    found = answer_pool(pool, seconds, asked.target, law=law, age=age)
+    chance = f"{100 * asked.target:g} %"
+    spares = "No number of spares suffices" if found.spares is None else _counted(found.spares)
+    when = (
+        f"in {format_duration(seconds)}, without repair"
+        if repair is None
+        else (f"at any one moment, with repair in {format_duration(repair)}")
+    )
+    sentence = (
+        f"{spares} beside {asked.nodes:,} working nodes: no job waits for a node {when}, "
+        f"with {chance}."
+    )
+    remarks = [_failures(asked, mean)]
+    more: dict[str, Any] = {}
+    if repair is None:
+        if law is not None:
+            remarks.append(f"Nodes: {assumption(age, format_duration)}.")
+    elif pool.down(seconds) <= CHAIN_DOWN:
+        whole = never_short(pool, seconds, asked.target)
+        more["spares_whole_mission"] = whole
+        if whole is not None:
+            remarks.append(
+                f"Never short in all of {format_duration(seconds)}, with {chance}: {whole:,} "
+                "(birth-death chain, pool whole at the start)."
+            )
+    remarks.append(f"{found.assumes[0].upper()}{found.assumes[1:]}.")
+    return Answer(sentence, found, tuple(remarks), mean, more)
+
+
+def _repair(asked: Asked) -> float:
+    """Return how long a failed node is away, s."""
+    assert asked.repair is not None
+    if asked.repair != MEASURED:
+        return float(parse_duration(asked.repair, "--repair"))
+    if asked.measured is None:
+        allowed = "a duration, where there are no records: --slurm, FILES"
+        raise ParameterError("--repair", asked.repair, allowed)
+    if asked.measured.repair is None:
+        allowed = "a duration: the records do not tell when failed nodes were back"
+        raise ParameterError("--repair", asked.repair, allowed)
+    return asked.measured.repair
+
+
+def _age(asked: Asked, otherwise: str) -> Age:
+    try:
+        return age_of(asked.ages or otherwise)
+    except ParameterError as error:
+        raise ParameterError("--ages", asked.ages, error.allowed) from None
+
+
+def _counted(spares: int) -> str:
+    return "1 spare" if spares == 1 else f"{spares:,} spares"
+
+
+def _failures(asked: Asked, mean: float) -> str:
+    per = 1000 * DAY / mean
+    text = f"Failures: MTTF of a node {format_duration(mean)}, {per:.3g} per 1000 node-days"
+    if asked.mttf is None and asked.rate is None:
+        text += " (the default, of two large training clusters: Kokolis et al. 2024)"
+    return f"{text}; shape {asked.shape:g}."
+
+
+def _ring(asked: Asked) -> str:
+    copies = min(asked.copies, asked.nodes)
+    pairs = ring.recoverable_sets(asked.nodes, copies, min(copies, asked.nodes))
+    share = pairs / math.comb(asked.nodes, min(copies, asked.nodes))
+    return (
+        f"Ring: {asked.copies} copies of each checkpoint; any {copies - 1} lost nodes can be "
+        f"recovered, of the sets of {copies} a share of {100 * share:.6g} %. Copies are not made "
+        "again after a loss, so more spares help only up to what the ring recovers."
+    )

@@ -1,0 +1,1 @@
+"""What runs of every model share: the table of models, settings, sweeps, comparisons, replay."""

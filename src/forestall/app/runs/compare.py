@@ -1,0 +1,106 @@
+"""Runs side by side: their measures, how far they are from the first, and what they differ in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from forestall.app.promise import words
+from forestall.app.runs.many import Measure
+from forestall.app.runs.models import measures_of
+from forestall.model.errors import TraceError
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure of all runs: values, as text, and the difference to the first run in words."""
+
+    name: str
+    values: tuple[float | None, ...]
+    texts: tuple[str, ...]
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs side by side: summaries by name, a row for each measure, what differs of parameters."""
+
+    summaries: Mapping[str, Mapping[str, Any]]
+    rows: tuple[Row, ...]
+    differing: Mapping[str, tuple[Any, ...]]
+
+    def plain(self) -> dict[str, Any]:
+        """Return all of it as JSON has it."""
+        return {
+            "runs": list(self.summaries),
+            "measures": {row.name: list(row.values) for row in self.rows},
+            "differing": {name: list(values) for name, values in self.differing.items()},
+        }
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return the summary of a run's folder; TraceError where there is none."""
+    path = folder / "summary.json"
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TraceError(
+            path, f"cannot be read: {error.strerror}; expected a run's folder"
+        ) from None
+    except ValueError as error:
+        raise TraceError(path, f"is no JSON: {error}") from None
+    if not isinstance(summary, dict) or not isinstance(summary.get("parameters"), dict):
+        raise TraceError(path, "is no summary of a run")
+    return summary
+
+
+def compare(folders: Sequence[Path]) -> Comparison:
+    """Return runs side by side. Raises TraceError for a folder that holds no run."""
+    return comparison_of(dict(zip(names_of(folders), map(read_summary, folders), strict=True)))
+
+
+def comparison_of(summaries: Mapping[str, Mapping[str, Any]]) -> Comparison:
+    """Return these runs side by side."""
+    measures = measures_of(summaries.values())
+    rows = tuple(row for row in (row_of(m, summaries) for m in measures) if any(row.texts))
+    given = [{**one["parameters"], **one.get("sources", {})} for one in summaries.values()]
+    names = dict.fromkeys(name for one in given for name in one)
+    values = {name: tuple(one.get(name) for one in given) for name in names}
+    differing = {n: v for n, v in values.items() if any(one != v[0] for one in v)}
+    return Comparison(summaries, rows, differing)
+
+
+def names_of(folders: Sequence[Path]) -> list[str]:
+    """Return a short name for each folder, all different."""
+    plain = [path.name or str(path) for path in folders]
+    if len(set(plain)) == len(plain):
+        return plain
+    full = [str(path) for path in folders]
+    if len(set(full)) == len(full):
+        return full
+    return [f"{name} ({k})" for k, name in enumerate(full, 1)]
+
+
+def row_of(measure: Measure, summaries: Mapping[str, Mapping[str, Any]]) -> Row:
+    """Return a measure of all runs."""
+    values = tuple(measure.value(one) for one in summaries.values())
+    known = any(value is not None for value in values)
+    texts = tuple(measure.text(value) if known else "" for value in values)
+    return Row(
+        measure.name, values, texts, tuple(difference(measure, v, values[0]) for v in values)
+    )
+
+
+def difference(measure: Measure, value: float | None, first: float | None) -> str:
+    """Return how far a value is from the first, in words; nothing where it is not."""
+    if value is None or first is None or value == first:
+        return ""
+    change = value - first
+    if measure.text is words.percent:
+        return f"{100 * change:+.2f} points"
+    if first == 0:
+        return ""
+    return f"{100 * change / abs(first):+,.1f} %"

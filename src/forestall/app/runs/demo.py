@@ -1,0 +1,98 @@
+"""The demonstration: generated jobs and failures, three runs, and what prediction was worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from forestall.app.folder import check_folder, fill_folder
+from forestall.app.progress import Tell, is_compiled
+
+if TYPE_CHECKING:
+    from forestall.app.promise.result import Result
+    from forestall.model.failures import Failures
+    from forestall.model.jobs import Jobs
+
+NODES: Final = 128
+DAYS: Final = 14
+LOAD: Final = 0.75
+FAILURES_A_YEAR: Final = 1500
+"""The promise paper's machine has 1,021 a year; a few more, so that two weeks show something."""
+SEED: Final = 1
+RISK: Final = 0.9
+
+RUNS: Final = {"no prediction": 0.0, "accuracy 0.7": 0.7, "perfect": 1.0}
+"""Names and prediction accuracies of the runs."""
+SHOWN: Final = "accuracy 0.7"
+"""The run that gets a report of its own."""
+FILES: Final = ("jobs.swf", "failures.csv", "report.html", "comparison.html")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demonstration gave: its logs, its runs by name, and the folder with the pages.
+
+    `certain` is the run with perfect prediction in which users take nothing but certainty.
+    """
+
+    jobs: Jobs
+    failures: Failures
+    runs: Mapping[str, Result]
+    certain: Result
+    folder: Path
+
+    @property
+    def summaries(self) -> dict[str, dict[str, Any]]:
+        """The summaries of the runs by name."""
+        return {name: run.summary for name, run in self.runs.items()}
+
+
+def demo(out: Path, tell: Tell, *, seed: int = SEED, force: bool = False) -> Demo:
+    """Generate two weeks of jobs and failures, run them three times, and write logs and pages.
+
+    Raises InputError where the folder cannot be written to.
+    """
+    check_folder(out, force=force, ours=is_demo_folder)
+    if not is_compiled():
+        tell("Compiling, the first time only: about 15 s ...")
+    from forestall.app.promise.simulate import simulate
+    from forestall.traces.generate import generate_failures, generate_jobs
+
+    jobs = generate_jobs(NODES, seed, days=DAYS, load=LOAD)
+    # The last jobs finish after the last one came.
+    failures = generate_failures(NODES, 2 * DAYS, seed, rate_per_year=FAILURES_A_YEAR)
+    runs = {
+        name: simulate(jobs, failures, nodes=NODES, accuracy=accuracy, risk=RISK, seed=seed)
+        for name, accuracy in RUNS.items()
+    }
+    certain = simulate(jobs, failures, nodes=NODES, accuracy=1.0, risk=1.0, seed=seed)
+    tell("Drawing figures ...")
+    done = Demo(jobs, failures, runs, certain, out)
+    fill_folder(out, lambda fresh: _write(done, fresh), FILES)
+    return done
+
+
+def is_demo_folder(folder: Path) -> bool:
+    """Return whether a folder holds nothing but what a demonstration leaves."""
+    return {path.name for path in folder.iterdir()} <= set(FILES)
+
+
+def _write(done: Demo, folder: Path) -> None:
+    from forestall.app.promise.report import write_report
+    from forestall.app.runs.many import write_comparison
+    from forestall.traces.jobs.swf import write_swf
+    from forestall.traces.write import write_failures_csv
+
+    write_swf(done.jobs, folder / "jobs.swf")
+    write_failures_csv(done.failures, folder / "failures.csv")
+    shown = done.runs[SHOWN]
+    write_report(
+        folder / "report.html",
+        summary=shown.summary,
+        jobs=shown.jobs,
+        runs=shown.runs,
+        failures=shown.failures,
+    )
+    write_comparison(folder / "comparison.html", done.summaries)

@@ -1,0 +1,216 @@
+"""Reports on several runs: a side-by-side of a few, and the account of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from forestall.app.promise import words
+from forestall.app.promise.page import (
+    EMPTY,
+    Cell,
+    Html,
+    page,
+    pairs,
+    paragraph,
+    picture,
+    section,
+    table,
+    write_page,
+)
+from forestall.app.promise.report import NO_FIGURES, Summary
+from forestall.app.runs.sweep_figures import Labels, told_as
+from forestall.show.figure_files import data_uri
+from forestall.show.style import has_matplotlib
+
+Tell = Callable[[Summary, str, Any], str]
+MEANS = (
+    "Means over seeds; from three seeds on that do not all give the same, ± is half their 95 % "
+    "interval (Student's t over seeds: it does not tell what another log would give)."
+)
+MOST_COLUMNS = 7
+"""Columns of a table in the usual size of letters."""
+MOST_ROWS = 1000
+"""Rows of a sweep that its page shows; the table beside it has all."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A row of a comparison: where it stands in a summary, how it reads, which end is better."""
+
+    name: str
+    key: str
+    text: Callable[[object], str]
+    better: Callable[..., float] | None = None
+
+    def value(self, summary: Summary) -> float | None:
+        """Return the measure of one run, None where it has none."""
+        found: Any = summary
+        for part in self.key.split("."):
+            found = (found or {}).get(part)
+        return words.number(found)
+
+
+MEASURES = (
+    Measure("Quality of service (QoS)", "qos", words.ratio, max),
+    Measure("Promises kept", "promises_kept", words.percent, max),
+    Measure("Brier score of promises", "brier", lambda value: words.ratio(value, 4), min),
+    Measure("Utilization", "utilization", words.percent, max),
+    Measure("Lost work", "lost_work", words.node_hours, min),
+    Measure("Wait, mean", "wait.mean", words.duration, min),
+    Measure("Wait, median", "wait.median", words.duration, min),
+    Measure("Wait, 95th percentile", "wait.p95", words.duration, min),
+    Measure("Response, mean", "response.mean", words.duration, min),
+    Measure("Bounded slowdown, mean", "bounded_slowdown.mean", lambda v: words.ratio(v, 2), min),
+    Measure("Restarts", "restarts", words.count, min),
+    Measure("Checkpoints performed", "checkpoints", words.count),
+    Measure("Checkpoints skipped", "skipped_checkpoints", words.count),
+    Measure("First submission to last finish", "makespan", words.duration, min),
+    Measure("Jobs", "jobs_count", words.count),
+)
+
+
+def write_comparison(
+    path: str | Path,
+    summaries: Mapping[str, Summary],
+    measures: Sequence[Measure] = MEASURES,
+    tell: Tell = lambda _, __, value: str(value),
+) -> Path:
+    """Write runs side by side as one page: measures, what differs in parameters, verdicts.
+
+    `tell` turns a run's summary, a parameter and its value into the value's text.
+    """
+    names = list(summaries)
+    promising = {name: one for name, one in summaries.items() if "policy" in one}
+    text = page(
+        "Runs side by side",
+        f"{words.counted(len(names), 'run')}. The best of each row is bold and marked with a star.",
+        section("Measures", table(("", *names), measure_rows(summaries, measures))),
+        section("What differs", differences(summaries, tell)),
+        section("Were promises worth what they said?", calibrations(promising)),
+        *(
+            section(name, *(paragraph(tell(one)) for tell in TOLD))
+            for name, one in promising.items()  # what is told is of promises and those without
+        ),
+    )
+    return write_page(path, text)
+
+
+TOLD = (words.on_promises, words.on_work, words.on_waiting)
+
+
+def measure_rows(
+    summaries: Mapping[str, Summary], measures: Sequence[Measure] = MEASURES
+) -> list[tuple[str | Cell, ...]]:
+    """Return a row for each measure that any run has."""
+    rows: list[tuple[str | Cell, ...]] = []
+    for measure in measures:
+        values = [measure.value(summary) for summary in summaries.values()]
+        known = [value for value in values if value is not None]
+        if not known:
+            continue
+        distinct = measure.better is not None and len(set(known)) > 1
+        best = measure.better(known) if measure.better is not None and distinct else None
+        cells = [
+            Cell(measure.text(value) + " ★", "best")
+            if best is not None and value == best
+            else Cell(measure.text(value))
+            for value in values
+        ]
+        rows.append((measure.name, *cells))
+    return rows
+
+
+def calibrations(summaries: Mapping[str, Summary]) -> Html:
+    """Return the calibration of the runs that make promises as one figure."""
+    if not any(words.promises_made(one)[0] for one in summaries.values()):
+        return EMPTY
+    if not has_matplotlib():
+        return paragraph(NO_FIGURES, "soft")
+    from forestall.app.promise.figures import calibration_side_by_side
+
+    figure = calibration_side_by_side(summaries)
+    alt = "Share of promises kept over the probability promised, a line for each run."
+    return picture(data_uri(figure), alt, "", figure.get_figwidth())
+
+
+def differences(summaries: Mapping[str, Summary], tell: Tell) -> Html:
+    """Return the parameters, the seed included, in which the runs are not all alike; `tell` as in
+    `write_comparison`."""
+    given = [
+        {**(one.get("parameters") or {}), "seed": one.get("seed")} for one in summaries.values()
+    ]
+    names = list(dict.fromkeys(name for one in given for name in one))
+    rows = [
+        (
+            name,
+            *(
+                Cell("" if one.get(name) is None else tell(summary, name, one[name]))
+                for one, summary in zip(given, summaries.values(), strict=True)
+            ),
+        )
+        for name in names
+        if len({str(one.get(name)) for one in given}) > 1
+    ]
+    if not rows:
+        return paragraph("All parameters are the same.")
+    return table(("Parameter", *summaries), rows)
+
+
+def write_sweep_report(
+    path: str | Path,
+    table_of_runs: pl.DataFrame,
+    figures: Mapping[str, object] | None = None,
+    *,
+    means: tuple[Sequence[str], Sequence[Sequence[str]]] = ((), ()),
+    labels: Labels | None = None,
+    logs: str = "",
+    fixed: Mapping[str, object] | None = None,
+) -> Path:
+    """Write the page of a sweep: means, its figures by caption, its table, what did not vary.
+
+    `figures` maps captions to Matplotlib figures; without any the page says which extra draws them.
+    `means` has heads and rows; `labels` turn columns of the table into words and units, and without
+    them they stand as they are; `logs` says what was run; `fixed` has parameters that are the same
+    in all runs.
+    """
+    drawn = [
+        picture(data_uri(figure), caption, caption, figure.get_figwidth())  # type: ignore
+        for caption, figure in (figures or {}).items()
+    ]
+    missing = paragraph(NO_FIGURES, "soft") if not drawn and not has_matplotlib() else EMPTY
+    shown = table_of_runs.head(MOST_ROWS)
+    more = len(table_of_runs) - len(shown)
+    note = f"{words.counted(more, 'row')} more are in the table beside this page." if more else ""
+    heads = [name.replace("_", " ") for name in shown.columns]
+    if labels is not None:
+        told = {name: told_as(name, labels) for name in shown.columns}
+        heads = [head for head, _ in told.values()]
+        shown = shown.with_columns(pl.col(n) * by for n, (_, by) in told.items() if by != 1)
+    rows = [[field(value) for value in row] for row in shown.iter_rows()]
+    kind = "figures" if len(heads) <= MOST_COLUMNS else "many"
+    text = page(
+        "Sweep",
+        words.counted(len(table_of_runs), "run") + (f" of {logs}." if logs else "."),
+        missing,
+        section("Means", table(*means), paragraph(MEANS, "soft")) if means[1] else EMPTY,
+        section("Figures", *drawn),
+        section(
+            "All runs", table(heads, rows, kind=kind), paragraph(note, "soft") if note else EMPTY
+        ),
+        section("The same in all runs", pairs(fixed, ("Parameter", "Value"))) if fixed else EMPTY,
+    )
+    return write_page(path, text)
+
+
+def field(value: object) -> str:
+    """Return one value of a sweep's table as text."""
+    if value is None:
+        return words.NOTHING
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.6g}"
+    return str(value)

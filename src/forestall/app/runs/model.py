@@ -1,0 +1,137 @@
+"""What a model of the simulator is to options, runs, sweeps and reports: one class, one entry.
+
+A model is a way to play jobs and failures: the promise model, virtual machines, guests on shared
+hosts. `app.runs.models` is the
+table of them; everything that takes ``--model`` asks there and nowhere else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from forestall.app.promise.words import NOTHING
+from forestall.model.units import exact_duration
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from forestall.app.cycle.result import CycleResult
+    from forestall.app.promise.result import Result
+    from forestall.app.runs.inputs import Inputs
+    from forestall.app.runs.many import Measure
+    from forestall.app.virtual.result import VirtualResult
+    from forestall.model.jobs import Jobs
+    from forestall.simulate.cycle.parameters import CycleParameters
+    from forestall.simulate.promise.parameters import Parameters
+    from forestall.simulate.virtual.parameters import VirtualParameters
+
+    AnyParameters = Parameters | VirtualParameters | CycleParameters
+    AnyResult = Result | VirtualResult | CycleResult
+
+LOG_WORDS: Final[Mapping[str, str]] = {"downtime": "log"}
+
+
+class Model(ABC):
+    """A model, by its name.
+
+    Attributes
+    ----------
+    name : as ``--model`` takes it
+    on_hosts : whether jobs are played against traces of shared hosts, not of failures
+    durations, whole, reals, flags : parameters by what they are; the others are text
+    shares : those of `reals` that go from 0 to 1
+    words : a word that may stand where a duration or a number is expected, by parameter
+    unlearnt : predictors that need nothing to learn from, the default first
+    deep : measures that are lists, or that can be None where they have parts else: no columns
+    drawn : measures that get figures in a sweep, flat
+    shown : further measures for the page of a sweep
+    averaged : measures that the table of means of a sweep tells; none: `app.runs.sweep_words.FIRST`
+    orders : the order of the lines of a figure, for parameters where it is not the alphabet's
+    drawing : what the seed of a run draws, in words, where that is less than one would think
+    compiling : how long the first run compiles, in words
+    told_by : measures that the model's own figures of a sweep tell, by the figure's name
+    labels : words and factors for axes, beside those of `app.runs.sweep_figures`
+    """
+
+    name: ClassVar[str]
+    on_hosts: ClassVar[bool] = False
+    durations: ClassVar[frozenset[str]]
+    whole: ClassVar[frozenset[str]]
+    reals: ClassVar[frozenset[str]]
+    shares: ClassVar[frozenset[str]]
+    flags: ClassVar[frozenset[str]]
+    words: ClassVar[Mapping[str, str]] = LOG_WORDS
+    unlearnt: ClassVar[tuple[str, ...]]
+    deep: ClassVar[frozenset[str]]
+    drawn: ClassVar[tuple[str, ...]]
+    shown: ClassVar[tuple[str, ...]]
+    averaged: ClassVar[tuple[str, ...]] = ()
+    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    drawing: ClassVar[str] = ""
+    compiling: ClassVar[str] = "about 15 s"
+    told_by: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    labels: ClassVar[Mapping[str, tuple[str, float]]] = {}
+
+    @property
+    @abstractmethod
+    def parameters(self) -> type[AnyParameters]:
+        """The class of its parameters."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of its parameters, in order."""
+        return tuple(self.parameters.model_fields)
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """Parameters that can be given as a range."""
+        return self.durations | self.whole | self.reals
+
+    def checked(self, values: Mapping[str, Any]) -> AnyParameters:
+        """Return validated parameters; ParameterError names the first that cannot be."""
+        from forestall.app.checked import checked
+
+        return checked(self.parameters, values)
+
+    def told(self, name: str, value: Any) -> str:
+        """Return the value of a parameter as it could be given, durations with a unit."""
+        if value is None:
+            return self.words.get(name, NOTHING)
+        if name in self.durations and isinstance(value, int | float):
+            return exact_duration(int(value))
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    def world(self, inputs: Inputs) -> Any:
+        """Return what jobs are played against, as `simulate` takes it: the chosen failures."""
+        return inputs.read_failures()
+
+    @abstractmethod
+    def simulate(self, jobs: Jobs, failures: Any, **more: Any) -> AnyResult:
+        """Play one run against what `world` returned; keywords are those of
+        `app.promise.simulate.simulate`."""
+
+    def alike(self, parameters: AnyParameters) -> AnyParameters:
+        """Return parameters of which the same result comes: one for all that differ in nothing
+        that counts."""
+        return parameters
+
+    @abstractmethod
+    def is_compiled(self, parameters: AnyParameters) -> bool:
+        """Return whether the kernels of such a run are in the cache."""
+
+    @abstractmethod
+    def hints(self, jobs: Jobs, failures: Any, result: Any) -> list[str]:
+        """Return what looks as if the user meant something else, and which option would say so."""
+
+    @abstractmethod
+    def measures(self) -> tuple[Measure, ...]:
+        """Return the measures that a sweep tells least and most of."""
+
+    def own_figures(
+        self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]
+    ) -> dict[str, Figure]:
+        """Return figures of a sweep that only this model has, by name."""
+        return {}

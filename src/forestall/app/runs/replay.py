@@ -1,0 +1,54 @@
+"""Whether an engine, driven one event at a time, decides as the simulation did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from forestall.app.cycle.log import replay_guests
+from forestall.app.promise.log import replay
+from forestall.app.runs.compare import read_summary
+from forestall.app.virtual.log import replay_tasks
+from forestall.model.errors import TraceError
+
+_REPLAYS = {"virtual": replay_tasks, "cycle": replay_guests}
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a replay gave: decisions compared, and the first line that differs (None: none does).
+
+    `line` counts from 1, the header included; `logged` and `replayed` are None past the end.
+    """
+
+    decisions: int
+    line: int | None = None
+    logged: str | None = None
+    replayed: str | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether every byte is the same."""
+        return self.line is None
+
+
+def replay_and_compare(folder: Path) -> Replayed:
+    """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte.
+
+    Raises TraceError where the folder holds no run with an event log.
+    """
+    summary = read_summary(folder)
+    path = folder / "decisions.csv"
+    try:
+        logged = path.read_bytes().decode("utf-8").splitlines(keepends=True)
+    except OSError as error:
+        why = f"cannot be read: {error.strerror}; simulate with --log-events writes it"
+        raise TraceError(path, why) from None
+    except UnicodeDecodeError:
+        raise TraceError(path, "is no text") from None
+    replayed = _REPLAYS.get(str(summary.get("model")), replay)(folder)
+    for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
+        if a != b:
+            return Replayed(len(replayed) - 1, number, a and a.rstrip("\n"), b and b.rstrip("\n"))
+    return Replayed(len(replayed) - 1)

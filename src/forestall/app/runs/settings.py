@@ -1,0 +1,286 @@
+"""What a run shall be, from options and files: one frozen object, checked in one place.
+
+Options come by their keys (`checkpoint_overhead`), their values as text or as TOML has them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from forestall.app.promise.settings import PROMISE
+from forestall.app.runs.inputs import Inputs
+from forestall.app.runs.model import Model
+from forestall.app.runs.models import MODELS, all_parameters, model_of
+from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.units import parse_duration
+
+if TYPE_CHECKING:
+    from forestall.app.runs.model import AnyParameters
+
+FAILURE_OPTIONS: Final = ("failure_format", "system", "from", "days", "fold_nodes")
+TRAINING_OPTIONS: Final = ("train", "train_from", "train_days")
+HOST_OPTIONS: Final = ("hosts", "host_speeds", "period")
+READING_OPTIONS: Final = (
+    *("failures", *FAILURE_OPTIONS, *HOST_OPTIONS, "jobs", "processors_per_node", "strict"),
+)
+OUTPUT_OPTIONS: Final = ("out", "log_events", "gantt", "report")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about one run: what goes in, its parameters, what comes out."""
+
+    inputs: Inputs
+    parameters: AnyParameters
+    out: Path | None = None
+    log_events: bool = False
+    report: bool = True
+    gantt: tuple[int, int] | None = None
+    model: Model = PROMISE
+
+
+def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
+    """Return what these options say; InputError and its kin for what cannot be.
+
+    Parameters
+    ----------
+    log : the job log
+    values : options by key, without those that were not given
+    """
+    model = model_of(values)
+    given = {name: values[name] for name in model.fields if name in values}
+    out = values.get("out")
+    learnt = learnt_of(given, model)
+    if learnt is not None:
+        given["predictor"] = "learned"
+    settings = Settings(
+        replace(inputs_of(log, values, model), predictor=learnt),
+        model.checked({name: parameter_value(name, value, model) for name, value in given.items()}),
+        None if out is None else folder_of(values),
+        _flag("log_events", values.get("log_events", False)),
+        report_of(values),
+        gantt_of(values),
+        model,
+    )
+    check_training(settings.inputs, asked_of([settings.parameters], learnt), model)
+    if settings.log_events and out is None:
+        raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
+    return settings
+
+
+def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str | None:
+    """Return the file, or the name, of a predictor that has learnt; None for those that a name is
+    enough for.
+
+    Raises ParameterError for what is neither.
+    """
+    given = values.get("predictor")
+    named = (*model.unlearnt, "hazard")
+    if given is None or str(given) in named:
+        return None
+    from forestall.predict.registry import LEARNERS
+
+    name = _text("predictor", given)
+    if name in LEARNERS and "/" not in name:
+        return name
+    if Path(name).is_file():
+        return Path(name)
+    files = "a file of forestall predict train, or one of forestall predict list"
+    raise ParameterError("predictor", name, f"{', '.join(named)}, {files}")
+
+
+def asked_of(points: Iterable[AnyParameters], learnt: Path | str | None) -> frozenset[Path | str]:
+    """Return the predictors that runs with these parameters ask; `learnt` in the place of all."""
+    if learnt is not None:
+        return frozenset({learnt})
+    named = (getattr(point, "predictor", None) for point in points)
+    return frozenset(name for name in named if name is not None)
+
+
+def check_training(
+    inputs: Inputs, predictors: Collection[str | Path], model: Model = PROMISE
+) -> None:
+    """Raise ParameterError where a predictor lacks its training log, or a log its predictor."""
+    learns = [one for one in predictors if isinstance(one, str) and one not in model.unlearnt]
+    if any(isinstance(one, Path) for one in predictors) and inputs.failures is None:
+        raise ParameterError("predictor", "of a file", "a failure log as well (--failures FILE)")
+    if learns:
+        for name in ("failures", "train"):
+            if getattr(inputs, name) is None:
+                allowed = f"a {'training' if name == 'train' else 'failure'} log as well"
+                raise ParameterError("predictor", learns[0], f"{allowed} (--{name} FILE)")
+    elif inputs.train is not None:
+        allowed = "a predictor that learns as well (--predictor hazard)"
+        raise ParameterError("train", str(inputs.train), allowed)
+
+
+def folder_of(values: Mapping[str, Any], otherwise: str = "") -> Path:
+    """Return the folder for results that these options say."""
+    return Path(_text("out", values.get("out", otherwise)))
+
+
+def report_of(values: Mapping[str, Any]) -> bool:
+    """Return whether these options want a report."""
+    return _flag("report", values.get("report", True))
+
+
+def gantt_of(values: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the wanted span of the Gantt chart, s since the first submission; None: choose one."""
+    given = values.get("gantt")
+    if given is None:
+        return None
+    first, colon, last = _text("gantt", given).partition(":")
+    if not colon:
+        raise ParameterError("gantt", given, "two durations FROM:TO such as 3d:6d")
+    start, end = parse_duration(first, "gantt"), parse_duration(last, "gantt")
+    if start >= end:
+        raise ParameterError("gantt", given, "FROM:TO with FROM before TO")
+    return start, end
+
+
+def inputs_of(log: Path, values: Mapping[str, Any], model: Model = PROMISE) -> Inputs:
+    """Return which rows of which logs these options say, but for those that are parameters of the
+    model."""
+    per_node = 1 if "processors_per_node" in model.fields else values.get("processors_per_node", 1)
+    failures = values.get("failures")
+    check_hosts(values, model)
+    if failures is None:
+        for name in FAILURE_OPTIONS:
+            if name in values and not (model.on_hosts and name != "failure_format"):
+                raise ParameterError(name, values[name], "a failure log as well (--failures FILE)")
+    for name in TRAINING_OPTIONS[1:]:
+        if name in values and "train" not in values:
+            raise ParameterError(name, values[name], "a training log as well (--train FILE)")
+    return Inputs(
+        log,
+        None if failures is None else Path(_text("failures", failures)),
+        _optional_text(values, "jobs"),
+        _whole("processors_per_node", per_node),
+        _optional_text(values, "failure_format"),
+        _optional_text(values, "system"),
+        _optional_text(values, "from"),
+        None if "days" not in values else _real("days", values["days"]),
+        _whole("fold_nodes", values.get("fold_nodes", 1)),
+        _flag("strict", values.get("strict", False)),
+        None if "train" not in values else Path(_text("train", values["train"])),
+        _optional_text(values, "train_from"),
+        None if "train_days" not in values else _real("train_days", values["train_days"]),
+        hosts=_optional_path(values, "hosts"),
+        host_speeds=_optional_path(values, "host_speeds"),
+        period=parse_duration(values["period"], "period") if "period" in values else None,
+    )
+
+
+def check_hosts(values: Mapping[str, Any], model: Model) -> None:
+    """Raise InputError where host traces are missing, twice there, or not for this model, and where
+    a model on hosts is given what is not for it."""
+    others = HOST_OPTIONS if not model.on_hosts else TRAINING_OPTIONS
+    for name in others:
+        if name in values:
+            theirs = " or ".join(
+                one.name for one in MODELS.values() if one.on_hosts != model.on_hosts
+            )
+            allowed = f"only with --model {theirs}, not with --model {model.name}"
+            raise ParameterError(name, values[name], allowed)
+    if not model.on_hosts:
+        return
+    if "hosts" in values and "failures" in values:
+        allowed = "either --hosts or --failures: both say when hosts were available"
+        raise ParameterError("hosts", str(values["hosts"]), allowed)
+    if "hosts" not in values and "failures" not in values:
+        raise InputError(
+            "guests need hosts: --hosts FILE, samples of their load, or --failures FILE, when they "
+            "were down (forestall traces generate hosts makes some up)"
+        )
+
+
+def parameter_value(name: str, value: Any, model: Model = PROMISE) -> Any:
+    """Return a parameter as its model takes it: durations in seconds, numbers as numbers."""
+    if isinstance(value, list | dict):
+        raise ParameterError(name, value, "one value (forestall sweep takes several)")
+    if name in model.flags:
+        return _flag(name, value)
+    if name in model.durations:
+        if value == model.words.get(name):
+            return value
+        given = value if isinstance(value, int | float) else str(value)
+        return parse_duration(given, name, exact=True)
+    if name in model.reals and isinstance(value, str):
+        with suppress(ValueError):  # what is no number is refused with the words of its own check
+            return float(value)
+    return _whole(name, value) if name in model.whole else value
+
+
+def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
+    """Return the options in a TOML file by key; TraceError for a key that is not `known`."""
+    try:
+        with path.open("rb") as file:
+            table = tomllib.load(file)
+    except OSError as error:
+        raise TraceError(path, f"cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TraceError(path, f"is no TOML: {error}") from None
+    options: dict[str, Any] = {}
+    allowed = frozenset(known)
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in allowed:
+            likely = get_close_matches(name, sorted(allowed), 1)
+            hint = f"; did you mean {likely[0]!r}?" if likely else ""
+            raise TraceError(path, f"unknown option {key!r}{hint}")
+        if name in options:
+            raise TraceError(path, f"option {key!r} is there twice, once with - and once with _")
+        options[name] = value
+    return options
+
+
+def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a file and those of the command line, which win."""
+    if config is None:
+        return dict(given)
+    known = ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS, *OUTPUT_OPTIONS)
+    return {**read_config(config, known), **given}
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool | list | dict) or str(value) == "":
+        raise ParameterError(name, value, "text")
+    return str(value)
+
+
+def _optional_text(values: Mapping[str, Any], name: str) -> str | None:
+    return _text(name, values[name]) if name in values else None
+
+
+def _optional_path(values: Mapping[str, Any], name: str) -> Path | None:
+    return Path(_text(name, values[name])) if name in values else None
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ParameterError(name, value, "true or false")
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        if not isinstance(value, bool | float):
+            return int(value)
+    except (TypeError, ValueError):
+        pass
+    raise ParameterError(name, value, "a whole number")
+
+
+def _real(name: str, value: Any) -> float:
+    try:
+        if not isinstance(value, bool):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise ParameterError(name, value, "a number")

@@ -1,0 +1,77 @@
+"""One run from settings: read, simulate, save, and what a person should be told about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forestall.app.folder import OTHER_RUN_FILES, RUN_FILES, check_folder, fill_folder
+from forestall.app.runs.settings import Settings
+
+if TYPE_CHECKING:
+    from forestall.app.promise.hazard import Training
+    from forestall.app.runs.model import AnyParameters, AnyResult
+    from forestall.simulate.promise.run import Progress
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished run: its result, hints in words, and where its files are (None: nowhere)."""
+
+    result: AnyResult
+    hints: tuple[str, ...]
+    folder: Path | None
+
+
+def run(settings: Settings, *, force: bool = False, progress: Progress | None = None) -> Done:
+    """Read, simulate and save as the settings say.
+
+    Nothing is written before all is computed. Raises InputError and its kin.
+    """
+    if settings.out is not None:
+        check_folder(settings.out, force=force)
+    jobs, failures = settings.inputs.read_jobs(), settings.model.world(settings.inputs)
+    training = settings.inputs.read_training(failures)
+    result = settings.model.simulate(
+        jobs,
+        failures,
+        log_events=settings.log_events,
+        progress=progress,
+        **arguments_of(settings.parameters, training, settings.inputs.predictor),
+    )
+    told = {name: str(value) for name, value in settings.inputs.told().items()}
+    if "jobs" in told:  # the slice; "jobs" is where they came from
+        told["jobs_slice"] = told.pop("jobs")
+    result = replace(result, sources={**result.sources, **told})
+    if settings.out is not None:
+        save_whole(result, settings.out, report=settings.report, gantt=settings.gantt)
+    hints = settings.model.hints(jobs, failures, result)
+    return Done(result, tuple(hints), settings.out)
+
+
+def arguments_of(
+    parameters: AnyParameters, training: Training | None, learnt: Path | str | None = None
+) -> dict[str, Any]:
+    """Return the parameters as `Model.simulate` takes them, the predictor fitted where it learns.
+
+    `learnt` is the file of a trained predictor, or the name of one that a training log is for.
+    """
+    given = parameters.model_dump()
+    if learnt is not None:
+        given["predictor"] = learnt
+    name = learnt if isinstance(learnt, str) else None
+    if training is not None and (name is not None or given["predictor"] == "hazard"):
+        given["predictor"] = training.predictor(given["nodes"], name)
+    return given
+
+
+def save_whole(
+    result: AnyResult, folder: Path, *, report: bool = True, gantt: tuple[int, int] | None = None
+) -> Path:
+    """Write the files of a run: all or none of them."""
+
+    def save(fresh: Path) -> Path:
+        return result.save(fresh, report=report, gantt=gantt)
+
+    return fill_folder(folder, save, (*OTHER_RUN_FILES, *RUN_FILES))

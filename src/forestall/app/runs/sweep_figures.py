@@ -1,0 +1,279 @@
+"""Figures of sweeps: one measure over one or two parameters, from a tidy table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from forestall.show.style import DASHES, INK, LINES, MARKERS, dress, legend, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HOURS = 1 / 3600
+LABELS: Final[dict[str, tuple[str, float]]] = {
+    "accuracy": ("Prediction accuracy a", 1),
+    "risk": ("User risk strategy U", 1),
+    "qos": ("Quality of service (QoS)", 1),
+    "utilization": ("Utilization (share)", 1),
+    "lost_work": ("Lost work (node-hours)", _HOURS),
+    "promises_kept": ("Promises kept (share)", 1),
+    "brier": ("Brier score", 1),
+    "wait_mean": ("Mean wait (hours)", _HOURS),
+    "wait_median": ("Median wait (hours)", _HOURS),
+    "wait_p95": ("95th percentile of waits (hours)", _HOURS),
+    "response_mean": ("Mean response (hours)", _HOURS),
+    "bounded_slowdown_mean": ("Mean bounded slowdown (ratio)", 1),
+    "makespan": ("Makespan (hours)", _HOURS),
+    "checkpoints": ("Checkpoints performed (count)", 1),
+    "skipped_checkpoints": ("Checkpoints skipped (count)", 1),
+    "restarts": ("Restarts (count)", 1),
+    "nodes": ("Nodes (count)", 1),
+    "checkpoint_interval": ("Checkpoint interval (hours)", _HOURS),
+    "checkpoint_overhead": ("Checkpoint overhead (s)", 1),
+    "downtime": ("Downtime (s)", 1),
+}
+"""What axes say of a column of a sweep, and by what its values are multiplied for that."""
+
+
+Labels = Mapping[str, tuple[str, float]]
+FEWEST_SEEDS: Final = 3
+"""Seeds from which an interval of their mean is told."""
+INTERVAL: Final = "95 % interval of the mean over seeds"
+EXTREMES: Final = "least to most"
+SHARE: Final = " (share)"
+
+
+def label_of(column: str, own: Labels = MappingProxyType({})) -> tuple[str, float]:
+    """Return the words for a column and the factor into the unit that they name; a model's `own`
+    ones come first."""
+    plain = (column.replace("_", " ").replace(".", " ").capitalize(), 1)
+    return own.get(column) or LABELS.get(column, plain)
+
+
+def told_as(column: str, own: Labels = MappingProxyType({})) -> tuple[str, float]:
+    """Return `label_of` for tables: shares in per cent."""
+    label, scale = label_of(column, own)
+    bare = label.removesuffix(SHARE)
+    return (label, scale) if bare == label else (f"{bare} (%)", 100 * scale)
+
+
+def spread(table: pl.DataFrame, keys: Sequence[str], column: str) -> pl.DataFrame:
+    """Return what the rows of each set of `keys` have in `column`, in the order of the table.
+
+    Its columns: `keys`; ``m``, the mean; ``half``, half the 95 % interval of the mean by Student's
+    t over seeds, null where there are fewer than three or more than the seed varies; ``lo`` and
+    ``hi``, the least and the most; ``seeds``, whether the seed alone tells the rows apart. All but
+    `keys` are null or false where no row has a value.
+    """
+    from scipy.special import stdtrit
+
+    value = pl.col(column)
+    seeds = pl.col("seed").filter(value.is_not_null()).n_unique() if "seed" in table.columns else 1
+    apart = seeds if isinstance(seeds, pl.Expr) else pl.lit(seeds)
+    found = (
+        (table.group_by(*keys, maintain_order=True) if keys else table.group_by(pl.lit(0)))
+        .agg(
+            m=value.mean(), s=value.std(), n=value.count(), k=apart, lo=value.min(), hi=value.max()
+        )
+        .with_columns(seeds=(pl.col("k") == pl.col("n")))
+    )
+    counts, deviations = found["n"].to_numpy(), found["s"].to_list()
+    alone = found["seeds"].to_list()
+    half = [
+        float(stdtrit(n - 1, 0.975)) * deviation / n**0.5
+        if n >= FEWEST_SEEDS and one and deviation is not None
+        else None
+        for n, deviation, one in zip(counts, deviations, alone, strict=True)
+    ]
+    halves = pl.Series("half", half, dtype=pl.Float64)
+    return found.with_columns(halves).select(*keys, "m", "half", "lo", "hi", "seeds")
+
+
+def reach(drawn: pl.DataFrame, scale: float) -> tuple[Any, Any, str] | None:
+    """Return the lower and upper ends around the means of `spread`, and what they are; or None.
+
+    Means over seeds have their interval, and none where there are fewer than three or all are
+    alike; where more is averaged over, least and most are told.
+    """
+    middle = drawn["m"].to_numpy() * scale
+    if bool(drawn["seeds"].all()):
+        if drawn["half"].null_count() == len(drawn):
+            return None
+        half = drawn["half"].fill_null(0.0).to_numpy() * scale
+        if not bool((half > 0).any()):  # the seed draws nothing here
+            return None
+        return middle - half, middle + half, INTERVAL
+    low, high = drawn["lo"].to_numpy() * scale, drawn["hi"].to_numpy() * scale
+    return (low, high, EXTREMES) if bool((high > low).any()) else None
+
+
+def sweep_lines(
+    table: pl.DataFrame,
+    x: str,
+    y: str,
+    by: str | None = None,
+    own: Labels = MappingProxyType({}),
+    order: Sequence[object] = (),
+) -> Figure:
+    """Draw the mean of `y` over `x`, a line for each value of `by`; a band where runs repeat.
+
+    Rows that share `x` and `by` are averaged. Where they differ by their seed alone, the band is
+    the 95 % interval of the mean (Student's t, three seeds or more), else their least and most; the
+    legend says which. Lines come in the `order` of these values, others after them in their own.
+    """
+    (xlabel, xscale), (ylabel, yscale) = label_of(x, own), label_of(y, own)
+    figure = new_figure((7.2, 4.4))
+    axes = figure.subplots()
+    rows = table.filter(pl.col(x).is_not_null() & pl.col(y).is_not_null())
+    groups: list[object] = [None] if by is None else rows[by].unique().sort().to_list()
+    groups.sort(key=lambda one: order.index(one) if one in order else len(order))
+    colours = line_colours(len(groups))
+    bands: set[str] = set()
+    for i, group in enumerate(groups):
+        one = rows if by is None else rows.filter(pl.col(by) == group)
+        drawn = spread(one, [x], y).sort(x)
+        at = drawn[x].to_numpy() * xscale
+        axes.plot(
+            at, drawn["m"].to_numpy() * yscale, color=colours[i], linewidth=1.5, markersize=5,
+            marker=MARKERS[i % len(MARKERS)], linestyle=DASHES[i % len(DASHES)],
+            label=None if by is None else value_text(group),
+        )  # fmt: skip
+        ends = reach(drawn, yscale)
+        if ends is not None:
+            axes.fill_between(at, ends[0], ends[1], color=colours[i], alpha=0.15, linewidth=0)
+            bands.add(ends[2])
+    dress(axes, "", xlabel, ylabel)
+    _explain(figure, axes, by, bands, own, band=True)
+    return figure
+
+
+def sweep_points(
+    table: pl.DataFrame,
+    x: str,
+    y: str,
+    by: str | None = None,
+    own: Labels = MappingProxyType({}),
+    orders: Mapping[str, Sequence[object]] = MappingProxyType({}),
+) -> Figure:
+    """Draw the mean of `y` for each value of `x`, which are words, a colour for each of `by`.
+
+    Bars around means are what bands are in `sweep_lines`. Values come in the order of `orders`,
+    others after them in that of the table.
+    """
+    (xlabel, _), (ylabel, yscale) = label_of(x, own), label_of(y, own)
+    figure = new_figure((7.2, 4.4))
+    axes = figure.subplots()
+    rows = table.filter(pl.col(x).is_not_null() & pl.col(y).is_not_null())
+    values = _ordered(rows[x], orders.get(x, ()))
+    groups = [None] if by is None else _ordered(rows[by], orders.get(by, ()))
+    colours = line_colours(len(groups))
+    bars: set[str] = set()
+    for i, group in enumerate(groups):
+        one = rows if by is None else rows.filter(pl.col(by) == group)
+        drawn = spread(one, [x], y)
+        aside = 0.6 * ((i + 0.5) / len(groups) - 0.5)
+        at = np.array([values.index(v) for v in drawn[x].to_list()]) + aside
+        middle = drawn["m"].to_numpy() * yscale
+        ends = reach(drawn, yscale)
+        axes.errorbar(
+            at, middle, None if ends is None else [middle - ends[0], ends[1] - middle],
+            fmt=MARKERS[i % len(MARKERS)], color=colours[i], capsize=4, markersize=6,
+            elinewidth=1.4, label=None if by is None else value_text(group),
+        )  # fmt: skip
+        bars |= set() if ends is None else {ends[2]}
+    dress(axes, "", xlabel, ylabel)
+    axes.set_xticks(range(len(values)), [value_text(v) for v in values])
+    axes.set_xlim(-0.5, max(len(values), 1) - 0.5)
+    _explain(figure, axes, by, bars, own, band=False)
+    return figure
+
+
+def _ordered(column: pl.Series, order: Sequence[object]) -> list[Any]:
+    """Return the values of a column, those of `order` first."""
+    values = column.unique(maintain_order=True).to_list()
+    return sorted(values, key=lambda one: order.index(one) if one in order else len(order))
+
+
+def _explain(
+    figure: Figure, axes: Axes, by: str | None, reaches: set[str], own: Labels, *, band: bool
+) -> None:
+    """Add the legend of lines or points, and what bands or bars are."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    if by is not None and axes.get_legend_handles_labels()[1]:
+        legend(
+            axes, loc="center left", bbox_to_anchor=(1.01, 0.5), ncols=1,
+            title=label_of(by, own)[0], title_fontsize=8.5, handlelength=3.0,
+        )  # fmt: skip
+    if reaches:
+        handle = (
+            Patch(facecolor=INK, alpha=0.18)
+            if band
+            else Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.4)
+        )
+        text = " or ".join(sorted(reaches))
+        legend(
+            figure, handles=[handle], labels=[text], loc="outside lower center",
+            bbox_to_anchor=None,
+        )  # fmt: skip
+
+
+def sweep_heatmap(
+    table: pl.DataFrame, x: str, y: str, value: str, own: Labels = MappingProxyType({})
+) -> Figure:
+    """Draw the mean of `value` for each pair of `x` and `y`, written into its cell if it fits."""
+    (xlabel, xscale), (ylabel, yscale) = label_of(x, own), label_of(y, own)
+    label, scale = label_of(value, own)
+    figure = new_figure((7.2, 5.2))
+    axes = figure.subplots()
+    cells = table.group_by(x, y).agg(v=pl.col(value).mean()).drop_nulls()
+    columns, rows = cells[x].unique().sort(), cells[y].unique().sort()
+    grid = np.full((len(rows), len(columns)), np.nan)
+    i = np.searchsorted(rows.to_numpy(), cells[y].to_numpy())
+    j = np.searchsorted(columns.to_numpy(), cells[x].to_numpy())
+    grid[i, j] = cells["v"].to_numpy() * scale
+    if grid.size:
+        image = axes.imshow(grid, origin="lower", aspect="auto", cmap="cividis")
+        bar = figure.colorbar(image, ax=axes)
+        bar.set_label(label, fontsize=9)
+        bar.ax.tick_params(labelsize=8.5)
+        if grid.size <= 200:
+            middle = (np.nanmin(grid) + np.nanmax(grid)) / 2
+            for a, b in np.argwhere(~np.isnan(grid)):
+                ink = "black" if grid[a, b] > middle else "white"
+                text = short(grid[a, b])
+                axes.text(b, a, text, ha="center", va="center", fontsize=7, color=ink)
+    axes.set_xticks(range(len(columns)), [value_text(c * xscale) for c in columns])
+    axes.set_yticks(range(len(rows)), [value_text(r * yscale) for r in rows])
+    dress(axes, "", xlabel, ylabel)
+    axes.grid(visible=False)
+    return figure
+
+
+def line_colours(count: int) -> list[str]:
+    """Return distinct colours for a few lines, an ordered scale (dark to light) for many."""
+    if count <= len(LINES):
+        return list(LINES[:count])
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(colormaps["viridis"](0.92 * i / (count - 1))) for i in range(count)]
+
+
+def value_text(value: object) -> str:
+    """Return a value as a tick or a legend shows it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def short(value: float) -> str:
+    """Return a number in at most five characters or so."""
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,0 +1,321 @@
+"""Running a sweep over all cores: the same bytes however many, and nothing lost when stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from forestall.app.folder import check_folder
+from forestall.app.output import write_csv, write_json
+from forestall.app.progress import Interrupted
+from forestall.app.promise.result import versions
+from forestall.app.promise.settings import PROMISE
+from forestall.app.runs.many import write_sweep_report
+from forestall.app.runs.single import arguments_of
+from forestall.app.runs.sweep import Plan
+from forestall.app.runs.sweep_figures import label_of, sweep_heatmap, sweep_lines, sweep_points
+from forestall.app.runs.sweep_kept import Kept, Measures, is_sweep_folder
+from forestall.app.runs.sweep_words import means
+from forestall.model.errors import ForestallError, InputError, ParameterError
+from forestall.show.figure_files import save
+from forestall.show.style import has_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from forestall.app.promise.hazard import Training
+    from forestall.app.runs.model import AnyParameters
+    from forestall.model.jobs import Jobs
+
+Logs = tuple["Jobs", Any, "Training | None"]
+"""The logs of a sweep: jobs, failures or hosts, and what was known before."""
+Point = tuple[int, "AnyParameters"]
+MOST_CHUNK = 8
+WORTH_IT = 4.0
+"""Seconds of work below which more processes cost more than they save."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A finished sweep: its table, where its files are, and how many points were there before."""
+
+    plan: Plan
+    table: pl.DataFrame
+    folder: Path
+    resumed: int
+
+
+def run_sweep(
+    plan: Plan,
+    out: Path,
+    *,
+    workers: int | None = None,
+    force: bool = False,
+    report: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> Swept:
+    """Run what is left of a sweep, then write `sweep.csv`, `sweep.json`, figures and `report.html`.
+
+    The first point runs here, before anything is written: what is wrong with logs or parameters
+    shows at once. Raises InputError and its kin, and Interrupted on Ctrl-C, when every finished
+    point is kept.
+    """
+    if workers is not None and workers < 1:
+        raise ParameterError("workers", workers, "at least 1")
+    check_folder(out, force=force, ours=is_sweep_folder)
+    jobs, world = plan.inputs.read_jobs(), plan.model.world(plan.inputs)
+    logs = (jobs, world, plan.inputs.read_training(world))
+    first = measured(plan, logs, plan.points[0])
+    began = time.monotonic()
+    if workers is None and len(plan.points) > 1:
+        measured(plan, logs, plan.points[0])  # compiled by now
+    short = (time.monotonic() - began) * len(plan.points) < WORTH_IT
+    number = workers or (1 if short else cores())
+    total = len(plan.points)
+    with Kept(out, plan.fingerprint, total, force=force) as kept:
+        resumed = len(kept.done)
+        try:
+            kept.add(_with_alike(plan, kept, [(0, first), *kept.done.items()]))
+            left = [
+                (k, plan.points[k])
+                for k, same in enumerate(plan.same)
+                if k not in kept.done and k == same[0]
+            ]
+            for finished in _played(plan, logs, left, number):
+                kept.add(_with_alike(plan, kept, finished))
+                if progress is not None:
+                    progress(len(kept.done), total)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"interrupted; {len(kept.done)} of {total} points are kept in {out}, and the same "
+                "command goes on from there"
+            ) from None
+        table = table_of(plan, [kept.done[k] for k in range(total)])
+    write_all(plan, table, out, report=report)
+    return Swept(plan, table, out, resumed)
+
+
+def _with_alike(
+    plan: Plan, kept: Kept, finished: Iterable[tuple[int, Measures]]
+) -> list[tuple[int, Measures]]:
+    """Return finished points, and those that give the same, without those that are kept."""
+    told = {k: measures for number, measures in finished for k in plan.same[number]}
+    return [(k, told[k]) for k in sorted(told) if k not in kept.done]
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def measured(plan: Plan, logs: Logs, parameters: AnyParameters) -> Measures:
+    """Return the measures of one point, flat: no lists, parts of dictionaries joined by ``_``."""
+    flat: Measures = {}
+    jobs, failures, training = logs
+    given = arguments_of(parameters, training, plan.inputs.predictor)
+    done = plan.model.simulate(jobs, failures, **given)
+    for name, value in done.measures.items():
+        if isinstance(value, dict):
+            parts = {part.replace(" ", "_"): inner for part, inner in value.items()}
+            flat |= {f"{name}_{part}": inner for part, inner in parts.items()}
+        elif name not in plan.model.deep:
+            flat[name] = value
+    return flat
+
+
+# ------------------------------------------------------------------------------------- processes
+
+_work: list[tuple[Plan, Logs]] = []
+"""The plan and the logs of a worker process, read once."""
+
+
+def _played(
+    plan: Plan, logs: Logs, points: list[Point], workers: int
+) -> Iterator[list[tuple[int, Measures]]]:
+    """Yield finished points as they come, with their numbers."""
+    if workers == 1 or len(points) < 2:
+        for number, parameters in points:
+            yield [(number, measured(plan, logs, parameters))]
+        return
+    size = max(1, min(MOST_CHUNK, len(points) // (4 * workers)))
+    chunks = [points[k : k + size] for k in range(0, len(points), size)]
+    bare = replace(plan, points=())
+    # New processes, not forks: threads of Polars and Numba would not come along alive.
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (bare,))
+    try:
+        with _deaf():
+            waiting: list[Future[list[tuple[int, Measures]] | str]] = [
+                pool.submit(_points, chunk) for chunk in chunks
+            ]
+        for future in as_completed(waiting):
+            finished = future.result()
+            if isinstance(finished, str):
+                raise InputError(finished)
+            yield finished
+    except BrokenProcessPool:
+        raise InputError(
+            "a worker process ended, perhaps for want of memory; finished points are kept: try the "
+            "same command with fewer --workers"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment, so that processes started in it ignore it from their birth."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _begin(plan: Plan) -> None:
+    """Prepare a worker: Ctrl-C is for the parent, whose end ends this too; read the logs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    inputs = plan.inputs
+    world = plan.model.world(inputs)
+    _work.append((plan, (inputs.read_jobs(), world, inputs.read_training(world))))
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _points(points: Sequence[Point]) -> list[tuple[int, Measures]] | str:
+    """Return measures by number; what is wrong with the input comes as text."""
+    try:
+        return [(number, measured(*_work[0], parameters)) for number, parameters in points]
+    except ForestallError as error:
+        return str(error)
+
+
+# ----------------------------------------------------------------------------------------- files
+
+
+def table_of(plan: Plan, measures: Sequence[Measures]) -> pl.DataFrame:
+    """Return a row for each point in order: all parameters, then all measures."""
+    dumped = [point.model_dump() for point in plan.points]
+    columns = {name: _column([one[name] for one in dumped]) for name in dumped[0]}
+    names = dict.fromkeys(name for one in measures for name in one)
+    columns |= {name: _column([one.get(name) for one in measures]) for name in names}
+    return pl.DataFrame([values.alias(name) for name, values in columns.items()])
+
+
+def _column(values: list[Any]) -> pl.Series:
+    """Return values as a column: as text where only some of them are."""
+    if len({type(value) for value in values if value is not None}) > 1 and any(
+        isinstance(value, str) for value in values
+    ):
+        values = [None if value is None else str(value) for value in values]
+    return pl.Series(values, strict=False)
+
+
+def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> None:
+    """Write the table, what it was made from, figures and the page."""
+    write_csv(table, out / "sweep.csv")
+    shown = {}
+    if report:
+        shown = figures(plan, table) if has_matplotlib() else {}
+        folder = out / "figures"
+        if shown:
+            folder.mkdir(exist_ok=True)
+        for name, figure in shown.items():
+            save(figure, folder / f"{name}.png")
+        captions = {label_of(name, plan.model.labels)[0]: figure for name, figure in shown.items()}
+        write_sweep_report(
+            out / "report.html",
+            table.select(_shown(plan, table)),
+            captions,
+            means=means(table, tuple(plan.axes), plan.model),
+            labels=plan.model.labels,
+            logs=_logs(plan),
+            fixed={name: plan.model.told(name, value) for name, value in _fixed(plan).items()},
+        )
+    inputs = plan.inputs
+    about = {
+        **({} if plan.model.name == PROMISE.name else {"model": plan.model.name}),
+        "jobs": str(inputs.log),
+        **({"hosts": str(inputs.hosts)} if inputs.hosts is not None else {}),
+        "failures": None if inputs.failures is None else str(inputs.failures),
+        "reading": inputs.told(),
+        "points": len(plan.points),
+        "axes": {name: list(values) for name, values in plan.axes.items()},
+        "parameters": _fixed(plan),
+        "figures": sorted(f"figures/{name}.png" for name in shown),
+        "fingerprint": plan.fingerprint,
+        "versions": versions(),
+    }
+    write_json(about, out / "sweep.json")
+
+
+def _fixed(plan: Plan) -> dict[str, Any]:
+    """Return the parameters that all points share."""
+    dumped = plan.points[0].model_dump()
+    return {name: value for name, value in dumped.items() if name not in plan.axes}
+
+
+def _logs(plan: Plan) -> str:
+    """Return the names of the logs, for the page."""
+    other = plan.inputs.hosts or plan.inputs.failures
+    return str(plan.inputs.log) + ("" if other is None else f" with {other}")
+
+
+def _shown(plan: Plan, table: pl.DataFrame) -> list[str]:
+    """Return the columns for the page: what varies, and the measures that people ask for first."""
+    wanted = [*plan.axes, *plan.model.drawn, *plan.model.shown]
+    return [
+        name for name in wanted if name in table.columns and table[name].null_count() < len(table)
+    ]
+
+
+def figures(plan: Plan, table: pl.DataFrame) -> dict[str, Figure]:
+    """Return a figure for each measure by its name: lines over the longest axis of numbers, or a
+    heat map; points where axes are words only.
+
+    Axes beyond the second are averaged over; so are seeds, unless nothing else varies. What the
+    model's own figures tell is not drawn again.
+    """
+    numeric = [n for n in plan.axes if table[n].dtype.is_numeric() and n != "seed"]
+    words = [n for n in plan.axes if n not in numeric and n != "seed"]
+    if not numeric and not words:
+        numeric = [n for n in plan.axes if n == "seed"]
+    if not numeric and not words:
+        return {}
+    numeric.sort(key=lambda name: -len(plan.axes[name]))
+    drawn = plan.model.own_figures(table, plan.axes)
+    told = {one for name in drawn for one in plan.model.told_by.get(name, ())}
+    names = [n for n in _shown(plan, table) if n in plan.model.drawn and n not in told]
+    labels, orders = plan.model.labels, plan.model.orders
+    if not numeric:
+        x, by = (*sorted(words, key=lambda name: -len(plan.axes[name])), None)[:2]
+        assert x is not None
+        return drawn | {n: sweep_points(table, x, n, by, labels, orders) for n in names}
+    x, *more = numeric
+    by = next(iter((*words, *more)), None)
+    for name in names:
+        drawn[name] = sweep_lines(table, x, name, by, labels, orders.get(by or "", ()))
+        if by in more and len(plan.axes[by]) > 2 and name in plan.model.drawn[:3]:
+            drawn[f"{name}_map"] = sweep_heatmap(table, x, by, name, labels)
+    return drawn

@@ -1,0 +1,1 @@
+"""The books of a site: what its records tell, section by section."""

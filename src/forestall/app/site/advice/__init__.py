@@ -1,0 +1,1 @@
+"""What to do about it, by a site's records."""

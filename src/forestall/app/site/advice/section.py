@@ -1,0 +1,173 @@
+"""The section of a report that says what to do: all advice, what would have saved most first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from forestall.app.site.advice.advice import ON_ALARMS, RECALL
+from forestall.app.site.facts import Advice, Figure, Section, Table, Untold, plain
+from forestall.app.site.summary import sure
+from forestall.app.site.words import at_level, between, duration, durations, percent, said
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forestall.app.site.advice.advice import Found
+    from forestall.app.site.asked import Asked
+
+TITLE: Final = "What to do"
+MOST_ASSUMED: Final = 12
+NOTES: Final = (
+    "Savings are what the same records would have shown, not a forecast; they overlap where two "
+    "pieces of advice act on the same losses, so they do not add up.",
+    "A figure in brackets is the interval or the bounds of the saving. Where the low end is 0 or "
+    "below, the records do not show that it would have paid.",
+)
+
+
+def section(advice: Sequence[Advice], asked: Asked, found: Found | None = None) -> Section:
+    """Return the section; `advice` is in its order, `found` says when alarms are worth acting
+    on."""
+    tables = (_alarms(found, asked),) if found is not None and found.alarms else ()
+    if not advice:
+        why = "nothing in these records points to something that would have saved node-hours"
+        untold = Untold(TITLE, why, "records of node outages and of how jobs ended")
+        lead = "Nothing to do was found in these records."
+        return Section("advice", TITLE, lead, tables=tables, untold=(untold,))
+    lead = _lead(advice, asked)
+    return Section(
+        "advice",
+        TITLE,
+        lead,
+        series=(*(_figure(one, asked) for one in advice), *_alarm_figures(found, asked)),
+        tables=tables,
+        notes=(*_assumptions(advice), *NOTES),
+    )
+
+
+def _lead(advice: Sequence[Advice], asked: Asked) -> str:
+    """Return how many things there are to do, and what the best of them would have saved."""
+    told = [one for one in advice if sure(one)]
+    count = f"{len(advice)} things" if len(advice) > 1 else "One thing"
+    if not told:
+        return f"{count} to do; none of them surely saves node-hours by these records."
+    best = max(told, key=lambda one: one.saves or 0.0)
+    what = f"{said(best.saves, 'node_hours')}{_money(best.saves or 0.0, asked)}"
+    if len(advice) == 1:
+        return f"{count} to do; it would have saved {what}."
+    rest = max((one.saves or 0.0 for one in advice if not sure(one)), default=0.0)
+    if len(told) == len(advice):
+        return f"{count} to do; the first would have saved {what}."
+    sures = "1 surely pays" if len(told) == 1 else f"{len(told)} surely pay"
+    text = f"{count} to do; {sures}: the first would have saved {what}."
+    if rest > (best.saves or 0.0):
+        text += f" What may pay beside them: up to {said(rest, 'node_hours')} for one thing."
+    return text
+
+
+def _figure(one: Advice, asked: Asked) -> Figure:
+    why = "" if one.saves is not None else "the records do not tell what it saves"
+    return Figure(
+        "advice_saves",
+        f"Would have saved: {one.text}",
+        one.saves,
+        "node_hours",
+        1,
+        one.assumes,
+        one.low,
+        one.high,
+        asked.level,
+        {"kind": one.key, **one.labels},
+        why,
+    )
+
+
+def _alarm_figures(found: Found | None, asked: Asked) -> list[Figure]:
+    if found is None or found.rate is None:
+        return []
+    count = found.rate.failures
+    told = []
+    for one in found.alarms:
+        labels = {"nodes": one.size.label}
+        told.append(
+            Figure(
+                "best_checkpoint_interval",
+                f"Best checkpoint interval: {one.size.words}",
+                one.interval,
+                "seconds",
+                count,
+                f"a checkpoint takes {duration(asked.checkpoint_cost)}",
+                one.low,
+                one.high,
+                asked.level,
+                labels,
+            )
+        )
+        told.append(
+            Figure(
+                "alarm_threshold",
+                f"Least P(failure | alarm) to act on: {one.size.words}",
+                one.threshold,
+                "ratio",
+                count,
+                "acting is a checkpoint; at stake is half an interval",
+                labels=labels,
+            )
+        )
+    return told
+
+
+def _alarms(found: Found, asked: Asked) -> Table:
+    alarms = found.alarms
+    best, grown = (
+        durations(getattr(one, name) for one in alarms) for name in ("interval", "with_recall")
+    )
+    ends = [between(one.low, one.high, "seconds") for one in alarms]
+    if all(one.low is not None and one.high is not None for one in alarms):
+        told = durations(end or 0.0 for one in alarms for end in (one.low, one.high))
+        if len({text.rpartition(" ")[2] for text in told}) == 1:
+            pairs = zip(told[::2], told[1::2], strict=True)
+            ends = [f"{low.partition(' ')[0]} to {high}" for low, high in pairs]
+    rows = tuple(
+        (one.size.name, *times, percent(one.threshold))
+        for one, *times in zip(alarms, best, ends, grown, strict=True)
+    )
+    records = tuple(
+        {
+            "nodes": one.size.label,
+            "interval_s": plain(one.interval),
+            "interval_low_s": plain(one.low),
+            "interval_high_s": plain(one.high),
+            "interval_with_recall_s": plain(one.with_recall),
+            "recall": RECALL,
+            "least_probability": plain(one.threshold),
+        }
+        for one in found.alarms
+    )
+    heads = (
+        "Nodes of a run",
+        "Best checkpoint interval",
+        at_level(asked.level),
+        f"with {100 * RECALL:g} % foreseen",
+        "act on an alarm from",
+    )
+    assert found.rate is not None
+    note = f"{found.rate.text} {ON_ALARMS}"
+    title = "How often to checkpoint, and which alarms are worth a checkpoint"
+    return Table("checkpoints", title, heads, rows, records, note, right=(1, 2, 3, 4))
+
+
+def _assumptions(advice: Sequence[Advice]) -> list[str]:
+    """Return what advice assumes, each thing once."""
+    told: dict[str, None] = {}
+    for one in advice:
+        if one.assumes:
+            text = f"{one.key.replace('_', ' ').capitalize()}: assumes {one.assumes}"
+            told.setdefault(text if text.endswith(".") else f"{text}.")
+    return list(told)[:MOST_ASSUMED]
+
+
+def _money(saves: float, asked: Asked) -> str:
+    if asked.node_hour_cost is None:
+        return ""
+    return f", {said(saves * asked.node_hour_cost, 'money', asked.currency)}"

@@ -1,0 +1,1 @@
+"""Nodes that fail more than chance allows, by a site's records."""

@@ -1,0 +1,306 @@
+"""The section on lemons: nodes that fail more than chance allows, and what goes with them."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.app.site.facts import Advice, Figure, Picture, Section, Untold
+from forestall.app.site.lemons.study import FALSE_DISCOVERY_RATE, LemonsStudy, study
+from forestall.app.site.lemons.tables import signal_table, worst_table
+from forestall.app.site.nodes.section import figure
+from forestall.app.site.words import at_level, clean, counted, fixed, number, percent
+from forestall.reliability.history.mean_times import Interval
+from forestall.reliability.nodes.lemons import Lemons
+
+__all__ = ["FALSE_DISCOVERY_RATE", "advice", "section", "study"]
+
+KEY: Final = "lemons"
+TITLE: Final = "Nodes that fail more than chance allows"
+ADVISED: Final = 10
+"""Nodes to look at first, at most."""
+REMEDIES: Final = {
+    "excl_jobid_count": ("jobs that excluded it", "the submit lines of jobs (sacct -o SubmitLine)"),
+    "xid_cnt": ("errors of its GPUs", "reasons of outages"),
+    "tickets": ("its tickets", "reasons of outages that name tickets"),
+    "out_count": ("times out of service", "sacctmgr show event"),
+    "multi_node_node_fails": ("runs on several nodes that it ended", "sacct with node lists"),
+    "single_node_node_fails": ("runs on it alone that it ended", "sacct with node lists"),
+    "single_node_node_failure_rate": ("how often runs on it alone fail", "sacct with node lists"),
+}
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+# The section --------------------------------------------------------------------------------------
+
+
+def section(study: LemonsStudy) -> Section:
+    """Return the section."""
+    found = study.found
+    if found is None:
+        return Section(
+            KEY, TITLE, f"No node could be compared with others: {study.why}.",
+            untold=(Untold("Lemon nodes", study.why, "sacctmgr show event, or a failure log"),),
+        )  # fmt: skip
+    from forestall.app.site.nodes.pictures import worst_nodes
+
+    drawn = worst_nodes(found)
+    pictures: tuple[Picture, ...] = () if drawn is None else (drawn,)
+    return Section(
+        KEY,
+        TITLE,
+        lead(study, found),
+        tuple(_figures(study, found)),
+        tuple(_series(study, found)),
+        tuple(part for part in (worst_table(study, found), signal_table(study, found)) if part),
+        pictures,
+        tuple(notes(study, found)),
+        tuple(_untold(study, found)),
+    )
+
+
+def lead(study: LemonsStudy, found: Lemons) -> str:
+    """Return what was found in one or two sentences."""
+    at = found.lemons.tolist()
+    rate = at_level(found.false_discovery_rate)
+    if not int(found.own.sum()):
+        return f"No node failed, so none of {counted(len(found), 'nodes')} is worse than others."
+    if not at:
+        return (
+            f"No node is worse than chance: {counted(int(found.own.sum()), 'failures')} fell on "
+            f"{counted(len(found), 'nodes')} as they would on nodes that are all alike (at most "
+            f"{rate} of the nodes named would be named in error)."
+        )
+    share = float(found.share[at].sum())
+    time = float(found.node_days[at].sum() / found.node_days.sum())
+    names = ", ".join(named(found.name[k]) for k in at[:3])
+    more = f" and {len(at) - 3:,} more" if len(at) > 3 else ""
+    verb = "fails" if len(at) == 1 else "fail"
+    text = (
+        f"{counted(len(at), 'nodes')} of {len(found):,} {verb} more than chance allows: {names}"
+        f"{more}; {percent(share)} of all failures in {percent(time)} of the time in service."
+    )
+    if study.hours is None:
+        return text
+    saved = found.saved(study.hours)
+    what = "node-hours of jobs" if study.of_jobs else "node-hours out of service"
+    low, high = fixed((saved.low, saved.high))
+    return (
+        f"{text} Average nodes in their place would have saved {number(saved.value)} {what} "
+        f"({low} to {high})."
+    )
+
+
+def named(name: str) -> str:
+    """Return a node's name for a sentence: of a number, with what it is."""
+    return f"node {name}" if name.isdecimal() else clean(name, 60)
+
+
+def _figures(study: LemonsStudy, found: Lemons) -> list[Figure]:
+    at = found.lemons
+    n, level = int(found.own.sum()), found.level
+    gone = found.gone
+    shared = "failures of different nodes are independent once bursts count as one"
+    figures = [
+        Figure("lemon_nodes", "nodes that fail more than chance allows", len(at), "nodes",
+               len(found), f"{shared}; false-discovery rate "
+               f"{at_level(found.false_discovery_rate)}"),
+        Figure("lemon_failure_share", "share of all failures on them",
+               float(found.share[at].sum()) if n else None, "ratio", n,
+               why="" if n else "no failure was seen"),
+        figure("lemon_excess_share", "share of all failures beyond those of average nodes",
+               gone if n else Interval(*[math.nan] * 3), "ratio", n,
+               assumes="rates drawn toward the fleet (empirical Bayes), against the flattery of "
+               "having picked the worst; those of nodes that stand out even from its spread are "
+               "their own", level=level),
+    ]  # fmt: skip
+    if study.hours is not None:
+        key, label = _saving(study)
+        figures.append(
+            figure(key, label, found.saved(study.hours), "node_hours", n,
+                   assumes=_assumes(study), level=level)
+        )  # fmt: skip
+    held = found.held
+    if held is not None and held.nodes:
+        figures.append(
+            figure("lemon_held_ratio",
+                   "nodes named in the first half, in the second: failures over those of others",
+                   held.ratio, "count", held.failures + held.others,
+                   assumes="Poisson counts", level=level, why="no other node failed")
+        )  # fmt: skip
+    return figures
+
+
+def _saving(study: LemonsStudy) -> tuple[str, str]:
+    if study.of_jobs:
+        return "lemon_job_savings", "node-hours of jobs that average nodes would have saved"
+    return "lemon_downtime_savings", "node-hours out of service that average nodes would have saved"
+
+
+def _assumes(study: LemonsStudy) -> str:
+    if not study.of_jobs:
+        return "each failure of a node costs the same time"
+    minutes = study.asked.checkpoint_interval / 60
+    return (
+        f"jobs checkpoint every {number(minutes)} min and lose half of that, shorter ones all; "
+        "each failure of a node costs the same"
+    )
+
+
+def _series(study: LemonsStudy, found: Lemons) -> list[Figure]:
+    """Return of each lemon its rate and its q-value."""
+    made = []
+    for k in found.lemons.tolist():
+        labels = {"node": found.name[k]}
+        rate = Interval(float(found.shrunk[k]), float(found.low[k]), float(found.high[k]))
+        made += [
+            figure("lemon_node_failure_rate", f"failures of {found.name[k]} to expect", rate,
+                   "per_1000_node_days", int(found.own[k]), labels=labels, level=found.level),
+            Figure("lemon_node_q_value", f"q-value of {found.name[k]}", float(found.q_value[k]),
+                   "ratio", int(found.own[k]), labels=labels),
+        ]  # fmt: skip
+    return made
+
+
+def notes(study: LemonsStudy, found: Lemons) -> list[str]:
+    """Return assumptions and what else is to be known, in sentences."""
+    watch = study.watch
+    assert watch is not None
+    made = []
+    if len(found.kinds) > 1:
+        made.append(
+            f"Nodes are compared with those of their kind ({len(found.kinds)} kinds by "
+            f"{'hardware' if watch.hardware else 'partition'}); kinds of fewer than 10 nodes are "
+            "put together."
+        )
+    bursts, again = int(found.in_bursts.sum()), int(found.again.sum())
+    if bursts or again:
+        made.append(
+            f"Of {counted(int(found.failures.sum()), 'failures')}, {bursts:,} came with those of "
+            f"other nodes and {again:,} within an hour of the node's return; they are not held "
+            "against a node."
+        )
+    if len(found.spread) == 1 and found.spread[0].p_value <= 0.05:
+        made.append(
+            f"Rates differ from node to node by more than chance (counts vary "
+            f"{number(found.spread[0].ratio)} times as much as those of like nodes)."
+        )
+    held = found.held
+    if held is not None and held.nodes:
+        made.append(
+            f"Tried out of sample: the {counted(held.nodes, 'nodes')} named by the first half of "
+            f"the records had {held.failures:,} failures in the second, where others would have "
+            f"had {number(held.expected)}: {_times(held.ratio)}."
+            + ("" if held.ratio.low > 1 else " These records do not show that lemons stay lemons.")
+        )
+    elif held is not None:
+        made.append("By the first half of the records alone no node would have been named.")
+    else:
+        made.append("Too few failures to try the choice on the second half of the records.")
+    if watch.basis == "runs" and watch.runs is not None:
+        made.append(
+            f"Failures are known from runs alone: {watch.runs.untold:,} of "
+            f"{counted(len(watch.runs), 'runs')} had several nodes of which any may have failed; "
+            "they count for none. Nodes that ran more jobs show more of their failures."
+        )
+    return made
+
+
+def _times(ratio: Interval) -> str:
+    if not math.isfinite(ratio.value):
+        return "no other node failed"
+    high = f"to {number(ratio.high)}" if math.isfinite(ratio.high) else "or more"
+    return f"{number(ratio.value)} times as many ({number(ratio.low)} {high})"
+
+
+def _untold(study: LemonsStudy, found: Lemons) -> list[Untold]:
+    told: list[Untold] = []
+    by_remedy: dict[str, list[str]] = {}
+    for name in found.signals.missing:
+        what, remedy = REMEDIES[name]
+        by_remedy.setdefault(remedy, []).append(f"{what} ({name})")
+    for remedy, several in by_remedy.items():
+        told.append(
+            Untold(f"Of each node, {', '.join(several)}", "the records do not tell it", remedy)
+        )
+    if study.hours is None and len(found.lemons):
+        why = "neither jobs lost with failures nor times out of service are told"
+        told.append(Untold("What lemons cost", why, "sacct with node lists, or repair times"))
+    return told
+
+
+def advice(study: LemonsStudy) -> tuple[Advice, ...]:
+    """Return the nodes to look at first, each with what it would have saved."""
+    found = study.found
+    if found is None:
+        return ()
+    made = []
+    for k in _first(study, found):
+        name = named(found.name[k])
+        saved = None
+        if study.hours is not None and math.isfinite(float(study.hours[k])):
+            saved = found.saved(study.hours, np.array([k]))
+        text = f"Look at {name}: repair or replace it."
+        because = f"{_too_many(found, k)} {_reasons(found, k)}".rstrip()
+        made.append(
+            Advice(
+                "node",
+                text,
+                None if saved is None else saved.value,
+                because,
+                _assumes(study) if study.hours is not None else "",
+                None if saved is None else saved.low,
+                None if saved is None else saved.high,
+                {"node": found.name[k]},
+            )
+        )
+    return tuple(made)
+
+
+def _first(study: LemonsStudy, found: Lemons) -> list[int]:
+    """Return the lemons to look at first: those that cost most, where that is told, else the
+    worst."""
+    at: list[int] = found.lemons.tolist()
+    if study.hours is not None:
+        saved = {k: found.saved(study.hours, np.array([k])).value for k in at}
+        at.sort(key=lambda k: -saved[k])
+    return at[:ADVISED]
+
+
+def _too_many(found: Lemons, k: int) -> str:
+    """Return how many failures of a node are beyond those of an average node: what can be told by
+    subtraction, and what is left of it where the node was picked out of many."""
+    own, usual = int(found.own[k]), float(found.usual[k])
+    value, *ends = (float(part[k]) for part in (found.excess, found.excess_low, found.excess_high))
+    low, high = fixed(ends)
+    text = (
+        f"{counted(own, 'failures')} of its own where an average node had {number(usual)} "
+        f"(q = {found.q_value[k]:.2g}): {number(max(own - usual, 0.0))} too many"
+    )
+    if found.beyond[k]:
+        return f"{text} ({low} to {high})."
+    return f"{text}, {number(value)} ({low} to {high}) once luck is allowed for."
+
+
+def _reasons(found: Lemons, k: int) -> str:
+    """Return what else speaks against a node."""
+    values = found.signals.row(int(found.node[k]))
+    said_of = (
+        ("excl_jobid_count", "job that excluded it", "jobs that excluded it"),
+        ("xid_cnt", "outage with a GPU's error", "outages with a GPU's error"),
+        ("tickets", "ticket", "tickets"),
+        ("multi_node_node_fails", "run on several nodes that it ended",
+         "runs on several nodes that it ended"),
+        ("single_node_node_fails", "run on it alone that it ended",
+         "runs on it alone that it ended"),
+    )  # fmt: skip
+    parts = [
+        f"{values[name]:,} {one if values[name] == 1 else several}"
+        for name, one, several in said_of
+        if values[name]
+    ]
+    return f"Beside: {', '.join(parts)}." if parts else ""

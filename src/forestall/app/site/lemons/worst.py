@@ -1,0 +1,135 @@
+"""Which nodes are lemons: a site's records in, the worst nodes and what they cost out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from forestall.app.site import sources
+from forestall.app.site.facts import plain
+from forestall.app.site.lemons import section as lemons_section
+from forestall.app.site.lemons.study import LemonsStudy
+from forestall.model.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forestall.app.site.asked import Asked
+    from forestall.app.site.facts import Section, Table
+    from forestall.app.site.report import Report
+    from forestall.app.site.sources import Given, Progress
+    from forestall.model.site.site_records import SiteRecords
+
+MOST_ROWS = 30
+"""Rows of a table that are printed."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found.
+
+    Attributes
+    ----------
+    asked, site : the window and cut, and the records within them
+    study, section : nodes against each other, and the same as figures and tables
+    """
+
+    asked: Asked
+    site: SiteRecords
+    study: LemonsStudy
+    section: Section
+
+    @property
+    def headline(self) -> str:
+        """What was looked at, in a sentence."""
+        from forestall.app.site.summary import headline
+
+        return headline(self.site, self.asked)
+
+    def report(self) -> Report:
+        """Return it as a report of one section, for `forestall.app.site.openmetrics`."""
+        from forestall.app.site.report import Report, versions
+
+        return Report(
+            asked=self.asked,
+            dated=sources.is_dated(self.site),
+            headline=self.headline,
+            sections=(self.section,),
+            advice=lemons_section.advice(self.study),
+            untold=tuple((self.section.key, one) for one in self.section.untold),
+            cleaning=self.site.cleanings(),
+            sources=self.site.sources,
+            versions=versions(),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain values: what a report has of it, and every node that failed,
+        the worst first."""
+        from forestall.app.site.lemons.tables import row
+        from forestall.app.site.report import advice_json, section_json
+
+        report = self.report()
+        found = self.study.found
+        nodes: list[dict[str, Any]] = []
+        if found is not None:
+            at = [k for k in found.order.tolist() if found.failures[k]]
+            nodes = [row(found, k, self.study.hours) for k in at]
+        asked = {name: plain(value) for name, value in asdict(self.asked).items()}
+        return {
+            "headline": self.headline,
+            "asked": asked,
+            **section_json(self.section),
+            "nodes": [{name: plain(value) for name, value in one.items()} for one in nodes],
+            "nodes_compared": 0 if found is None else len(found),
+            "advice": [advice_json(one, self.asked) for one in report.advice],
+            "untold": [asdict(one) for one in self.section.untold],
+            "sources": list(self.site.sources),
+            "versions": dict(report.versions),
+        }
+
+
+def find(
+    given: Given,
+    assumed: Mapping[str, Any] | None = None,
+    *,
+    false_discovery_rate: float = lemons_section.FALSE_DISCOVERY_RATE,
+    progress: Progress | None = None,
+) -> Found:
+    """Return which nodes are lemons by the records that are `given`; `assumed` are fields of
+    `Asked`. Raises TraceError and ParameterError for what cannot be used."""
+    if not 0 < false_discovery_rate < 1:
+        allowed = "a number between 0 and 1, such as 0.05"
+        raise ParameterError("--false-discovery-rate", false_discovery_rate, allowed)
+    site = sources.gather(given, progress)
+    asked = sources.asked_of(site, given, **(assumed or {}))
+    site = sources.cut(site, asked)
+    study = lemons_section.study(site, asked, false_discovery_rate=false_discovery_rate)
+    return Found(asked, site, study, lemons_section.section(study))
+
+
+def text_of(found: Found) -> str:
+    """Return it as text of at most 100 columns, with a newline at its end."""
+    from forestall.app.site.text import paragraph, remarks
+
+    section = found.section
+    lines = [*paragraph(found.headline), *paragraph(section.lead)]
+    for table in section.tables:
+        lines += ["", *_table(table)]
+    if section.notes:
+        lines.append("")
+    for note in section.notes:
+        lines += paragraph(note)
+    for one in section.untold:
+        remedy = f" It takes {one.remedy}." if one.remedy else ""
+        lines += paragraph(f"Not told: {one.what}: {one.why}.{remedy}")
+    lines += remarks(found.site.cleanings())
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _table(table: Table) -> list[str]:
+    from forestall.app.site.text import grid, paragraph
+
+    lines = [table.title, *grid(table.rows[:MOST_ROWS], table.heads, right=table.right)]
+    if len(table.rows) > MOST_ROWS:
+        lines.append(f"... and {len(table.rows) - MOST_ROWS:,} rows more (--json)")
+    return [*lines, *paragraph(table.note, indent="  ")]

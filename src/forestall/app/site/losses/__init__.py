@@ -1,0 +1,1 @@
+"""Where node-hours went: losses, goodput, effective training time."""

@@ -1,0 +1,88 @@
+"""Amounts of lost and kept time as several sections write them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from forestall.app.site.words import at_level, between, duration, number, percent
+
+if TYPE_CHECKING:
+    from forestall.assess.panel import Estimate
+
+HOUR = 3600
+NONE = "-"
+
+
+def hours(seconds: int) -> str:
+    """Return node- or GPU-seconds in hours.
+
+    >>> hours(0), hours(90), hours(36_000), hours(36_000_000)
+    ('0', '0.025', '10.0', '10,000')
+    """
+    return number(seconds / HOUR)
+
+
+def every(seconds: int) -> str:
+    """Return a time that was asked for or assumed: in whole hours or minutes where it is so many.
+
+    >>> every(3600), every(300), every(5400), every(45), every(100_000)
+    ('1 h', '5 min', '90 min', '45 s', '27.8 h')
+    """
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds and seconds % length == 0:
+            return f"{seconds // length:,} {unit}"
+    return duration(seconds)
+
+
+def part(over: float, under: float) -> str:
+    """Return a part of a whole as a percentage."""
+    return percent(over / under) if under else NONE
+
+
+def interval(one: Estimate) -> str:
+    """Return the interval of a share, a dash where there is none.
+
+    >>> from forestall.assess.panel import Estimate
+    >>> import numpy as np
+    >>> interval(Estimate(0.5, 0.25, 0.75, np.empty(0), 9))
+    '25.0 to 75.0 %'
+    """
+    if not (math.isfinite(one.low) and math.isfinite(one.high)):
+        return NONE
+    return between(one.low, one.high, "ratio")
+
+
+def with_interval(one: Estimate, level: float) -> str:
+    """Return a share and, where there is one, its interval in brackets."""
+    ends = interval(one)
+    return percent(one.value) + (f" ({at_level(level)}: {ends})" if ends != NONE else "")
+
+
+def value_of(one: Estimate, level: float) -> dict[str, Any]:
+    """Return value, interval and level of a figure; a value that is none must say why elsewhere."""
+    told: dict[str, Any] = {"value": one.value if math.isfinite(one.value) else None}
+    if math.isfinite(one.low) and math.isfinite(one.high):
+        told |= {"low": one.low, "high": one.high, "level": level}
+    return told
+
+
+def ends_of(one: Estimate, name: str) -> dict[str, float]:
+    """Return value and interval for the rows of a table in JSON; the name ends in its unit."""
+    return {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+
+
+def error(seconds: float, *, bounded: bool = False) -> str:
+    """Return a foreseen start minus the true one in words.
+
+    >>> error(-7200), error(90), error(0), error(-7200, bounded=True)
+    ('2 h late', '90 s early', 'on time', '2 h late or more')
+    """
+    if not math.isfinite(seconds):
+        return NONE
+    if seconds == 0:
+        return "on time or late" if bounded else "on time"
+    if seconds > 0:
+        early = f"{duration(seconds)} early"
+        return f"{early} at most" if bounded else early
+    return f"{duration(-seconds)} late" + (" or more" if bounded else "")

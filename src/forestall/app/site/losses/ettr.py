@@ -1,0 +1,358 @@
+"""The section on effective training time (ETTR): how much of jobs' time was productive, by size."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, records_of
+from forestall.app.site.losses.amounts import (
+    HOUR,
+    NONE,
+    ends_of,
+    every,
+    hours,
+    interval,
+    value_of,
+    with_interval,
+)
+from forestall.app.site.losses.goodput import assumed_of, assuming
+from forestall.app.site.shared import how_ended
+from forestall.app.site.words import counted, number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
+
+    from forestall.app.site.asked import Asked
+    from forestall.app.site.nodes.failure_rate import Measured
+    from forestall.assess.goodput import Assumed, Blocks
+    from forestall.assess.job_ettr import SizeClass
+    from forestall.model.site.accounting import Accounting
+    from forestall.model.site.site_records import SiteRecords
+
+KEY: Final = "ettr"
+TITLE: Final = "Effective training time of jobs (ETTR)"
+DAY: Final = 86_400
+PER: Final = 1000
+"""Rates are failures per so many node-days."""
+FEWEST: Final = 10
+"""Classes of fewer jobs are shown, but not said to differ from the model."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was found.
+
+    Attributes
+    ----------
+    every : all jobs together
+    classes, long, gpus : by nodes: all jobs, those that ran a day or more; by GPUs
+    rate : failures of nodes, for the model; None where nothing tells it
+    waits : whether the records tell when jobs waited
+    blocks, assumed : what was drawn anew, and the checkpoints
+    """
+
+    every: SizeClass
+    classes: tuple[SizeClass, ...]
+    long: tuple[SizeClass, ...]
+    gpus: tuple[SizeClass, ...]
+    rate: Measured | None
+    waits: bool
+    blocks: Blocks
+    assumed: Assumed
+
+
+def section(site: SiteRecords, asked: Asked) -> Section:
+    """Return the section; see `forestall.assess.job_ettr` for how it is counted."""
+    from forestall.assess.run_ends import tells_interruptions
+
+    records = site.accounting
+    if records is None:
+        return _nothing("no accounting of jobs was given", "sacct's records of jobs")
+    if len(records) and not tells_interruptions(records):
+        why = "the records do not tell which runs were stopped by a failure, and which failed"
+        return _nothing(why, "Slurm's own states of jobs")
+    found = _study(site, records, asked)
+    if found is None:
+        return _nothing("no job ran on a known number of nodes", "runs of jobs with their nodes")
+    tables = [
+        _table("by_nodes", "ETTR of jobs by number of nodes", found.classes, found),
+        _model_table(found),
+        _table("by_gpus", "ETTR of jobs by number of GPUs", found.gpus, found),
+    ]
+    return Section(
+        KEY,
+        TITLE,
+        _lead(found, asked),
+        figures=_figures(found, asked),
+        series=_series(found, asked),
+        tables=tuple(one for one in tables if one is not None),
+        pictures=(_picture(found, asked),),
+        notes=_notes(found),
+        untold=_untold(found),
+    )
+
+
+def _study(site: SiteRecords, records: Accounting, asked: Asked) -> Study | None:
+    from forestall.app.site.nodes.failure_rate import measured
+    from forestall.app.site.swf_jobs import waits_told
+    from forestall.assess.goodput import Blocks
+    from forestall.assess.job_ettr import study
+    from forestall.traces.streams import stream
+
+    ends = how_ended(site)
+    assumed = assumed_of(asked)
+    blocks = Blocks.over(asked.begin, asked.until)
+    weights = blocks.weights(stream(asked.seed, "books", "ettr"))
+    rate = measured(site, asked, least=1)
+    per_day = rate.rate * DAY if rate is not None else None
+    found = study(records, assumed, blocks, weights, rate=per_day, ends=ends, level=asked.level)
+    if found.every is None:
+        return None
+    waits = waits_told(records)
+    return Study(found.every, found.classes, found.long, found.gpus, rate, waits, blocks, assumed)
+
+
+def _nothing(why: str, remedy: str) -> Section:
+    text = f"The effective training time of jobs cannot be told: {why}."
+    return Section(KEY, TITLE, text, untold=(Untold("ETTR of jobs", why, remedy),))
+
+
+def _lead(found: Study, asked: Asked) -> str:
+    one = found.every
+    text = (
+        f"{with_interval(one.ettr_running, asked.level)} of the node-hours in which "
+        f"{counted(one.jobs, 'jobs')} ran were productive"
+    )
+    if found.waits:
+        text += f"; with all waits for nodes, {percent(one.ettr.value)} of the time they took"
+    text += f". {counted(one.stops, 'runs')} of them were stopped before their time."
+    compared = [row for row in found.long if row.differs is not None and row.jobs >= FEWEST]
+    off = [row for row in compared if row.differs]
+    if compared:
+        many = str(len(off)) if off else "none"
+        text += (
+            f" Of {counted(len(compared), 'classes')} of sizes of jobs of a day or more, {many} "
+            f"{'differ' if len(off) > 1 else 'differs'} from the model by more than chance."
+        )
+    return text.replace("1 classes", "1 class")
+
+
+def _figures(found: Study, asked: Asked) -> tuple[Figure, ...]:
+    one, assumes = found.every, assuming(found.assumed)
+    made = [
+        Figure("ettr", "ETTR without waits", unit="ratio", records=one.jobs, assumes=assumes,
+               labels={"waits": "no"}, **value_of(one.ettr_running, asked.level)),
+    ]  # fmt: skip
+    if found.waits:
+        made += [
+            Figure("ettr", "ETTR with all waits", unit="ratio", records=one.jobs, assumes=assumes,
+                   labels={"waits": "yes"}, **value_of(one.ettr, asked.level)),
+            Figure("ettr_mean", "mean ETTR of jobs with all waits", unit="ratio", records=one.jobs,
+                   assumes=assumes, **value_of(one.mean, asked.level)),
+        ]  # fmt: skip
+    if found.rate is not None:
+        rate, low, high = (PER * DAY * one for one in (found.rate.rate, *found.rate.ends()))
+        made.append(
+            Figure(
+                "ettr_failure_rate", "failures that the model takes", rate, "per_1000_node_days",
+                found.rate.failures,
+                f"From {found.rate.what} over {number(found.rate.node_days)} node-days.",
+                low, high, found.rate.level,
+            )
+        )  # fmt: skip
+    return tuple(made)
+
+
+def _series(found: Study, asked: Asked) -> tuple[Figure, ...]:
+    made = []
+    for rows, unit in ((found.classes, "nodes"), (found.gpus, "gpus")):
+        for row in rows:
+            labels = {unit: row.label.replace(",", "")}
+            made.append(
+                Figure("ettr_by_size", f"ETTR without waits, {row.label} {unit}", unit="ratio",
+                       records=row.jobs, labels=labels, **value_of(row.ettr_running, asked.level))
+            )  # fmt: skip
+            if found.waits:
+                made.append(
+                    Figure("ettr_by_size_with_waits", f"ETTR, {row.label} {unit}", unit="ratio",
+                           records=row.jobs, labels=labels, **value_of(row.ettr, asked.level))
+                )  # fmt: skip
+    made += [
+        Figure("ettr_expected", f"ETTR that the model expects, {row.label} nodes",
+               row.model.time.exact, "ratio", row.jobs,
+               "Failures at a constant rate, alike on all nodes.",
+               labels={"nodes": row.label.replace(",", "")})
+        for row in found.long
+        if row.model is not None
+    ]  # fmt: skip
+    return tuple(made)
+
+
+def _plain(row: SizeClass, waits: bool) -> dict[str, object]:
+    told: dict[str, object] = {
+        "least": row.least,
+        "most": row.most,
+        "jobs": row.jobs,
+        "stopped_runs": row.stops,
+        "node_hours": row.node_seconds / HOUR,
+        **ends_of(row.ettr_running, "ettr_without_waits"),
+    }
+    if waits:
+        told |= ends_of(row.ettr, "ettr_with_waits") | ends_of(row.mean, "ettr_mean")
+    return told
+
+
+def _table(key: str, title: str, rows: tuple[SizeClass, ...], found: Study) -> Table | None:
+    if not rows:
+        return None
+    heads = ["GPUs" if key == "by_gpus" else "Nodes", "Jobs", "Stopped", "Node-hours",
+             "No waits", "Interval"]  # fmt: skip
+    cells = [
+        [row.label, f"{row.jobs:,}", f"{row.stops:,}", hours(row.node_seconds),
+         percent(row.ettr_running.value), interval(row.ettr_running)]
+        for row in rows
+    ]  # fmt: skip
+    if found.waits:
+        heads += ["With waits", "Interval"]
+        cells = [
+            [*line, percent(row.ettr.value), interval(row.ettr)]
+            for line, row in zip(cells, rows, strict=True)
+        ]
+    plain = [_plain(row, found.waits) for row in rows]
+    note = "Weighted by node-hours. Stopped: runs stopped from outside, or run again."
+    return Table(key, title, tuple(heads), tuple(tuple(line) for line in cells),
+                 records_of(plain), note, (1, 2, 3, 4, 6))  # fmt: skip
+
+
+def _model_table(found: Study) -> Table | None:
+    if not found.long:
+        return None
+    cells, plain = [], []
+    for row in found.long:
+        per = 1000 * row.stops / (row.node_seconds / DAY)
+        told = _plain(row, waits=False) | {"stops_per_1000_node_days": per}
+        line = [row.label, f"{row.jobs:,}", f"{row.stops:,}"]
+        shown = [percent(row.ettr_running.value), interval(row.ettr_running)]
+        if row.model is None:
+            line += [NONE, *shown, NONE, NONE, NONE]
+        else:
+            time = row.model.time
+            linear = percent(time.linear) if time.linear > 0 else "below 0"
+            line += [number(row.model.stops), *shown, percent(time.exact), linear, _verdict(row)]
+            told |= {
+                "expected_exact": time.exact,
+                "expected_linear": time.linear,
+                "expected_for_nodes": time.nodes,
+                "expected_stops": row.model.stops,
+                "stopped_runs_low": row.model.low,
+                "stopped_runs_high": row.model.high,
+                "differs": row.differs,
+            }
+        cells.append(tuple(line))
+        plain.append(told)
+    heads = ("Nodes", "Jobs", "Stops", "Expected", "No waits", "Interval", "Model", "Linear",
+             "Differs")  # fmt: skip
+    note = (
+        "Differs: only where the model lies outside of the interval, and the stops that it expects "
+        "outside of the exact Poisson interval of those that were."
+    )
+    if found.rate is not None:
+        rate = found.rate
+        note += (
+            f" Model: {number(PER * DAY * rate.rate)} failures per 1000 node-days "
+            f"({rate.failures:,} {rate.what}), for the mean size of the class; exact renewal "
+            "form, and the usual linear one."
+        )
+    return Table("long_jobs", "Jobs that ran a day or more, beside the model", heads, tuple(cells),
+                 records_of(plain), note, (1, 2, 3, 4, 6, 7))  # fmt: skip
+
+
+def _verdict(row: SizeClass) -> str:
+    if row.differs is None or row.model is None:
+        return "not told"
+    if row.jobs < FEWEST:
+        return f"under {FEWEST} jobs"
+    if not row.differs:
+        return "no"
+    better = row.ettr_running.value > row.model.time.exact
+    return "jobs did better" if better else "jobs did worse"
+
+
+def _notes(found: Study) -> tuple[str, ...]:
+    notes = [
+        f"{assuming(found.assumed)} Assumed: accounting does not know.",
+        "All runs of a job belong together. Productive: the time of its runs less restarts, "
+        "checkpoints, and the time since the last checkpoint of each run that was stopped (on "
+        "average half of interval and cost; all of a run shorter than these): by a node failure, "
+        "preemption, requeue, boot or launch failure or an operator, or because the job ran again. "
+        "How else a job ended is no matter here.",
+        "Without waits: productive over running time. With waits: over all time from when the job "
+        "could first start to its last end. Both weighted by node-hours.",
+        "Jobs shorter than an interval write no checkpoint, so the model, which is for long jobs, "
+        "is compared with jobs that ran a day or more, as by Kokolis et al. (arXiv 2410.21680). It "
+        "knows of failures of nodes only; where jobs were also preempted or requeued, they do "
+        "worse.",
+        f"Intervals: whole {found.blocks.word}s are drawn anew ({found.blocks.count:,} of them); "
+        "none is told of fewer than 4. They are never narrower than what the exact Poisson "
+        "interval of the number of stops leaves open.",
+    ]
+    return tuple(notes)
+
+
+def _untold(found: Study) -> tuple[Untold, ...]:
+    entries = []
+    if not found.waits:
+        why = "the log does not tell how long jobs waited"
+        entries.append(Untold("ETTR with waits", why, "times of submission and start"))
+    if found.rate is None:
+        why = "nothing tells how often nodes fail"
+        entries.append(Untold("The model's ETTR", why, "events of nodes or a failure log"))
+    elif found.rate.failures == 0:
+        why = f"no failure was seen in {number(found.rate.node_days)} node-days"
+        entries.append(Untold("The model's ETTR", why, "a longer window"))
+    elif not found.long:
+        why = "no job ran for a day or more, and the model is for long jobs"
+        entries.append(Untold("Whether jobs did as a model expects", why, "longer jobs"))
+    return tuple(entries)
+
+
+def _picture(found: Study, asked: Asked) -> Picture:
+    rows = found.long if found.long and found.rate is not None else found.classes
+    lasting = rows is found.long
+    which = "jobs that ran a day or more" if lasting else "all jobs"
+    told = ", ".join(f"{row.label} nodes {percent(row.ettr_running.value)}" for row in rows[:8])
+    caption = (
+        f"ETTR without waits of {which}, by number of nodes, with {100 * asked.level:g} % "
+        f"intervals; checkpoints every {every(found.assumed.interval)} are assumed."
+    )
+    if any(row.model is not None for row in rows):
+        caption += " The line is what the model expects for the measured rate of failures."
+    return Picture("ettr", lambda: _draw(rows), f"ETTR by size: {told}.", caption)
+
+
+def _draw(rows: tuple[SizeClass, ...]) -> Drawn:
+    import numpy as np
+
+    from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure
+
+    figure = new_figure()
+    axes = figure.subplots()
+    place = np.arange(len(rows), dtype=np.float64)
+    value = np.array([row.ettr_running.value for row in rows])
+    low, high = (
+        np.array([end if math.isfinite(end) else row.ettr_running.value
+                  for row, end in ((row, getattr(row.ettr_running, name)) for row in rows)])
+        for name in ("low", "high")
+    )  # fmt: skip
+    axes.errorbar(place, value, [np.maximum(value - low, 0), np.maximum(high - value, 0)], fmt="o",
+                  color=BLUE, capsize=4, markersize=5, label="measured")  # fmt: skip
+    model = np.array([np.nan if row.model is None else row.model.time.exact for row in rows])
+    if np.isfinite(model).any():
+        axes.plot(place, model, "s--", color=VERMILLION, markersize=4, label="model")
+    axes.set_xticks(place, [f"{row.label}\n{row.jobs:,} jobs" for row in rows])
+    axes.set_ylim(max(0.0, min(float(np.nanmin([*low, *model])) - 0.05, 0.9)), 1.005)
+    dress(axes, "ETTR by size of job", "Nodes", "Productive share of run time")
+    legend(axes)
+    return figure

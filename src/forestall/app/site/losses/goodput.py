@@ -1,0 +1,233 @@
+"""The section on goodput: what share of jobs' time did lasting work, and what took the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from forestall.app.site.facts import Figure, Section, Table, Untold, records_of
+from forestall.app.site.losses.amounts import (
+    HOUR,
+    NONE,
+    ends_of,
+    every,
+    hours,
+    interval,
+    value_of,
+    with_interval,
+)
+from forestall.app.site.shared import how_ended
+from forestall.app.site.words import counted, percent
+
+if TYPE_CHECKING:
+    from forestall.app.site.asked import Asked
+    from forestall.assess.goodput import Assumed, Goodput
+    from forestall.model.site.site_records import SiteRecords
+
+KEY: Final = "goodput"
+TITLE: Final = "Goodput, and what took the rest"
+_INTERRUPTED: Final = (
+    "wasted_progress_from_disruption",
+    "infrastructure_recovery_from_disruption",
+)
+_COARSE: Final = "the records do not tell a failure of a node from a failure of the job"
+
+
+def section(site: SiteRecords, asked: Asked) -> Section:
+    """Return the section; see `forestall.assess.goodput` for how it is counted."""
+    from forestall.assess.goodput import goodput
+    from forestall.assess.run_ends import tells_interruptions
+    from forestall.traces.streams import stream
+
+    records = site.accounting
+    if records is None:
+        return _nothing("no accounting of jobs was given", "sacct's records of jobs")
+    found = goodput(
+        records,
+        assumed_of(asked),
+        stream(asked.seed, "books", "goodput"),
+        window=(asked.begin, asked.until),
+        level=asked.level,
+        ends=how_ended(site),
+    )
+    if not found.whole:
+        if found.unknown_runs:
+            return _nothing("no run's record says how it ended", "final states of jobs")
+        return _nothing("no run took any node-hours", "runs of jobs with their nodes")
+    told = tells_interruptions(records)
+    if not told and found.bare.value == 1 and not found.unknown_runs:
+        why = "every run in the records completed, so those that did not may have been left out"
+        return _nothing(why, "records of all runs, whatever became of them")
+    return Section(
+        KEY,
+        TITLE,
+        _lead(found, asked),
+        figures=_figures(found, asked),
+        series=_series(found, asked, told),
+        tables=(_table(found, told),),
+        notes=_notes(found),
+        untold=_untold(found, told),
+    )
+
+
+def assumed_of(asked: Asked) -> Assumed:
+    """Return the checkpoints that jobs are taken to make."""
+    from forestall.assess.goodput import Assumed
+
+    return Assumed(asked.checkpoint_interval, asked.checkpoint_cost, asked.restart)
+
+
+def assuming(assumed: Assumed) -> str:
+    """Return what is assumed of checkpoints, as a sentence."""
+    return (
+        f"Each job writes a checkpoint after every {every(assumed.interval)} of work, which "
+        f"takes {every(assumed.cost)}; a restart takes {every(assumed.restart)}."
+    )
+
+
+def _nothing(why: str, remedy: str) -> Section:
+    text = f"Goodput cannot be told: {why}."
+    return Section(KEY, TITLE, text, untold=(Untold("Goodput", why, remedy),))
+
+
+def _lead(found: Goodput, asked: Asked) -> str:
+    from forestall.assess.goodput import SHARES, TOLD
+
+    text = (
+        f"{with_interval(found.share['total'], asked.level)} of the node-hours of "
+        f"{counted(found.runs, 'runs')} went into lasting work, if each job writes a checkpoint "
+        f"every {every(found.assumed.interval)}; {percent(found.bare.value)} if none does."
+    )
+    parts = {name: found.share[name].value for name in TOLD if name != "total"}
+    worst = max(parts, key=lambda name: parts[name])
+    if parts[worst] > 0:
+        label = next(share.label for share in SHARES if share.name == worst)
+        text += f" Most of the rest: {label} ({percent(parts[worst])})."
+    return text
+
+
+def _figures(found: Goodput, asked: Asked) -> tuple[Figure, ...]:
+    return (
+        Figure(
+            "goodput", "goodput", unit="ratio", records=found.runs,
+            assumes=assuming(found.assumed), labels={"bound": "checkpoints"},
+            **value_of(found.share["total"], asked.level),
+        ),
+        Figure(
+            "goodput", "goodput without checkpoints", unit="ratio", records=found.runs,
+            assumes="No job keeps anything of a run that did not complete.",
+            labels={"bound": "no_checkpoints"}, **value_of(found.bare, asked.level),
+        ),
+    )  # fmt: skip
+
+
+def _why(name: str, told: bool) -> str:
+    """Return why accounting cannot tell this kind of time; "" where it can."""
+    from forestall.assess.goodput import SHARES
+
+    if name in _INTERRUPTED and not told:
+        return _COARSE
+    return next(share.why for share in SHARES if share.name == name)
+
+
+def _series(found: Goodput, asked: Asked, told: bool) -> tuple[Figure, ...]:
+    from forestall.assess.goodput import SHARES
+
+    made = []
+    for share in SHARES[1:]:
+        why = _why(share.name, told)
+        labels = {"type": share.name}
+        units = found.node_seconds[share.name]
+        if why or units is None:
+            made.append(
+                Figure("badput", share.label, None, "ratio", found.runs, labels=labels, why=why)
+            )
+            continue
+        made.append(
+            Figure("badput", share.label, unit="ratio", records=found.runs, assumes=share.rule,
+                   labels=labels, **value_of(found.share[share.name], asked.level))
+        )  # fmt: skip
+        made.append(
+            Figure("badput_time", share.label, units / HOUR, "node_hours", found.runs, share.rule,
+                   labels=labels)
+        )  # fmt: skip
+    return tuple(made)
+
+
+def _table(found: Goodput, told: bool) -> Table:
+    from forestall.assess.goodput import SHARES
+
+    rows, plain = [], []
+    for share in sorted(SHARES, key=lambda one: _place(one.name, found, told)):
+        why, units = _why(share.name, told), found.node_seconds[share.name]
+        row: dict[str, object] = {"type": share.name, "label": share.label, "rule": share.rule}
+        if why or units is None:
+            rows.append((share.label, NONE, "", "not told"))
+            plain.append(row | {"node_hours": None, "share": None, "why": why})
+            continue
+        one = found.share[share.name]
+        rows.append((share.label, hours(units), percent(one.value), interval(one)))
+        plain.append(row | {"node_hours": units / HOUR} | ends_of(one, "share"))
+    heads = ("Time", "Node-hours", "Share", "Interval of the share")
+    note = (
+        "Names as in Google's goodput library (ml-goodput-measurement); what only a program itself "
+        "can log is not told."
+    )
+    return Table("goodput", f"Where {hours(found.whole)} node-hours of jobs went", heads,
+                 tuple(rows), records_of(plain), note, (1, 2))  # fmt: skip
+
+
+def _place(name: str, found: Goodput, told: bool) -> tuple[int, int]:
+    """Return where a kind of time stands in the table: productive time first, what took most of the
+    rest next, what is not told last."""
+    units = found.node_seconds[name]
+    if units is None or _why(name, told):
+        return 2, 0
+    return (0, 0) if name == "total" else (1, -units)
+
+
+def _notes(found: Goodput) -> tuple[str, ...]:
+    from forestall.assess.goodput import SHARES
+
+    notes = [f"{assuming(found.assumed)} Assumed: accounting does not know."]
+    notes += [
+        f"{share.label[0].upper()}{share.label[1:]}: {share.rule}."
+        for share in SHARES
+        if share.rule
+    ]
+    notes.append(
+        "Time since the last checkpoint: on average half of the interval and the cost together; "
+        "all of a run shorter than these."
+    )
+    notes.append(
+        "Waits for a restart count with the nodes that the job had, although others may have used "
+        f"them; there were {counted(found.restarts, 'such waits')}. The parts add up, exactly."
+    )
+    notes.append(
+        f"Intervals: whole {found.blocks.word}s are drawn anew ({found.blocks.count:,} of them); "
+        f"none is told of fewer than 4 {found.blocks.word}s."
+    )
+    return tuple(notes)
+
+
+def _untold(found: Goodput, told: bool) -> tuple[Untold, ...]:
+    from forestall.assess.goodput import SHARES
+
+    inside = [share.label for share in SHARES if share.why]
+    entries = [
+        Untold(
+            "Parts of goodput inside of jobs",
+            f"accounting does not see what a program does ({', '.join(inside)})",
+            "logs of the programs, such as the goodput library writes",
+        )
+    ]
+    if not told:
+        entries.append(
+            Untold("Goodput lost to disruptions", f"{_COARSE}", "Slurm's own states of jobs")
+        )
+    if found.unknown_runs:
+        why = (
+            f"{counted(found.unknown_runs, 'runs')} with {hours(found.unknown_node_seconds)} "
+            "node-hours do not tell how they ended"
+        )
+        entries.append(Untold("Goodput of some runs", why, "final states of jobs"))
+    return tuple(entries)

@@ -1,0 +1,427 @@
+"""The section on lost node- and GPU-hours: by cause, with bounds, and capacity never given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, records_of
+from forestall.app.site.losses.amounts import HOUR, every, hours, part
+from forestall.app.site.shared import how_ended
+from forestall.app.site.words import counted, said
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
+
+    from forestall.app.site.asked import Asked
+    from forestall.assess.losses import Capacity, CauseSum, Losses
+    from forestall.model.site.accounting import Accounting
+    from forestall.model.site.node_events import NodeEvents
+    from forestall.model.site.site_records import SiteRecords
+
+KEY: Final = "losses"
+TITLE: Final = "What node-hours were lost to"
+NATURES: Final = {
+    "fault": "out of order: fault",
+    "administrative": "out of order: taken out on purpose",
+    "unclear": "out of order: not told why",
+}
+
+
+def section(site: SiteRecords, asked: Asked) -> Section:
+    """Return the section; see `forestall.assess.losses` for how it is counted."""
+    from forestall.assess.losses import losses
+    from forestall.assess.run_ends import tells_interruptions
+
+    records = site.accounting
+    if records is None:
+        why = "no accounting of jobs was given"
+        text = f"What was lost cannot be told: {why}."
+        return Section(KEY, TITLE, text, untold=(Untold(TITLE, why, "sacct's records of jobs"),))
+    found = losses(records, asked.checkpoint_interval, how_ended(site))
+    if not found.over().node_seconds:
+        text = (
+            f"No node-hours were used: of {counted(len(records), 'runs')} none ran on a known "
+            "number of nodes."
+        )
+        return Section(KEY, TITLE, text, untold=_untold(found, records, told=True))
+    told = tells_interruptions(records)
+    room, why_not = _room(site, asked)
+    return Section(
+        KEY,
+        TITLE,
+        _lead(found, told),
+        figures=_figures(found, asked, room),
+        series=_series(found, asked, room),
+        tables=tuple(
+            one
+            for one in (_causes(found, asked), _gpus(found), _capacity(room), _rules())
+            if one is not None
+        ),
+        pictures=(_picture(found),) if found.lost.node_seconds else (),
+        notes=_notes(found, asked),
+        untold=(*_untold(found, records, told), *why_not),
+    )
+
+
+def _lead(found: Losses, told: bool) -> str:
+    whole, lost = found.over(), found.lost
+    text = f"Jobs took {said(whole.node_seconds / HOUR, 'node_hours')}."
+    if not found.ends_told:
+        return f"{text} What became of them is not told: no run's record says how it ended."
+    if not lost.node_seconds:
+        text += f" No run of {found.runs:,} is known to have lost any"
+        if told or found.of("completed").runs < found.runs:
+            return f"{text}."
+        return f"{text}; every run in the records completed, so others may have been left out."
+    text += (
+        f" Lost: {said(lost.node_seconds / HOUR, 'node_hours')} "
+        f"({part(lost.node_seconds, whole.node_seconds)}) if no job writes checkpoints, "
+        f"{said(lost.node_seconds_after / HOUR, 'node_hours')} "
+        f"({part(lost.node_seconds_after, whole.node_seconds)}) if each writes one every "
+        f"{every(found.interval)}."
+    )
+    worst, *others = _ranked(found)
+    may = " (what they saved themselves is not known)" if worst.cause == "timeout" else ""
+    text += (
+        f" Most went to: {_label(worst)}, {hours(worst.node_seconds)} node-hours in "
+        f"{counted(worst.runs, 'runs')}{may}."
+    )
+    for one in others:
+        if one.cause == "node_failure":
+            text += (
+                f" Node failures took {hours(one.node_seconds)} node-hours "
+                f"({part(one.node_seconds, whole.node_seconds)}) in {counted(one.runs, 'runs')}."
+            )
+    return text
+
+
+def _label(row: CauseSum) -> str:
+    from forestall.assess.run_ends import LABELS
+
+    return LABELS[row.cause]
+
+
+def _ranked(found: Losses) -> list[CauseSum]:
+    """Return the causes that took node-hours away, the largest first."""
+    from forestall.assess.run_ends import LOST
+
+    rows = [found.of(name) for name in LOST if found.of(name).runs]
+    return sorted(rows, key=lambda row: (-row.node_seconds, row.cause))
+
+
+def _bounds(found: Losses) -> tuple[tuple[str, str, str], ...]:
+    """Return label, field and assumption of the two bounds."""
+    often = every(found.interval)
+    return (
+        ("upper", "no checkpoints", "No job keeps anything of a run that did not complete."),
+        ("lower", f"checkpoint every {often}",
+         f"Each job writes a checkpoint every {often}; a stopped run loses half of that on "
+         "average, a shorter one all."),
+    )  # fmt: skip
+
+
+def _figures(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Figure, ...]:
+    whole, lost = found.over(), found.lost
+    made = []
+    none = "" if found.ends_told else "no run's record says how it ended"
+    for (bound, words, assumes), units, gpus in zip(
+        _bounds(found),
+        (lost.node_seconds, lost.node_seconds_after),
+        (lost.gpu_seconds, lost.gpu_seconds_after),
+        strict=True,
+    ):
+        common: dict[str, Any] = {
+            "records": found.runs, "assumes": assumes, "labels": {"bound": bound}, "why": none,
+        }  # fmt: skip
+        value = None if none else units / HOUR
+        made.append(Figure("lost_work", f"lost, {words}", value, "node_hours", **common))
+        if asked.node_hour_cost is not None and value is not None:
+            cost = value * asked.node_hour_cost
+            made.append(Figure("lost_cost", f"cost of it, {words}", cost, "money", **common))
+        if found.gpu_runs and value is not None:
+            label = f"GPU-hours lost, {words}"
+            made.append(Figure("lost_work", label, gpus / HOUR, "gpu_hours", **common))
+    made.append(
+        Figure("used", "all that jobs took", whole.node_seconds / HOUR, "node_hours", found.runs)
+    )
+    if room is not None and room.ungiven >= 0:
+        value = room.ungiven / HOUR
+        made.append(Figure("ungiven", "never given to a job", value, "node_hours", found.runs))
+    return tuple(made)
+
+
+def _series(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Figure, ...]:
+    from forestall.assess.run_ends import LOST
+
+    made = []
+    bounds = _bounds(found)
+    for row in found.rows:
+        if row.cause == "never_started":
+            continue
+        fields = [(row.node_seconds, row.gpu_seconds, bounds[0])]
+        if row.cause in LOST:
+            fields.append((row.node_seconds_after, row.gpu_seconds_after, bounds[1]))
+        for units, gpus, (bound, _, assumes) in fields:
+            labels = {"cause": row.cause} | ({"bound": bound} if row.cause in LOST else {})
+            common: dict[str, Any] = {
+                "records": row.runs, "assumes": assumes if row.cause in LOST else "",
+                "labels": labels,
+            }  # fmt: skip
+            value = units / HOUR
+            made.append(Figure("by_cause", _label(row), value, "node_hours", **common))
+            if found.gpu_runs:
+                made.append(Figure("by_cause", _label(row), gpus / HOUR, "gpu_hours", **common))
+            if asked.node_hour_cost is not None and row.cause in LOST:
+                cost = value * asked.node_hour_cost
+                made.append(Figure("by_cause_cost", _label(row), cost, "money", **common))
+        made.append(Figure("runs", _label(row), row.runs, "count", row.runs,
+                           labels={"cause": row.cause}))  # fmt: skip
+    if room is not None:
+        for nature, units in room.down.items():
+            made.append(Figure("down", NATURES[nature], units / HOUR, "node_hours", room.outages,
+                               labels={"nature": nature}))  # fmt: skip
+    if found.continued.runs:
+        made.append(Figure("timeouts_continued", "timeouts that look continued",
+                           found.continued.continued, "count", found.continued.runs))  # fmt: skip
+    return tuple(made)
+
+
+def _causes(found: Losses, asked: Asked) -> Table:
+    from forestall.assess.run_ends import LOST
+
+    whole = found.over().node_seconds
+    kept = [found.of(name) for name in ("completed", "running", "unknown_end")]
+    cost = asked.node_hour_cost
+    rows, plain = [], []
+    for row in [*_ranked(found), *(one for one in kept if one.runs)]:
+        lost = row.cause in LOST
+        cells = [_label(row), f"{row.runs:,}", hours(row.node_seconds),
+                 part(row.node_seconds, whole),
+                 hours(row.node_seconds_after) if lost else ""]  # fmt: skip
+        told = {
+            "cause": row.cause,
+            "lost": lost,
+            "runs": row.runs,
+            "node_hours": row.node_seconds / HOUR,
+            "share_of_all": row.node_seconds / whole,
+            "after_checkpoint_node_hours": row.node_seconds_after / HOUR if lost else None,
+            "gpu_hours": row.gpu_seconds / HOUR if found.gpu_runs else None,
+            "after_checkpoint_gpu_hours": (
+                row.gpu_seconds_after / HOUR if lost and found.gpu_runs else None
+            ),
+        }
+        if cost is not None:
+            price = row.node_seconds / HOUR * cost
+            cells.append(f"{price:,.0f}" if lost else "")
+            told["cost"] = price if lost else None
+        rows.append(tuple(cells))
+        plain.append(told)
+    total = ["all", f"{found.runs:,}", hours(whole), "100 %", hours(found.lost.node_seconds_after)]
+    if cost is not None:
+        total.append(f"{found.lost.node_seconds / HOUR * cost:,.0f}")
+    rows.insert(0, tuple(total))
+    plain.insert(0, {"cause": "all", "lost": None, "runs": found.runs, "node_hours": whole / HOUR,
+                  "after_checkpoint_node_hours": found.lost.node_seconds_after / HOUR})  # fmt: skip
+    heads = ["How runs ended", "Runs", "Node-hours", "Share", "After last checkpoint"]
+    heads += [f"Cost ({asked.currency})"] if cost is not None else []
+    note = (
+        "Node-hours are of whole runs: the loss if nothing was saved. After last checkpoint: the "
+        f"loss if each job writes a checkpoint every {every(found.interval)}."
+    )
+    return Table("causes", "Node-hours by how runs ended", tuple(heads), tuple(rows),
+                 records_of(plain), note, tuple(range(1, len(heads))))  # fmt: skip
+
+
+def _gpus(found: Losses) -> Table | None:
+    if not found.gpu_runs:
+        return None
+    from forestall.assess.run_ends import LOST
+
+    whole = found.over().gpu_seconds
+    shown = [row for row in found.rows if row.gpu_seconds]
+    rows = tuple(
+        (_label(row), hours(row.gpu_seconds), part(row.gpu_seconds, whole),
+         hours(row.gpu_seconds_after) if row.cause in LOST else "")
+        for row in sorted(shown, key=lambda row: (-row.gpu_seconds, row.cause))
+    )  # fmt: skip
+    plain = [
+        {"cause": row.cause, "gpu_hours": row.gpu_seconds / HOUR,
+         "after_checkpoint_gpu_hours": row.gpu_seconds_after / HOUR}
+        for row in sorted(shown, key=lambda row: (-row.gpu_seconds, row.cause))
+    ]  # fmt: skip
+    heads = ("How runs ended", "GPU-hours", "Share", "After last checkpoint")
+    return Table("gpu_causes", "GPU-hours by how runs ended", heads, rows, records_of(plain),
+                 right=(1, 2, 3))  # fmt: skip
+
+
+def _capacity(room: Capacity | None) -> Table | None:
+    if room is None or room.ungiven < 0:
+        return None
+    least, most = room.idle
+    lines = [("held by jobs", room.used)]
+    lines += [(NATURES[nature], units) for nature, units in room.down.items()]
+    idle = "idle" if not room.down else "idle, at least"
+    lines += [(idle, least)] + ([("idle, at most", most)] if most > least else [])
+    rows = tuple((name, hours(units), part(units, room.total)) for name, units in lines)
+    plain = [{"what": name, "node_hours": units / HOUR, "share_of_capacity": units / room.total}
+             for name, units in lines]  # fmt: skip
+    note = ""
+    if room.down and most > least:
+        note = (
+            "Nodes that are being drained still finish their jobs, so time in outages and time "
+            "held by jobs can overlap."
+        )
+    title = f"What became of the time of {counted(room.nodes, 'nodes')} in the window"
+    return Table("capacity", title, ("Time", "Node-hours", "Share"), rows, records_of(plain),
+                 note, (1, 2))  # fmt: skip
+
+
+def _room(site: SiteRecords, asked: Asked) -> tuple[Capacity | None, tuple[Untold, ...]]:
+    """Return what became of the nodes' time, or why that cannot be told."""
+    from forestall.app.site.summary import known_nodes
+    from forestall.assess.losses import capacity
+
+    what = "Node-hours never given to jobs"
+    if asked.partition is not None or asked.min_nodes > 1:
+        why = "the records were cut to some jobs, and others had nodes as well"
+        return None, (Untold(what, why, "a report on all jobs"),)
+    records = site.accounting
+    assert records is not None
+    nodes = max(records.machine_nodes or 0, known_nodes(site) or 0)
+    begin, until = max(asked.begin, records.begin), min(asked.until, records.until)
+    if not nodes or until <= begin:
+        why = "the records do not tell how many nodes the machine has"
+        return None, (Untold(what, why, "scontrol's list of nodes"),)
+    found = capacity(records, nodes, _outages(site, begin, until), begin, until)
+    if found.ungiven < 0:
+        why = (
+            f"jobs held more node-hours ({hours(found.used)}) than {nodes:,} nodes have "
+            f"({hours(found.total)}): jobs share nodes, or the number of nodes is too low"
+        )
+        return None, (Untold(what, why, "the number of nodes, or jobs that have whole nodes"),)
+    if not found.down:
+        why = "there are no records of outages; what no job had is shown as idle"
+        return found, (Untold("Time in outages", why, "sacctmgr's events of nodes"),)
+    return found, ()
+
+
+def _outages(site: SiteRecords, begin: int, until: int) -> NodeEvents | None:
+    """Return the outages where they are told for the whole window."""
+    events = site.events
+    if events is None:
+        return None
+    # A few hours at the ends do not matter for sums.
+    slack = max((until - begin) // 20, HOUR)
+    covered = events.span[0] <= begin + slack and events.span[1] >= until - slack
+    return events if covered else None
+
+
+def _rules() -> Table:
+    from forestall.assess.run_ends import RULES
+
+    rows = tuple(
+        (rule.label, ", ".join(rule.states) or "any", rule.when, rule.lost) for rule in RULES
+    )
+    plain = [
+        {"cause": rule.cause, "states": ", ".join(rule.states), "when": rule.when,
+         "lost": rule.lost}
+        for rule in RULES
+    ]  # fmt: skip
+    heads = ("Counted as", "State in the records", "Where", "Lost")
+    return Table("rules", "The rules by which runs are counted", heads, rows, records_of(plain))
+
+
+def _notes(found: Losses, asked: Asked) -> tuple[str, ...]:
+    often = every(asked.checkpoint_interval)
+    notes = [
+        "What completed, what still runs, what was lost and what is not told add up to all "
+        "node-hours, exactly. A run counts with all its nodes from start to end, without time in "
+        "suspension.",
+        f"Lower bound: a run shorter than {often} has no checkpoint and loses all; a longer one "
+        f"loses half of {often}, the mean for a stop at any moment. The time that writing "
+        "checkpoints takes is not in it; see goodput.",
+    ]
+    chain = found.continued
+    if chain.runs:
+        notes.append(
+            f"A job that reaches its limit may have saved its work: {chain.continued:,} of "
+            f"{counted(chain.runs, 'runs')} that did look continued "
+            f"({hours(chain.node_seconds_continued)} of {hours(chain.node_seconds)} node-hours). "
+            "Looks continued: the same job runs again, or a job of the same user, name and "
+            "partition is ready within a day. Jobs that share a name make this an upper bound."
+        )
+    if found.nodes_untold:
+        notes.append(
+            f"{counted(found.nodes_untold, 'runs')} on an unknown number of nodes count 0."
+        )
+    if found.gpu_runs and found.gpus_told < found.runs:
+        missing = found.runs - found.gpus_told
+        notes.append(f"GPUs are not told for {counted(missing, 'runs')}; they count 0 GPU-hours.")
+    if asked.node_hour_cost is not None:
+        notes.append(f"Costs: node-hours times {asked.node_hour_cost:g} {asked.currency}.")
+    return tuple(notes)
+
+
+def _untold(found: Losses, records: Accounting, told: bool) -> tuple[Untold, ...]:
+    entries = []
+    unknown = found.of("unknown_end")
+    if unknown.runs:
+        whole = found.over().node_seconds
+        why = (
+            f"of {counted(unknown.runs, 'runs')} the state is missing or none of Slurm's "
+            f"({part(unknown.node_seconds, whole)} of the node-hours); they count neither as lost "
+            "nor as kept"
+        )
+        entries.append(Untold("How some runs ended", why, "final states of jobs"))
+    if not told and found.ends_told:
+        why = (
+            "the records only know completed, failed and cancelled; a failure of a node looks like "
+            "a failure of the job"
+        )
+        entries.append(Untold("What was lost to node failures", why, "Slurm's own states"))
+    nobody = found.of("cancel_untold")
+    if nobody.runs and told:
+        why = f"{counted(nobody.runs, 'cancelled runs')} name nobody, or an id that fits no user"
+        entries.append(Untold("Who cancelled some runs", why, "states with the id beside them"))
+    if not found.gpus_told and found.runs:
+        why = "no record tells the number of GPUs"
+        entries.append(Untold("Lost GPU-hours", why, "allocated resources (AllocTRES) of jobs"))
+    return tuple(entries)
+
+
+def _picture(found: Losses) -> Picture:
+    ranked = _ranked(found)
+    first = ", ".join(f"{_label(row)} {hours(row.node_seconds)}" for row in ranked[:4])
+    often = every(found.interval)
+    return Picture(
+        "losses",
+        lambda: _draw(found, ranked),
+        f"Bars of lost node-hours by cause: {first}.",
+        "Light bars: all of the runs, lost if no job writes checkpoints. Dark bars: what lies "
+        f"after the last checkpoint if each job writes one every {often}.",
+    )
+
+
+def _draw(found: Losses, ranked: list[CauseSum]) -> Drawn:
+    import numpy as np
+
+    from forestall.show.style import BLUE, INK, SKY, dress, legend, new_figure
+
+    rows = ranked[::-1]
+    figure = new_figure((8.4, 1.5 + 0.34 * len(rows)))
+    axes = figure.subplots()
+    place = np.arange(len(rows))
+    whole = [row.node_seconds / HOUR for row in rows]
+    after = [row.node_seconds_after / HOUR for row in rows]
+    axes.barh(place, whole, 0.7, color=SKY, label="no checkpoints")
+    axes.barh(place, after, 0.36, color=BLUE,
+              label=f"checkpoint every {every(found.interval)}")  # fmt: skip
+    for at, value in zip(place, whole, strict=True):
+        axes.annotate(hours(round(value * HOUR)), (value, float(at)), (3, 0), va="center",
+                      textcoords="offset points", fontsize=8, color=INK)  # fmt: skip
+    axes.set_yticks(place, [_label(row) for row in rows])
+    axes.set_xlim(0, max([*whole, 1e-9]) * 1.12)
+    dress(axes, "Lost node-hours by cause", "Node-hours", "")
+    axes.grid(visible=False, axis="y")
+    legend(axes)
+    return figure

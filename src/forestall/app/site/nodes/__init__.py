@@ -1,0 +1,1 @@
+"""How long a site's nodes last, and where and when they fail."""

@@ -1,0 +1,1 @@
+"""What quotes would have been worth, by a site's records."""

@@ -1,0 +1,66 @@
+"""Figures on promises: what was said and kept, and how far deadlines lay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forestall.app.site.promises.words import interval
+from forestall.show import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from forestall.app.site.promises.study import Answer
+
+
+def reliability(answer: Answer, title: str) -> Figure:
+    """Return said against kept by decile, after and before correction."""
+    figure = style.new_figure((5.6, 5.0))
+    axes = figure.add_subplot()
+    axes.plot([0, 100], [0, 100], color=style.GREY, linewidth=1, label="said as kept")
+    for scores, colour, marker, name in (
+        (answer.before, style.ORANGE, "s", "before correction"),
+        (answer.scores, style.BLUE, "o", "said"),
+    ):
+        there = [one for one in scores.deciles if one.made]
+        said = np.array([100 * one.said for one in there])
+        seen = np.array([100 * one.seen for one in there])
+        ends = np.array([interval(one) for one in there], dtype=np.float64).reshape(-1, 2)
+        low, high = 100 * ends.T
+        bars = np.stack([np.maximum(seen - low, 0), np.maximum(high - seen, 0)])
+        axes.errorbar(
+            said, seen, bars, color=colour, marker=marker, markersize=5, capsize=3, linewidth=1.2,
+            label=name,
+        )  # fmt: skip
+    style.dress(axes, title, "Probability said (%)", "Promises kept (%)")
+    axes.set_xlim(0, 100)
+    axes.set_ylim(0, 100)
+    style.legend(axes, loc="upper left", bbox_to_anchor=(0.0, 1.0), ncols=1)
+    return figure
+
+
+def sharpness(answer: Answer) -> Figure:
+    """Return quartiles of deadlines as multiples of run time and of turnaround, by decile."""
+    figure = style.new_figure()
+    axes = figure.add_subplot()
+    there = [k for k, one in enumerate(answer.sharp_by) if one.count]
+    x = np.array([100 * answer.scores.deciles[k].said for k in there])
+    for name, colour, marker, shift in (
+        ("times_run", style.BLUE, "o", -0.6),
+        ("times_known", style.VERMILLION, "s", 0.6),
+    ):
+        quart = np.array([getattr(answer.sharp_by[k], name) for k in there])
+        bars = np.stack([quart[:, 1] - quart[:, 0], quart[:, 2] - quart[:, 1]])
+        label = "over run time" if name == "times_run" else "over wait and run time"
+        axes.errorbar(
+            x + shift, quart[:, 1], bars, color=colour, marker=marker, markersize=5, capsize=3,
+            linewidth=1.2, label=label,
+        )  # fmt: skip
+    axes.axhline(1, color=style.GREY, linewidth=1)
+    axes.set_yscale("log")
+    style.dress(axes, "How far deadlines lay", "Probability said (%)", "Deadline, multiple")
+    axes.set_xlim(0, 100)
+    style.legend(axes)
+    return figure

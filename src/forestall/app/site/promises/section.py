@@ -1,0 +1,479 @@
+"""The section on promises: what quotes would have been worth, in time order."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, records_of
+from forestall.app.site.promises.study import Answer, Question, Study
+from forestall.app.site.promises.study import study as replayed
+from forestall.app.site.promises.words import band, digits, interval, points, times
+from forestall.app.site.words import clean, counted, number, percent, titled
+
+if TYPE_CHECKING:
+    from forestall.app.site.asked import Asked
+    from forestall.assess.promises import Decile, Scores
+    from forestall.model.site.site_records import SiteRecords
+
+KEY: Final = "promises"
+TITLE: Final = "What promises would have been worth"
+MOST: Final = 100_000
+"""The latest so many jobs are replayed for a report."""
+RULES: Final = 6
+"""The first notes are rules, the same for all records."""
+LEAST: Final = 200
+"""Promises from which a decile is judged, as in `forestall.assess.promises`."""
+WORST: Final = 5
+"""Groups of each kind in the table."""
+REACH: Final = "over all jobs, not within groups"
+ASKS: Final = {
+    "deadline": "Deadlines for a probability",
+    "probability": "Probabilities of named deadlines",
+}
+AGREES: Final = {"yes": "yes", "no": "NO", "too few": "too few"}
+
+
+def study(site: SiteRecords, asked: Asked) -> Study:
+    """Return what promises would have been worth on the latest jobs."""
+    question = Question(seed=asked.seed, level=asked.level, latest=MOST)
+    if site.accounting is None or not len(site.accounting):
+        remedy = "records of jobs (sacct, or a job log in SWF)"
+        return Study(question, 0, 0, False, why="there are no records of jobs", remedy=remedy)
+    return replayed(site.accounting, question)
+
+
+def section(found: Study) -> Section:
+    """Return the section."""
+    if found.why:
+        return Section(
+            KEY, TITLE, f"No promises were tested: {found.why}.",
+            untold=(Untold(TITLE, found.why, found.remedy),),
+        )  # fmt: skip
+    return Section(
+        key=KEY,
+        title=TITLE,
+        lead=lead(found),
+        figures=figures(found),
+        series=series(found),
+        tables=tables(found),
+        pictures=pictures(found),
+        notes=notes(found),
+        untold=untold(found),
+    )
+
+
+def lead(found: Study) -> str:
+    """Return in three sentences at most whether promises hold (what does not comes first), how far
+    deadlines lay, and on how many jobs that rests."""
+    first = sorted(found.answers, key=lambda answer: answer.scores.holds is not False)
+    said = _all_hold(found) or "; ".join(verdict(one) for one in first)
+    if any(one.scores.holds for one in first):
+        said += f" ({REACH}{_of_groups(found)})"
+    told = [f"{titled(said)}."]
+    for one in found.answers:
+        top = one.sharp_by[9]
+        if one.question == "deadline" and top.count:
+            told.append(
+                f"Half of the deadlines said with 90 % or more lay at least "
+                f"{number(top.times_run[1])} run times away."
+            )
+    told.append(
+        f"Replayed in time order: {counted(found.jobs, 'jobs')}, after a warm-up of "
+        f"{counted(found.asked.warm_up, 'jobs')} that ended."
+    )
+    return " ".join(told)
+
+
+def _all_hold(found: Study) -> str:
+    """Return part of a sentence on all kinds of promises where there are several and all hold, else
+    an empty one."""
+    worst = [one.scores.worst for one in found.answers]
+    if len(worst) < 2 or not all(one.scores.holds for one in found.answers):
+        return ""
+    most = max(abs(one.off) for one in worst if one is not None)
+    full = all(len(one.scores.judged) == len(one.scores.deciles) for one in found.answers)
+    every = "every decile" if full else "all deciles told"
+    return (
+        f"promises hold in {every}: said and kept shares differ by {100 * most:.1f} points at most"
+    )
+
+
+def verdict(answer: Answer) -> str:
+    """Return in part of a sentence whether promises of one kind hold, and how far they are off."""
+    what = ASKS[answer.question].lower()
+    scores = answer.scores
+    worst = scores.worst
+    if worst is None:
+        return f"{what}: not told, {_few(answer)}"
+    judged = scores.judged
+    if scores.holds:
+        every = "every decile" if len(judged) == len(scores.deciles) else _counted_deciles(judged)
+        off = f"{100 * abs(worst.off):.1f}"
+        return f"{what} hold in {every}: said and kept shares differ by {off} points at most"
+    bad = [one for one in judged if one.verdict == "no"]
+    return (
+        f"{what} do NOT hold: in {len(bad)} of {counted(len(judged), 'deciles')} said and kept "
+        f"shares differ by more than 3 points (worst: {band(worst)}, {points(worst.off)} points "
+        f"of {worst.made:,})"
+    )
+
+
+def _counted_deciles(judged: tuple[Decile, ...]) -> str:
+    return "the only decile told" if len(judged) == 1 else f"all {len(judged)} deciles told"
+
+
+def _few(answer: Answer) -> str:
+    """Return why there is no verdict, and about how many promises more it takes."""
+    made = answer.scores.made
+    return (
+        f"for no decile has {LEAST} promises (of {counted(made, 'promises')} in all; it takes "
+        f"about {_missing(answer)} more)"
+    )
+
+
+def _missing(answer: Answer) -> str:
+    """Return about how many promises more give a verdict: in one decile where all are in one, else
+    in all ten."""
+    full = [one.made for one in answer.scores.deciles if one.made]
+    wanted = LEAST if len(full) == 1 else LEAST * len(answer.scores.deciles)
+    return f"{max(wanted - answer.scores.made, 1):,}"
+
+
+def _of_groups(found: Study) -> str:
+    """Return the partition and the size that are farthest off, "" where there is but one."""
+    told = []
+    for kind, name in (("partition", "partition {}"), ("size", "{}")):
+        groups = [one for answer in found.answers for one in answer.groups.get(kind, ())]
+        if len({one.name for one in groups}) > 1:
+            worst = max(groups, key=lambda one: abs(one.seen - one.said))
+            shown = name.format(clean(worst.name, 40))
+            told.append(f"{shown} {points(worst.seen - worst.said)}")
+    return f"; worst: {', '.join(told)} points" if told else ""
+
+
+def figures(found: Study) -> tuple[Figure, ...]:
+    """Return the numbers that matter most, by question."""
+    made: list[Figure] = []
+    for one in found.answers:
+        label, scores = {"question": one.question}, one.scores
+        about = f"{ASKS[one.question].lower()}"
+        worst = scores.worst
+        assumes = "jobs come as they did; promises change nothing about them"
+        made += [
+            Figure(
+                "promise_worst_decile",
+                f"largest difference of said and kept shares in a decile, points ({about})",
+                None if worst is None else abs(worst.off),
+                "ratio",
+                scores.made,
+                assumes,
+                labels=label,
+                why="" if worst else f"no decile has {LEAST} promises",
+            ),
+            _figure("promises", f"promises kept or missed ({about})", scores.made, "count", one),
+            _figure("promise_qos", f"quality of service ({about})", scores.qos, "ratio", one),
+        ]
+        if one.sharp.count:
+            text = f"deadline over run time, half of the promises ({about})"
+            middle = one.sharp.times_run[1]
+            made.append(_figure("promise_deadline_per_run", text, middle, "count", one))
+    return tuple(made)
+
+
+def _figure(key: str, label: str, value: float, unit: str, answer: Answer) -> Figure:
+    told = None if isinstance(value, float) and not math.isfinite(value) else value
+    return Figure(
+        key, label, told, unit, answer.scores.made, labels={"question": answer.question},
+        why="" if told is not None else "no work is known",
+    )  # fmt: skip
+
+
+def series(found: Study) -> tuple[Figure, ...]:
+    """Return what the tables show: kept share and said probability of each decile."""
+    made = []
+    for answer in found.answers:
+        for one in answer.scores.deciles:
+            if not one.made:
+                continue
+            labels = {"question": answer.question, "decile": band(one)}
+            low, high = interval(one)
+            made += [
+                Figure(
+                    "promise_kept", f"share kept: {band(one)}", one.seen, "ratio", one.made,
+                    low=low, high=high, level=found.asked.level, labels=labels,
+                ),
+                Figure(
+                    "promise_said", f"probability said: {band(one)}", one.said, "ratio", one.made,
+                    labels=labels,
+                ),
+            ]  # fmt: skip
+    return tuple(made)
+
+
+def tables(found: Study) -> tuple[Table, ...]:
+    """Return all tables, those of a question together."""
+    made: list[Table] = []
+    for one in found.answers:
+        made += [deciles_table(one), others_table(one), misses_table(one), groups_table(one)]
+    return tuple(table for table in made if table.rows)
+
+
+def deciles_table(answer: Answer) -> Table:
+    """Return the deciles: said and kept, whether they agree, before correction, how far."""
+    rows, records = [], []
+    for k, one in enumerate(answer.scores.deciles):
+        if not one.made:
+            continue
+        before, sharp = answer.before.deciles[k], answer.sharp_by[k]
+        low, high = interval(one)
+        rows.append(
+            (
+                band(one),
+                f"{one.made:,}",
+                f"{one.kept:,}",
+                percent(one.said),
+                percent(one.seen),
+                points(one.off),
+                "-" if low is None or high is None else f"{100 * low:.1f}-{100 * high:.1f}",
+                AGREES[one.verdict],
+                points(before.off),
+                times(sharp.times_run[1]),
+            )
+        )
+        records.append(
+            {
+                "low": one.low, "high": one.high, "made": one.made, "kept": one.kept,
+                "said": one.said, "seen": one.seen, "off": one.off,
+                "seen_low": low, "seen_high": high,
+                "seen_low_if_independent": one.low_seen, "seen_high_if_independent": one.high_seen,
+                "agrees": one.verdict, "off_before_correction": before.off,
+                "made_before_correction": before.made,
+                "deadline_per_run_quarter": sharp.times_run[0],
+                "deadline_per_run_median": sharp.times_run[1],
+                "deadline_per_run_three_quarters": sharp.times_run[2],
+                "deadline_per_turnaround_median": sharp.times_known[1],
+            }
+        )  # fmt: skip
+    heads = (
+        "Decile", "Made", "Kept", "Said", "Seen", "Off", "Interval %", "Agrees", "Before",
+        "Times run",
+    )  # fmt: skip
+    return Table(
+        f"{answer.question}_deciles",
+        f"{ASKS[answer.question]}: what was said, and what was kept",
+        heads,
+        tuple(rows),
+        records_of(records),
+        "Off: points, kept less said. Interval: of the share kept, promises of a week taken "
+        "together. Agrees: within 3 points, with 200 promises or more. Before: off, without "
+        "correction. Times run: the deadline as a multiple of the run time, the median.",
+        (1, 2, 3, 4, 5, 6, 8, 9),
+    )
+
+
+def others_table(answer: Answer) -> Table:
+    """Return the book beside those that ran in its shadow."""
+    entries: list[tuple[str, Scores, Any]] = [("corrected (said)", answer.scores, answer.sharp)]
+    entries += [(one.name, one.scores, one.sharp) for one in answer.others]
+    entries += [
+        ("corrected, void as missed", answer.void_missed, None),
+        ("corrected, void as kept", answer.void_kept, None),
+    ][: 2 if answer.void else 0]
+    rows, records = [], []
+    for name, scores, sharp in entries:
+        worst = scores.worst
+        good = sum(one.verdict == "yes" for one in scores.judged)
+        far = "-" if sharp is None else times(sharp.times_run[1])
+        rows.append(
+            (
+                name,
+                f"{scores.made:,}",
+                "-" if worst is None else points(worst.off),
+                _agreeing(good, scores),
+                digits(scores.brier),
+                digits(scores.reliability),
+                digits(scores.resolution),
+                percent(scores.qos),
+                far,
+            )
+        )
+        records.append(
+            {
+                "predictor": name, "made": scores.made, "kept": scores.kept,
+                "worst_off": None if worst is None else worst.off, "deciles_that_agree": good,
+                "deciles_judged": len(scores.judged), "brier": scores.brier,
+                "reliability": scores.reliability, "resolution": scores.resolution,
+                "uncertainty": scores.uncertainty, "qos": scores.qos,
+                "deadline_per_run_median": None if sharp is None else sharp.times_run[1],
+                "deadline_per_turnaround_median": None if sharp is None else sharp.times_known[1],
+            }
+        )  # fmt: skip
+    heads = (
+        "Predictor", "Made", "Worst", "Agree", "Brier", "Reliability", "Resolution", "QoS",
+        "Times run",
+    )  # fmt: skip
+    return Table(
+        f"{answer.question}_predictors",
+        f"{ASKS[answer.question]}: beside others, on the same jobs",
+        heads,
+        tuple(rows),
+        records_of(records),
+        "Worst: the decile that is farthest off, points. Agree: deciles that agree, and those with "
+        "fewer than 200 promises. QoS: work that was promised and done in time, weighted with the "
+        "promise, over all work. A Brier score is best of what is sharp and holds; what promises "
+        "more than it keeps, or less, can have a good one.",
+        (1, 2, 4, 5, 6, 7, 8),
+    )
+
+
+def _agreeing(good: int, scores: Scores) -> str:
+    few = sum(one.made > 0 for one in scores.deciles) - len(scores.judged)
+    return f"{good} of {len(scores.judged)}" + (f", {few} too few" if few else "")
+
+
+def misses_table(answer: Answer) -> Table:
+    """Return why promises were missed."""
+    missed = answer.scores.made - answer.scores.kept
+    told = [(name, count) for name, count in answer.missed.items() if count]
+    rows = [(name, f"{count:,}", percent(count / missed)) for name, count in told]
+    records: list[dict[str, Any]] = [
+        {"cause": name, "missed": count, "share": count / missed} for name, count in told
+    ]
+    if answer.void:
+        rows.append(("void: cancelled by the user", f"{answer.void:,}", "-"))
+        records.append({"cause": "void", "missed": answer.void, "share": None})
+    if answer.open:
+        rows.append(("not known yet", f"{answer.open:,}", "-"))
+        records.append({"cause": "open", "missed": answer.open, "share": None})
+    return Table(
+        f"{answer.question}_misses",
+        f"{ASKS[answer.question]}: why they were missed",
+        ("Cause", "Promises", "Of those missed"),
+        tuple(rows),
+        records_of(records),
+        "Longer run, longer wait: which of them exceeded its quantile by more.",
+        (1, 2),
+    )
+
+
+def groups_table(answer: Answer) -> Table:
+    """Return the groups whose promises are farthest off, of each kind."""
+    rows, records = [], []
+    for kind, groups in answer.groups.items():
+        worst_first = sorted(groups, key=lambda one: -abs(one.seen - one.said))
+        if len(groups) < 2:
+            continue
+        for one in worst_first[:WORST]:
+            off = one.seen - one.said
+            worst = "-" if math.isnan(one.worst) else f"{100 * one.worst:.1f}"
+            rows.append(
+                (kind, clean(one.name, 40), f"{one.made:,}", percent(one.said), percent(one.seen),
+                 points(off), worst)
+            )  # fmt: skip
+            records.append(
+                {"kind": kind, "group": one.name, "made": one.made, "said": one.said,
+                 "seen": one.seen, "off": off, "worst_decile": one.worst}
+            )  # fmt: skip
+    return Table(
+        f"{answer.question}_groups",
+        f"{ASKS[answer.question]}: groups that are farthest off, of those with 200 promises",
+        ("Of", "Group", "Made", "Said", "Seen", "Off", "Worst decile"),
+        tuple(rows),
+        records_of(records),
+        "Promises hold over all jobs in time order; for a group by itself nothing is assured.",
+        (2, 3, 4, 5, 6),
+    )
+
+
+def pictures(found: Study) -> tuple[Picture, ...]:
+    """Return the figures: reliability and sharpness."""
+    from forestall.app.site.promises import pictures as draw
+
+    made = []
+    for one in found.answers:
+        worst = one.scores.worst
+        what = ASKS[one.question].lower()
+        told = "" if worst is None else f" The worst decile is off by {points(worst.off)} points."
+        made.append(
+            Picture(
+                f"promises_{one.question}",
+                partial(draw.reliability, one, ASKS[one.question]),
+                f"Share of promises kept over probability said, {what}.",
+                "On the diagonal as much was kept as was said; bars are intervals with the "
+                f"promises of a week taken together.{told}",
+            )
+        )
+    answers = [one for one in found.answers if one.question == "deadline" and one.sharp.count]
+    if answers:
+        made.append(
+            Picture(
+                "promises_sharpness",
+                partial(draw.sharpness, answers[0]),
+                "How far deadlines lay beyond run times, by probability said.",
+                "Quartiles of deadline over run time, and over wait and run time together, which "
+                "is what somebody who knew the future would have said.",
+            )
+        )
+    return tuple(made)
+
+
+def notes(found: Study) -> tuple[str, ...]:
+    """Return the rules."""
+    told = [
+        "Each job asks at its submission, in time order; only what was known by then is used: "
+        "waits of jobs that had started, run times of jobs that had ended, known outcomes.",
+        "Promised is that a job is done by a time. Kept: it came to its own end by then "
+        "(completed, failed by itself, out of time or memory). Cancelled by its user before: void, "
+        "not scored. Stopped by the system and not run again in time: missed.",
+        "Probabilities asked for are spread evenly over 1 % to 99 %, deadlines named over the "
+        "latest turnarounds of all jobs, so that every decile is tested.",
+        "Where said and kept shares agree, they do so over all jobs in time order: debts of a "
+        "decile, probabilities said less promises kept, are paid by later promises.",
+        "Jobs of one burst are kept or missed together, before anything is known of any of them: "
+        "where one makes up more than some 3 % of a decile, no rule can keep said and kept within "
+        "3 points, and the verdict says so.",
+        "A deadline is at least a second after the submission; where that alone has a higher "
+        "probability than was asked for, the higher one is said.",
+    ]
+    told += _moved(found)
+    if not found.waits:
+        told.append("Waits were not recorded: promises here are about run times alone.")
+    if found.left_out:
+        told.append(
+            f"Left out: {counted(found.left_out, 'jobs')} that ended by themselves without a start."
+        )
+    return tuple(told)
+
+
+def _moved(found: Study) -> list[str]:
+    """Return a sentence on how far what was said lay from what was believed."""
+    told = []
+    for one in found.answers:
+        if math.isfinite(one.moved):
+            far = f"{100 * one.moved:.1f} points in the mean ({100 * one.moved_most:.0f} at most)"
+            told.append(
+                f"deadlines were looked up for a probability that lay {far} from the one said"
+                if one.question == "deadline"
+                else f"probabilities said of named deadlines lay {far} from those believed"
+            )
+    start = "Agreement is partly by construction, for later promises pay for earlier ones"
+    return [f"{start}: {'; '.join(told)}."] if told else []
+
+
+def untold(found: Study) -> tuple[Untold, ...]:
+    """Return what could not be told."""
+    what = [
+        Untold(
+            f"Whether {ASKS[one.question].lower()} hold",
+            f"no decile has {LEAST} promises",
+            f"about {_missing(one)} promises more, after the warm-up",
+        )
+        for one in found.answers
+        if one.scores.worst is None
+    ]
+    if not found.waits:
+        why = "every job starts when it is submitted: waits were not recorded"
+        what.append(Untold("Promises on waiting times", why, "records with submit and start"))
+    return tuple(what)

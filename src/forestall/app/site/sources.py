@@ -1,0 +1,306 @@
+"""Where a report's records come from: a live Slurm, files of any known kind, or a mix of them.
+
+Files are told apart by what is in them: Slurm's own output, a folder written by ``forestall import
+slurm``, job logs in SWF, and failure logs of any known format. What was read is put on one clock
+and cut to what was asked.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forestall.app.site.failure_logs import on_clock_of, with_failures
+from forestall.app.site.given import TIMEOUT, Given
+from forestall.app.site.swf_jobs import accounting_of_swf
+from forestall.app.site.windows import (
+    ALL,
+    LIVE_DAYS,
+    check_zone,
+    is_dated,
+    is_duration,
+    moment,
+    span,
+    spoken,
+    window,
+    younger,
+)
+from forestall.app.site.words import counted
+from forestall.model.errors import ParameterError, TraceError
+from forestall.model.site.site_records import SiteRecords
+from forestall.model.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forestall.app.site.asked import Asked
+
+    Progress = Callable[[int, int], None]
+
+__all__ = [
+    "TIMEOUT", "Given", "asked_of", "check_zone", "cut", "gather", "is_dated", "moment",
+    "on_clock_of", "span", "spoken", "window", "younger",
+]  # fmt: skip
+
+
+def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
+    """Return all records that were named, on one clock. Raises TraceError and ParameterError."""
+    if given.nothing:
+        raise ParameterError("FILES", "", "files to read, --slurm or --failures")
+    check_zone(given.zone)
+    files = _by_kind(given)
+    _refuse_idle(given, files)
+    steps = _Steps(progress, len(files) + given.slurm)
+    parts: list[SiteRecords] = []
+    if given.slurm:
+        parts.append(_asked_slurm(given))
+        steps.done()
+    for kind, paths in files.items():
+        if kind != "failures":
+            parts.append(_read(kind, paths, given))
+            steps.done()
+    site = _together(parts)
+    for path in files.get("failures", ()):
+        site = with_failures(site, path, given)
+        steps.done()
+    late = younger(site, given)
+    return replace(site, sources=(*site.sources, late)) if late else site
+
+
+def asked_of(site: SiteRecords, given: Given, **assumed: Any) -> Asked:
+    """Return what was asked of these records: window and cut of `given`, and what is `assumed`."""
+    from forestall.app.site.asked import Asked
+
+    if given.min_nodes < 1:
+        raise ParameterError("--min-nodes", given.min_nodes, "a whole number of at least 1")
+    begin, until = window(site, given.since, given.until, given.zone)
+    return Asked(
+        begin,
+        until,
+        partition=given.partition,
+        min_nodes=given.min_nodes,
+        zone=given.zone,
+        **assumed,
+    )
+
+
+def cut(site: SiteRecords, asked: Asked) -> SiteRecords:
+    """Return what was asked for: whole runs that touch the window, in the partition and on enough
+    nodes; outages and failures of the window, on the partition's nodes where those are known.
+
+    A run touches the window from its submission to its end. What falls out is counted in
+    `sources`. Nothing is copied where nothing falls out.
+    """
+    from forestall.app.site.cutting import cut_accounting, cut_events, cut_failures, cut_nodes
+
+    said: list[str] = []
+    if asked.partition is not None and site.accounting is None and site.inventory is None:
+        allowed = "none: the records tell no partitions"
+        raise ParameterError("--partition", asked.partition, allowed)
+    accounting, events, failures = site.accounting, site.events, site.failures
+    inventory, estimates = site.inventory, site.estimates
+    if accounting is not None:
+        accounting, text = cut_accounting(accounting, asked)
+        said.append(text)
+    names = None
+    if inventory is not None and asked.partition is not None:
+        inventory, names, text = cut_nodes(inventory, asked.partition)
+        said.append(text)
+    if events is not None:
+        events, text = cut_events(events, asked, names)
+        said.append(text)
+    if failures is not None:
+        failures, text = cut_failures(failures, asked, names)
+        said.append(text)
+    if estimates is not None:
+        inside = (estimates.asked >= asked.begin) & (estimates.asked < asked.until)
+        if not bool(inside.all()):
+            gone = counted(int((~inside).sum()), "start estimates")
+            said.append(f"Left out: {gone} outside the window.")
+            estimates = replace(
+                estimates,
+                asked=estimates.asked[inside],
+                job=estimates.job[inside],
+                submit=estimates.submit[inside],
+                start=estimates.start[inside],
+            )
+    return replace(
+        site,
+        accounting=accounting,
+        events=events,
+        inventory=inventory,
+        estimates=estimates,
+        failures=failures,
+        sources=(*site.sources, *(text for text in said if text)),
+    )
+
+
+# ------------------------------------------------------------------------------------- reading
+
+
+class _Steps:
+    """Tells a progress bar of each source that was read."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def done(self) -> None:
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+
+def _by_kind(given: Given) -> dict[str, list[Path]]:
+    """Return the files by kind: slurm, folder, swf, failures."""
+    found: dict[str, list[Path]] = {}
+    for path in given.paths:
+        found.setdefault(_kind(path), []).append(path)
+    if given.failures is not None:
+        found.setdefault("failures", []).append(given.failures)
+    for kind, what in (("swf", "job log in SWF"), ("failures", "failure log")):
+        several = found.get(kind, [])
+        if len(several) > 1:
+            named = ", ".join(str(path) for path in several)
+            raise ParameterError("FILES", named, f"no more than one {what}")
+    if len(found.get("folder", [])) > 1:
+        raise ParameterError("FILES", str(found["folder"][1]), "no more than one imported folder")
+    return found
+
+
+def _refuse_idle(given: Given, files: dict[str, list[Path]]) -> None:
+    """Raise ParameterError for an option that has nothing to act on."""
+    if not given.slurm and given.timeout != TIMEOUT:
+        allowed = "a live Slurm to go with it; files are not waited for"
+        raise ParameterError("--timeout", f"{given.timeout}s", allowed)
+    if "failures" not in files:
+        idle = {
+            "--system": given.system,
+            "--from": given.start,
+            "--days": given.days,
+            "--fold-nodes": given.fold_nodes if given.fold_nodes != 1 else None,
+            "--failure-format": given.failure_format,
+        }
+        for name, value in idle.items():
+            if value is not None:
+                raise ParameterError(name, value, "a failure log to go with it; there is none")
+    if "swf" not in files and given.processors_per_node > 1:
+        allowed = "a job log in SWF to go with it; there is none"
+        raise ParameterError("--processors-per-node", given.processors_per_node, allowed)
+
+
+def _kind(path: Path) -> str:
+    """Return what a file or folder is; TraceError where it is nothing that is known."""
+    from forestall.adapters.slurm.read import short_of
+    from forestall.traces.failures.formats import FORMATS
+    from forestall.traces.failures.raw import Head
+    from forestall.traces.files.packed import read_head, text_of
+    from forestall.traces.jobs.swf_rows import is_swf
+    from forestall.traces.jobs.table import is_parquet
+
+    if not path.exists():
+        raise TraceError(path, "cannot be read: there is no such file or folder")
+    if path.is_dir():
+        return "failures" if list(path.glob("event_trace*.tab*")) else "folder"
+    if is_parquet(path):
+        return _kind_of_parquet(path)
+    head = read_head(path)
+    if not head.strip():
+        raise TraceError(path, "is empty; expected records of jobs or nodes")
+    lines = () if b"\0" in head else tuple(text_of(head).splitlines()[:50])
+    if lines and is_swf(lines):
+        return "swf"
+    if lines and _of_slurm(path):
+        return "slurm"
+    if any(known.looks_like(Head(path, lines)) for known in FORMATS):
+        return "failures"
+    lacking = short_of(lines[0]) if lines else ""
+    if lacking:
+        raise TraceError(path, lacking)
+    expected = (
+        "output of sacct, sacctmgr show event, scontrol show node or squeue --start, a folder "
+        "written by forestall import slurm, a job log in SWF, or a failure log"
+    )
+    raise TraceError(path, f"is nothing that is known; expected {expected}")
+
+
+def _kind_of_parquet(path: Path) -> str:
+    from forestall.traces.failures.own_parquet import looks_like
+    from forestall.traces.site.folder import WRITTEN, is_site_folder
+
+    if looks_like(path):
+        return "failures"
+    if path.name in WRITTEN and is_site_folder(path.parent):
+        message = "is a table of an imported folder; give the folder as a whole"
+        raise TraceError(path, f"{message}: {path.parent}")
+    expected = "a failure log with columns time,node, or the folder of forestall import slurm"
+    raise TraceError(path, f"is Parquet of something else; expected {expected}")
+
+
+def _of_slurm(path: Path) -> bool:
+    from forestall.adapters.slurm.read import kind_of
+
+    try:
+        kind_of(path)
+    except TraceError:
+        return False
+    return True
+
+
+def _read(kind: str, paths: list[Path], given: Given) -> SiteRecords:
+    if kind == "swf":
+        accounting = accounting_of_swf(paths[0], given.processors_per_node, strict=given.strict)
+        return SiteRecords(accounting=accounting, sources=(accounting.source,))
+    if kind == "folder":
+        from forestall.traces.site.folder import read_folder
+
+        site = read_folder(paths[0])
+        name = paths[0].resolve().name
+        told = (one if one.endswith(".") else f"{name}, from {one}" for one in site.sources)
+        return replace(site, sources=tuple(told))
+    from forestall.adapters.slurm import read
+
+    return read.read_files(paths, zone=given.zone, strict=given.strict)
+
+
+def _asked_slurm(given: Given) -> SiteRecords:
+    from forestall.adapters.slurm import read
+
+    now = int(time.time())
+    until = None if given.until is None else moment(given.until, "--until", given.zone, True)
+    end = now if until is None else until
+    since = f"{LIVE_DAYS}d" if given.since is None else given.since
+    if since == ALL:
+        begin = 0
+    elif is_duration(since):
+        begin = end - parse_duration(since, "--since")
+    else:
+        begin = moment(since, "--since", given.zone, True)
+    return read.ask(begin, until, timeout=given.timeout, strict=given.strict)
+
+
+def _together(parts: list[SiteRecords]) -> SiteRecords:
+    """Return several sources as one; each kind of record may come from one of them only."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = SiteRecords()
+    for part in parts:
+        taken: dict[str, Any] = {}
+        for name in ("accounting", "events", "inventory", "estimates", "failures"):
+            mine, theirs = getattr(whole, name), getattr(part, name)
+            if name == "estimates" and mine is not None and theirs is not None:
+                from forestall.adapters.slurm.queue import joined_starts
+
+                taken[name] = joined_starts(mine, theirs)
+                continue
+            if mine is not None and theirs is not None:
+                named = ", ".join((*whole.sources, *part.sources))
+                raise ParameterError("FILES", named, f"one source of {name} only")
+            taken[name] = mine if theirs is None else theirs
+        whole = SiteRecords(
+            **taken,
+            sources=whole.sources + part.sources,
+            cleaning=whole.cleaning + part.cleaning,
+        )
+    return whole

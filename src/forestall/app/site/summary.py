@@ -1,0 +1,61 @@
+"""What a report is on, in a sentence, and which advice is sure to pay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forestall.app.site.words import SHORT, brief, clean, counted, duration
+
+if TYPE_CHECKING:
+    from forestall.app.site.asked import Asked
+    from forestall.app.site.facts import Advice
+    from forestall.model.site.site_records import SiteRecords
+
+
+def headline(site: SiteRecords, asked: Asked) -> str:
+    """Return what was looked at, in a sentence: jobs, nodes, window and cut."""
+    from forestall.app.site.sources import is_dated, spoken
+
+    dated = is_dated(site)
+    parts: list[str] = []
+    accounting = site.accounting
+    if accounting is not None:
+        jobs = len(np.unique(accounting.which))
+        text = counted(jobs, "jobs")
+        if jobs != len(accounting):
+            text = f"{counted(len(accounting), 'runs')} of {text}"
+        users = len(np.unique(accounting.user.code[accounting.user.told]))
+        parts.append(f"{text} by {counted(users, 'users')}" if users else text)
+    elif site.events is None and site.failures is not None:
+        parts.append(counted(len(site.failures), "failures"))
+    nodes = known_nodes(site)
+    if nodes:
+        parts.append(counted(nodes, "nodes"))
+    when = f"{spoken(asked.begin, dated)} to {spoken(asked.until, dated)}"
+    long = f"{brief(asked.days)} days" if asked.days >= SHORT else duration(86_400 * asked.days)
+    text = f"{', '.join(parts) or 'No records'}; {when} ({long})"
+    if asked.partition is not None:
+        text += f"; partition {clean(asked.partition)}"
+    if asked.min_nodes > 1:
+        text += f"; runs on at least {asked.min_nodes:,} nodes"
+    return f"{text}."
+
+
+def known_nodes(site: SiteRecords) -> int | None:
+    """Return how many nodes the machine has, as far as the records tell."""
+    if site.inventory is not None and len(site.inventory):
+        return len(site.inventory)
+    if site.events is not None and site.events.names:
+        return len(site.events.names)
+    if site.accounting is not None and site.accounting.machine_nodes:
+        return site.accounting.machine_nodes
+    if site.failures is not None and site.failures.nodes:
+        return site.failures.nodes
+    return None
+
+
+def sure(advice: Advice) -> bool:
+    """Return whether advice would have saved something by its low end too."""
+    return bool(advice.saves and (advice.low is None or advice.low > 0))

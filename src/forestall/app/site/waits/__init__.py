@@ -1,0 +1,1 @@
+"""How long jobs waited, and how good estimates of their starts were."""

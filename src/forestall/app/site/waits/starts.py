@@ -1,0 +1,217 @@
+"""The section on start estimates: what the batch system said, and when jobs really started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, records_of
+from forestall.app.site.losses.amounts import ends_of, error, value_of, with_interval
+from forestall.app.site.words import counted, duration, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
+
+    from forestall.app.site.asked import Asked
+    from forestall.assess.start_errors import Errors, StartErrors
+    from forestall.model.site.site_records import SiteRecords
+
+KEY: Final = "starts"
+TITLE: Final = "How good the start estimates were"
+POLL: Final = "squeue --start, asked again and again while jobs wait"
+
+
+def section(site: SiteRecords, asked: Asked) -> Section:
+    """Return the section; see `forestall.assess.start_errors` for how it is counted."""
+    from forestall.assess.start_errors import start_errors
+    from forestall.traces.streams import stream
+
+    if site.estimates is None or not len(site.estimates):
+        return _nothing("there are no records of what the batch system said about starts", POLL)
+    if site.accounting is None or not len(site.accounting):
+        return _nothing("no accounting tells when jobs started", "sacct's records of jobs")
+    found = start_errors(
+        site.estimates, site.accounting, stream(asked.seed, "books", "starts"), asked.level
+    )
+    if found.every is None:
+        why = (
+            f"none of {counted(found.asked, 'estimates')} foresaw the start of a job that was "
+            "waiting and is in the accounting"
+        )
+        return _nothing(why, POLL, found)
+    tables = (
+        _table("by_horizon", "By how far ahead the estimate foresaw", found.by_ahead, found.last),
+        _table("by_wait", "By how long before the true start it was asked", found.by_wait, None),
+    )
+    return Section(
+        KEY,
+        TITLE,
+        _lead(found.every, asked),
+        figures=_figures(found, found.every, asked),
+        series=_series(found, asked),
+        tables=tuple(one for one in tables if one is not None),
+        pictures=(_picture(found),),
+        notes=_notes(found),
+        untold=_untold(found),
+    )
+
+
+def _nothing(why: str, remedy: str, found: StartErrors | None = None) -> Section:
+    text = f"How good start estimates were cannot be told: {why}."
+    untold = (Untold("Errors of start estimates", why, remedy),)
+    return Section(KEY, TITLE, text, untold=untold, notes=_notes(found) if found else ())
+
+
+def _middle(one: Errors) -> str:
+    return error(one.quantiles[2], bounded=one.bounded[2])
+
+
+def _lead(every: Errors, asked: Asked) -> str:
+    from forestall.assess.start_errors import ON_TIME
+
+    text = (
+        f"{with_interval(every.late, asked.level)} of {counted(every.estimates, 'estimates')} for "
+        f"{counted(every.jobs, 'runs')} were too early: the job started later than said, by more "
+        f"than {duration(ON_TIME)}. {percent(every.early.value)} started earlier. The middle "
+        f"estimate was {_middle(every)}."
+    )
+    if every.one_sided:
+        text += f" The errors are one-sided: jobs start {every.one_sided}."
+    return text
+
+
+def _figures(found: StartErrors, every: Errors, asked: Asked) -> tuple[Figure, ...]:
+    from forestall.assess.start_errors import ON_TIME
+
+    assumes = f"Later or earlier: by more than {ON_TIME} s."
+    return (
+        Figure("start_later", "started later than said", unit="ratio", records=every.estimates,
+               assumes=assumes, **value_of(every.late, asked.level)),
+        Figure("start_earlier", "started earlier than said", unit="ratio",
+               records=every.estimates, assumes=assumes, **value_of(every.early, asked.level)),
+        Figure("start_error", "median of foreseen minus true start", unit="seconds",
+               records=every.estimates, assumes="Below 0: the job started later than said."
+               + (" At most this: some had not started." if every.bounded[2] else ""),
+               labels={"quantile": "0.5"}, **value_of(every.median, asked.level)),
+        Figure("start_estimates_withdrawn", "starts foreseen and then withdrawn", found.withdrawn,
+               "jobs", found.asked),
+        Figure("start_never", "foreseen starts that never came", found.never, "jobs",
+               every.jobs),
+    )  # fmt: skip
+
+
+def _series(found: StartErrors, asked: Asked) -> tuple[Figure, ...]:
+    from forestall.assess.start_errors import QUANTILES
+
+    made = []
+    groups = [("ahead", found.by_ahead), ("wait", found.by_wait)]
+    groups += [("last", (found.last,))] if found.last is not None else []
+    for group, rows in groups:
+        for one in rows:
+            labels = {"by": group, "horizon": one.label}
+            made.append(
+                Figure("start_later_by_horizon", f"started later than said, {one.label}",
+                       unit="ratio", records=one.estimates, labels=labels,
+                       **value_of(one.late, asked.level))
+            )  # fmt: skip
+            made += [
+                Figure("start_error_by_horizon", f"foreseen minus true start, {one.label}", value,
+                       "seconds", one.estimates, labels=labels | {"quantile": f"{q:g}"})
+                for q, value in zip(QUANTILES, one.quantiles, strict=True)
+            ]  # fmt: skip
+    return tuple(made)
+
+
+def _table(key: str, title: str, rows: tuple[Errors, ...], last: Errors | None) -> Table | None:
+    from forestall.assess.start_errors import QUANTILES
+
+    shown = [*rows, *([last] if last is not None else [])]
+    if not shown:
+        return None
+    cells, plain = [], []
+    for one in shown:
+        cells.append(
+            (one.label, f"{one.estimates:,}", f"{one.jobs:,}", percent(one.late.value),
+             percent(one.early.value), error(one.quantiles[0], bounded=one.bounded[0]),
+             _middle(one))
+        )  # fmt: skip
+        told: dict[str, object] = {
+            "horizon": one.label,
+            "estimates": one.estimates,
+            "runs": one.jobs,
+            "not_started": one.waiting,
+            **ends_of(one.late, "later_share"),
+            **ends_of(one.early, "earlier_share"),
+            "one_sided": one.one_sided,
+        }
+        for q, value, bounded in zip(QUANTILES, one.quantiles, one.bounded, strict=True):
+            told |= {f"error_{100 * q:g}_seconds": value, f"error_{100 * q:g}_or_later": bounded}
+        plain.append(told)
+    heads = ("Horizon", "Estimates", "Runs", "Later", "Earlier", "Worst tenth", "Middle")
+    note = (
+        "Late: the job started so much later than said. Worst tenth: a tenth of the estimates were "
+        "so late or later."
+    )
+    return Table(key, title, heads, tuple(cells), records_of(plain), note, (1, 2, 3, 4))
+
+
+def _notes(found: StartErrors) -> tuple[str, ...]:
+    from forestall.assess.start_errors import ON_TIME
+
+    notes = [
+        f"{counted(found.asked, 'estimates')} were read: {found.silent:,} foresaw no start, "
+        f"{found.begun:,} were asked of runs that had started or ended, {found.unknown:,} are of "
+        "jobs that the accounting does not have.",
+        f"A start within {ON_TIME} s of the estimate is on time. An estimate belongs to the next "
+        "run of its job that starts after the question.",
+        f"{counted(found.pending, 'runs')} had not started when the records end, and "
+        f"{counted(found.never, 'runs')} ended without a start; they count as at least as late as "
+        'they were by then ("or more").',
+        "Jobs that wait long are asked about more often, and count more; the last estimate before "
+        "the start counts each run once. By wait, only jobs that started can count.",
+        f"Intervals: whole {found.blocks.word}s are drawn anew ({found.blocks.count:,} of them); "
+        "none is told of fewer than 4.",
+    ]
+    return tuple(notes)
+
+
+def _untold(found: StartErrors) -> tuple[Untold, ...]:
+    if not found.unknown:
+        return ()
+    why = f"{counted(found.unknown, 'estimates')} are of jobs that the accounting does not have"
+    return (Untold("What became of some estimates", why, "accounting of the same time"),)
+
+
+def _picture(found: StartErrors) -> Picture:
+    told = ", ".join(f"{one.label}: {_middle(one)}" for one in found.by_ahead)
+    return Picture(
+        "start_errors",
+        lambda: _draw(found.by_ahead),
+        f"Errors of start estimates by how far ahead they foresaw: {told}.",
+        "Left of 0: the job started later than said. Thick bars hold the middle half of the "
+        "estimates, thin ones four in five, dots are the middle.",
+    )
+
+
+def _draw(rows: tuple[Errors, ...]) -> Drawn:
+    from forestall.show.style import BLUE, INK, SKY, VERMILLION, dress, new_figure
+
+    figure = new_figure((8.4, 1.7 + 0.42 * len(rows)))
+    axes = figure.subplots()
+    place = np.arange(len(rows))[::-1]
+    values = np.array([one.quantiles for one in rows]) / 3600
+    axes.axvline(0, color=INK, linewidth=0.8)
+    axes.hlines(place, values[:, 0], values[:, 4], color=SKY, linewidth=3)
+    axes.hlines(place, values[:, 1], values[:, 3], color=BLUE, linewidth=8)
+    axes.plot(values[:, 2], place, "o", color=VERMILLION, markersize=6)
+    far = float(np.abs(values).max(initial=0))
+    if far > 4:
+        axes.set_xscale("symlog", linthresh=1)
+        ticks = [tick for tick in (-1000, -100, -10, -1, 0, 1, 10, 100, 1000)
+                 if abs(tick) <= 10 * far]  # fmt: skip
+        axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.set_yticks(place, [f"{one.label}\n{one.estimates:,} estimates" for one in rows])
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    dress(axes, "Foreseen minus true start, by how far ahead", "Hours (below 0: started later)", "")
+    return figure

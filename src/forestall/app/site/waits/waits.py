@@ -1,0 +1,486 @@
+"""The section on waiting: how long jobs waited, what to expect now, whether such bounds hold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, plain
+from forestall.app.site.words import clean, counted, duration, number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
+
+    from forestall.app.site.asked import Asked
+    from forestall.assess.coverage import Coverage, Outcomes, Share
+    from forestall.model.site.accounting import Accounting
+    from forestall.model.site.site_records import SiteRecords
+    from forestall.predict.waits.online import Replay, Waits
+
+Ints = npt.NDArray[np.int64]
+
+KEY: Final = "waits"
+TITLE: Final = "How long jobs wait"
+MOST: Final = 500_000
+"""The latest so many jobs are replayed: more would say little more, and cost seconds."""
+PARTITIONS: Final = 12
+"""Partitions in the table, those with most jobs."""
+QUANTILE: Final = 0.95
+STATED: Final = f"{100 * QUANTILE:g} %"
+FEWEST: Final = 20
+"""Bounds in a week, at least, for a point in the picture."""
+NEEDED: Final = 59
+"""Waits that a 95 % bound with 95 % confidence needs."""
+NO_PARTITION: Final = "(not told)"
+RESTS: Final = "jobs wait as those of the same partition, size and requested time did lately"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the section is made from.
+
+    Attributes
+    ----------
+    accounting, waits : all runs, and those that were replayed
+    found, adapted : the bounds, and those whose level adapts
+    outcomes : what came of the bounds
+    told, told_adapted : what they were worth
+    partition : int32[n], code of each job's partition, the number of partitions where not told
+    names : of the partitions, NO_PARTITION last
+    jobs : jobs that are no run after a requeue, of which the latest were replayed
+    """
+
+    accounting: Accounting
+    waits: Waits
+    found: Replay
+    adapted: Replay
+    outcomes: Outcomes
+    told: Coverage
+    told_adapted: Coverage
+    partition: npt.NDArray[np.int32]
+    names: tuple[str, ...]
+    jobs: int
+
+    @cached_property
+    def median(self) -> float:
+        """Median wait of the jobs that started, s; at least one did."""
+        return float(np.median(self.waits.waited[self.waits.started]))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A partition: jobs that waited and started, their median wait, s; bounds for a job submitted
+    at the end of the records, s; how its bounds did."""
+
+    name: str
+    jobs: int
+    median: float
+    bound: float
+    half: float
+    known: int
+    held: Share
+
+
+def section(site: SiteRecords, asked: Asked) -> Section:
+    """Return the section."""
+    accounting = site.accounting
+    if accounting is None or len(accounting) == 0:
+        return _nothing("there are no records of jobs", "accounting records (sacct)")
+    from forestall.predict.waits.online import Waits
+
+    waits = Waits.of(accounting, MOST)
+    if len(waits) == 0 or not waits.started.any():
+        return _nothing("no job of these records started", "records of jobs that ran")
+    if not (waits.left > waits.ready).any():
+        why = "every job starts in the second in which it was submitted: waits were not recorded"
+        return _nothing(why, "records with submit and start times")
+    found = _study(accounting, waits, asked)
+    if found.told.held.made == 0:
+        why = "no class of jobs had the 59 waits that a 95 % bound with 95 % confidence needs"
+        return _nothing(why, "a longer time of records (--since)", _median(found, asked))
+    rows = _rows(found, asked)
+    return Section(
+        key=KEY,
+        title=TITLE,
+        lead=_lead(found, rows),
+        figures=_figures(found, asked),
+        series=_series(rows, found, asked),
+        tables=(_partitions(rows, found), _ways(found, asked)),
+        pictures=(_picture(found),),
+        notes=_notes(found),
+        untold=_untold(rows),
+    )
+
+
+def _nothing(why: str, remedy: str, *figures: Figure) -> Section:
+    return Section(
+        KEY, TITLE, f"No bound on waiting times: {why}.", figures,
+        untold=(Untold("How long jobs will wait", why, remedy),),
+    )  # fmt: skip
+
+
+def _study(accounting: Accounting, waits: Waits, asked: Asked) -> Study:
+    from forestall.assess.coverage import Outcomes, coverage
+    from forestall.predict.waits.online import Rule, classes_of, replay
+    from forestall.traces.streams import stream
+
+    classes = classes_of(accounting, waits)
+    found = replay(waits, classes, Rule(QUANTILE))
+    adapted = replay(waits, classes, Rule.adaptive(QUANTILE))
+    waited = waits.waited
+    outcomes = Outcomes(found.bound, waited, waits.started, waits.ready)
+    other = Outcomes(adapted.bound, waited, waits.started, waits.ready)
+    words = accounting.partition.words
+    code = accounting.partition.code[waits.row]
+    return Study(
+        accounting,
+        waits,
+        found,
+        adapted,
+        outcomes,
+        coverage(outcomes, stream(asked.seed, KEY), nominal=QUANTILE, level=asked.level),
+        coverage(other, stream(asked.seed, KEY, "adaptive"), nominal=QUANTILE, level=asked.level),
+        np.where(code >= 0, code, len(words)).astype(np.int32),
+        (*words, NO_PARTITION),
+        int(np.count_nonzero(accounting.attempt == 0)),
+    )
+
+
+def _lead(found: Study, rows: tuple[Row, ...]) -> str:
+    told = found.told
+    held = told.held
+    text = (
+        f"{STATED} bounds on the wait: {counted(held.made, 'bounds')} made, "
+        f"{held.held:,} held, {percent(held.share)} "
+        f"({100 * held.level:g} % interval {percent(held.low)} to {percent(held.high)}). "
+        f"Half of the jobs that started waited {_time(found.median)} or less; half of the bounds "
+        f"were {_time(told.median_bound)} or less."
+    )
+    if told.short:
+        text += (
+            f" That falls short of the {STATED} stated by more than its interval: take "
+            f"these bounds for bounds at {percent(held.share)}."
+        )
+    sure = [row for row in rows if row.held.made >= NEEDED]
+    if len(sure) > 1:
+        worst = min(sure, key=lambda row: row.held.share)
+        text += (
+            f" That is over all jobs, not in every partition: of the bounds in {worst.name} "
+            f"{percent(worst.held.share)} held."
+        )
+    return text
+
+
+def _median(found: Study, asked: Asked) -> Figure:
+    return Figure(
+        "waiting_time_median", "Median wait of jobs that started", found.median, "seconds",
+        int(np.count_nonzero(found.waits.started)),
+        "the wait begins when a job could first start", level=asked.level,
+    )  # fmt: skip
+
+
+def _figures(found: Study, asked: Asked) -> tuple[Figure, ...]:
+    told, adapted = found.told, found.told_adapted
+    held, other = told.held, adapted.held
+    apart = "weeks (days in short records) are unlike each other by chance only"
+    return (
+        _median(found, asked),
+        Figure(
+            "waiting_bound_coverage", f"Held of the {STATED} bounds on the wait",
+            held.share, "ratio", held.made, apart, held.low, held.high, held.level,
+        ),
+        Figure(
+            "waiting_bound_median", f"Median of the {STATED} bounds",
+            told.median_bound, "seconds", held.made, RESTS, level=asked.level,
+        ),
+        Figure(
+            "waiting_bound_coverage_adaptive", "Held where the level adapts to earlier misses",
+            other.share if other.made else None, "ratio", other.made, apart,
+            other.low, other.high, other.level, why="" if other.made else "no bounds",
+        ),
+        Figure(
+            "waiting_bound_none", "Jobs that could be given no bound",
+            told.unbounded / max(told.jobs, 1), "ratio", told.jobs,
+            "a class needs 59 waits, and few that wait longer than their bound",
+        ),
+        Figure(
+            "waiting_bound_misses_in_a_row", "Misses in a row, at most", told.longest, "count",
+            held.made, "in order of submission",
+        ),
+    )  # fmt: skip
+
+
+def _rows(found: Study, asked: Asked) -> tuple[Row, ...]:
+    """Return the partitions with most jobs, the largest first."""
+    from forestall.assess.coverage import shares
+    from forestall.traces.streams import stream
+
+    groups = len(found.names)
+    jobs = np.bincount(found.partition, minlength=groups)
+    order = np.argsort(-jobs, kind="stable")[:PARTITIONS]
+    # A partition with few jobs has neither bounds nor an interval; the only one is shown anyway.
+    order = order[jobs[order] >= min(NEEDED, int(jobs.max()))]
+    place = np.full(groups, len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    row = place[found.partition]
+    some = np.flatnonzero(found.outcomes.decided & (row < len(order)))
+    held = shares(
+        ~found.outcomes.missed[some], found.outcomes.when[some], row[some], len(order),
+        stream(asked.seed, KEY), asked.level,
+    )  # fmt: skip
+    classes = found.found.classes
+    code = np.where(classes.partition >= 0, classes.partition, groups - 1)
+    started = np.flatnonzero(found.waits.started)
+    waited, where = found.waits.waited[started], row[started]
+    out = []
+    for each, group in enumerate(order.tolist()):
+        number_of = int(classes.parent[2, np.argmax(code == group)])
+        mine = waited[where == each]
+        out.append(
+            Row(
+                clean(found.names[group]),
+                int(jobs[group]),
+                float(np.median(mine)) if len(mine) else math.nan,
+                found.found.now(number_of),
+                found.found.now(number_of, 0.5),
+                len(found.found.latest(number_of)),
+                held[each],
+            )
+        )
+    return tuple(out)
+
+
+def _series(rows: tuple[Row, ...], found: Study, asked: Asked) -> tuple[Figure, ...]:
+    out = []
+    for row in rows:
+        labels = {"partition": row.name}
+        for quantile, value in ((QUANTILE, row.bound), (0.5, row.half)):
+            finite = math.isfinite(value)
+            out.append(
+                Figure(
+                    "waiting_bound",
+                    f"Bound on the wait of a job submitted at the end of the records, {row.name}",
+                    value if finite else None, "seconds", row.known, RESTS, level=asked.level,
+                    labels={**labels, "quantile": f"{quantile:g}", "confidence": "0.95"},
+                    why="" if finite else _why_none(row),
+                )
+            )  # fmt: skip
+        if row.held.made:
+            held = row.held
+            out.append(
+                Figure(
+                    "waiting_bound_coverage", f"Held of the bounds, {row.name}", held.share,
+                    "ratio", held.made, "", held.low, held.high, held.level, labels,
+                )
+            )  # fmt: skip
+    told = found.told
+    out.append(Figure("waiting_bounds_made", "Bounds made", told.held.made, "jobs", told.jobs))
+    out.append(Figure("waiting_bounds_held", "Bounds held", told.held.held, "jobs", told.jobs))
+    return tuple(out)
+
+
+def _partitions(rows: tuple[Row, ...], found: Study) -> Table:
+    cells, records = [], []
+    for row in rows:
+        held = row.held
+        cells.append(
+            (
+                row.name,
+                f"{row.jobs:,}",
+                _time(row.median),
+                _time(row.half),
+                _time(row.bound),
+                f"{held.made:,}",
+                percent(held.share),
+                f"{percent(held.low)} to {percent(held.high)}" if held.made else "-",
+                "yes" if held.short_of(QUANTILE) else "",
+            )
+        )
+        records.append(
+            {
+                "partition": row.name,
+                "jobs": row.jobs,
+                "wait_median_seconds": plain(row.median),
+                "bound_50_seconds": plain(row.half),
+                "bound_95_seconds": plain(row.bound),
+                "bounds_made": held.made,
+                "bounds_held": held.held,
+                "held_ratio": plain(held.share),
+                "held_low_ratio": plain(held.low),
+                "held_high_ratio": plain(held.high),
+                "short": bool(held.short_of(QUANTILE)),
+            }
+        )
+    others = int(np.count_nonzero(np.bincount(found.partition))) - len(rows)
+    note = (
+        "Bounds now are for a job submitted at the end of the records, by the whole partition, "
+        "with 95 % confidence."
+    )
+    if others > 0:
+        note += f" {counted(others, 'partitions')} with fewer jobs left out."
+    heads = (
+        "Partition", "Jobs", "Median wait", "50 % bound now", "95 % bound now", "95 % bounds made",
+        "Held", f"{100 * found.told.held.level:g} % interval", "Falls short",
+    )  # fmt: skip
+    return Table(
+        "waits_by_partition", "Waits and bounds by partition", heads, tuple(cells), tuple(records),
+        note, tuple(range(1, 8)),
+    )  # fmt: skip
+
+
+def _ways(found: Study, asked: Asked) -> Table:
+    """Return how the bounds did for jobs of bursts and others, and what adapting costs."""
+    from forestall.assess.coverage import held_share, in_burst
+    from forestall.traces.streams import stream
+
+    user = found.accounting.user.code[found.waits.row]
+    inside = in_burst(user, found.outcomes.when)
+    decided, missed = found.outcomes.decided, found.outcomes.missed
+    shown: list[tuple[str, Share, float]] = []
+    for name, mask in (("in bursts of their user", inside), ("other jobs", ~inside)):
+        some = np.flatnonzero(decided & mask)
+        held = held_share(
+            ~missed[some], found.outcomes.when[some], stream(asked.seed, KEY, name),
+            level=asked.level,
+        )  # fmt: skip
+        median = float(np.median(found.outcomes.bound[some])) if len(some) else math.nan
+        shown.append((name, held, median))
+    told, adapted = found.told, found.told_adapted
+    shown = [
+        ("all jobs", told.held, told.median_bound),
+        *(one for one in shown if (user >= 0).any()),
+        ("all jobs, level adapts", adapted.held, adapted.median_bound),
+    ]
+    cells = tuple(
+        (
+            name, f"{held.made:,}", percent(held.share),
+            f"{percent(held.low)} to {percent(held.high)}" if held.made else "-",
+            f"{percent(held.naive_low)} to {percent(held.naive_high)}" if held.made else "-",
+            _time(median),
+        )
+        for name, held, median in shown
+    )  # fmt: skip
+    records = tuple(
+        {
+            "jobs": name,
+            "bounds_made": held.made,
+            "bounds_held": held.held,
+            "held_ratio": plain(held.share),
+            "held_low_ratio": plain(held.low),
+            "held_high_ratio": plain(held.high),
+            "naive_low_ratio": plain(held.naive_low),
+            "naive_high_ratio": plain(held.naive_high),
+            "bound_median_seconds": plain(median),
+        }
+        for name, held, median in shown
+    )
+    heads = ("Jobs", "Bounds made", "Held", "Interval", "As if independent", "Median bound")
+    note = (
+        "A burst is jobs of one user, each within 60 s of the one before. The interval draws whole "
+        "weeks or days; the one beside it takes jobs for independent, which they are not."
+    )
+    title = "Where bounds hold, and what it costs"
+    return Table("waits_held", title, heads, cells, records, note, (1, 2, 3, 4, 5))
+
+
+def _picture(found: Study) -> Picture:
+    held = found.told.held
+    return Picture(
+        "waits_coverage",
+        lambda: _draw(found),
+        f"Share of {STATED} bounds that held, by week; {percent(held.share)} over all.",
+        f"Each point is a week with at least {FEWEST} bounds. Weeks far below the line are those "
+        "in which the queue changed, or one user's burst waited long.",
+    )
+
+
+def _draw(found: Study) -> Drawn:
+    from forestall.show.style import BLUE, GREY, VERMILLION, dress, legend, new_figure
+
+    made, held, begin = _weeks(found)
+    some = np.flatnonzero(made >= FEWEST)
+    when = begin[some]
+    figure = new_figure((8.4, 3.4))
+    axes = figure.subplots()
+    if found.accounting.dated:
+        at: npt.NDArray[np.generic] = when.astype("datetime64[s]")
+        xlabel = "Week of submission"
+    else:
+        at, xlabel = (when - found.accounting.begin) / 86_400, "Time since the records begin [d]"
+    axes.axhline(100 * QUANTILE, color=VERMILLION, linewidth=1.4, label="stated")
+    share = 100 * found.told.held.share
+    axes.axhline(share, color=GREY, linewidth=1.2, linestyle="--", label="over all")
+    axes.plot(
+        at, 100 * held[some] / made[some], color=BLUE, marker="o", markersize=3.5, linewidth=0.9,
+        label="held in the week",
+    )  # fmt: skip
+    axes.set_ylim(min(80.0, float(np.min(100 * held[some] / made[some], initial=80.0))) - 2, 101)
+    dress(axes, "Do the bounds on waiting hold?", xlabel, "Bounds that held [%]")
+    legend(axes)
+    return figure
+
+
+def _weeks(found: Study) -> tuple[Ints, Ints, Ints]:
+    """Return how many bounds were made and held in each week, and when it began."""
+    from forestall.assess.coverage import WEEK, blocks_of
+
+    some = np.flatnonzero(found.outcomes.decided)
+    when = found.outcomes.when[some]
+    made, held = blocks_of(
+        ~found.outcomes.missed[some], when, np.zeros(len(some), dtype=np.int32), 1, WEEK
+    )
+    return made[0], held[0], when[0] + WEEK * np.arange(made.shape[1])
+
+
+def _notes(found: Study) -> tuple[str, ...]:
+    told, adapted = found.told, found.told_adapted
+    ratio = adapted.mean_bound / told.mean_bound if told.mean_bound > 0 else math.nan
+    notes = [
+        "Each job gets its bound from what was known when it was submitted: waits of jobs of its "
+        "class that had started, of the latest 1,000. The class is partition, size and requested "
+        "time; where that has fewer than 59 waits, partition and size, then the partition, then "
+        "all jobs.",
+        "A run of misses that is too long for the autocorrelation of a class's waits is a change: "
+        f"only its latest 59 waits are kept. {counted(found.found.changes, 'changes')} were found. "
+        "Jobs that wait longer than their bound count as the longest waits; where they are too "
+        "many, no bound is given.",
+        f"Where the level adapts, bounds are {number(ratio)} times as long on average; "
+        f"{percent(adapted.held.share)} hold.",
+        f"A single bound for all jobs that holds as often as stated, known only afterwards, would "
+        f"be {_time(told.constant)}; by the quantile loss the bounds made are "
+        f"{percent(told.skill) + ' better' if told.skill > 0 else 'no better'}.",
+    ]
+    if told.undecided:
+        notes.append(
+            f"{counted(told.undecided, 'jobs')} left the queue without starting, or still wait, "
+            "within their bound: they count neither way."
+        )
+    if found.jobs > len(found.waits):
+        notes.append(
+            f"Of {found.jobs:,} jobs, the latest {len(found.waits):,} were replayed: those before "
+            "them count neither as waits nor as bounds."
+        )
+    return tuple(notes)
+
+
+def _untold(rows: tuple[Row, ...]) -> tuple[Untold, ...]:
+    return tuple(
+        Untold(f"A bound on waiting in partition {row.name}", _why_none(row), "more records")
+        for row in rows
+        if not math.isfinite(row.bound)
+    )
+
+
+def _why_none(row: Row) -> str:
+    if row.known < NEEDED:
+        return f"{counted(row.known, 'waits')} known where {NEEDED} are needed"
+    return "too many jobs wait longer than the bound that they were given"
+
+
+def _time(seconds: float) -> str:
+    return duration(seconds) if math.isfinite(seconds) else "-"

@@ -1,0 +1,1 @@
+"""Tasks in virtual machines: settings, result, log, report."""

@@ -1,0 +1,142 @@
+"""Virtual machines as one function: place tasks on shared nodes, move them before failures, and
+account for the deadlines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from forestall.app.checked import checked
+from forestall.app.promise.learned import Learned
+from forestall.app.promise.simulate import failures_of, jobs_of
+from forestall.app.virtual.predictions import predictions_for
+from forestall.app.virtual.result import VirtualResult
+from forestall.model.errors import ParameterError
+from forestall.model.failures import Failures
+from forestall.model.jobs import Jobs
+from forestall.model.units import MAX_SECONDS
+from forestall.model.virtual import FAR, PROCESSOR
+from forestall.predict.hazard.hazard import HazardPredictor
+from forestall.simulate.promise.prepare import prepare_failures
+from forestall.simulate.virtual.outcome import VirtualWorkload
+from forestall.simulate.virtual.parameters import VirtualParameters
+from forestall.simulate.virtual.prepare import prepare_virtual
+from forestall.simulate.virtual.run import first_moment, play_virtual
+
+if TYPE_CHECKING:
+    from forestall.app.virtual.predictions import TimesToFailure
+    from forestall.simulate.promise.run import Progress
+
+NAMED: Final = ("synthetic", "recorded", "hazard")
+"""Predictors that a name is enough for."""
+MOST_FAILURES: Final = 20_000_000
+"""Failures of a log that is repeated, at most."""
+
+
+def simulate_virtual(
+    jobs: Jobs | str | Path | Any,
+    failures: Failures | str | Path | Any | None = None,
+    *,
+    predictor: TimesToFailure | str | Path | None = None,
+    log_events: bool = False,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> VirtualResult:
+    """Run the tasks of jobs in virtual machines that share nodes and leave them before failures.
+
+    Parameters
+    ----------
+    jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table; the size of a job is its
+        number of tasks
+    failures : a Failures, a path, a table with time and node (and predicted), or None for no
+        failures
+    predictor : a HazardPredictor that was fitted on what came before, any trained predictor of
+        `forestall predict list` or the file of one, or any object with `time_to_failure(nodes)`;
+        "synthetic" predictions (or None) are of the parameter `prediction_accuracy`, or the log's
+        own where it has a column predicted, and "recorded" ones always those
+    log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
+    progress : called now and then with the number of jobs done and of all jobs
+    **parameters : see `forestall.simulate.virtual.parameters.VirtualParameters`
+
+    With `repeat_failures` the log starts again where it ends, up to the last deadline; where tasks
+    run past it, up to the longest time more that a task can take.
+
+    Raises InputError and its kin for what cannot be used. Source: Fu and Xu, ARES 2009.
+
+    Examples
+    --------
+    >>> import forestall as fs
+    >>> jobs = fs.Jobs.build(submit=[0], size=[2], runtime=[600], estimate=[1200])
+    >>> failures = fs.Failures.build([300], [0], [60])
+    >>> result = simulate_virtual(jobs, failures, nodes=3, prediction_accuracy=1.0)
+    >>> result.job_completion_rate, result.measures["migrations"]
+    (1.0, 0)
+    """
+    run_log = failures_of(failures)
+    if isinstance(predictor, str | Path):
+        parameters, predictor = _by_name(predictor, parameters, run_log)
+    if predictor is not None:
+        own = "hazard" if type(predictor) is HazardPredictor else "learned"
+        parameters = {"predictor": own, **parameters}
+    settings = checked(VirtualParameters, parameters)
+    log = prepare_failures(run_log, settings)
+    workload = prepare_virtual(jobs_of(jobs), settings)
+    end = horizon(workload, settings)
+    if settings.repeat_failures:
+        log = repeated(log, end)
+    predictions = predictions_for(settings, log, first_moment(workload, log), end, predictor)
+    outcome = play_virtual(
+        workload, log, predictions, settings, log_events=log_events, progress=progress
+    )
+    sources = {"jobs": workload.jobs.source, "failures": log.source}
+    return VirtualResult(outcome, sources, workload.cleaning + log.cleaning, predictor)
+
+
+def _by_name(
+    predictor: str | Path, parameters: dict[str, Any], run: Failures
+) -> tuple[dict[str, Any], TimesToFailure | None]:
+    """Return the parameters and the predictor that a name or a file stands for."""
+    if str(predictor) in NAMED:
+        return {"predictor": str(predictor), **parameters}, None
+    if not Path(predictor).is_file():
+        allowed = f"{', '.join(NAMED)}, or the file of a trained predictor"
+        raise ParameterError("predictor", str(predictor), allowed)
+    return parameters, Learned.from_file(Path(predictor), run).learner
+
+
+def horizon(workload: VirtualWorkload, parameters: VirtualParameters) -> int:
+    """Return the second after which no failure matters, nearly always: the last deadline; where
+    tasks run past theirs, that and the longest time that one takes at the least rate."""
+    last = int(workload.deadline.max())
+    if parameters.past_deadline == "run":
+        last += int(workload.work.max()) // round(parameters.least_rate * PROCESSOR) + 1
+    return min(last, MAX_SECONDS - 1)
+
+
+def repeated(failures: Failures, end: int) -> Failures:
+    """Return the failures, again and again shifted by the span of the log, up to a time.
+
+    Raises ParameterError where these would be too many.
+    """
+    if len(failures) == 0 or end < int(failures.time[0]):
+        return failures
+    times = (end - int(failures.time[0])) // failures.span + 1
+    if times * len(failures) > MOST_FAILURES:
+        allowed = f"a log that makes at most {MOST_FAILURES:,} failures up to the last deadline"
+        raise ParameterError("repeat_failures", True, allowed)
+    shift = np.repeat(np.arange(times, dtype=np.int64) * failures.span, len(failures))
+    told = failures.predicted
+    predicted = None if told is None else np.tile(told, times)
+    every = replace(
+        failures,
+        time=np.tile(failures.time, times) + shift,
+        node=np.tile(failures.node, times),
+        downtime=np.tile(failures.downtime, times),
+        detectability=np.tile(failures.detectability, times),
+        kind=None if failures.kind is None else failures.kind * times,
+        predicted=None if predicted is None else np.where(predicted < FAR, predicted + shift, FAR),
+    )
+    return every.take(every.time <= end)

@@ -1,0 +1,1 @@
+"""Commands for a host: agent, guest, machines, calibrate."""

@@ -1,0 +1,356 @@
+"""`forestall agent`: watch this host, name its state, say how long it may stay available."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import inspect
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from forestall.cli import complain
+from forestall.cli.registry import ReaderLeftError, StoppedError, command
+from forestall.cli.runs.options import JSON, QUIET, examples
+from forestall.cli.screen import say_json, show
+
+STATES = "States"
+SERVICE = "Service"
+
+FOLDER = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder",
+        metavar="DIR",
+        help="The agent's folder (default: ~/.local/state/forestall).",
+        show_default=False,
+    ),
+]
+PERIOD = Annotated[
+    str | None,
+    typer.Option(
+        "--period", metavar="DURATION", help="Between samples (default 6s).", show_default=False
+    ),
+]
+TH1 = Annotated[
+    str | None,
+    typer.Option(
+        "--th1",
+        metavar="SHARE",
+        help="Load above which a guest runs at lowest priority (default: as calibrated, or 0.2).",
+        rich_help_panel=STATES,
+        show_default=False,
+    ),
+]
+TH2 = Annotated[
+    str | None,
+    typer.Option(
+        "--th2",
+        metavar="SHARE",
+        help="Load above which a guest has to go (default: as calibrated, or 0.6).",
+        rich_help_panel=STATES,
+        show_default=False,
+    ),
+]
+HOLD = Annotated[
+    str | None,
+    typer.Option(
+        "--hold",
+        metavar="DURATION",
+        help="How long a heavy load or a gap lasts until it counts (default 60s).",
+        rich_help_panel=STATES,
+        show_default=False,
+    ),
+]
+MEMORY = Annotated[
+    str | None,
+    typer.Option(
+        "--guest-memory",
+        metavar="AMOUNT",
+        help="Free memory a guest needs, such as 512M or 10% (default 0).",
+        rich_help_panel=STATES,
+        show_default=False,
+    ),
+]
+KEEP = Annotated[
+    str | None,
+    typer.Option(
+        "--keep",
+        metavar="DURATION",
+        help="Days of which the files are kept (default 400d).",
+        show_default=False,
+    ),
+]
+LISTEN = Annotated[
+    str | None,
+    typer.Option(
+        "--listen",
+        metavar="HOST:PORT",
+        help="Where Prometheus may ask (default 127.0.0.1:9108).",
+        rich_help_panel=SERVICE,
+        show_default=False,
+    ),
+]
+NO_LISTEN = Annotated[
+    bool,
+    typer.Option("--no-listen", help="Serve no metrics.", rich_help_panel=SERVICE),
+]
+SPAN = Annotated[
+    str | None,
+    typer.Option(
+        "--for",
+        metavar="DURATION",
+        help="How long (default: until Ctrl-C or SIGTERM).",
+        show_default=False,
+    ),
+]
+BESIDE = Annotated[
+    bool,
+    typer.Option("--beside", help="Run beside another agent of yours on this host."),
+]
+
+
+def group() -> typer.Typer:
+    """Return the group; without a command it is the agent."""
+    app = typer.Typer(
+        help="Watch this host: sample its load, name its state, and say how long it may stay "
+        "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
+        invoke_without_command=True,
+        rich_markup_mode="rich",
+        epilog=examples(
+            "forestall agent",
+            "forestall agent --folder here --th1 0.3 --guest-memory 512M --no-listen",
+            "forestall agent status",
+        ),
+    )
+    app.callback()(_through_typer(agent))
+    command(app, "status", "forestall agent status", "forestall agent status --json")(status)
+    command(app, "unit", "forestall agent unit > ~/.config/systemd/user/forestall-agent.service")(
+        unit
+    )
+    command(app, "ad", "forestall agent ad --folder here")(ad)
+    command(
+        app,
+        "condor",
+        "forestall agent condor > /etc/condor/config.d/50-forestall",
+        "forestall agent condor --submit --hours 4",
+    )(condor)
+    return app
+
+
+def agent(
+    context: typer.Context,
+    folder: FOLDER = None,
+    period: PERIOD = None,
+    th1: TH1 = None,
+    th2: TH2 = None,
+    hold: HOLD = None,
+    guest_memory: MEMORY = None,
+    keep: KEEP = None,
+    listen: LISTEN = None,
+    no_listen: NO_LISTEN = False,
+    span: SPAN = None,
+    beside: BESIDE = False,
+    quiet: QUIET = False,
+) -> int:
+    """Watch this host: sample its load, name its state, and say how long it may stay available."""
+    if context.invoked_subcommand is not None:
+        return 0
+    from forestall.app.hosts.agent.agent import LISTEN as USUAL
+    from forestall.app.hosts.agent.agent import AgentOptions, default_folder, run_agent
+    from forestall.live.agent.exporter import parse_address
+    from forestall.model.errors import ParameterError
+    from forestall.model.units import parse_duration
+
+    place = default_folder() if folder is None else folder
+    settings = AgentOptions(place, period, th1, th2, hold, guest_memory, keep).settings()
+    if no_listen and listen is not None:
+        raise ParameterError("--listen", listen, "nothing with --no-listen")
+    address = None if no_listen else parse_address(listen or USUAL, "--listen")
+    until = float("inf") if span is None else float(parse_duration(span, "--for"))
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    screen = Screen(live=not quiet and terminal, quiet=quiet)
+    try:
+        ended = run_agent(
+            settings, listen=address, until=until, tell=screen.tell,
+            show=screen.show if screen.live else None, beside=beside,
+        )  # fmt: skip
+    finally:
+        screen.clear()
+    if ended.lost:
+        said = f"{ended.lost:,} sample{'' if ended.lost == 1 else 's'} could not be kept"
+        screen.tell(f"ended; {said}")
+        with suppress(OSError):
+            complain(said)
+    else:
+        screen.tell("ended; all samples are on disk" if ended.samples else "ended; no sample taken")
+    screen.leave()
+    return 1 if ended.lost else 0
+
+
+class Screen:
+    """What the agent says: on a terminal a line that stays in its place, and lines above it."""
+
+    def __init__(self, *, live: bool, quiet: bool = False) -> None:
+        self.live, self._quiet = live, quiet
+        self._shown = False
+
+    def tell(self, text: str) -> None:
+        """Print a line with the time; with `quiet` none."""
+        if not self._quiet:
+            self.clear()
+            self._print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
+
+    def show(self, told: Mapping[str, Any]) -> None:
+        """Show the status in the place of the last one."""
+        from forestall.app.hosts.agent.words import line
+
+        width = max(shutil.get_terminal_size().columns - 1, 20)
+        self._print(f"\r\x1b[K{line(told)[:width]}")
+        self._shown = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._print("\r\x1b[K")
+            self._shown = False
+
+    def leave(self) -> None:
+        """Have nothing left to print when Python ends."""
+        self._print("")
+
+    def _print(self, text: str) -> None:
+        """Print; whatever becomes of the terminal, the pipe or the log, the agent goes on."""
+        try:
+            print(text, end="", flush=True)
+        except OSError as error:
+            if error.errno in (errno.EPIPE, errno.EIO) or not text:
+                # whoever read is gone for good; Python would complain again at its end
+                with suppress(OSError, ValueError):
+                    nothing = os.open(os.devnull, os.O_WRONLY)
+                    os.dup2(nothing, sys.stdout.fileno())
+                    os.close(nothing)
+        except ValueError:  # closed
+            pass
+
+
+def status(folder: FOLDER = None, as_json: JSON = False) -> int:
+    """Tell what the agent of a folder last saw; ends with 1 where it does not run."""
+    from forestall.app.hosts.agent.agent import default_folder
+    from forestall.app.hosts.agent.words import facts, rows, trouble
+
+    place, now = default_folder() if folder is None else folder, time.time()
+    told = facts(place, now)
+    wrong = trouble(place, told, now)
+    if as_json:
+        say_json(told)
+    else:
+        show(rows(place, told, now))
+    return complain(wrong, 1) if wrong else 0
+
+
+def unit(
+    folder: FOLDER = None,
+    period: PERIOD = None,
+    th1: TH1 = None,
+    th2: TH2 = None,
+    hold: HOLD = None,
+    guest_memory: MEMORY = None,
+    keep: KEEP = None,
+    listen: LISTEN = None,
+    no_listen: NO_LISTEN = False,
+    beside: BESIDE = False,
+) -> None:
+    """Print a systemd user unit that runs the agent, with the options given here."""
+    from forestall.app.hosts.agent.agent import AgentOptions, default_folder, unit_text
+    from forestall.live.agent.exporter import parse_address
+
+    place = default_folder() if folder is None else folder
+    AgentOptions(place, period, th1, th2, hold, guest_memory, keep).settings()
+    if listen is not None:
+        parse_address(listen, "--listen")
+    given = {
+        "--period": period, "--th1": th1, "--th2": th2, "--hold": hold,
+        "--guest-memory": guest_memory, "--keep": keep, "--listen": listen,
+    }  # fmt: skip
+    words = [word for name, value in given.items() if value is not None for word in (name, value)]
+    flags = {"--no-listen": no_listen, "--beside": beside}
+    words += [name for name, said in flags.items() if said]
+    print(unit_text(folder, words), end="")
+
+
+def ad(folder: FOLDER = None) -> None:
+    """Print what the agent last saw as attributes of an HTCondor machine (STARTD_CRON)."""
+    from forestall.app.hosts.agent.agent import default_folder
+    from forestall.app.hosts.condor import read_ad
+
+    print(read_ad(default_folder() if folder is None else folder), end="")
+
+
+def condor(
+    folder: FOLDER = None,
+    every: Annotated[
+        str, typer.Option("--every", metavar="DURATION", help="Between two readings.")
+    ] = "60s",
+    way: Annotated[
+        str, typer.Option("--way", metavar="file|command", help="What the startd runs.")
+    ] = "file",
+    submit: Annotated[
+        bool, typer.Option("--submit", help="Print lines for a submit file instead.")
+    ] = False,
+    hours: Annotated[
+        float, typer.Option("--hours", metavar="H", help="Of a job, for its submit file.")
+    ] = 4.0,
+) -> None:
+    """Print what HTCondor needs to publish and use the agent's prediction."""
+    from forestall.app.hosts.agent.agent import default_folder
+    from forestall.app.hosts.condor import condor_config, submit_lines
+    from forestall.model.errors import ParameterError
+    from forestall.model.units import parse_duration
+
+    if submit:
+        with _dashes():
+            print(submit_lines(hours), end="")
+        return
+    if way not in ("file", "command"):
+        raise ParameterError("--way", way, "file or command")
+    place = default_folder() if folder is None else folder
+    seconds = parse_duration(every, "--every")
+    with _dashes():
+        print(condor_config(place, every=seconds, way=way), end="")  # type: ignore[arg-type]
+
+
+@contextmanager
+def _dashes() -> Iterator[None]:
+    """Name a parameter that is refused as it is typed."""
+    from forestall.model.errors import ParameterError
+
+    try:
+        yield
+    except ParameterError as error:
+        name = error.name if error.name.startswith("-") else f"--{error.name}"
+        raise ParameterError(name, error.value, error.allowed) from None
+
+
+def _through_typer(function: Callable[..., int]) -> Callable[..., int]:
+    """Return a callback that Ctrl-C and a broken pipe leave as they leave a command."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> int:
+        try:
+            return function(*args, **kwargs)
+        except KeyboardInterrupt as stop:
+            raise StoppedError(str(stop) or "interrupted") from None
+        except BrokenPipeError as error:
+            raise ReaderLeftError from error
+
+    guarded.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+    return guarded

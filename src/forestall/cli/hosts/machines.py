@@ -1,0 +1,454 @@
+"""`forestall machines`: virtual machines on this host, moved before nodes fail."""
+
+from __future__ import annotations
+
+import functools
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forestall.cli import complain
+from forestall.cli.registry import command
+from forestall.cli.runs.options import JSON, OUTPUT, QUIET, examples
+from forestall.cli.screen import say, say_json, show
+
+if TYPE_CHECKING:
+    from forestall.app.hosts.machines.machines import Fleet
+    from forestall.live.machines.coordinator import Outcome
+
+GUEST = "The machine"
+QEMU = "QEMU"
+
+
+def group() -> typer.Typer:
+    """Return the group."""
+    app = typer.Typer(
+        help="Start virtual machines with QEMU on the nodes of a fleet, and move them, running, "
+        "before nodes fail.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        epilog=examples(
+            "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
+            "forestall machines foresee a --in 10m",
+            "forestall machines watch",
+        ),
+    )
+    commands: dict[Callable[..., Any], tuple[str, ...]] = {
+        start: (
+            "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
+            "forestall machines start vm2 --node b --kernel vmlinux --runtime 2h --fleet fleet",
+        ),
+        listed: ("forestall machines list", "forestall machines list --fleet fleet --json"),
+        migrate: ("forestall machines migrate vm1 --to b",),
+        drain: ("forestall machines drain a", "forestall machines drain a --undo"),
+        foresee: (
+            "forestall machines foresee a --in 10m",
+            "forestall machines foresee a --at 2026-11-30T12:00",
+            "forestall machines foresee a --never",
+        ),
+        watch: ("forestall machines watch", "forestall machines watch --every 2s --for 1h"),
+        stop: ("forestall machines stop vm1",),
+    }
+    for function, lines in commands.items():
+        command(app, "list" if function is listed else function.__name__, *lines)(
+            _guarded(function)
+        )
+    return app
+
+
+FAILED = 1
+INTERRUPTED = "interrupted; `forestall machines list` says where each machine runs"
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that SIGTERM and SIGHUP end as Ctrl-C does, so that a move is taken back,
+    and that ends with 1 where something did not come off, with 2 where the input is wrong."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        from forestall.model.errors import ForestallError, InputError, MissingExtraError
+
+        try:
+            with _signals_as_ctrl_c():
+                return function(*args, **kwargs)
+        except KeyboardInterrupt as stop:
+            raise KeyboardInterrupt(str(stop) or INTERRUPTED) from None
+        except (InputError, MissingExtraError, BrokenPipeError):
+            raise
+        except ForestallError as error:
+            return complain(str(error), FAILED)
+        except OSError as error:
+            where = "" if error.filename is None else f"{error.filename}: "
+            return complain(f"{where}{error.strerror or error}")
+
+    return guarded
+
+
+@contextmanager
+def _signals_as_ctrl_c() -> Iterator[None]:
+    """A signal that is ignored, as by nohup, stays so."""
+    before = {
+        one: signal.signal(one, signal.default_int_handler)
+        for one in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(one) != signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+FLEET = Annotated[
+    Path,
+    typer.Option("--fleet", metavar="DIR", help="The fleet's folder; fleet.toml lies in it."),
+]
+NAME = Annotated[str, typer.Argument(metavar="NAME", help="The machine.")]
+NODE = Annotated[str, typer.Argument(metavar="NODE", help="The node, as fleet.toml names it.")]
+HERE = Path()
+KERNEL = Annotated[
+    Path,
+    typer.Option("--kernel", metavar="FILE", help="The kernel to boot.", rich_help_panel=GUEST),
+]
+AT = Annotated[
+    str | None,
+    typer.Option(
+        "--node",
+        metavar="N",
+        help="Where to start it (default: where the strategy chooses).",
+        show_default=False,
+    ),
+]
+INITRD = Annotated[
+    Path | None,
+    typer.Option(
+        "--initrd",
+        metavar="FILE",
+        help="Its initial file system.",
+        rich_help_panel=GUEST,
+        show_default=False,
+    ),
+]
+MEMORY = Annotated[
+    str,
+    typer.Option("--memory", metavar="AMOUNT", help="Such as 4G.", rich_help_panel=GUEST),
+]
+APPEND = Annotated[
+    str,
+    typer.Option(
+        "--append", metavar="WORDS", help="The kernel's command line.", rich_help_panel=GUEST
+    ),
+]
+RUNTIME = Annotated[
+    str | None,
+    typer.Option(
+        "--runtime",
+        metavar="DURATION",
+        help="How long it has to run (default: as long as there is time).",
+        rich_help_panel=GUEST,
+        show_default=False,
+    ),
+]
+DEADLINE = Annotated[
+    str | None,
+    typer.Option(
+        "--deadline",
+        metavar="TIME",
+        help="By when: a date, or 2h (default: twice the run time, or the fleet's horizon).",
+        rich_help_panel=GUEST,
+        show_default=False,
+    ),
+]
+MACHINE_TYPE = Annotated[
+    str,
+    typer.Option("--machine", metavar="TYPE", help="Machine type.", rich_help_panel=QEMU),
+]
+CPU = Annotated[
+    str, typer.Option("--cpu", metavar="MODEL", help="Processor.", rich_help_panel=QEMU)
+]
+ACCEL = Annotated[
+    str,
+    typer.Option(
+        "--accel",
+        metavar="NAME",
+        help="tcg (emulated), kvm, or another that QEMU knows.",
+        rich_help_panel=QEMU,
+    ),
+]
+MORE = Annotated[
+    str,
+    typer.Option(
+        "--qemu",
+        metavar="WORDS",
+        help="More of QEMU's command line, such as disks that all nodes reach.",
+        rich_help_panel=QEMU,
+    ),
+]
+
+
+def start(
+    name: NAME,
+    kernel: KERNEL,
+    fleet: FLEET = HERE,
+    node: AT = None,
+    initrd: INITRD = None,
+    memory: MEMORY = "128M",
+    append: APPEND = "console=ttyS0",
+    runtime: RUNTIME = None,
+    deadline: DEADLINE = None,
+    machine: MACHINE_TYPE = "q35",
+    cpu: CPU = "qemu64",
+    accel: ACCEL = "tcg",
+    more: MORE = "",
+    as_json: JSON = False,
+) -> None:
+    """Start a virtual machine; it runs on when this command has ended."""
+    import shlex
+
+    from forestall.adapters.qemu.guest import Guest, parse_memory
+    from forestall.app.hosts.machines.machines import Fleet, need_of
+    from forestall.model.errors import ParameterError
+
+    opened = Fleet.open(fleet)
+    try:
+        words = tuple(shlex.split(more))
+    except ValueError as error:
+        raise ParameterError("--qemu", more, f"words as a shell takes them ({error})") from None
+    guest = Guest(
+        name,
+        str(kernel.resolve()),
+        "" if initrd is None else str(initrd.resolve()),
+        parse_memory(memory, "--memory"),
+        opened.file.machine_processors,
+        append,
+        machine,
+        cpu,
+        accel,
+        words,
+    )
+    told = opened.start(guest, node, need_of(runtime, deadline, time.time()))
+    if as_json:
+        say_json(told)
+    else:
+        console = _beside(told["console"], fleet)
+        say(f"{name}: runs on {told['node']} ({told['why']}); console: {console}")
+    _tell_troubles(opened)
+
+
+def listed(fleet: FLEET = HERE, as_json: JSON = False) -> None:
+    """List the machines of a fleet and its nodes, as they are now."""
+    from forestall.app.hosts.machines.machines import Fleet
+
+    opened = Fleet.open(fleet)
+    told = opened.listing()
+    _tell_troubles(opened)
+    if as_json:
+        say_json(told)
+        return
+    if told["machines"]:
+        rows = [
+            (
+                one["machine"],
+                one["node"],
+                one["state"]
+                + (f" ({one['says']})" if one["says"] not in ("", one["state"]) else ""),
+                _date(one["deadline"]),
+                _beside(one["console"], fleet),
+            )
+            for one in told["machines"]
+        ]
+        show(rows, ("Machine", "Node", "State", "Deadline", "Console"), wrap=(0, 1, 2, -1))
+        say()
+    rows = [
+        (
+            one["node"],
+            f"{one['processors']:g}",
+            str(one["machines"]),
+            str(one["room"]),
+            _date(one["foreseen"]) + _fate(one),
+        )
+        for one in told["nodes"]
+    ]
+    heads = ("Node", "Processors", "Machines", "Room", "Failure foreseen")
+    show(rows, heads, right=(1, 2, 3), wrap=(0, -1))
+
+
+def migrate(
+    name: NAME,
+    to: Annotated[str, typer.Option("--to", metavar="NODE", help="Where to.")],
+    fleet: FLEET = HERE,
+    as_json: JSON = False,
+) -> int:
+    """Move a running machine to another node; exit code 1 where that did not come off."""
+    from forestall.app.hosts.machines.machines import Fleet
+
+    opened = Fleet.open(fleet)
+    outcome = opened.migrate(name, to)
+    _tell_troubles(opened)
+    return _tell([outcome], as_json=as_json)
+
+
+def drain(
+    node: NODE,
+    fleet: FLEET = HERE,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the node into use again.")] = False,
+    as_json: JSON = False,
+) -> int:
+    """Move all machines off a node; exit code 1 where one stays.
+
+    Until `drain NODE --undo` nothing comes there that was not asked for by name.
+    """
+    from forestall.app.hosts.machines.machines import Fleet
+
+    opened = Fleet.open(fleet)
+    if undo:
+        opened.undrain(node)
+        outcomes, told = [], f"{node}: is in use again"
+    else:
+        outcomes, told = opened.drain(node), f"{node}: no machine is on it"
+    _tell_troubles(opened)
+    if not outcomes and not as_json:
+        say(told)
+    return _tell(outcomes, as_json=as_json)
+
+
+def foresee(
+    node: NODE,
+    fleet: FLEET = HERE,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="When it is to fail.", show_default=False),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option("--in", metavar="DURATION", help="The same, from now.", show_default=False),
+    ] = None,
+    never: Annotated[bool, typer.Option("--never", help="Take back what was foreseen.")] = False,
+    as_json: JSON = False,
+) -> None:
+    """Say when a node is expected to fail; `forestall machines watch` acts on it."""
+    from forestall.app.hosts.machines.foreseen import parse_moment
+    from forestall.app.hosts.machines.machines import Fleet, from_now
+    from forestall.model.errors import InputError
+    from forestall.model.units import parse_duration
+
+    if (at is not None) + (within is not None) + never != 1:
+        raise InputError(f"foresee {node}: give one of --at TIME, --in DURATION and --never")
+    moment = None
+    if at is not None:
+        moment = parse_moment(at, "--at")
+    elif within is not None:
+        moment = from_now(parse_duration(within, "--in"), time.time(), within, "--in")
+    opened = Fleet.open(fleet)
+    opened.foresee(node, moment)
+    _tell_troubles(opened)
+    if as_json:
+        say_json({"node": node, "foreseen": moment})
+    elif moment is None:
+        say(f"{node}: no failure is foreseen")
+    else:
+        say(f"{node}: foreseen to fail at {_date(moment)}; left {opened.file.lead} s before")
+
+
+def watch(
+    fleet: FLEET = HERE,
+    every: Annotated[
+        str, typer.Option("--every", metavar="DURATION", help="Between two looks.")
+    ] = "1s",
+    span: Annotated[
+        str | None,
+        typer.Option("--for", metavar="DURATION", help="How long (default: until Ctrl-C)."),
+    ] = None,
+    quiet: QUIET = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a line of JSON each.", rich_help_panel=OUTPUT)
+    ] = False,
+) -> None:
+    """Watch over the fleet: move machines before the failures that are foreseen.
+
+    Ctrl-C (or SIGTERM, SIGHUP) ends the watch; a move under way is taken back, and all machines run
+    on. A second watch over the same fleet is refused.
+    """
+    from forestall.app.hosts.machines.machines import Fleet, outcome_json, sentence
+    from forestall.model.errors import ParameterError
+    from forestall.model.units import parse_duration
+
+    seconds = parse_duration(every, "--every")
+    if not seconds:
+        raise ParameterError("--every", every, "a duration above 0")
+    until = float("inf") if span is None else time.time() + parse_duration(span, "--for")
+    opened = Fleet.open(fleet)
+    if not quiet and not as_json:
+        say(f"watching over {len(opened.file.nodes)} nodes; Ctrl-C ends it")
+    told: list[str] = []
+    try:
+        for outcomes, troubles in opened.watch(seconds, until):
+            for trouble in troubles:
+                if trouble not in told:
+                    say(trouble, error=True)
+            told = troubles
+            for one in outcomes:
+                if as_json:
+                    print(json.dumps(outcome_json(one), allow_nan=False), flush=True)
+                elif not quiet:
+                    say(f"{datetime.now(UTC):%H:%M:%S} {sentence(one)}")
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped watching; the machines run on") from None
+
+
+def stop(name: NAME, fleet: FLEET = HERE, as_json: JSON = False) -> None:
+    """End a machine; its guest is not asked."""
+    from forestall.app.hosts.machines.machines import Fleet
+
+    opened = Fleet.open(fleet)
+    seen = opened.stop(name)
+    _tell_troubles(opened)
+    if as_json:
+        say_json({"machine": name, "state": seen.state})
+    else:
+        say(f"{name}: {seen.state}")
+
+
+def _tell(outcomes: list[Outcome], *, as_json: bool) -> int:
+    """Print what came of it; returns the exit code."""
+    from forestall.app.hosts.machines.machines import outcome_json, sentence
+
+    if as_json:
+        say_json([outcome_json(one) for one in outcomes])
+    else:
+        for one in outcomes:
+            say(sentence(one), error=one.what == "failed")
+    kept = {one.machine: one.what for one in outcomes}  # the last word about each
+    return int(any(what in {"failed", "stays", "lost"} for what in kept.values()))
+
+
+def _tell_troubles(fleet: Fleet) -> None:
+    for trouble in fleet.troubles():
+        say(trouble, error=True)
+
+
+def _fate(node: dict[str, Any]) -> str:
+    if node["drained"]:
+        return " (drained)"
+    return " (leaving)" if node["leaving"] else ""
+
+
+def _date(time: Any) -> str:
+    if time is None:
+        return "-"
+    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _beside(path: str, folder: Path) -> str:
+    """Return a path as seen from the fleet's folder, which is known."""
+    try:
+        return str(Path(path).relative_to(folder.resolve()))
+    except ValueError:
+        return path

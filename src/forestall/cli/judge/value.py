@@ -1,0 +1,87 @@
+"""`forestall assess value`: what a predictor is worth to the system, by replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forestall.cli.choice import with_options
+from forestall.cli.registry import command
+from forestall.cli.runs.options import JSON, PARAMETERS, QUIET, READING, TRAINING, chosen
+from forestall.cli.screen import Bar, say, say_json, show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OURS = tuple(choice for choice in PARAMETERS if choice.name not in {"predictor", "accuracy"})
+
+
+def add_to(group: typer.Typer) -> None:
+    """Register the command."""
+    command(
+        group,
+        "value",
+        "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
+        "forestall assess value jobs.swf --failures lanl.csv --system 20 --from 2004-09-01 "
+        "--days 60 --nodes 256 --predictors rate,renewal --train lanl.csv",
+    )(value)
+
+
+@with_options(OURS, READING, TRAINING)
+def value(
+    log: Annotated[
+        Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
+    ],
+    predictors: Annotated[
+        str,
+        typer.Option(
+            "--predictors",
+            metavar="FILE|NAME,...",
+            help="Files of `predict train`, or names of `predict list` with --train.",
+        ),
+    ],
+    quiet: QUIET = False,
+    as_json: JSON = False,
+    **given: Any,
+) -> None:
+    """Replay a workload with predictors, without any, and with the perfect one."""
+    from forestall.app.judge.value import Account
+
+    names = [name.strip() for name in predictors.split(",") if name.strip()]
+    with Bar("runs", quiet=quiet) as bar:
+        account = Account(log, chosen(given), names).replayed(bar)
+    if as_json:
+        say_json(account)
+    elif not quiet:
+        print_account(account)
+
+
+def print_account(account: Mapping[str, Any]) -> None:
+    """Print what each predictor brought."""
+    say(account["verdict"])
+    say()
+    heads = ("Predictor", "QoS", "Regained", "Lost (node-h)", "Saved", "Utilization", "Kept",
+             "Promised")  # fmt: skip
+    rows = [
+        (
+            row["predictor"],
+            f"{row['qos']:.4f}",
+            _share(row["regained"]),
+            f"{row['lost_node_hours']:,.0f}",
+            _share(row["saved"]),
+            f"{row['utilization']:.1%}",
+            f"{row['kept']:.1%}",
+            f"{row['promised']:.1%}",
+        )
+        for row in account["predictors"]
+    ]
+    show(rows, heads, right=range(1, 8), wrap=(0,))
+    say("Regained, saved: shares of the QoS and of the node-hours that failures cost without")
+    say("prediction, up to the perfect one's. QoS weighs each job by its promise: probabilities")
+    say("below 1 lower it even where they are right.")
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"

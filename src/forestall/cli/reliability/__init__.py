@@ -1,0 +1,1 @@
+"""Commands on how machines fail: reliability, fit, design, interval, spares."""

@@ -1,0 +1,1 @@
+"""Commands on runs: demo, simulate, sweep, compare, certify, replay."""

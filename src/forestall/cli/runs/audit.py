@@ -1,0 +1,69 @@
+"""`forestall certify` and `forestall replay`: can a run be believed?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forestall.cli.registry import command
+from forestall.cli.runs.options import JSON
+from forestall.cli.screen import say, say_json, show
+
+FOLDER = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    command(app, "certify", "forestall certify run")(certify)
+    command(
+        app,
+        "replay",
+        "forestall simulate jobs.swf --log-events --out run && forestall replay run",
+    )(replay)
+
+
+def certify(folder: FOLDER, as_json: JSON = False) -> None:
+    """Check a run by its files alone: no node gives more than it has, none works while down, and
+    work adds up.
+
+    The exit code is 1 where a check fails.
+    """
+    from forestall.app.promise.certify.certifier import certify as check
+
+    certificate = check(folder)
+    if as_json:
+        say_json(
+            {
+                "passed": certificate.passed,
+                "checks": [one._asdict() for one in certificate.checks],
+                "not_checked": list(certificate.not_checked),
+            }
+        )
+    else:
+        show([("ok" if c.passed else "FAILED", c.name, c.detail) for c in certificate.checks])
+        for text in certificate.not_checked:
+            say(f"not checked: {text}")
+        failed = sum(not one.passed for one in certificate.checks)
+        say()
+        say(f"{folder}: " + (f"{failed} checks failed" if failed else "every check passed"))
+    if not certificate.passed:
+        raise typer.Exit(1)
+
+
+def replay(folder: FOLDER) -> None:
+    """Drive the engine from a run's event log, one event at a time, and compare its decisions.
+
+    The exit code is 1 where they are not the same, byte for byte.
+    """
+    from forestall.app.runs.replay import replay_and_compare
+
+    found = replay_and_compare(folder)
+    if found.same:
+        say(f"{folder}: {found.decisions:,} decisions, every byte the same")
+        return
+    say(f"{folder}: decisions differ, first in line {found.line} of decisions.csv")
+    say(f"logged:   {'(nothing)' if found.logged is None else found.logged}", indent=2)
+    say(f"replayed: {'(nothing)' if found.replayed is None else found.replayed}", indent=2)
+    raise typer.Exit(1)

@@ -1,0 +1,101 @@
+"""`forestall compare`: runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forestall.cli.registry import command
+from forestall.cli.runs.options import JSON, OUTPUT
+from forestall.cli.screen import say, say_json, show
+
+if TYPE_CHECKING:
+    from forestall.app.runs.compare import Comparison
+
+ABREAST = 3
+"""Runs that fit beside each other."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    command(
+        app,
+        "compare",
+        "forestall compare run-1 run-2",
+        "forestall compare run-1 run-2 run-3 --out comparison.html",
+    )(compare)
+
+
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders of runs; the first is the base.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE.html",
+            help="Write a page with figures, too.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JSON = False,
+) -> None:
+    """Put runs side by side: measures, differences to the first run, parameters that differ."""
+    from forestall.app.runs.compare import compare as comparison_of
+
+    found = comparison_of(folders)
+    if out is not None:
+        from forestall.app.runs.many import write_comparison
+        from forestall.app.runs.models import measures_of, told_of
+
+        measures = measures_of(found.summaries.values())
+        write_comparison(out, found.summaries, measures, told_of)
+    if as_json:
+        say_json(found.plain())
+        return
+    print_comparison(found)
+    if out is not None:
+        say()
+        say(f"Page: {out}")
+
+
+def print_comparison(found: Comparison) -> None:
+    """Print a few runs at a time, the first of them always there."""
+    names = list(found.summaries)
+    groups = [range(k, min(k + ABREAST - 1, len(names))) for k in range(1, len(names), ABREAST - 1)]
+    for group in groups or [range(0)]:
+        picked = (0, *group)
+        heads = ["", *(cell for k in picked for cell in ((names[k], "") if k else (names[k],)))]
+        rows: list[tuple[str, ...]] = [
+            (row.name, *(c for k in picked for c in _cells(row.texts[k], row.differences[k], k)))
+            for row in found.rows
+        ]
+        if found.differing:
+            rows.append(("",))
+        rows += [
+            (name, *(cell for k in picked for cell in _cells(_text(found, name, k), "", k)))
+            for name in found.differing
+        ]
+        show(rows, heads, right=range(1, len(heads)), wrap=())
+        if group and group[-1] != len(names) - 1:
+            say()
+    if not found.differing and len(names) > 1:
+        say()
+        say("All parameters and logs are the same.")
+
+
+def _cells(text: str, difference: str, k: int) -> tuple[str, ...]:
+    return (text, difference) if k else (text,)
+
+
+def _text(found: Comparison, name: str, k: int) -> str:
+    from forestall.app.runs.models import told_of
+
+    value = found.differing[name][k]
+    summary = list(found.summaries.values())[k]
+    text = "not set" if value is None else told_of(summary, name, value)
+    return text if len(text) <= 22 else f"...{text[-19:]}"

@@ -1,0 +1,122 @@
+"""`forestall demo`: no input, three runs, plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forestall.cli.registry import command
+from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET
+from forestall.cli.screen import say, say_json, show
+
+if TYPE_CHECKING:
+    from forestall.app.runs.demo import Demo
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    command(app, "demo", "forestall demo", "forestall demo --out my-demo --seed 2")(demo)
+
+
+def demo(
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder for the pages.", rich_help_panel=OUTPUT),
+    ] = Path("forestall-demo"),
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Of jobs and failures.", rich_help_panel=OUTPUT)
+    ] = 1,
+    force: FORCE = False,
+    quiet: QUIET = False,
+    as_json: JSON = False,
+) -> None:
+    """Generate two weeks of jobs and failures, and show what predicting the failures is worth."""
+    from forestall.app.runs.demo import demo as run
+
+    silent = quiet or as_json
+
+    def tell(text: str) -> None:
+        if not silent:
+            say(text)
+
+    done = run(out, tell, seed=seed, force=force)
+    if as_json:
+        say_json(done.summaries)
+    elif not quiet:
+        _print(done)
+
+
+def _print(done: Demo) -> None:
+    from forestall.app.runs.demo import DAYS, NODES, RISK, SHOWN
+
+    say()
+    say(
+        f"{len(done.jobs):,} jobs of {DAYS} days on {NODES} nodes, which fail {len(done.failures)} "
+        f"times in {2 * DAYS} days. Every job gets a deadline and the probability that it is met; "
+        f"users take nothing below {100 * RISK:.0f} %. The same jobs and failures, each time:"
+    )
+    for name, summary in done.summaries.items():
+        say()
+        say(f"{TITLES[name]}.")
+        for sentence in sentences(summary):
+            say(sentence, indent=2)
+    say()
+    say("With every failure foreseen, and users who take nothing but certainty (risk 1).")
+    for sentence in sentences(done.certain.summary):
+        say(sentence, indent=2)
+    say()
+    print_side_by_side(done.summaries)
+    say()
+    say(f"Side by side: {done.folder / 'comparison.html'}")
+    say(f"The run with {SHOWN}: {done.folder / 'report.html'}")
+    say(f"Its input: {done.folder / 'jobs.swf'}, {done.folder / 'failures.csv'}. Try it yourself:")
+    say(
+        f"forestall simulate {done.folder / 'jobs.swf'} --failures {done.folder / 'failures.csv'} "
+        f"--nodes {NODES} --accuracy 0.7 --risk 0.99",
+        indent=2,
+    )
+
+
+TITLES = {
+    "no prediction": "Without prediction",
+    "accuracy 0.7": "With 70 % of the failures foreseen",
+    "perfect": "With every failure foreseen",
+}
+
+
+def sentences(summary: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return promises, work and waiting of a run, a sentence each."""
+    from forestall.app.promise import words
+
+    made, promised = words.promises_made(summary)
+    kept = round(summary["promises_kept"] * made)
+    times = words.counted(summary["restarts"], "time")
+    lost = (
+        f"destroyed {words.node_hours(summary['lost_work'])} of work; jobs started again {times}"
+        if summary["restarts"]
+        else "destroyed nothing"
+    )
+    wait = summary["wait"]
+    median, p95 = words.duration(wait["median"]), words.duration(wait["p95"])
+    half = "did not wait" if wait["median"] == 0 else f"waited no longer than {median}"
+    return (
+        f"Of {made:,} promises {kept:,} were kept ({words.percent(summary['promises_kept'])}); "
+        f"promised were {words.percent(promised)} on average.",
+        f"Failures {lost}.",
+        f"Half of the jobs {half}, 95 % waited no longer than {p95}.",
+    )
+
+
+def print_side_by_side(summaries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print the measures of a few runs, a column each."""
+    from forestall.app.runs.many import MEASURES
+
+    rows = [
+        (measure.name, *(measure.text(measure.value(one)) for one in summaries.values()))
+        for measure in MEASURES
+        if measure.name != "Jobs"
+    ]
+    show(rows, ("", *summaries), right=range(1, len(summaries) + 1), wrap=())

@@ -1,0 +1,98 @@
+"""`forestall simulate`: one run of one workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from forestall.cli.choice import Choice, with_options
+from forestall.cli.registry import command
+from forestall.cli.runs.options import (
+    CONFIG,
+    FORCE,
+    JSON,
+    OUTPUT,
+    PARAMETERS,
+    QUIET,
+    READING,
+    TRAINING,
+    chosen,
+)
+from forestall.cli.runs.options_cycle import CYCLE, HOSTS
+from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
+from forestall.cli.screen import Bar, say, say_json
+
+RESULTS = (
+    Choice("out", OUTPUT, "Folder for all files; without it only the table is printed.", "DIR"),
+    Choice("log_events", OUTPUT, "Write what the engine was told and decided, too.", flag=True),
+    Choice(
+        "gantt",
+        OUTPUT,
+        "Span of the chart of nodes over time, since the first submission.",
+        "3d:6d",
+    ),
+    Choice("report", OUTPUT, "Write report.html (default on).", flag=True, on=True),
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    command(
+        app,
+        "simulate",
+        "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
+        "forestall simulate jobs.swf --policy easy --estimates requested --nodes 100",
+        "forestall simulate jobs.csv --failures lanl.csv --system 19 --from 2003-07-18T16:00 "
+        "--days 365 --fold-nodes 8",
+        "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
+        "--predictor hazard --train lanl.csv --risk 0",
+        "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
+        "forestall simulate jobs.swf --model virtual --failures failures.csv --nodes 32 "
+        "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
+        "forestall simulate guests.csv --model cycle --hosts hosts.parquet --scheduler falcon "
+        "--restart checkpoint --out run",
+    )(simulate)
+
+
+@with_options(MODEL, PARAMETERS, VIRTUAL, CYCLE, HOSTS, READING, TRAINING, RESULTS)
+def simulate(
+    log: Annotated[
+        Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
+    ],
+    config: CONFIG = None,
+    force: FORCE = False,
+    quiet: QUIET = False,
+    as_json: JSON = False,
+    **given: Any,
+) -> None:
+    """Replay jobs on a machine that fails, promise deadlines, and account for the promises.
+
+    With --model virtual: place tasks that share nodes, move them before failures, and account for
+    the deadlines. With --model cycle: run jobs as guests on hosts whose owners come back, and say
+    how long that took and how often a host left its guest.
+    """
+    from forestall.app.runs.settings import settings_of, with_config
+
+    settings = settings_of(log, with_config(config, chosen(given)))
+    from forestall.app.runs.single import run
+
+    with Bar("jobs", quiet=quiet) as bar:
+        if not settings.model.is_compiled(settings.parameters):
+            bar.tell(f"compiling kernels, the first time only: {settings.model.compiling}")
+        done = run(settings, force=force, progress=bar)
+    result = done.result
+    if as_json:
+        say_json(result.summary)
+    elif not quiet:
+        from forestall.cli.runs.table import print_run
+
+        played = getattr(result.outcome, "failures", ())
+        failures = None if settings.inputs.failures is None else len(played)
+        print_run(result.summary, result.cleaning, done.hints, failures)
+        if failures is None and not settings.model.on_hosts:
+            say("No failures were given (--failures FILE): nothing failed.")
+        if done.folder is not None:
+            report = f"; open {done.folder / 'report.html'}" if settings.report else ""
+            say(f"Files are in {done.folder}{report}")

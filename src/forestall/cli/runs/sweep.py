@@ -1,0 +1,163 @@
+"""`forestall sweep`: many runs over ranges of parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forestall.cli.choice import Choice, with_options
+from forestall.cli.registry import command
+from forestall.cli.runs.options import (
+    CONFIG,
+    FORCE,
+    JSON,
+    OUTPUT,
+    PARAMETERS,
+    QUIET,
+    READING,
+    TRAINING,
+    chosen,
+)
+from forestall.cli.runs.options_cycle import CYCLE, HOSTS
+from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
+from forestall.cli.screen import Bar, say, say_json, show
+
+if TYPE_CHECKING:
+    from forestall.app.runs.sweep_run import Swept
+
+MOST_MEANS = 20
+"""Rows of means that are printed; the page has all."""
+REPORT = (Choice("report", OUTPUT, "Draw figures and write report.html.", flag=True, on=True),)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    command(
+        app,
+        "sweep",
+        "forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.1 --risk 0:1:0.1",
+        "forestall sweep jobs.swf --policy fcfs,easy,conservative --nodes 100,128 --out policies",
+        "forestall sweep jobs.swf --failures failures.csv --checkpoint-interval 30m:4h:30m "
+        "--vary compression=true,false",
+        "forestall sweep jobs.swf --model virtual --failures failures.csv --nodes 32 "
+        "--processors-per-node 4 --prediction-accuracy 0:1:0.25 --strategy "
+        "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
+        "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
+        "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
+    )(sweep)
+
+
+OUT = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder for table, figures and finished points (default forestall-sweep).",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+VARY = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vary",
+        metavar="NAME=VALUES",
+        help="The same for any parameter by its name, also those that are on or off.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+WORKERS = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Processes (default: one a core); results do not depend on it.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
+
+
+@with_options(MODEL, PARAMETERS, VIRTUAL, CYCLE, HOSTS, READING, TRAINING, REPORT, varied=True)
+def sweep(
+    log: Annotated[
+        Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
+    ],
+    out: OUT = None,
+    vary: VARY = None,
+    workers: WORKERS = None,
+    config: CONFIG = None,
+    force: FORCE = False,
+    quiet: QUIET = False,
+    as_json: JSON = False,
+    **given: Any,
+) -> None:
+    """Run every combination of parameter values: ranges from:to:by and lists a,b,c.
+
+    Interrupted, it goes on where it was when the same command is given again.
+    """
+    from forestall.app.runs.settings import folder_of, report_of, with_config
+    from forestall.app.runs.sweep import plan_of, varied
+
+    options = with_config(config, {**chosen(given), **varied(vary or [])})
+    plan = plan_of(log, options)
+    from forestall.app.runs.sweep_run import run_sweep
+
+    with Bar("points", quiet=quiet) as bar:
+        if not all(plan.model.is_compiled(point) for point in plan.kinds):
+            bar.tell(f"compiling kernels, the first time only: {plan.model.compiling}")
+        done = run_sweep(
+            plan,
+            out or folder_of(options, "forestall-sweep"),
+            workers=workers,
+            force=force,
+            report=report_of(options),
+            progress=bar,
+        )
+    if as_json:
+        say_json(done.table.to_dicts())
+    elif not quiet:
+        _print(done)
+
+
+def _print(done: Swept) -> None:
+    from forestall.app.runs.sweep_words import extremes, means
+
+    axes = done.plan.axes
+    before = f", {done.resumed:,} of them from before" if done.resumed else ""
+    several = ", ".join(f"{len(values)} values of {name}" for name, values in axes.items())
+    say(f"{len(done.table):,} points{before}" + (f": {several}" if several else ""))
+    rows = extremes(done.table, tuple(axes), done.plan.model)
+    if rows:
+        say()
+        show(rows, ("", "least", "at", "most", "at"), right=(1, 3), wrap=(2, 4))
+        say(f"at: {', '.join(axes)}")
+    heads, told = means(done.table, tuple(axes), done.plan.model)
+    if told and "seed" in axes:
+        paged = (done.folder / "report.html").exists()
+        _print_means(heads, told, "on the page" if paged else "which report.html would show")
+    if "seed" in axes and done.plan.model.drawing:
+        say(done.plan.model.drawing)
+    say()
+    say(f"Table: {done.folder / 'sweep.csv'}")
+    if (done.folder / "report.html").exists():
+        say(f"Figures: {done.folder / 'report.html'}")
+
+
+def _print_means(heads: tuple[str, ...], rows: list[tuple[str, ...]], rest: str) -> None:
+    """Print means over seeds, with units in a second line of the heads."""
+    say()
+    show(
+        rows[:MOST_MEANS],
+        ("mean over seeds", *(head.replace(" (", "\n(") for head in heads[1:])),
+        right=range(1, len(heads)),
+        wrap=(0,),
+    )
+    more = len(rows) - MOST_MEANS
+    if more > 0:
+        say(f"and {more:,} more, {rest}")
+    if heads[0]:
+        say(f"means at: {heads[0]}")
+    say("±: half the 95 % interval, from three seeds on; none where they all give the same")

@@ -1,0 +1,1 @@
+"""Commands on a site's own records: report, lemons, import, backtest."""

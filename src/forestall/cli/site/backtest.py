@@ -1,0 +1,145 @@
+"""`forestall backtest`: what quotes would have been worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from forestall.cli import UNUSABLE
+from forestall.cli.choice import with_options
+from forestall.cli.registry import command
+from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT, examples
+from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
+
+if TYPE_CHECKING:
+    from forestall.app.site.promises.backtest import Found
+
+PROMISES = "Promises"
+
+QUESTION = Annotated[
+    Literal["deadline", "probability", "both"],
+    typer.Option(
+        "--question",
+        help="What jobs ask for: a deadline for a probability, the probability of a deadline.",
+        rich_help_panel=PROMISES,
+    ),
+]
+CHANCE = Annotated[
+    float | None,
+    typer.Option(
+        "--level",
+        metavar="P",
+        help="The probability of every deadline (default: 0.01 to 0.99, spread evenly).",
+        rich_help_panel=PROMISES,
+        show_default=False,
+    ),
+]
+WARM_UP = Annotated[
+    int,
+    typer.Option(
+        "--warm-up",
+        metavar="N",
+        help="Jobs that are done before promises count.",
+        rich_help_panel=PROMISES,
+    ),
+]
+SEED = Annotated[
+    int,
+    typer.Option(
+        "--seed", min=0, metavar="N", help="Of what is asked for.", rich_help_panel=PROMISES
+    ),
+]
+
+
+def group() -> typer.Typer:
+    """Return the group."""
+    app = typer.Typer(
+        help="Replay records in time order, and say what quotes would have been worth.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        epilog=examples("forestall backtest promises jobs.txt --out study"),
+    )
+
+    @app.callback()
+    def _alone() -> None:
+        """Keep the name of the command where it is the only one."""
+
+    command(
+        app,
+        "promises",
+        "forestall backtest promises --slurm --since 365d",
+        "forestall backtest promises jobs.txt --out study",
+        "forestall backtest promises jobs.swf --question deadline --level 0.9",
+        "forestall backtest promises jobs.txt --partition gpu --json",
+    )(promises)
+    return app
+
+
+@with_options(SITE)
+def promises(
+    files: FILES = None,
+    question: QUESTION = "both",
+    level: CHANCE = None,
+    warm_up: WARM_UP = 1000,
+    seed: SEED = 1,
+    out: STUDY_OUT = None,
+    openmetrics: METRICS = None,
+    force: FORCE = False,
+    quiet: QUIET = False,
+    as_json: JSON = False,
+    **options: Any,
+) -> None:
+    """Say what quotes of deadlines and probabilities would have been worth on past jobs.
+
+    Jobs are replayed in time order; each quote uses only what was known when it was made. Said
+    and kept shares are compared decile by decile. The exit code is 1 where they do not agree, 0
+    where they do or there are too few promises. Nothing is changed and nothing leaves this machine.
+    """
+    given = given_of(files, options)
+    if given.nothing:
+        from forestall.cli.site.report import print_commands
+
+        print_commands("backtest promises", page="")
+        raise typer.Exit(UNUSABLE)
+    metrics_place(openmetrics, as_json=as_json)
+    from forestall.app.site.promises.backtest import find
+
+    if out is not None:
+        from forestall.app.site.promises.files import check_backtest_folder
+
+        check_backtest_folder(out, force=force)
+    with Bar("events", quiet=quiet) as bar:
+        found = find(
+            given, question=question, chance=level, warm_up=warm_up, seed=seed, progress=bar
+        )
+    written: str | None = None
+    if out is not None:
+        from forestall.app.site.promises.files import write_backtest_folder
+
+        with Bar("figures", quiet=quiet) as bar:
+            written = write_backtest_folder(found, out, bar)
+    _print(found, openmetrics, written, "json" if as_json else "none" if quiet else "text")
+    if found.study.holds is False:
+        raise typer.Exit(1)
+
+
+def _print(found: Found, openmetrics: str | None, written: str | None, how: str) -> None:
+    from forestall.app.site import openmetrics as metrics
+
+    if openmetrics == "-":
+        print(metrics.openmetrics(found.report()), end="")
+        return
+    if openmetrics is not None:
+        metrics.write_openmetrics(openmetrics, found.report())
+    if how == "json":
+        say_json(found.as_json())
+    elif how != "none":
+        from forestall.app.site.promises.backtest import text_of
+
+        print(text_of(found), end="")
+        for line in (written, None if openmetrics is None else f"Written: {openmetrics}"):
+            if line is not None:
+                say()
+                say(line)

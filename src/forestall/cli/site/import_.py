@@ -1,0 +1,135 @@
+"""`forestall import`: records of other systems as files that every command takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forestall.cli.choice import with_options
+from forestall.cli.registry import command
+from forestall.cli.runs.options import JSON, examples
+from forestall.cli.screen import Bar, say, show
+from forestall.cli.site.options import SITE, given_of
+
+if TYPE_CHECKING:
+    from forestall.app.site.import_slurm import Imported
+
+READING = tuple(
+    choice
+    for choice in SITE
+    if choice.name in {"slurm", "zone", "since", "until", "timeout", "strict"}
+)
+
+
+def group() -> typer.Typer:
+    """Return the group."""
+    app = typer.Typer(
+        help="Turn the records of a site into files that every other command takes.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        epilog=examples("forestall import slurm --out site --since 90d"),
+    )
+
+    @app.callback()
+    def _keep_as_group() -> None:
+        """Turn the records of a site into files that every other command takes."""
+
+    command(
+        app,
+        "slurm",
+        "forestall import slurm --out site --since 90d",
+        "forestall import slurm jobs.txt events.txt nodes.txt --out site --zone Europe/Berlin",
+        "forestall import slurm jobs.txt events.txt --out shared --anonymize",
+        "forestall import slurm site --out shared --anonymize",
+    )(slurm)
+    return app
+
+
+@with_options(READING)
+def slurm(
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="The folder to write: new, or of an earlier import, which is replaced.",
+        ),
+    ],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILES",
+            help="Output of sacct, sacctmgr show event, scontrol show node and squeue --start, "
+            "told apart by what is in them, or a folder of an earlier import (default: ask the "
+            "Slurm of this machine).",
+            show_default=False,
+        ),
+    ] = None,
+    anonymize: Annotated[
+        bool,
+        typer.Option(
+            "--anonymize",
+            help="Pseudonyms for users, accounts, jobs' names, nodes, partitions and QoS.",
+        ),
+    ] = False,
+    anonymize_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--anonymize-key",
+            metavar="FILE",
+            help="Where the key of the pseudonyms lies, made if it is not there (default: "
+            "DIR.key). The same key gives the same pseudonyms.",
+            show_default=False,
+        ),
+    ] = None,
+    keep_partitions: Annotated[
+        bool,
+        typer.Option("--keep-partitions", help="Partitions and QoS keep their names."),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")] = False,
+    as_json: JSON = False,
+    **options: Any,
+) -> None:
+    """Write Slurm's records as Parquet: jobs, runs, failures, outages, nodes, estimates of starts.
+
+    Nothing of Slurm is changed. The folder is written whole or not at all.
+    """
+    from dataclasses import replace
+
+    from forestall.app.site.import_slurm import import_slurm
+
+    given = given_of(files, options)
+    with Bar("reading", quiet=quiet or as_json) as bar:
+        done = import_slurm(
+            replace(given, slurm=given.slurm or not given.paths),
+            out,
+            anonymize=anonymize,
+            key_file=anonymize_key,
+            keep_partitions=keep_partitions,
+            progress=bar,
+        )
+    _tell(done, as_json)
+
+
+def _tell(done: Imported, as_json: bool) -> None:
+    from forestall.app.site.import_slurm import uses_of, words_of
+
+    if as_json:
+        from forestall.cli.screen import say_json
+        from forestall.traces.site.folder import read_summary
+
+        key = {} if done.key is None else {"key": str(done.key)}
+        say_json({"folder": str(done.folder), **key, **read_summary(done.folder)})
+        return
+    show(words_of(done))
+    say()
+    say(f"In {done.folder}:")
+    uses = uses_of(done)
+    width = max(len(name) for name, _ in uses)
+    for name, line in uses:  # to be copied: never folded
+        say(f"{name:{width}}  {line}")
+    if done.key is not None:
+        say()
+        say(f"The key of the pseudonyms is in {done.key}: keep it, and do not give it away.")

@@ -1,0 +1,198 @@
+"""Options of every command that reads a site's records: which, from when to when, and what of
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from forestall.cli.choice import Choice
+from forestall.cli.runs.options import OUTPUT, chosen
+from forestall.model.errors import ParameterError
+from forestall.model.units import parse_duration
+
+if TYPE_CHECKING:
+    from forestall.app.site.nodes.failure_rate import Measured
+    from forestall.app.site.sources import Given
+
+RECORDS: Final = "Records"
+CUT: Final = "What of them"
+FAILURE_LOG: Final = "Failure log"
+
+METRICS = Annotated[
+    str | None,
+    typer.Option(
+        "--openmetrics",
+        metavar="FILE|-",
+        help="Write every figure for Prometheus; - prints them and nothing else.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
+FILES = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="FILES",
+        help="Output of sacct, sacctmgr, scontrol and squeue, a folder of `import slurm`, a job "
+        "log in SWF, or a failure log; told apart by what is in them.",
+        show_default=False,
+    ),
+]
+"""The files of a site, told apart by content."""
+
+SITE: Final = (
+    Choice("slurm", RECORDS, "Ask the Slurm of this machine; nothing is changed.", flag=True),
+    Choice(
+        "zone",
+        RECORDS,
+        "Time zone of times without one and of hours of the day, such as Europe/Berlin "
+        "(default: UTC).",
+        "ZONE",
+    ),
+    Choice(
+        "processors_per_node", RECORDS, "Of SWF logs, whose sizes are processors (default 1).", "P"
+    ),
+    Choice("timeout", RECORDS, "For one question to Slurm (default 10m).", "DURATION"),
+    Choice("strict", RECORDS, "A row that must be left out or changed is an error.", flag=True),
+    Choice(
+        "since",
+        CUT,
+        "From when on: a date, so long before the end, or all (default: all; of a live Slurm 90d).",
+        "TIME|DURATION|all",
+    ),
+    Choice("until", CUT, "Up to when (default: the end of the records).", "TIME"),
+    Choice("partition", CUT, "Only runs in this partition.", "NAME"),
+    Choice("min_nodes", CUT, "Only runs on at least so many nodes (default 1).", "N"),
+    Choice(
+        "failures", FAILURE_LOG, "A failure log, where there are no outages from Slurm.", "FILE"
+    ),
+    Choice("failure_format", FAILURE_LOG, "Its format, where it shall not be guessed.", "NAME"),
+    Choice("system", FAILURE_LOG, "Which system, of a log with several.", "NAME"),
+    Choice(
+        "from",
+        FAILURE_LOG,
+        "Its time 0, which is put at the begin of the jobs, such as 2003-07-18T16:00.",
+        "TIME",
+    ),
+    Choice("days", FAILURE_LOG, "Length of its window from there.", "DAYS"),
+    Choice("fold_nodes", FAILURE_LOG, "So many neighbouring nodes count as one.", "K"),
+)
+"""For `with_options`: a command takes them as ``**options`` and hands those to `given_of`."""
+
+
+def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> Given:
+    """Return what a command was told about its records; ParameterError names the option.
+
+    `options` are the keywords of the command; those that are not in `SITE` are ignored.
+    """
+    from forestall.app.site.sources import TIMEOUT, Given
+
+    told = chosen(options)
+    failures = told.get("failures")
+    timeout = told.get("timeout")
+    return Given(
+        paths=tuple(Path(path) for path in files or ()),
+        slurm=bool(told.get("slurm")),
+        failures=None if failures is None else Path(failures),
+        system=told.get("system"),
+        start=told.get("from"),
+        days=_number(told, "days"),
+        fold_nodes=_whole(told, "fold_nodes"),
+        failure_format=told.get("failure_format"),
+        processors_per_node=_whole(told, "processors_per_node"),
+        zone=told.get("zone"),
+        since=told.get("since"),
+        until=told.get("until"),
+        partition=told.get("partition"),
+        min_nodes=_whole(told, "min_nodes"),
+        timeout=TIMEOUT if timeout is None else _waiting(timeout),
+        strict=bool(told.get("strict")),
+    )
+
+
+def rate_of(given: Given, told: object = None) -> Measured | None:
+    """Return a node's failure rate as records tell it; None where none are given.
+
+    `told` is a rate or mean time that was told besides. Raises ParameterError where both are, and
+    where the records have no failure to count.
+    """
+    if given.nothing:
+        _refuse_alone(given)
+        return None
+    if told is not None:
+        allowed = "either --mttf or --rate, or records: --slurm, FILES"
+        raise ParameterError("--slurm" if given.slurm else "FILES", _named(given), allowed)
+    from forestall.app.site.nodes.failure_rate import rate_of_records
+
+    return rate_of_records(given)
+
+
+def _refuse_alone(given: Given) -> None:
+    """Raise ParameterError for an option about records where there are none."""
+    from forestall.app.site.sources import Given
+
+    plain = Given()
+    for choice in SITE:
+        name = "start" if choice.name == "from" else choice.name
+        value = getattr(given, name)
+        if value != getattr(plain, name):
+            raise ParameterError(choice.spelling, value, "records to go with it: --slurm or FILES")
+
+
+def metrics_place(openmetrics: str | None, *, as_json: bool) -> None:
+    """Check where metrics go before any work is done: not where JSON goes too, and into a folder
+    that is there. Raises ParameterError."""
+    if openmetrics is None:
+        return
+    if openmetrics == "-":
+        if as_json:
+            allowed = "a file beside --json: both cannot be printed"
+            raise ParameterError("--openmetrics", openmetrics, allowed)
+        return
+    place = Path(openmetrics)
+    if place.is_dir():
+        raise ParameterError("--openmetrics", openmetrics, "a file, not a folder of that name")
+    if not place.parent.is_dir():
+        raise ParameterError("--openmetrics", openmetrics, "a file in a folder that is there")
+
+
+def _waiting(timeout: str) -> int:
+    seconds = parse_duration(timeout, "--timeout")
+    if seconds == 0:
+        raise ParameterError("--timeout", timeout, "a duration of at least 1s")
+    return seconds
+
+
+def _named(given: Given) -> str:
+    paths = [str(path) for path in given.paths]
+    if given.failures is not None:
+        paths.append(str(given.failures))
+    return ", ".join(paths)
+
+
+def _whole(told: dict[str, Any], name: str) -> int:
+    text = told.get(name, "1")
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        spelling = "--" + name.replace("_", "-")
+        raise ParameterError(spelling, text, "a whole number of at least 1")
+    return value
+
+
+def _number(told: dict[str, Any], name: str) -> float | None:
+    text = told.get(name)
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:  # also refuses nan
+        raise ParameterError(f"--{name}", text, "a number above 0")
+    return value

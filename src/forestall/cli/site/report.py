@@ -1,0 +1,256 @@
+"""`forestall report`: what a site's own records tell, in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forestall.cli import UNUSABLE
+from forestall.cli.choice import with_options
+from forestall.cli.registry import command
+from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET, chosen
+from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
+from forestall.model.errors import ParameterError
+from forestall.model.units import parse_duration
+
+if TYPE_CHECKING:
+    from forestall.app.site.report import Report
+
+ASSUMED = "What is assumed"
+PAGE_NAME = "report.html"
+
+COST = Annotated[
+    float | None,
+    typer.Option(
+        "--cost",
+        metavar="MONEY",
+        help="What a node-hour costs; losses and savings then have a price.",
+        rich_help_panel=ASSUMED,
+        show_default=False,
+    ),
+]
+CURRENCY = Annotated[
+    str,
+    typer.Option("--currency", metavar="NAME", help="Of --cost.", rich_help_panel=ASSUMED),
+]
+INTERVAL = Annotated[
+    str | None,
+    typer.Option(
+        "--checkpoint-interval",
+        metavar="DURATION",
+        help="How often jobs checkpoint today, which no record tells (default 1h).",
+        rich_help_panel=ASSUMED,
+        show_default=False,
+    ),
+]
+CHECKPOINT = Annotated[
+    str,
+    typer.Option(
+        "--checkpoint-cost",
+        metavar="DURATION",
+        help="What a checkpoint takes.",
+        rich_help_panel=ASSUMED,
+    ),
+]
+RESTART = Annotated[
+    str,
+    typer.Option(
+        "--restart", metavar="DURATION", help="What a restart takes.", rich_help_panel=ASSUMED
+    ),
+]
+OUT = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE.html|DIR",
+        help="Write the page: one file that needs no other; into a folder as report.html.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
+FULL = Annotated[
+    bool,
+    typer.Option(
+        "--full",
+        help="Print all rows, and how everything is counted.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    command(
+        app,
+        "report",
+        "forestall report --slurm --out report.html",
+        "forestall report jobs.txt events.txt nodes.txt --since 30d --partition gpu",
+        "forestall report jobs.txt events.txt --cost 0.60 --currency EUR --json",
+        "forestall report jobs.swf --failures lanl.csv --system 20 --out report.html",
+        "forestall report --slurm --openmetrics /var/lib/node_exporter/forestall.prom --quiet",
+    )(report)
+
+
+@with_options(SITE)
+def report(
+    files: FILES = None,
+    cost: COST = None,
+    currency: CURRENCY = "EUR",
+    checkpoint_interval: INTERVAL = None,
+    checkpoint_cost: CHECKPOINT = "5m",
+    restart: RESTART = "5m",
+    out: OUT = None,
+    openmetrics: METRICS = None,
+    full: FULL = False,
+    force: FORCE = False,
+    quiet: QUIET = False,
+    as_json: JSON = False,
+    **options: Any,
+) -> None:
+    """Say what a site's own records tell: what was lost to what, how nodes are, what to do.
+
+    Nothing is changed and nothing leaves this machine. Without files and without --slurm it prints
+    the commands that make the files.
+    """
+    given = given_of(files, options)
+    if given.nothing:
+        print_commands()
+        raise typer.Exit(UNUSABLE)
+    assumed = _assumed(cost, currency, checkpoint_interval, checkpoint_cost, restart)
+    metrics_place(openmetrics, as_json=as_json)
+    target = None if out is None else page_place(out, force=force)
+    from forestall.app.site.report import make
+
+    with Bar("report", quiet=quiet) as bar:
+        made = make(given, assumed, _options(given.paths, options, assumed), bar)
+    if target is not None:
+        from forestall.app.promise.page import write_page
+        from forestall.app.site.page import page
+
+        with Bar("figures", quiet=quiet) as bar:
+            text = page(made, bar)
+        write_page(target, text)
+    how = "json" if as_json else "none" if quiet else "full" if full else "short"
+    _print(made, openmetrics, target, how)
+
+
+def _print(made: Report, openmetrics: str | None, target: Path | None, how: str) -> None:
+    from forestall.app.site import openmetrics as metrics
+
+    if openmetrics == "-":
+        print(metrics.openmetrics(made), end="")
+        return
+    if openmetrics is not None:
+        metrics.write_openmetrics(openmetrics, made)
+    if how == "json":
+        say_json(made.as_json())
+    elif how != "none":
+        from forestall.app.site.text import text_of
+
+        print(text_of(made, full=how == "full"), end="")
+        for place in (target, openmetrics):
+            if place is not None:
+                say(f"Written: {place}")
+
+
+def _assumed(
+    cost: float | None, currency: str, interval: str | None, checkpoint: str, restart: str
+) -> dict[str, Any]:
+    """Return fields of `Asked`; the interval only where it was told."""
+    if cost is not None and not 0 <= cost < float("inf"):
+        raise ParameterError("--cost", cost, "a number of at least 0")
+    if not currency.strip():
+        raise ParameterError("--currency", currency, "a name such as EUR")
+    told: dict[str, Any] = {
+        "node_hour_cost": cost,
+        "currency": currency.strip(),
+        "checkpoint_cost": parse_duration(checkpoint, "--checkpoint-cost"),
+        "restart": parse_duration(restart, "--restart"),
+    }
+    if interval is not None:
+        seconds = parse_duration(interval, "--checkpoint-interval")
+        if seconds == 0:
+            raise ParameterError("--checkpoint-interval", interval, "a duration of at least 1s")
+        told["checkpoint_interval"] = seconds
+    return told
+
+
+def _options(
+    paths: tuple[Path, ...], options: dict[str, Any], assumed: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what was chosen, as the report tells it: files without their folders, which would tell
+    of the machine that it was made on."""
+    from forestall.app.site.asked import Asked
+    from forestall.traces.files.places import called
+
+    told = {f"--{name.replace('_', '-')}": value for name, value in chosen(options).items()}
+    if "--failures" in told:
+        told["--failures"] = Path(told["--failures"]).name
+    if paths:
+        told = {"files": ", ".join(called(paths).values()), **told}
+    if assumed["node_hour_cost"] is not None:
+        told["--cost"] = f"{assumed['node_hour_cost']:g} {assumed['currency']} a node-hour"
+    default = Asked.checkpoint_interval
+    interval = assumed.get("checkpoint_interval")
+    told["--checkpoint-interval"] = (
+        f"{default} s (assumed)" if interval is None else f"{interval} s"
+    )
+    for name in ("checkpoint_cost", "restart"):
+        told[f"--{name.replace('_', '-')}"] = f"{assumed[name]} s"
+    return told
+
+
+def page_place(out: Path, *, force: bool = False) -> Path:
+    """Return where the page goes: the file, or ``report.html`` in a folder, which is made.
+
+    Raises ParameterError where that cannot be, and where a folder holds something else.
+    """
+    if out.suffix.lower() in {".html", ".htm"}:
+        if out.is_dir():
+            raise ParameterError("--out", str(out), "a file, not a folder of that name")
+        if not out.parent.is_dir():
+            raise ParameterError("--out", str(out), "a file in a folder that is there")
+        return out
+    if out.exists() and not out.is_dir():
+        raise ParameterError("--out", str(out), "a name that ends in .html, or a folder")
+    if out.is_dir() and not force:
+        other = [one.name for one in out.iterdir() if one.name != PAGE_NAME]
+        if other:
+            allowed = "an empty folder or a file .html (--force writes beside what is there)"
+            raise ParameterError("--out", str(out), allowed)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError("--out", str(out), f"a folder ({error.strerror})") from None
+    return out / PAGE_NAME
+
+
+def print_commands(command: str = "report", page: str = " --out report.html") -> None:
+    """Print the commands that write the files of a command such as report, and how to go on."""
+    from forestall.adapters.slurm.commands import printed
+    from forestall.adapters.slurm.queue import SNAPSHOT
+
+    print("Where Slurm runs, ask it directly; nothing is changed, no rights are needed:")
+    print()
+    print(f"  forestall {command} --slurm{page}")
+    print()
+    print("Or write its records to files there, and go on wherever you like:")
+    print()
+    for line in printed("$(date -d '-90 days' +%F)"):
+        print(f"  {line}")
+    print(f"  forestall {command} jobs.txt events.txt nodes.txt{page}")
+    print()
+    if command == "report":
+        print(
+            "How good estimates of starts are is told with starts.txt too, to which cron adds what"
+        )
+        print("Slurm says, every 5 minutes for example (in a crontab write \\% for each %):")
+        print()
+        print(f"  {SNAPSHOT}")
+        print()
+    print(
+        f"Without Slurm: forestall {command} jobs.swf --failures failures.csv. All options: --help"
+    )

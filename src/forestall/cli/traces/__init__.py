@@ -1,0 +1,1 @@
+"""Commands on logs: info, convert, filter, generate."""

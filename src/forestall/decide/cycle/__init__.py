@@ -1,0 +1,1 @@
+"""Where a guest ends first, failures considered."""

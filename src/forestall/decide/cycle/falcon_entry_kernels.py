@@ -1,0 +1,18 @@
+"""Falcon's rules as Python calls them."""
+
+from __future__ import annotations
+
+from forestall._compile import entry
+from forestall.decide.cycle import falcon_kernels as falcon
+
+
+@entry
+def estimate(out, forecast, host, state, work, present):
+    """Write what is expected of a job on a host; see `falcon_kernels.estimate`."""
+    falcon.estimate(out[0], forecast, host, state, work, present)
+
+
+@entry
+def choose(estimates, count):
+    """Return which of so many estimates is chosen, and why; see `falcon_kernels.choose`."""
+    return falcon.choose(estimates, count)

@@ -1,0 +1,1 @@
+"""Placement, negotiation and checkpoints of the promise policy."""

@@ -1,0 +1,1 @@
+"""Shared nodes: which one a task gets, and what a migration takes."""

@@ -1,0 +1,1 @@
+"""The scheduler of guests on shared hosts as a state machine."""

@@ -1,0 +1,201 @@
+"""The engine for guests on shared hosts as Python drives it: one event in, decisions out.
+
+A live scheduler and the replay of a log call it one event at a time; the simulator's compiled loop
+calls the same functions directly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import records
+from forestall.engine.cycle import entry_kernels as entries
+from forestall.engine.cycle import state as states
+from forestall.engine.cycle.state import (
+    CONDOR,
+    DONE,
+    GUEST,
+    RUNNING,
+    SCHEDULERS,
+    CycleRules,
+    CycleState,
+    new_cycle_state,
+)
+from forestall.model.cycle import (
+    ESTIMATE,
+    FAR,
+    GuestDecision,
+    GuestDecisionKind,
+    GuestEvent,
+    GuestEventKind,
+    GuestReason,
+)
+from forestall.model.errors import ParameterError
+
+_FIELDS = (
+    "job",
+    "host",
+    "at",
+    "tries",
+    "candidates",
+    "jct",
+    "mttf",
+    "etl",
+    "jctf",
+    "rank",
+    "chance",
+)
+
+
+class CycleEngine:
+    """Chooses hosts for guests, and ends guests whose host its owner needs. It never acts and never
+    looks at a clock.
+
+    Parameters
+    ----------
+    hosts : how many; each is in S5 until its state is told
+    scheduler : "falcon", "condor" or "omniscient"
+    restart : "scratch" or "checkpoint", see `CycleParameters`
+    retry, retries : see `CycleParameters`
+    generator : draws for ties of the scheduler "condor"; others need none
+
+    Examples
+    --------
+    Host 0 is quicker but not likely to stay long enough, so that host 1 is chosen:
+
+    >>> import numpy as np
+    >>> engine = CycleEngine(2)
+    >>> for host in (0, 1):
+    ...     _ = engine.handle(GuestEvent(0, GuestEventKind.HOST_STATE, host, state=0))
+    >>> job = engine.add_job()
+    >>> quick, steady = (0, 3600, 1800, 1800, FAR, 0, 0), (1, 5400, 90000, 60000, 5600, 0, 0)
+    >>> known = np.array([quick, steady], dtype=ESTIMATE)
+    >>> for one in engine.handle(GuestEvent(5, GuestEventKind.TRY, job), known):
+    ...     print(one.kind.name, one.why)
+    START host 1 is expected to end it first, failures considered, in 5600 s
+    """
+
+    def __init__(
+        self,
+        hosts: int,
+        *,
+        scheduler: str = "falcon",
+        restart: str = "scratch",
+        retry: int = 300,
+        retries: int = 1,
+        generator: np.random.Generator | None = None,
+    ) -> None:
+        if scheduler not in SCHEDULERS:
+            raise ParameterError("scheduler", scheduler, "one of " + ", ".join(SCHEDULERS))
+        if restart not in ("scratch", "checkpoint"):
+            raise ParameterError("restart", restart, "scratch or checkpoint")
+        if scheduler == "condor" and generator is None:
+            raise ParameterError("generator", generator, "one, where ties are drawn by chance")
+        for name, value, least in (
+            ("hosts", hosts, 1),
+            ("retry", retry, 1),
+            ("retries", retries, 0),
+        ):
+            if value < least:
+                raise ParameterError(name, value, f"a whole number, at least {least}")
+        resumes = int(restart == "checkpoint")
+        rules = CycleRules(int(SCHEDULERS[scheduler]), retry, retries, resumes)
+        self._state = new_cycle_state(0, hosts, rules)._replace(jobs=records(64, GUEST))
+        self._generator = generator
+        self._jobs = 0
+        self.now = -FAR
+
+    @property
+    def state(self) -> CycleState:
+        """The arrays behind everything, with room for more."""
+        return self._state
+
+    def set_states(self, told: npt.ArrayLike) -> None:
+        """Set the states of all hosts before anything happens, int[hosts] from 0 (S1) to 4 (S5)."""
+        assert self.now == -FAR, "states are set before the first event"
+        self._state.hosts["state"] = told
+
+    def add_job(self) -> int:
+        """Make a job known, and return its position; it is placed when an event TRY comes."""
+        before = len(self._state.jobs)
+        if self._jobs == before:
+            jobs = records(2 * before, GUEST)
+            jobs[:before] = self._state.jobs
+            self._state = self._state._replace(jobs=jobs)
+        number = self._jobs
+        self._state.jobs[number] = (states.WAITING, -1, 0, 0, 0)
+        self._state.at[states.LEFT] += 1
+        self._jobs += 1
+        return number
+
+    def candidates(self) -> npt.NDArray[np.int64]:
+        """Return int64[k]: the hosts that a guest could be started on now, in order."""
+        count = entries.free_hosts(self._state)
+        return np.array(self._state.estimates["host"][:count], dtype=np.int64)
+
+    def host_of(self, job: int) -> int | None:
+        """Return the host that a job runs on."""
+        host = int(self._state.jobs[job]["host"])
+        return None if host < 0 else host
+
+    def handle(
+        self, event: GuestEvent, estimates: npt.NDArray[Any] | None = None
+    ) -> list[GuestDecision]:
+        """Take in one event and return what should be done.
+
+        Parameters
+        ----------
+        event : not before the last one
+        estimates : ESTIMATE[k] of the hosts that `candidates` names, in order; for TRY events
+
+        Raises ParameterError for an event that cannot have happened.
+        """
+        self._check(event)
+        told = event.state
+        if event.kind is GuestEventKind.TRY:
+            told = self._take_estimates(estimates)
+        state, self.now = self._state, event.time
+        entries.take(state, int(event.kind), event.key, told, event.time)
+        return [
+            GuestDecision(
+                event.time,
+                GuestDecisionKind(int(out["kind"])),
+                GuestReason(int(out["reason"])),
+                **{name: int(out[name]) for name in _FIELDS},
+            )
+            for out in state.out[: state.at[states.HELD]]
+        ]
+
+    def _check(self, event: GuestEvent) -> None:
+        state = self._state
+        if event.time < self.now:
+            raise ParameterError("time", event.time, f"at least {self.now}, the last event's")
+        many = len(state.hosts) if event.kind.about_host else self._jobs
+        what = "host" if event.kind.about_host else "job"
+        if not 0 <= event.key < many:
+            raise ParameterError("key", event.key, f"a {what} from 0 to {many - 1}")
+        if event.kind is GuestEventKind.HOST_STATE:
+            if not 0 <= event.state <= states.AWAY:
+                raise ParameterError("state", event.state, "0 (S1) to 4 (S5)")
+            return
+        status = int(state.jobs[event.key]["status"])
+        if event.kind is GuestEventKind.GUEST_ENDED and status != RUNNING:
+            raise ParameterError("key", event.key, "a job that runs")
+        if event.kind is GuestEventKind.TRY and status in (RUNNING, DONE):
+            raise ParameterError("key", event.key, "a job that waits")
+
+    def _take_estimates(self, estimates: npt.NDArray[Any] | None) -> int:
+        free = self.candidates()
+        given = np.empty(0, dtype=ESTIMATE) if estimates is None else np.asarray(estimates)
+        if given.dtype != ESTIMATE or not np.array_equal(given["host"], free):
+            raise ParameterError("estimates", len(given), f"one of each of hosts {free.tolist()}")
+        state = self._state
+        state.estimates[: len(given)] = given
+        if state.rules.scheduler == CONDOR and len(state.draws) <= state.at[states.STARTS]:
+            assert self._generator is not None
+            more = self._generator.random(len(state.draws) + 64)
+            self._state = state._replace(draws=np.concatenate((state.draws, more)))
+        return len(given)

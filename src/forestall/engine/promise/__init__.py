@@ -1,0 +1,1 @@
+"""The promise policy and the classic policies as a state machine."""

@@ -1,0 +1,234 @@
+"""The engine as Python drives it: events in, decisions out; a live controller and the replay of a
+log call it one event at a time, and the simulator's compiled loop calls the same functions
+directly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from forestall.decide.nodes.machine_kernels import DOWN
+from forestall.engine.promise import plugin as plugins
+from forestall.engine.promise.room_entry_kernels import room
+from forestall.engine.promise.state import (
+    CONSERVATIVE,
+    NEW,
+    PROMISE,
+    RUNNING,
+    WAITING,
+    Rules,
+    State,
+    grown,
+    new_state,
+)
+from forestall.model.decisions import Decision, DecisionKind, Reason
+from forestall.model.errors import ParameterError
+from forestall.model.events import Event, EventKind
+from forestall.model.nodes import NodeSet
+from forestall.model.quotes import Quote
+from forestall.predict.foreseen_kernels import FAR, Foreseen
+from forestall.predict.hazard.hazard_kernels import Hazard
+
+_BEFORE = {
+    EventKind.FINISHED: (RUNNING, "a job that runs"),
+    EventKind.CHECKPOINT_FINISHED: (RUNNING, "a job that runs"),
+    EventKind.CHECKPOINT_REQUESTED: (RUNNING, "a job that runs"),
+    EventKind.START_DUE: (WAITING, "a job that has a reservation and waits"),
+    EventKind.SUBMITTED: (NEW, "a job that is new"),
+}
+"""What a job's status must be for an event to be possible."""
+
+
+class Engine:
+    """A scheduler for one cluster. It never acts and never looks at a clock.
+
+    Parameters
+    ----------
+    nodes : number of nodes, numbered from 0
+    rules : the policy and its parameters
+    foreseen : what is predicted, as arrays (see `predict.foreseen_kernels`), or the nodes' hazards
+        (see `predict.hazard.hazard_kernels`; promise policy only), which the engine takes for its own
+    start : the first moment, s
+    plugin : a predictor and placement rule in Python in place of `foreseen`; promise policy only
+    """
+
+    def __init__(
+        self,
+        nodes: int,
+        rules: Rules,
+        foreseen: Foreseen | Hazard,
+        start: int = 0,
+        *,
+        plugin: plugins.Plugin | None = None,
+    ) -> None:
+        if plugin is not None and rules.policy != PROMISE:
+            raise ParameterError("policy", rules.policy, "promise, for a predictor of your own")
+        if isinstance(foreseen, Hazard) and rules.policy != PROMISE:
+            raise ParameterError("policy", rules.policy, "promise, with hazards")
+        self.state: State = new_state(64, nodes, rules, foreseen, start)
+        self.jobs = 0
+        self._plugin = plugin
+
+    def add_job(self, size: int, estimate: int, interval: int, submit: int) -> int:
+        """Make a job known and return its position; it is scheduled when its event SUBMITTED comes.
+
+        Parameters: nodes; expected run time, seconds between checkpoint requests, submit time, s.
+        Raises ParameterError where the machine is too small.
+        """
+        self._check(size, estimate, interval)
+        if self.jobs == len(self.state.jobs):
+            jobs = np.zeros(2 * self.jobs, dtype=self.state.jobs.dtype).view(type(self.state.jobs))
+            jobs[: self.jobs] = self.state.jobs
+            self.state = self.state._replace(jobs=jobs)
+        job = self.state.jobs
+        job["size"][self.jobs], job["estimate"][self.jobs] = size, estimate
+        job["interval"][self.jobs], job["submit"][self.jobs] = interval, submit
+        self.jobs += 1
+        return self.jobs - 1
+
+    def _check(self, size: int, estimate: int, interval: int) -> None:
+        if not 1 <= size <= len(self.state.machine.nodes):
+            raise ParameterError("size", size, f"1 to {len(self.state.machine.nodes)} nodes")
+        if estimate < 1 or interval < 1:
+            raise ParameterError("estimate and interval", (estimate, interval), "at least 1 s each")
+
+    def use_jobs(self, jobs: Any) -> None:
+        """Take a whole table of jobs, JOB[n], as the simulator does."""
+        self.state = self.state._replace(jobs=jobs)
+        self.jobs = len(jobs)
+
+    def handle(self, events: Iterable[Event], now: int) -> list[Decision]:
+        """Take what happened at `now`, in the order of `EventKind`, and return what should be done.
+
+        Counting policies decide at the end of a second: their last event is PASS. Raises
+        ParameterError for an event that cannot happen: of another second, of an unknown job or
+        node, or one that its state rules out.
+        """
+        ordered = sorted(events, key=lambda e: (e.kind, e.key))
+        decisions: list[Decision] = []
+        for event in ordered:
+            self._check_event(event, now)
+            self.take(int(event.kind), event.key, event.until, now)
+            decisions.extend(self.decisions(now))
+        return decisions
+
+    def _check_event(self, event: Event, now: int) -> None:
+        state, key = self.state, event.key
+        if event.time != now:
+            raise ParameterError("event", event, f"one of this second, {now}")
+        if event.kind is EventKind.PASS:
+            return
+        count = len(state.machine.nodes) if event.kind.about_node else self.jobs
+        if not 0 <= key < count:
+            raise ParameterError("event", event, f"a number below {count}")
+        if event.kind is EventKind.NODE_RECOVERED:
+            down = int(state.machine.rows[DOWN, key >> 6])
+            fine, allowed = bool(down >> (key & 63) & 1), "a node that is down"
+        elif event.kind is EventKind.NODE_FAILED:
+            fine, allowed = event.until > now, "a recovery that is known and later"
+        else:
+            status, allowed = _BEFORE[event.kind]
+            fine = state.jobs["status"][key] == status
+        if not fine:
+            raise ParameterError("event", event, allowed)
+
+    def take(self, kind: int, key: int, until: int, now: int) -> None:
+        """Take one event; the decisions are left in the state."""
+        if not room(self.state):
+            self.state = grown(self.state)
+        if self._plugin is not None:
+            plugins.take(self.state, self._plugin, (kind, key, until, now))
+        else:
+            _handler(self.state)(self.state, kind, key, until, now)
+
+    def decisions(self, now: int) -> list[Decision]:
+        """Return the decisions on the last event."""
+        out = self.state.out
+        return [self._decision(out.decisions[i], now) for i in range(int(out.held[0]))]
+
+    def _decision(self, record: Any, now: int) -> Decision:
+        job, kind = int(record["job"]), DecisionKind(int(record["kind"]))
+        row = int(self.state.jobs["row"][job])
+        nodes = NodeSet()
+        if kind in (DecisionKind.RESERVE, DecisionKind.START) and row >= 0:
+            nodes = NodeSet.of(plugins.members(self.state.timeline.rows[row]).tolist())
+        return Decision(
+            time=now,
+            kind=kind,
+            reason=Reason(int(record["reason"])),
+            job=job,
+            node=int(record["node"]),
+            start=int(record["start"]),
+            end=int(record["end"]),
+            deadline=int(record["deadline"]),
+            probability=float(record["probability"]),
+            count=int(record["count"]),
+            at=int(record["at"]),
+            left_out=int(record["left_out"]),
+            left_out_at=int(record["left_out_at"]),
+            nodes=nodes,
+        )
+
+    def quote(self, size: int, estimate: int, interval: int, now: int) -> Quote:
+        """Return what a job submitted now would be promised. The same search as for a real one,
+        without the commitment: nothing that a later decision depends on changes."""
+        state = self.state
+        if state.rules.policy != PROMISE:
+            raise ParameterError(
+                "policy", state.rules.policy, "promise: the others promise nothing"
+            )
+        self._check(size, estimate, interval)
+        from forestall.engine.promise import promise_entry_kernels as kernels
+
+        length = int(kernels.length_for(state, estimate, interval))
+        if self._plugin is not None:
+            reason = plugins.quote(state, self._plugin, now, size, length)
+        elif isinstance(state.foreseen, Hazard):
+            from forestall.engine.promise.hazard_entry_kernels import quote
+
+            reason = Reason(int(quote(state, now, size, length)))
+        else:
+            reason = Reason(int(kernels.quote(state, now, size, length)))
+        offer = state.scratch.offer[0]
+        nodes = NodeSet.of(plugins.members(state.scratch.rows[1]).tolist())
+        decision = Decision(
+            time=now,
+            kind=DecisionKind.RESERVE,
+            reason=reason,
+            job=-1,
+            start=int(offer["start"]),
+            end=int(offer["end"]),
+            count=int(offer["refused"]),
+            at=int(offer["first"]),
+            left_out=int(offer["left_out"]),
+            left_out_at=int(offer["left_out_at"]),
+            nodes=nodes,
+        )
+        probability = float(offer["probability"])
+        return Quote(decision.start, decision.end, probability, nodes, (decision.why,))
+
+    def wake_at(self) -> int | None:
+        """Return the earliest reserved start that only a PASS at that time would honour, or
+        None."""
+        if self.state.rules.policy != CONSERVATIVE:
+            return None
+        from forestall.engine.promise.classic_entry_kernels import wake_at
+
+        wake = int(wake_at(self.state))
+        return wake if wake < FAR else None
+
+
+def _handler(state: State) -> Callable[..., None]:
+    if isinstance(state.foreseen, Hazard):
+        from forestall.engine.promise.hazard_entry_kernels import handle as handle_hazard
+
+        return handle_hazard
+    if state.rules.policy == PROMISE:
+        from forestall.engine.promise.promise_entry_kernels import handle
+
+        return handle
+    from forestall.engine.promise.classic_entry_kernels import handle as handle_classic
+
+    return handle_classic

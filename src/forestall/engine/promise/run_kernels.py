@@ -1,0 +1,153 @@
+"""What all policies share while jobs run: begin, end, checkpoints, failures of nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forestall._compile import inlined
+from forestall.decide.nodes import bitset_kernels as bits
+from forestall.decide.nodes import machine_kernels as machines
+from forestall.decide.nodes import timeline_kernels as timelines
+from forestall.decide.promise import checkpoint_kernels as checkpoints
+from forestall.decide.promise.offer_kernels import partition_risk
+from forestall.engine.promise.state import DONE, RUNNING, WAITING
+from forestall.model.decisions import DecisionKind, Reason
+
+# NumPy's whole numbers, since Numba compiles a function anew for each literal that it is called
+# with.
+_START = np.int64(DecisionKind.START)
+_CHECKPOINT = np.int64(DecisionKind.CHECKPOINT)
+_SKIP = np.int64(DecisionKind.SKIP)
+_REQUEUE = np.int64(DecisionKind.REQUEUE)
+_NODE_FAILED = np.int64(Reason.NODE_FAILED)
+_RISK_WORTH_IT = np.int64(Reason.RISK_WORTH_IT)
+_RISK_TOO_LOW = np.int64(Reason.RISK_TOO_LOW)
+_DEADLINE_FIRST = np.int64(Reason.DEADLINE_FIRST)
+_ALWAYS = np.int64(Reason.ALWAYS)
+
+
+@inlined
+def decided(out, kind, reason, job):
+    """Append a decision without figures; return the record for its figures."""
+    record = out.decisions[out.held[0]]
+    out.held[0] += 1
+    record.kind, record.reason, record.job = kind, reason, job
+    record.node, record.start, record.end, record.deadline = -1, -1, -1, -1
+    record.probability, record.count, record.at = 0.0, 0, -1
+    record.left_out, record.left_out_at, record.ranges = -1, -1, 0
+    return record
+
+
+@inlined
+def length_of(job, rules):
+    """Return the seconds that a reservation for the work left takes."""
+    return checkpoints.reservation_length(
+        job.estimate - job.saved, job.interval, rules.overhead, rules.checkpoint
+    )
+
+
+@inlined
+def admit(state, j):
+    """Take note of a job that has not been seen before."""
+    job = state.jobs[j]
+    job.row, job.deadline = -1, -1
+
+
+@inlined
+def begin(state, j, now, reason):
+    """Start job `j` on the nodes of its row and say so."""
+    job = state.jobs[j]
+    job.status, job.mark, job.progress, job.since = RUNNING, now, job.saved, 0
+    if job.row >= 0:
+        machines.assign(state.machine, state.timeline.rows[job.row], j)
+    else:
+        state.machine.at[machines.UNASSIGNED] -= job.size
+    record = decided(state.out, _START, reason, j)
+    record.start, record.end, record.deadline = job.start, job.end, job.deadline
+    record.probability = job.promise
+
+
+@inlined
+def end_run(state, j, status):
+    """Take the nodes from a running job; its row of nodes is given back."""
+    job = state.jobs[j]
+    job.status = status
+    if job.row >= 0:
+        machines.vacate(state.machine, state.timeline.rows[job.row])
+        timelines.give_row(state.timeline, job.row)
+        job.row = -1
+    else:
+        state.machine.at[machines.UNASSIGNED] += job.size
+
+
+@inlined
+def finish(state, j):
+    """Note that job `j` has done its work."""
+    end_run(state, j, DONE)
+
+
+@inlined
+def kill(state, j, node, now):
+    """End the run of `j` because `node` failed; work since its last checkpoint is lost."""
+    job = state.jobs[j]
+    record = decided(state.out, _REQUEUE, _NODE_FAILED, j)
+    record.node, record.count = node, (now - job.mark) * job.size
+    record.deadline, record.probability, record.start = job.deadline, job.promise, job.start
+    record.at = job.saved
+    end_run(state, j, WAITING)
+
+
+@inlined
+def answer(state, j, probability, now):
+    """Answer a checkpoint request, `probability` being the risk until the next one could be
+    done."""
+    rules, job = state.rules, state.jobs[j]
+    job.progress += job.interval
+    job.since += 1
+    left = job.estimate - job.progress
+    verdict, reason = checkpoints.PERFORM, _ALWAYS
+    if rules.checkpoint == checkpoints.CHECKPOINT_RISK:
+        verdict = checkpoints.answer_request(
+            probability, job.since, job.interval, rules.overhead, left, now, job.deadline
+        )
+        reason = _RISK_WORTH_IT
+    if verdict == checkpoints.SKIP_RISK:
+        reason = _RISK_TOO_LOW
+    elif verdict == checkpoints.SKIP_DEADLINE:
+        reason = _DEADLINE_FIRST
+    perform = verdict == checkpoints.PERFORM
+    record = decided(state.out, _CHECKPOINT if perform else _SKIP, reason, j)
+    record.probability, record.count, record.deadline = probability, job.since, job.deadline
+    record.start, record.end = now, now + rules.overhead if perform else now
+    if perform:
+        job.requested_at, job.since = now, 0
+
+
+@inlined
+def risk_of_waiting(state, j, now):
+    """Return p_f of a running job's nodes over [now, now + C + I + C)."""
+    rules, job = state.rules, state.jobs[j]
+    if rules.checkpoint != checkpoints.CHECKPOINT_RISK or job.row < 0:
+        return 0.0
+    end = now + 2 * rules.overhead + job.interval
+    return partition_risk(state.foreseen, state.timeline.rows[job.row], now, now, end)
+
+
+@inlined
+def saved(state, j):
+    """Note that the checkpoint of job `j` is complete: what it saved is the progress at its
+    request."""
+    job = state.jobs[j]
+    job.saved, job.mark = job.progress, job.requested_at
+
+
+@inlined
+def down_at_start(state, j):
+    """Return the lowest node of `j` that is down, or -1."""
+    row = state.timeline.rows[state.jobs[j].row]
+    down = state.machine.rows[machines.DOWN]
+    for i in range(len(row)):
+        word = row[i] & down[i]
+        if word != bits.ZERO:
+            return 64 * i + bits.lowest(word)
+    return -1

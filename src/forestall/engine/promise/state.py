@@ -1,0 +1,302 @@
+"""An engine's state: one tuple of structured arrays, made for compiled kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import inlined, plain, records
+from forestall.decide.nodes import timeline_kernels as timelines
+from forestall.decide.nodes.machine_kernels import IDLE, NODE, UNASSIGNED, Machine
+from forestall.decide.nodes.queue_kernels import (
+    BLOCK,
+    ENTRY,
+    FIRST,
+    LAST,
+    LIVE,
+    RELEASE,
+    RELEASES,
+    SHIFT,
+    Queue,
+    compact,
+)
+from forestall.decide.nodes.timeline_kernels import EDGE, Timeline
+from forestall.decide.promise.offer_kernels import OFFER, WORK, Scratch
+from forestall.predict.foreseen_kernels import Foreseen
+from forestall.predict.hazard.hazard_kernels import Hazard
+
+PROMISE: Final = np.int64(0)
+FCFS: Final = np.int64(1)
+EASY: Final = np.int64(2)
+CONSERVATIVE: Final = np.int64(3)
+
+NEW: Final = np.int64(0)
+WAITING: Final = np.int64(1)
+RUNNING: Final = np.int64(2)
+DONE: Final = np.int64(3)
+
+JOB: Final = np.dtype(
+    [
+        ("size", "i8"),
+        ("estimate", "i8"),
+        ("interval", "i8"),
+        ("submit", "i8"),
+        ("status", "i8"),
+        ("start", "i8"),
+        ("end", "i8"),
+        ("deadline", "i8"),
+        ("promise", "f8"),
+        ("saved", "i8"),
+        ("progress", "i8"),
+        ("mark", "i8"),
+        ("requested_at", "i8"),
+        ("since", "i8"),
+        ("row", "i8"),
+    ]
+)
+"""What the scheduler knows of a job: nodes; expected run time; seconds between checkpoint requests;
+submit time; status; reservation or run [start, end); promise (deadline -1: none); work saved and
+progress at the last request, s; what a failure now would roll back to; the last request; requests
+since the last checkpoint; row of its node set (-1: none)."""
+
+DECISION: Final = np.dtype(
+    [
+        ("kind", "i8"),
+        ("reason", "i8"),
+        ("job", "i8"),
+        ("node", "i8"),
+        ("start", "i8"),
+        ("end", "i8"),
+        ("deadline", "i8"),
+        ("probability", "f8"),
+        ("count", "i8"),
+        ("at", "i8"),
+        ("left_out", "i8"),
+        ("left_out_at", "i8"),
+        ("ranges", "i8"),
+    ]
+)
+"""A decision as kernels write it; the fields are those of `model.decisions.Decision`. `ranges` is
+used only in logs: how many ranges of nodes belong to it."""
+
+FINISHES: Final = 0
+FAILURES: Final = 1
+OPENED: Final = 2
+CLOSED: Final = 3
+CARRY_OPENED: Final = 4
+CARRY_CLOSED: Final = 5
+
+
+class Rules(NamedTuple):
+    """The parameters that decisions depend on, as whole numbers and one float.
+
+    policy: PROMISE, FCFS, EASY or CONSERVATIVE; checkpoint: CHECKPOINT_NONE, _RISK or _ALL;
+    fault_aware, compression, requeue_original: 0 or 1; placed: whether node sets are kept
+    (counting policies can do without); overhead: C in s; risk: U.
+    """
+
+    policy: int
+    checkpoint: int
+    fault_aware: int
+    compression: int
+    requeue_original: int
+    placed: int
+    overhead: int
+    risk: float
+
+
+class Answers(NamedTuple):
+    """DECISION[capacity], and int64[1] how many there are."""
+
+    decisions: npt.NDArray[Any]
+    held: npt.NDArray[np.int64]
+
+
+class State(NamedTuple):
+    """JOB[jobs]; the rules; the machine; the timeline (also the pool of bitset rows); the queue;
+    room to work in; predicted failures, or hazards; the decisions on the last event; int64[6] flags
+    of the present second."""
+
+    jobs: npt.NDArray[Any]
+    rules: Rules
+    machine: Machine
+    timeline: Timeline
+    queue: Queue
+    scratch: Scratch
+    foreseen: Foreseen | Hazard
+    out: Answers
+    at: npt.NDArray[np.int64]
+
+
+def full_row(nodes: int) -> npt.NDArray[np.uint64]:
+    """Return the row of the set {0, ..., nodes - 1}."""
+    flags = np.zeros((nodes + 63) // 64 * 64, dtype=np.uint8)
+    flags[:nodes] = 1
+    return np.packbits(flags, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def new_machine(nodes: int) -> Machine:
+    """Return a machine of `nodes` nodes, all up and unassigned."""
+    machine = Machine(
+        records(nodes, NODE),
+        np.zeros((2, (nodes + 63) // 64), dtype=np.uint64),
+        np.zeros(nodes, dtype=np.int64),
+        np.array([0, nodes, 0], dtype=np.int64),
+    )
+    machine.nodes["job"] = -1
+    machine.rows[IDLE] = full_row(nodes)
+    return machine
+
+
+def new_timeline(nodes: int, edges: int, rows: int, start: int, sets: bool) -> Timeline:
+    """Return a timeline with room for so many edges and rows, all free from `start` on; `sets` says
+    whether it keeps node sets or only counts."""
+    words = (nodes + 63) // 64
+    timeline = Timeline(
+        records(edges, EDGE),
+        np.zeros((rows, words), dtype=np.uint64),
+        np.arange(rows, dtype=np.int64)[::-1].copy(),
+        np.array([0, 0, rows], dtype=np.int64),
+    )
+    timeline.edges["time"][0], timeline.edges["free"][0] = start, nodes
+    timeline.edges["row"][0] = -1
+    timeline.at[timelines.TAIL] = 1
+    if sets:
+        timeline.at[timelines.SPARE] -= 1
+        row = timeline.spare[timeline.at[timelines.SPARE]]
+        timeline.rows[row] = full_row(nodes)
+        timeline.edges["row"][0] = row
+    return timeline
+
+
+def new_queue(nodes: int, entries: int) -> Queue:
+    """Return an empty queue."""
+    return Queue(
+        records(entries, ENTRY),
+        records((entries >> SHIFT) + 1, BLOCK),
+        records(nodes + 1, RELEASE),
+        np.zeros(5, dtype=np.int64),
+    )
+
+
+def new_state(
+    jobs: int, nodes: int, rules: Rules, foreseen: Foreseen | Hazard, start: int
+) -> State:
+    """Return a state for `jobs` jobs on `nodes` nodes whose clock begins at `start`."""
+    sets = rules.policy == PROMISE
+    rows = 64 if rules.placed or sets else 1
+    scratch = Scratch(
+        np.zeros((4, (nodes + 63) // 64), dtype=np.uint64),
+        records(nodes, WORK),
+        records(1, OFFER),
+    )
+    state = State(
+        records(jobs, JOB),
+        rules,
+        new_machine(nodes),
+        new_timeline(nodes, 64, rows, start, sets),
+        new_queue(nodes, 4096),
+        scratch,
+        foreseen,
+        Answers(records(256, DECISION), np.zeros(1, dtype=np.int64)),
+        np.zeros(6, dtype=np.int64),
+    )
+    state.at[OPENED] = state.at[CARRY_OPENED] = 2**60
+    state.at[CLOSED] = state.at[CARRY_CLOSED] = -1
+    return state
+
+
+@inlined
+def needs_edges(state):
+    """Return whether the next event might not find room for its edges."""
+    timeline, queue, rules = state.timeline, state.queue, state.rules
+    if rules.policy == PROMISE:
+        used = timeline.at[timelines.TAIL] - timeline.at[timelines.HEAD]
+        return len(timeline.edges) - used < timelines.ROOM
+    if rules.policy != CONSERVATIVE:
+        return False
+    return len(timeline.edges) < 2 * (queue.at[LIVE] + queue.at[RELEASES]) + timelines.ROOM
+
+
+@inlined
+def needs_rows(state):
+    """Return whether the next event might not find rows for its node sets."""
+    spare, rules = state.timeline.at[timelines.SPARE], state.rules
+    if rules.policy == PROMISE:
+        return spare < timelines.ROOM
+    if not rules.placed:
+        return False
+    return spare < min(state.queue.at[LIVE], state.machine.at[UNASSIGNED]) + timelines.ROOM
+
+
+@inlined
+def needs_entries(state):
+    """Return whether the next job might not find room in the queue."""
+    return state.queue.at[LAST] + 2 >= len(state.queue.entries)
+
+
+@inlined
+def most_decisions(state):
+    """Return how many decisions one event may bring at the most."""
+    waiting, policy = state.queue.at[LIVE], state.rules.policy
+    if policy == PROMISE:
+        return 4
+    if policy == CONSERVATIVE:
+        return 3 * waiting + 4
+    return min(waiting, len(state.machine.nodes)) + 4
+
+
+@inlined
+def has_room(state):
+    """Return whether any one event surely fits into the arrays."""
+    if needs_edges(state) or needs_rows(state) or most_decisions(state) > len(state.out.decisions):
+        return False
+    return state.rules.policy == PROMISE or not needs_entries(state)
+
+
+def grown(state: State) -> State:
+    """Return the state with room for any one event; what it holds is unchanged."""
+    while plain(needs_edges)(state):
+        state = state._replace(timeline=_more_edges(state.timeline))
+    while plain(needs_rows)(state):
+        state = state._replace(timeline=_more_rows(state.timeline))
+    most = int(plain(most_decisions)(state))
+    if most > len(state.out.decisions):
+        state = state._replace(out=state.out._replace(decisions=records(2 * most, DECISION)))
+    if state.rules.policy != PROMISE and plain(needs_entries)(state):
+        if 2 * state.queue.at[LIVE] < len(state.queue.entries):
+            compact(state.queue)
+        else:
+            state = state._replace(queue=_more_entries(state.queue))
+    return state
+
+
+def _more_edges(timeline: Timeline) -> Timeline:
+    first, last = int(timeline.at[timelines.HEAD]), int(timeline.at[timelines.TAIL])
+    edges = records(2 * len(timeline.edges), EDGE)
+    edges[: last - first] = timeline.edges[first:last]
+    timeline.at[timelines.HEAD], timeline.at[timelines.TAIL] = 0, last - first
+    return timeline._replace(edges=edges)
+
+
+def _more_rows(timeline: Timeline) -> Timeline:
+    old = len(timeline.rows)
+    rows = np.zeros((2 * old, timeline.rows.shape[1]), dtype=np.uint64)
+    rows[:old] = timeline.rows
+    spare = np.zeros(2 * old, dtype=np.int64)
+    count = int(timeline.at[timelines.SPARE])
+    spare[:count] = timeline.spare[:count]
+    spare[count : count + old] = np.arange(2 * old - 1, old - 1, -1)
+    timeline.at[timelines.SPARE] = count + old
+    return timeline._replace(rows=rows, spare=spare)
+
+
+def _more_entries(queue: Queue) -> Queue:
+    first, last = int(queue.at[FIRST]), int(queue.at[LAST])
+    entries = records(2 * len(queue.entries), ENTRY)
+    entries[first:last] = queue.entries[first:last]
+    blocks = records((len(entries) >> SHIFT) + 1, BLOCK)
+    blocks[: len(queue.blocks)] = queue.blocks
+    return queue._replace(entries=entries, blocks=blocks)

@@ -1,0 +1,1 @@
+"""The scheduler of tasks in virtual machines as a state machine."""

@@ -1,0 +1,210 @@
+"""The state of the engine for tasks in virtual machines: one tuple of structured arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import records
+from forestall.decide.virtual.fleet_kernels import Fleet, new_fleet
+from forestall.decide.virtual.placement_kernels import BEST_FIT, RANDOM, Choosing
+
+NEW: Final = np.int64(0)
+WAITING: Final = np.int64(1)
+RUNNING: Final = np.int64(2)
+DONE: Final = np.int64(3)
+
+JOB: Final = np.dtype(
+    [
+        ("submit", "i8"),
+        ("deadline", "i8"),
+        ("tasks", "i8"),
+        ("work", "i8"),
+        ("first", "i8"),
+        ("status", "i8"),
+        ("left", "i8"),
+        ("done", "i8"),
+        ("late", "i8"),
+        ("dropped", "i8"),
+        ("start", "i8"),
+        ("finish", "i8"),
+        ("next", "i8"),
+        ("before", "i8"),
+        ("vm", "i8"),
+    ]
+)
+"""A job: submit time and deadline, s; tasks; work of each, thousandths of a processor-second;
+number of its first task among all tasks; status; tasks that have not ended; tasks completed by the
+deadline, and after it; whether it was dropped; first start and last end, s (-1: none); the jobs
+that wait next to it (-1: none); the first of its tasks that run (-1: none)."""
+
+VM: Final = np.dtype(
+    [
+        ("job", "i8"),
+        ("task", "i8"),
+        ("node", "i8"),
+        ("rate", "i8"),
+        ("remaining", "i8"),
+        ("kept", "i8"),
+        ("start", "i8"),
+        ("runs_from", "i8"),
+        ("begun", "i8"),
+        ("phase", "i8"),
+        ("target", "i8"),
+        ("target_rate", "i8"),
+        ("moving_since", "i8"),
+        ("move", "i8"),
+        ("next_on_node", "i8"),
+        ("before_on_node", "i8"),
+        ("next_of_job", "i8"),
+        ("before_of_job", "i8"),
+    ]
+)
+"""A task that runs: job, number in it, node, rate there; work left when it began to make progress
+there, and what would be left after an abort (both thousandths of a processor-second); the stay's
+start, and since when it makes progress, s; how the stay began; s of progress since the last
+checkpoint at `runs_from`; where it is moving to while it runs on (-1: nowhere), the rate held there
+and since when; the row of its last move (-1: none); its neighbours in the lists of its node and of
+its job (-1: none)."""
+
+WAIT: Final = np.dtype([("job", "i8"), ("task", "i8"), ("remaining", "i8")])
+"""An aborted task that waits for its restart, with the work left."""
+
+DECISION: Final = np.dtype(
+    [
+        ("kind", "i8"),
+        ("reason", "i8"),
+        ("job", "i8"),
+        ("task", "i8"),
+        ("source", "i8"),
+        ("node", "i8"),
+        ("rate", "i8"),
+        ("deadline", "i8"),
+        ("at", "i8"),
+        ("vm", "i8"),
+    ]
+)
+"""A decision as kernels write it; the fields are those of `model.virtual.TaskDecision`, and the
+place of the task among those that run."""
+
+EVENT: Final = np.dtype(
+    [("time", "i8"), ("kind", "i8"), ("key", "i8"), ("at", "i8"), ("decisions", "i8")]
+)
+"""One event that the engine was told, and how many decisions it answered with."""
+
+HEAD: Final = 0
+TAIL: Final = 1
+LEFT: Final = 2
+WAITS: Final = 3
+HELD: Final = 4
+RUNS: Final = 5
+MOVES: Final = 6
+STRIKES: Final = 7
+LEAVING: Final = 8
+MORE: Final = 9
+FREE: Final = 10
+ENDED_AT: Final = 11
+JOBS: Final = 12
+
+
+class TaskRules(NamedTuple):
+    """The parameters that decisions depend on besides `Choosing`, as whole numbers.
+
+    copy, standstill: of a migration, s (copy 0: stop and copy); backfill, stop (at the deadline),
+    random_migrates, checkpointing: 0 or 1; interval and overhead of checkpoints, s.
+    """
+
+    copy: int
+    standstill: int
+    backfill: int
+    stop: int
+    random_migrates: int
+    checkpointing: int
+    interval: int
+    overhead: int
+
+
+class Books(NamedTuple):
+    """What happened, as the engine writes it down: RUN[capacity], MOVE[capacity],
+    STRUCK[capacity] (see `model.virtual_books`)."""
+
+    runs: npt.NDArray[Any]
+    moves: npt.NDArray[Any]
+    struck: npt.NDArray[Any]
+
+
+class TaskState(NamedTuple):
+    """JOB[jobs]; the fleet; how nodes are chosen; the rules; VM[slots]; int64[slots] free places in
+    it; int64[tasks] the place of each task in it (-1: it does not run); WAIT[capacity];
+    float64[tasks] draws for the tasks' first places (empty unless nodes are drawn), and
+    float64[capacity] more of them; DECISION[capacity]; the books; int64[13] numbers, see the
+    constants above."""
+
+    jobs: npt.NDArray[Any]
+    fleet: Fleet
+    choosing: Choosing
+    rules: TaskRules
+    vms: npt.NDArray[Any]
+    spare: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    waits: npt.NDArray[Any]
+    draws: npt.NDArray[np.float64]
+    more: npt.NDArray[np.float64]
+    out: npt.NDArray[Any]
+    books: Books
+    at: npt.NDArray[np.int64]
+
+
+def new_task_state(
+    capacity: npt.NDArray[np.int64],
+    rate: int,
+    least: int,
+    choosing: Choosing,
+    rules: TaskRules,
+    books: Books,
+    *,
+    jobs: int = 16,
+    tasks: int = 64,
+    at_once: int | None = None,
+) -> TaskState:
+    """Return a state with empty nodes.
+
+    Parameters
+    ----------
+    capacity : int64[nodes], thousandths of a processor; `rate`, `least`: what a task can use at
+        most, and must be given at least
+    choosing, rules, books : see there
+    jobs, tasks : room for so many
+    at_once : tasks that can run at a time, where that is known to be fewer than the nodes hold
+    """
+    fleet = new_fleet(
+        capacity,
+        rate,
+        least,
+        by_level=choosing.strategy == BEST_FIT,
+        counted=choosing.strategy == RANDOM,
+    )
+    slots = int((capacity // rate + (capacity % rate >= least)).sum())
+    slots = slots if at_once is None else min(slots, at_once)
+    at = np.zeros(13, dtype=np.int64)
+    at[HEAD] = at[TAIL] = at[ENDED_AT] = -1
+    at[FREE] = slots
+    vms = records(slots, VM)
+    vms["job"] = -1
+    return TaskState(
+        records(jobs, JOB),
+        fleet,
+        choosing,
+        rules,
+        vms,
+        np.arange(slots - 1, -1, -1),
+        np.full(tasks, -1, dtype=np.int64),
+        records(slots + 16, WAIT),
+        np.zeros(0),
+        np.zeros(0),
+        records(2 * slots + 64, DECISION),
+        books,
+        at,
+    )

@@ -1,0 +1,1 @@
+"""Virtual machines that really run, moved before their nodes fail."""

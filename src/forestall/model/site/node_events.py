@@ -1,0 +1,85 @@
+"""When nodes were not to be used, and why: the outages that a site's own records tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.model.cleaning import Cleaning
+from forestall.model.site.coded import Coded
+from forestall.model.site.job_records import NEVER
+
+Long = npt.NDArray[np.int64]
+
+FAULT: Final = "fault"
+ADMINISTRATIVE: Final = "administrative"
+UNCLEAR: Final = "unclear"
+NATURES: Final = (FAULT, ADMINISTRATIVE, UNCLEAR)
+"""What an outage was: something broke, somebody wanted it, or the records do not tell."""
+
+
+@dataclass(frozen=True)
+class NodeEvents:
+    """Outages in order of (begin, node). Times as in `Accounting`.
+
+    Attributes
+    ----------
+    node : int64[m], the node's place in `names`
+    begin, end : int64[m], [begin, end); `NEVER` for the end of one that is still open
+    state : raw, such as ``DOWN*`` or ``IDLE+DRAIN``
+    reason : raw text
+    user : who set the state, where a person or program did
+    nature : int8[m], place in `NATURES`
+    names : the nodes by number
+    span : the time that the records cover, [begin, until)
+    """
+
+    node: Long
+    begin: Long
+    end: Long
+    state: Coded
+    reason: Coded
+    user: Coded
+    nature: npt.NDArray[np.int8]
+    names: tuple[str, ...]
+    span: tuple[int, int]
+    dated: bool = True
+    source: str = ""
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    def __post_init__(self) -> None:
+        columns = (self.node, self.begin, self.end, self.state, self.reason, self.user, self.nature)
+        assert len({len(one) for one in columns}) == 1, "columns of unlike lengths"
+        assert bool(np.all(self.end >= self.begin)), "an outage that ends before it begins"
+        assert bool(np.all(np.diff(self.begin) >= 0)), "outages are not in order of begin"
+        assert int(self.node.max(initial=-1)) < len(self.names), "a node without a name"
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    @property
+    def open(self) -> npt.NDArray[np.bool_]:
+        """Whether an outage had not ended, bool[m]."""
+        return np.asarray(self.end == NEVER)
+
+    def of(self, *natures: str) -> NodeEvents:
+        """Return the outages of these natures."""
+        wanted = [NATURES.index(one) for one in natures]
+        return self.take(np.isin(self.nature, wanted))
+
+    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> NodeEvents:
+        """Return the outages at these positions (ascending) or where the mask holds."""
+        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
+        return replace(
+            self,
+            node=self.node[where],
+            begin=self.begin[where],
+            end=self.end[where],
+            state=self.state.take(where),
+            reason=self.reason.take(where),
+            user=self.user.take(where),
+            nature=self.nature[where],
+        )

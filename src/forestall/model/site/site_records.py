@@ -1,0 +1,44 @@
+"""All that a site's records tell, on one clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from forestall.model.cleaning import Cleaning
+from forestall.model.failures import Failures
+from forestall.model.site.accounting import Accounting
+from forestall.model.site.inventory import Inventory
+from forestall.model.site.node_events import NodeEvents
+from forestall.model.site.start_estimates import StartEstimates
+
+
+@dataclass(frozen=True)
+class SiteRecords:
+    """What was read; None for what there is no record of.
+
+    Attributes
+    ----------
+    accounting : runs of jobs
+    events : outages of nodes
+    inventory : the nodes
+    estimates : what the batch system said about starts
+    failures : of a failure log, where there are no `events`; on the accounting's clock
+    sources : what was read, as text
+    cleaning : what concerns several of them
+    """
+
+    accounting: Accounting | None = None
+    events: NodeEvents | None = None
+    inventory: Inventory | None = None
+    estimates: StartEstimates | None = None
+    failures: Failures | None = None
+    sources: tuple[str, ...] = ()
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    def cleanings(self) -> Cleaning:
+        """Return all remarks, from what was read first to what was read last."""
+        whole = self.cleaning
+        for part in (self.accounting, self.events, self.inventory, self.estimates, self.failures):
+            if part is not None:
+                whole = whole + part.cleaning
+        return whole

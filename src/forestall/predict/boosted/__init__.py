@@ -1,0 +1,1 @@
+"""Gradient-boosted trees: trained with scikit-learn, asked without it."""

@@ -1,0 +1,1 @@
+"""What was seen of each node before a moment, as numbers."""

@@ -1,0 +1,1 @@
+"""Weibull gaps with a rate of each node's own."""

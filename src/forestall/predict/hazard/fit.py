@@ -1,0 +1,215 @@
+"""Weibull gaps with a gamma law of the nodes' rates: the law that a failure log makes most likely.
+
+Node i fails at the cumulative hazard r_i x ** k, x being the days since its last failure; the rates
+r_i are drawn from a gamma law with shape a and rate b. When observation begins, every node is in
+equilibrium: what is left of the gap under way, x, has the density
+r ** (1 / k) exp(-r x ** k) / gamma(1 + 1 / k). With the rates integrated out, a node that fails n
+times, with exposure E (the sum of x ** k over all its gaps, the last one cut short), contributes
+
+    gamma(a + n - 1 + 1 / k) / gamma(a)  b ** a / (b + E) ** (a + n - 1 + 1 / k)
+        / gamma(1 + 1 / k)  product over its further gaps of k x ** (k - 1)
+
+and one that never fails in w days the regularised incomplete beta function
+I(b / (b + w ** k); a, 1 / k). A node that was new when its observation began has whole gaps only:
+n in the place of n - 1 + 1 / k, and (b / (b + w ** k)) ** a if it never fails.
+
+The gamma law as frailty: D. G. Clayton, "A model for association in bivariate life tables",
+Biometrika 65, 1978. Equilibrium: D. R. Cox, "Renewal theory", 1962, Chapter 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc, gammaln
+
+from forestall.model.errors import ParameterError
+from forestall.model.failures import Failures
+from forestall.predict.hazard.hazard_kernels import DAY
+
+Floats = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+SHAPES = (0.1, 10.0)
+"""Least and greatest shape that a fit looks at."""
+FAILURES = (1e-2, 1e5)
+"""Least and greatest a: from nodes that have next to nothing in common to nodes all alike."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """The shape k of the gaps, and the law of the rates as so many failures a in an exposure b
+    (days ** k), as if seen beforehand."""
+
+    shape: float
+    prior_failures: float
+    prior_exposure: float
+
+    @property
+    def mean_gap(self) -> float:
+        """Mean gap of a node whose rate is a / b, days."""
+        k = self.shape
+        gap = gammaln(1 + 1 / k) + np.log(self.prior_exposure / self.prior_failures) / k
+        return float(np.exp(gap))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A failure log as gaps of nodes.
+
+    Attributes
+    ----------
+    end : when observation ends, s
+    begin : int64[nodes], when it begins, s
+    new, there : bool[nodes], whether a node was new then, not under way; whether there is one
+    count : int64[nodes], failures of each node
+    last : int64[nodes], its last failure, s (`begin` where there is none)
+    first : float64[m], days until the first failure of the nodes `failed`, which were under way
+    failed : int64[m]
+    gaps, owner : float64[g] and int64[g], all other gaps above 0 that ended, days, and their nodes
+    zeros : how many gaps were of 0 s
+    """
+
+    end: int
+    begin: Int
+    new: Flags
+    there: Flags
+    count: Int
+    last: Int
+    first: Floats
+    failed: Int
+    gaps: Floats
+    owner: Int
+    zeros: int
+
+    def failures(self, law: Law) -> Floats:
+        """Return float64[nodes], the failures that nodes' rates are known by, the law's included;
+        without meaning for nodes that were under way and never failed."""
+        first = np.where(self.new, 0.0, 1 / law.shape - 1)
+        return (law.prior_failures + self.count + first).astype(np.float64)
+
+    def exposure(self, law: Law, *, whole: bool) -> Floats:
+        """Return float64[nodes], the sum of gap ** shape of each node, the law's included, in days
+        ** shape; with `whole` that of the gap under way at the end, too."""
+        nodes, k = len(self.count), law.shape
+        total = np.full(nodes, law.prior_exposure)
+        total += np.bincount(self.owner, self.gaps**k, nodes)
+        total += np.bincount(self.failed, self.first**k, nodes)
+        if whole:
+            total += ((self.end - self.last) / DAY) ** k
+        return total
+
+
+def seen_in(history: Failures, nodes: int, window: tuple[int, int]) -> Seen:
+    """Return the gaps of a log in its window, s.
+
+    Nodes without failures were observed as well. A node is observed from when it is in service,
+    where the log tells; one that was new then has its first whole gap from there.
+    """
+    begin, new, there = _service(history, nodes, window)
+    order = np.lexsort((history.time, history.node))
+    time, node = history.time[order], history.node[order]
+    count = np.bincount(node, minlength=nodes).astype(np.int64)
+    earliest = np.ones(len(node), dtype=np.bool_)
+    earliest[1:] = node[1:] != node[:-1]
+    early = node[earliest][time[earliest] < begin[node[earliest]]]
+    begin[early], new[early] = window[0], False
+    last = begin.copy()
+    last[node] = time  # in order of time: the last one stays
+    before = np.where(earliest, begin[node], np.roll(time, 1))
+    gap, first = time - before, earliest & ~new[node]
+    return Seen(
+        end=window[1],
+        begin=begin,
+        new=new,
+        there=there | (count > 0),
+        count=count,
+        last=last,
+        first=gap[first] / DAY,
+        failed=node[first],
+        gaps=gap[~first & (gap > 0)] / DAY,
+        owner=node[~first & (gap > 0)],
+        zeros=int((~first & (gap == 0)).sum()),
+    )
+
+
+def _service(history: Failures, nodes: int, window: tuple[int, int]) -> tuple[Int, Flags, Flags]:
+    """Return from when each node is observed, whether it was new then, and whether it exists."""
+    begin = np.full(nodes, window[0], dtype=np.int64)
+    new, there = np.zeros(nodes, dtype=np.bool_), np.ones(nodes, dtype=np.bool_)
+    if history.service_start is not None and history.service_end is not None:
+        start, known = history.service_start, len(history.service_start)
+        begin[:known] = np.clip(start, *window)
+        there[:known] = history.service_end > start
+        if history.service_new is not None:
+            new[:known] = history.service_new & (start >= window[0]) & (start < window[1])
+    return begin, new, there
+
+
+def log_likelihood(seen: Seen, law: Law) -> float:
+    """Return the log of the marginal likelihood of what was seen, times in days.
+
+    A gap of 0 s stands for one of less than the smallest that the log tells apart, r; its
+    probability is r ** k to first order, times the rate.
+    """
+    k, a, b = law.shape, law.prior_failures, law.prior_exposure
+    exposure, failures = seen.exposure(law, whole=True), seen.failures(law)
+    gone = (seen.count > 0) | (seen.new & seen.there)
+    total = np.sum(gammaln(failures[gone]) - failures[gone] * np.log(exposure[gone]))
+    total += int(gone.sum()) * (a * np.log(b) - gammaln(a)) - len(seen.first) * gammaln(1 + 1 / k)
+    total += len(seen.gaps) * np.log(k) + (k - 1) * np.log(seen.gaps).sum()
+    if seen.zeros:
+        total += seen.zeros * k * np.log(_resolution(seen))
+    quiet = exposure[~gone & seen.there]
+    total += np.log(np.maximum(betainc(a, 1 / k, b / quiet), 1e-300)).sum()
+    return float(total)
+
+
+def _resolution(seen: Seen) -> float:
+    """Return the smallest gap that the log tells apart, days."""
+    return float(seen.gaps.min()) if len(seen.gaps) else 1 / DAY
+
+
+def most_likely(seen: Seen) -> Law:
+    """Return the law of greatest marginal likelihood. Raises ParameterError below two failures.
+
+    Found by L-BFGS-B in the logs of shape, a, and mean gap, from three starting points.
+    """
+    from scipy.optimize import minimize
+
+    count = int(seen.count.sum())
+    if count < 2:
+        raise ParameterError("train", f"{count} failures", "a history of at least 2 failures")
+    typical = np.log(max(float((seen.end - seen.begin)[seen.there].sum()), 1.0) / DAY / count)
+
+    def law_at(point: Floats) -> Law:
+        k, a = float(np.exp(point[0])), float(np.exp(point[1]))
+        per_gap = k * (point[2] + typical - gammaln(1 + 1 / k))
+        return Law(k, a, float(a * np.exp(per_gap)))
+
+    def loss(point: Floats) -> float:
+        return -log_likelihood(seen, law_at(point)) / count
+
+    bounds = [tuple(np.log(SHAPES)), tuple(np.log(FAILURES)), (-12.0, 12.0)]
+    starts = ((0.7, 1.0), (1.0, 10.0), (0.5, 0.3))
+    found = [
+        minimize(loss, np.array([np.log(k), np.log(a), 0.0]), method="L-BFGS-B", bounds=bounds)
+        for k, a in starts
+    ]
+    return law_at(min(found, key=lambda one: float(one.fun)).x)
+
+
+def quiet_hazard(law: Law, days: float) -> float:
+    """Return the hazard, per day, of a node in equilibrium that has not failed in so many days.
+
+    Its density of failing then, over the probability that it has not.
+    """
+    k, a, b = law.shape, law.prior_failures, law.prior_exposure
+    exposure = days**k
+    density = gammaln(a + 1 / k) - gammaln(a) - gammaln(1 + 1 / k)
+    density += a * np.log(b) - (a + 1 / k) * np.log(b + exposure)
+    lasting = np.maximum(betainc(a, 1 / k, b / (b + exposure)), 1e-300)
+    return float(np.exp(density - np.log(lasting)))

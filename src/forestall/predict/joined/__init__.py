@@ -1,0 +1,1 @@
+"""Linear time series and rules as one model."""

@@ -1,0 +1,1 @@
+"""An order-8 neural network on the times between failures."""

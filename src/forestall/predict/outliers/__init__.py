@@ -1,0 +1,1 @@
+"""Alarms for improbable metrics."""

@@ -1,0 +1,1 @@
+"""Rules mined from what came before failures."""

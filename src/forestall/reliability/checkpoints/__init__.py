@@ -1,0 +1,1 @@
+"""Checkpoint intervals, completion times, and copies on a ring of nodes."""

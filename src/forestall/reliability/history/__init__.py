@@ -1,0 +1,1 @@
+"""From a failure log to gaps, exposure, rates and trends."""

@@ -1,0 +1,1 @@
+"""Systems of components that fail, and pools of spares."""

@@ -1,0 +1,1 @@
+"""One look for all results: facts, tables and figures."""

@@ -1,0 +1,35 @@
+"""Figures as bytes, as addresses in a page, and as files: the same figure, the same bytes."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forestall.traces.files.atomic import atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def png(figure: Figure) -> bytes:
+    """Return the figure as PNG bytes."""
+    target = io.BytesIO()
+    figure.savefig(target, format="png", dpi=figure.dpi, metadata={"Software": None})
+    return target.getvalue()
+
+
+def data_uri(figure: Figure) -> str:
+    """Return the figure as an address that holds all of it."""
+    return f"data:image/png;base64,{base64.b64encode(png(figure)).decode('ascii')}"
+
+
+def save(figure: Figure, path: str | Path) -> Path:
+    """Write the figure whole or not at all; the suffix names the format (.png, .svg, .pdf)."""
+    target = Path(path)
+    kind = target.suffix.lstrip(".") or "png"
+    metadata = {"Software": None} if kind == "png" else None
+    with atomic_path(target) as beside:
+        figure.savefig(beside, format=kind, dpi=figure.dpi, metadata=metadata)
+    return target

@@ -1,0 +1,1 @@
+"""What every simulated clock needs: the heap of planned events."""

@@ -1,0 +1,141 @@
+"""What a run was worth: promises, utilization, lost work, waiting, calibration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from forestall.simulate.promise.run import Outcome
+
+Floats = npt.NDArray[np.float64]
+SLOWDOWN_BOUND = 10
+"""Shorter run times count as this many seconds in the bounded slowdown."""
+BINS = 10
+
+
+def quality_of_service(
+    runtime: npt.ArrayLike, size: npt.ArrayLike, kept: npt.ArrayLike, promise: npt.ArrayLike
+) -> float:
+    """Return sum(e n q p) / sum(e n) (Oliner et al., DSN 2005, Equation 2).
+
+    >>> quality_of_service([10, 10], [1, 3], [1, 0], [0.9, 1.0])
+    0.225
+    """
+    work = np.asarray(runtime, dtype=np.float64) * np.asarray(size)
+    return float((work * np.asarray(kept) * np.asarray(promise)).sum() / work.sum())
+
+
+def calibration(promise: Floats, kept: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Return, for each tenth of promised probability, the promises made, their mean and the share
+    kept.
+
+    Bins are [low, high), the last one [0.9, 1]. Means and shares are None where a bin is empty.
+    """
+    place = np.minimum((promise * BINS).astype(np.int64), BINS - 1)
+    bins = []
+    for k in range(BINS):
+        mine = place == k
+        count = int(mine.sum())
+        bins.append(
+            {
+                "low": k / BINS,
+                "high": (k + 1) / BINS,
+                "count": count,
+                "promised_mean": float(promise[mine].mean()) if count else None,
+                "kept_share": float(kept[mine].mean()) if count else None,
+            }
+        )
+    return bins
+
+
+def spread(values: npt.NDArray[Any]) -> dict[str, float]:
+    """Return mean, median and 95th percentile."""
+    return {
+        "mean": float(np.mean(values)),
+        "median": float(np.median(values)),
+        "p95": float(np.percentile(values, 95)),
+    }
+
+
+def down_seconds(outcome: Outcome, start: int, end: int) -> int:
+    """Return the node-seconds within [start, end) in which nodes were down, overlaps counted
+    once."""
+    played, log = outcome.played, outcome.failures
+    if len(played) == 0:
+        return 0
+    node = log.node[played["number"]]
+    order = np.lexsort((played["time"], node))
+    time = played["time"][order].copy()
+    until = time + log.downtime[played["number"]][order]
+    # A running maximum per node: each node's times lie above all those of the nodes before it.
+    floor = node[order] * (2 * int(until.max() - time.min()) + 1) - int(time.min())
+    latest = np.maximum.accumulate(until + floor)
+    since = np.concatenate(([np.iinfo(np.int64).min], latest[:-1]))
+    begin = np.maximum(time, np.maximum(since, time + floor) - floor)
+    return int((np.clip(until, start, end) - np.clip(np.minimum(begin, until), start, end)).sum())
+
+
+def node_seconds(outcome: Outcome) -> dict[str, int]:
+    """Return where all node-seconds went: useful + lost + checkpoint_overhead + idle + down =
+    total.
+
+    The pause of a checkpoint that a later failure rolls back to counts as lost work, by the
+    definition of lost work; all other pauses are checkpoint overhead.
+    """
+    jobs, truth, runs = outcome.workload.jobs, outcome.jobs, outcome.runs
+    start, end = int(jobs.submit.min()), int(truth["finish"].max())
+    total = outcome.parameters.nodes * (end - start)
+    useful, lost = int((jobs.runtime * jobs.size).sum()), int(truth["lost"].sum())
+    busy = int(((runs["end"] - runs["start"]) * jobs.size[runs["job"]]).sum())
+    down = down_seconds(outcome, start, end)
+    return {
+        "useful": useful,
+        "lost": lost,
+        "checkpoint_overhead": busy - useful - lost,
+        "idle": total - busy - down,
+        "down": down,
+        "total": total,
+    }
+
+
+def promises(outcome: Outcome) -> dict[str, Any]:
+    """Return what the promises were worth; None throughout where the policy makes none."""
+    jobs, deadline, promise = outcome.workload.jobs, outcome.deadlines, outcome.promises
+    if bool(np.all(deadline < 0)):
+        return {"qos": None, "promises_kept": None, "brier": None, "calibration": None}
+    kept = (outcome.jobs["finish"] <= deadline).astype(np.int64)
+    return {
+        "qos": quality_of_service(jobs.runtime, jobs.size, kept, promise),
+        "promises_kept": float(kept.mean()),
+        "promised_mean": float(promise.mean()),
+        "promises_below_wanted": int((promise < outcome.parameters.risk).sum()),
+        "brier": float(((promise - kept) ** 2).mean()),
+        "calibration": calibration(promise, kept),
+    }
+
+
+def measures(outcome: Outcome) -> dict[str, Any]:
+    """Return all measures of a run; times in s, work in node-s, shares from 0 to 1."""
+    jobs, truth = outcome.workload.jobs, outcome.jobs
+    response = truth["finish"] - jobs.submit
+    slowdown = np.maximum(1.0, response / np.maximum(jobs.runtime, SLOWDOWN_BOUND))
+    account = node_seconds(outcome)
+    return {
+        **promises(outcome),
+        "utilization": account["useful"] / account["total"],
+        "lost_work": account["lost"],
+        "jobs_count": len(jobs),
+        "makespan": int(truth["finish"].max() - jobs.submit.min()),
+        "wait": spread(truth["first_start"] - jobs.submit),
+        "response": spread(response),
+        "bounded_slowdown": spread(slowdown),
+        "restarts": int(truth["restarts"].sum()),
+        "checkpoints": int(truth["checkpoints"].sum()),
+        "skipped_checkpoints": int(truth["skipped"].sum()),
+        "failures_played": len(outcome.played),
+        "failures_hit": int((outcome.played["job"] >= 0).sum()),
+        "node_seconds": account,
+    }

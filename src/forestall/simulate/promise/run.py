@@ -1,0 +1,268 @@
+"""One run: build the state and the world, let the compiled loop play, and collect what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import plain, records
+from forestall.engine.promise.engine import Engine
+from forestall.engine.promise.state import DECISION, JOB, State, grown, most_decisions, new_state
+from forestall.model.errors import InputError
+from forestall.model.events import EventKind
+from forestall.model.failures import Failures
+from forestall.model.units import MAX_SECONDS
+from forestall.predict.foreseen_kernels import Foreseen
+from forestall.predict.hazard.hazard_kernels import Hazard
+from forestall.simulate.clock.heap_kernels import new_heap
+from forestall.simulate.promise import loop_kernels as loop
+from forestall.simulate.promise import world_kernels as worlds
+from forestall.simulate.promise.parameters import Parameters
+from forestall.simulate.promise.prepare import Workload, rules_of
+
+CHUNK = 200_000
+"""Events between two reports of progress."""
+
+Progress = Callable[[int, int], None]
+"""Called with the number of jobs done and of all jobs."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened, as the compiled loop left it.
+
+    Attributes
+    ----------
+    workload, failures, parameters : what was simulated
+    jobs : TRUTH[n]; promises : float64[n]; deadlines : int64[n], -1 where nothing was promised
+    runs : RUN[m] in order of their start; ranges : int64[k, 2] node ranges of the runs
+    played : PLAYED[f], the failures that happened, with the job that each hit (-1: none)
+    log : events and decisions, empty unless they were asked for
+    events : number of events
+    """
+
+    workload: Workload
+    failures: Failures
+    parameters: Parameters
+    jobs: npt.NDArray[Any]
+    promises: npt.NDArray[np.float64]
+    deadlines: npt.NDArray[np.int64]
+    runs: npt.NDArray[Any]
+    ranges: npt.NDArray[np.int64]
+    played: npt.NDArray[Any]
+    log: loop.Log
+    events: int
+
+
+def first_moment(workload: Workload, failures: Failures) -> int:
+    """Return when the first event of a run is, s."""
+    return int(min(workload.jobs.submit[0], *failures.time[:1].tolist(), MAX_SECONDS))
+
+
+def new_world(workload: Workload, failures: Failures, parameters: Parameters) -> worlds.World:
+    """Return the world before anything has happened."""
+    jobs, count = workload.jobs, len(workload.jobs)
+    truth = records(count, worlds.TRUTH, zeroed=False)
+    truth["submit"], truth["runtime"] = jobs.submit, jobs.runtime
+    truth["interval"] = 0 if parameters.checkpoint == "none" else workload.interval
+    strikes = records(len(failures), worlds.STRIKE)
+    strikes["time"], strikes["node"] = failures.time, failures.node
+    strikes["downtime"] = failures.downtime
+    items = count + parameters.nodes + 1
+    origin = first_moment(workload, failures)
+    at = np.zeros(16, dtype=np.int64)
+    at[worlds.LEFT] = count
+    period = failures.span if parameters.repeat_failures else 0
+    return worlds.World(
+        truth,
+        strikes,
+        records(len(failures) + 2, worlds.PLAYED),
+        records(count + parameters.nodes + 64, worlds.RUN, zeroed=False),
+        np.empty((count + parameters.nodes + 64, 2), dtype=np.int64),
+        new_heap(items),
+        at,
+        np.array([origin, period, 3 * len(failures) + 100 if period else 0], dtype=np.int64),
+    )
+
+
+def job_records(workload: Workload) -> npt.NDArray[Any]:
+    """Return the workload as an engine knows it before anything has happened, JOB[n]."""
+    table = records(len(workload.jobs), JOB)
+    table["size"], table["submit"] = workload.jobs.size, workload.jobs.submit
+    table["estimate"], table["interval"] = workload.estimate, workload.interval
+    return table
+
+
+def new_log(capacity: int) -> loop.Log:
+    """Return an empty log; capacity 0 logs nothing."""
+    return loop.Log(
+        records(capacity, loop.EVENT),
+        records(capacity, DECISION),
+        np.zeros((capacity, 2), dtype=np.int64),
+    )
+
+
+def _doubled(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
+    if used + needed < len(array):
+        return array
+    bigger = np.zeros((2 * len(array) + needed, *array.shape[1:]), dtype=array.dtype)
+    bigger = bigger.view(type(array))
+    bigger[:used] = array[:used]
+    return bigger
+
+
+def grown_world(world: worlds.World, nodes: int) -> worlds.World:
+    """Return the world with more room where room is short."""
+    at = world.at
+    return world._replace(
+        runs=_doubled(world.runs, int(at[worlds.RUNS]), nodes + 1),
+        ranges=_doubled(world.ranges, int(at[worlds.RANGES]), nodes + 2),
+        played=_doubled(world.played, int(at[worlds.STRUCK]), 2),
+    )
+
+
+def check_clock(world: worlds.World, workload: Workload) -> None:
+    """Raise InputError where a job can never finish, or the schedule has run past what event keys
+    can hold."""
+    stuck = int(world.at[worlds.TOO_LATE]) - 2
+    if stuck >= 0:
+        raise InputError(
+            f"job {workload.jobs.job[stuck]} can never finish: the repeated failures end it again "
+            "and again, and nothing else makes progress; checkpoint more often, or do not repeat"
+        )
+    if world.at[worlds.TOO_LATE]:
+        years = worlds.MAX_TIME / (365.25 * 86_400)
+        raise InputError(f"the schedule runs past {years:,.0f} years; are times in seconds?")
+
+
+def grown_log(log: loop.Log, state: State, world: worlds.World) -> loop.Log:
+    """Return the log with more room where room is short."""
+    at, most = world.at, int(plain(most_decisions)(state))
+    return loop.Log(
+        _doubled(log.events, int(at[worlds.LOGGED]), 3),
+        _doubled(log.decisions, int(at[worlds.DECIDED]), most + 1),
+        _doubled(log.ranges, int(at[worlds.LOG_RANGES]), 2 * len(state.machine.nodes) + 3),
+    )
+
+
+def play(
+    workload: Workload,
+    failures: Failures,
+    parameters: Parameters,
+    foreseen: Foreseen | Hazard,
+    *,
+    log_events: bool = False,
+    placed: bool = True,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Simulate with the compiled engine, by what is foreseen or by hazards, which it takes for its
+    own.
+
+    `placed` False leaves node sets out, which only the classic policies without failures allow.
+    """
+    assert placed or (parameters.policy != "promise" and len(failures) == 0)
+    rules = rules_of(parameters, placed=placed)
+    world = new_world(workload, failures, parameters)
+    state = new_state(len(workload.jobs), parameters.nodes, rules, foreseen, int(world.clock[0]))
+    state = state._replace(jobs=job_records(workload))
+    log = new_log(1024 if log_events else 0)
+    run = _loop_of(parameters, foreseen)
+    while True:
+        status = run(state, world, log, CHUNK)
+        assert status != loop.STALLED, "jobs are left, yet nothing will happen any more"
+        if status == loop.ENDED:
+            break
+        if status == loop.FULL:
+            check_clock(world, workload)
+            state = grown(state)
+            world = grown_world(world, parameters.nodes)
+            log = grown_log(log, state, world) if log_events else log
+        elif progress is not None:
+            progress(len(world.jobs) - int(world.at[worlds.LEFT]), len(world.jobs))
+    return collect(workload, failures, parameters, state, world, log)
+
+
+def play_in_python(
+    workload: Workload,
+    failures: Failures,
+    parameters: Parameters,
+    engine: Engine,
+    *,
+    log_events: bool = False,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Simulate one event at a time with an engine that Python drives: slower, with the same
+    results.
+
+    This is how a predictor or a placement rule of the user's own takes part.
+    """
+    from forestall.simulate.promise import python_loop_kernels as steps
+
+    world = new_world(workload, failures, parameters)
+    log = new_log(1024 if log_events else 0)
+    at = world.at
+    while at[worlds.LEFT] > 0:
+        if not steps.fits(engine.state, world, log):
+            check_clock(world, workload)
+            engine.state = grown(engine.state)
+            world = grown_world(world, parameters.nodes)
+            log = grown_log(log, engine.state, world) if log_events else log
+            continue
+        steps.happen(world)
+        kind, key, until, now = (
+            int(at[i]) for i in (worlds.KIND, worlds.KEY, worlds.UNTIL, worlds.NOW)
+        )
+        engine.take(kind, key, until, now)
+        steps.carry_out(engine.state, world, log)
+        if progress is not None and kind == EventKind.FINISHED:
+            progress(len(world.jobs) - int(at[worlds.LEFT]), len(world.jobs))
+    return collect(workload, failures, parameters, engine.state, world, log)
+
+
+def _loop_of(parameters: Parameters, foreseen: Foreseen | Hazard) -> Callable[..., int]:
+    """Return the compiled loop; only the one that is needed is loaded, and compiled the first
+    time."""
+    if isinstance(foreseen, Hazard):
+        from forestall.simulate.promise import hazard_loop_kernels
+
+        return hazard_loop_kernels.run
+    if parameters.policy == "promise":
+        from forestall.simulate.promise import promise_loop_kernels
+
+        return promise_loop_kernels.run
+    from forestall.simulate.promise import classic_loop_kernels
+
+    return classic_loop_kernels.run
+
+
+def collect(
+    workload: Workload,
+    failures: Failures,
+    parameters: Parameters,
+    state: State,
+    world: worlds.World,
+    log: loop.Log,
+) -> Outcome:
+    """Cut the arrays to what was used."""
+    at = world.at
+    return Outcome(
+        workload,
+        failures,
+        parameters,
+        world.jobs,
+        np.asarray(state.jobs["promise"]).copy(),
+        np.asarray(state.jobs["deadline"]).copy(),
+        world.runs[: at[worlds.RUNS]],
+        world.ranges[: at[worlds.RANGES]],
+        world.played[: at[worlds.STRUCK]],
+        loop.Log(
+            log.events[: at[worlds.LOGGED]],
+            log.decisions[: at[worlds.DECIDED]],
+            log.ranges[: at[worlds.LOG_RANGES]],
+        ),
+        int(at[worlds.EVENTS]),
+    )

@@ -1,0 +1,1 @@
+"""How files are read and written, whatever is in them."""

@@ -1,0 +1,1 @@
+"""Job logs: SWF, plain tables, accounting records."""

@@ -1,0 +1,1 @@
+"""A site's records as files of our own."""

@@ -1,0 +1,201 @@
+"""A folder with all that is known of a site: tables as Parquet, and ``import.json`` beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from forestall.model.cleaning import Cleaning, Remark
+from forestall.model.errors import TraceError
+from forestall.model.site.site_records import SiteRecords
+from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.findings import listed
+from forestall.traces.site import accounting as files
+
+SUMMARY: Final = "import.json"
+MOST_NAMED: Final = 1000
+"""So many of what a remark names are written down; the count is always whole."""
+UNNAMED: Final = "not named"
+
+
+@dataclass(frozen=True)
+class _Table:
+    part: str
+    file: str
+    write: Callable[[Any, Path], None]
+    read: Callable[[Path], Any]
+
+
+TABLES: Final = (
+    _Table("accounting", "runs.parquet", files.write_accounting, files.read_accounting),
+    _Table("events", "events.parquet", files.write_events, files.read_events),
+    _Table("inventory", "nodes.parquet", files.write_inventory, files.read_inventory),
+    _Table("estimates", "estimates.parquet", files.write_estimates, files.read_estimates),
+)
+"""Parts of `SiteRecords`, and the files that they are in."""
+
+
+JOBS: Final = "jobs.parquet"
+FAILURES: Final = "failures.parquet"
+WRITTEN: Final = frozenset({SUMMARY, JOBS, FAILURES, *(table.file for table in TABLES)})
+"""All files of such a folder; the jobs and failures are there for other commands."""
+
+
+def is_site_folder(path: str | Path) -> bool:
+    """Return whether a folder was written by `forestall import`."""
+    return (Path(path) / SUMMARY).is_file()
+
+
+def write_tables(site: SiteRecords, folder: Path) -> dict[str, int]:
+    """Write the tables of what there is; return the number of rows by file."""
+    rows: dict[str, int] = {}
+    for table in TABLES:
+        part = getattr(site, table.part)
+        if part is not None:
+            table.write(part, folder / table.file)
+            rows[table.file] = len(part)
+    return rows
+
+
+def write_summary(site: SiteRecords, folder: Path, told: Mapping[str, Any]) -> None:
+    """Write ``import.json``: what is told, the sources, and all remarks."""
+    whole = {**told, "sources": list(site.sources), "remarks": _remarks(site)}
+    text = json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    with atomic_path(folder / SUMMARY) as beside:
+        beside.write_bytes(text.encode("utf-8", errors="replace"))
+
+
+def _remarks(site: SiteRecords) -> list[dict[str, Any]]:
+    cleanings = {"all": site.cleaning}
+    for table in TABLES:
+        part = getattr(site, table.part)
+        if part is not None:
+            cleanings[table.part] = part.cleaning
+    return [
+        {
+            "part": part,
+            "kind": one.kind,
+            "text": one.text,
+            "action": one.action,
+            "count": one.count,
+            "names": [name for name in one.names[:MOST_NAMED] if name != UNNAMED],
+        }
+        for part, cleaning in cleanings.items()
+        for one in cleaning.remarks
+    ]
+
+
+def read_folder(path: str | Path) -> SiteRecords:
+    """Read a folder that `forestall import` wrote. Raises TraceError where it is none.
+
+    Remarks name as much as was written down; their counts are whole.
+    """
+    folder = Path(path)
+    told = read_summary(folder)
+    remarks = _cleanings(folder, told)
+    parts: dict[str, Any] = {}
+    for table in TABLES:
+        if (folder / table.file).is_file():
+            part = table.read(folder / table.file)
+            parts[table.part] = replace(part, cleaning=remarks.get(table.part, Cleaning()))
+        elif table.file in told["files"]:
+            raise TraceError(folder / table.file, f"is missing, though {SUMMARY} names it")
+    return SiteRecords(
+        **parts,
+        sources=tuple(str(one) for one in told["sources"]),
+        cleaning=remarks.get("all", Cleaning()),
+    )
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return ``import.json`` of a folder. Raises TraceError where there is none, or no such one."""
+    path = folder / SUMMARY
+    try:
+        told: Any = json.loads(path.read_bytes().decode("utf-8"))
+    except OSError:
+        message = f"is no folder that forestall import wrote: it has no {SUMMARY}"
+        raise TraceError(folder, message) from None
+    except ValueError as error:
+        raise TraceError(path, f"is no JSON, or cut off ({error})") from None
+    wanted = {"files": dict, "sources": list, "remarks": list}
+    for name, kind in wanted.items():
+        if not isinstance(told, dict) or not isinstance(told.get(name), kind):
+            raise TraceError(path, f"lacks {name}; expected what forestall import wrote")
+    return dict(told)
+
+
+def _cleanings(folder: Path, told: Mapping[str, Any]) -> dict[str, Cleaning]:
+    found: dict[str, Cleaning] = {}
+    for one in told["remarks"]:
+        try:
+            names = [str(name) for name in one["names"]]
+            names += [UNNAMED] * (int(one["count"]) - len(names))
+            remark = Remark(str(one["kind"]), str(one["text"]), one["action"], tuple(names))
+            part = str(one["part"])
+        except (KeyError, TypeError, ValueError):
+            raise TraceError(folder / SUMMARY, "has a remark that cannot be read") from None
+        found[part] = found.get(part, Cleaning()) + Cleaning((remark,))
+    return found
+
+
+@contextmanager
+def whole_folder(path: str | Path) -> Iterator[Path]:
+    """Give an empty folder beside `path`; on a clean exit it takes the place of `path`.
+
+    What stands at `path` may be an empty folder, or one with files of `WRITTEN` only, which is
+    replaced; anything else is a TraceError. On an error nothing is left behind, and what stood
+    there stays.
+    """
+    target = Path(path)
+    _refuse_others(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:32]}-"))
+    except OSError as error:
+        raise TraceError(target, f"cannot be written: {error.strerror or error}") from None
+    try:
+        yield beside
+        mask = os.umask(0)
+        os.umask(mask)
+        beside.chmod(0o777 & ~mask)
+        _put(beside, target)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _refuse_others(target: Path) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not target.is_dir():
+        raise TraceError(target, "is a file; expected a folder to write to")
+    others = sorted(entry.name for entry in target.iterdir() if entry.name not in WRITTEN)
+    if others:
+        message = f"is a folder with {listed(others, 3)} in it; expected a new or empty one"
+        raise TraceError(target, message)
+
+
+def _put(beside: Path, target: Path) -> None:
+    """Put a folder in its place; an older one goes only once the new one stands there."""
+    old: Path | None = None
+    try:
+        if target.exists():
+            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:32]}-"))
+            os.replace(target, old / "old")
+        try:
+            os.replace(beside, target)
+        except OSError:
+            if old is not None:
+                os.replace(old / "old", target)
+            raise
+    except OSError as error:
+        raise TraceError(target, f"cannot be written: {error.strerror or error}") from None
+    finally:
+        if old is not None:
+            shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,222 @@
+"""Generated machines whose truth is known, and what the paper's chain finds on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.assess.attribution import Attribution, Fates, Samples, attribute
+from forestall.assess.benefit import Curve, Occasions, net_benefit, of_periods, unrelated
+from forestall.assess.roc import area
+from forestall.assess.significance import AreaInterval, Permutation, delong, permutation
+from forestall.model.metrics import Metrics
+from forestall.model.site.job_records import JobRecords
+from forestall.traces.generate.memory import MemoryTruth, generate_memory
+from forestall.traces.streams import stream
+from studies.assessment import paper
+
+BLIND_DRAWS: Final = 400
+LEAST: Final = 0.05
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is played.
+
+    Attributes
+    ----------
+    seed : of everything
+    nodes, days, period : the machine of the figures; its samples are `period` seconds apart
+    repeats, repeat_period : further machines of that size, each with and without a relation
+    nulls, null_nodes : small machines without a relation
+    draws : permutations
+    """
+
+    seed: int = 1
+    nodes: int = paper.NODES
+    days: float = paper.DAYS
+    period: int = 60
+    repeats: int = 6
+    repeat_period: int = 300
+    nulls: int = 48
+    null_nodes: int = 72
+    draws: int = paper.DRAWS
+
+    @property
+    def steps(self) -> int:
+        """Machines to generate, and the sample of the paper's size."""
+        return 2 + 2 * self.repeats + self.nulls
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What was put in beside what was found, of one machine.
+
+    Attributes
+    ----------
+    failed, killed : jobs that failed, and those that memory killed
+    found : of the killed, those whose period is on the node that truly lacked most
+    area_killed : area of the metric for killed jobs against jobs that completed; nan without any
+    lost, caught : node-hours that memory destroyed, and those of jobs whose period, on that node,
+        is among the share of periods with the highest values that the paper acts on
+    random_breaks_even, breaks_even : the costs of an action, node-hours, from which on acting at
+        random, and by the metric, loses if acting saves only what memory destroyed; see `Machine`
+    """
+
+    failed: int
+    killed: int
+    found: int
+    area_killed: float
+    lost: float
+    caught: float
+    random_breaks_even: float
+    breaks_even: float
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the chain finds on one machine.
+
+    Attributes
+    ----------
+    periods, occasions, curve : idle periods, and the net benefit of acting in them, node-hours
+    area, chance : over Cases I and II
+    biased : area of Case I against Cases II and III together
+    part : of the highest gain, by acting in the paper's share of the periods
+    blind_part : the same if the metric told nothing
+    truth : what was put in
+    """
+
+    relation: float
+    periods: Attribution
+    occasions: Occasions
+    curve: Curve
+    area: AreaInterval
+    chance: Permutation
+    biased: float
+    part: float
+    blind_part: float
+    truth: Truth
+
+    @property
+    def values(self) -> Floats:
+        """The metric over Cases I and II."""
+        return self.periods.value[self.periods.answerable]
+
+    @property
+    def hits(self) -> Flags:
+        """Which of them are Case I."""
+        hits: Flags = self.periods.case[self.periods.answerable] == 1
+        return hits
+
+    @property
+    def random_breaks_even(self) -> float:
+        """The cost of an action, node-hours, from which on acting at random or always loses."""
+        return float(self.occasions.net.sum()) / len(self.occasions)
+
+    @property
+    def breaks_even(self) -> float:
+        """The cost of an action from which on acting by the metric loses at every threshold that
+        acts in at least a twentieth of the periods."""
+        return breaks_even(self.curve)
+
+
+def breaks_even(curve: Curve) -> float:
+    """Return the cost of an action, node-hours, from which on every threshold loses that acts in
+    at least a twentieth of the periods."""
+    some = curve.acted >= LEAST * curve.occasions
+    return float(np.max(curve.net[some] / curve.acted[some]))
+
+
+def play(seed: int, plan: Plan, *, nodes: int, period: int, relation: float = 1.0) -> Machine:
+    """Generate a machine and judge its active memory as a predictor of failed jobs."""
+    records, metrics, truth = generate_memory(
+        seed, nodes=nodes, days=plan.days, relation=relation, period=period
+    )
+    periods = attributed(records, metrics)
+    occasions = of_periods(periods, reboot=paper.REBOOT)
+    curve = net_benefit(occasions)
+    value, hit = periods.value[periods.answerable], periods.case[periods.answerable] == 1
+    every = periods.considered
+    blind = unrelated(occasions, stream(seed, "assessment", "unrelated"), draws=BLIND_DRAWS)
+    top = float(curve.net.max())
+    return Machine(
+        relation=relation,
+        periods=periods,
+        occasions=occasions,
+        curve=curve,
+        area=delong(value, hit),
+        chance=permutation(value, hit, plan.draws, rng=stream(seed, "assessment", "permutation")),
+        biased=area(periods.value[every], periods.case[every] == 1),
+        part=curve.part_at(paper.SHARE) or 0.0,
+        blind_part=float(np.interp(paper.SHARE, blind.share, blind.mean)) / top,
+        truth=planted(records, periods, occasions, curve, truth),
+    )
+
+
+def attributed(records: JobRecords, metrics: Metrics) -> Attribution:
+    """Return the idle periods of generated jobs, all of which ended."""
+    close = int(metrics.time.max()) + metrics.period
+    fates = Fates(
+        records.start, records.end, records.failed(), records.offsets, records.node,
+        (records.failed() | records.completed()) & (records.end <= close),
+    )  # fmt: skip
+    samples = Samples(metrics.time, metrics.node, metrics.value[:, 0])
+    return attribute(fates, samples, nodes=metrics.nodes, begin=0, close=close)
+
+
+def planted(
+    records: JobRecords,
+    periods: Attribution,
+    occasions: Occasions,
+    curve: Curve,
+    truth: MemoryTruth,
+) -> Truth:
+    """Return what was put in beside what the attribution found."""
+    known = periods.period >= 0
+    at = np.where(known, periods.period, 0)
+    right = known & (periods.node[at] == truth.worst)
+    killed = truth.killed & known
+    good = records.completed() & known
+    value = periods.value[at]
+    within = curve.acted <= paper.SHARE * curve.occasions
+    threshold = curve.threshold[within][-1]
+    lost = records.size * records.elapsed / 3600
+    truly = np.bincount(
+        periods.period[killed & right], weights=lost[killed & right], minlength=len(periods)
+    )[periods.considered]
+    real = replace(occasions, gain=truly.astype(np.float64), potential=None)
+    both = killed | good
+    there = bool(killed.any() and good.any())
+    return Truth(
+        failed=int(records.failed().sum()),
+        killed=int(killed.sum()),
+        found=int((killed & right).sum()),
+        area_killed=area(value[both], killed[both]) if there else float("nan"),
+        lost=float(lost[killed].sum()),
+        caught=float(lost[killed & right & (value >= threshold)].sum()),
+        random_breaks_even=float(real.net.sum()) / len(real),
+        breaks_even=breaks_even(net_benefit(real)),
+    )
+
+
+def sample_of(
+    positives: int, negatives: int, wanted: float, rng: np.random.Generator
+) -> tuple[Floats, Flags]:
+    """Return scores and outcomes of such numbers whose area is the wanted one, as near as the
+    sample allows: normal scores, those of failures moved until the area is right."""
+    noise = rng.standard_normal(positives + negatives)
+    failed = np.arange(positives + negatives) < positives
+    low, high = -10.0, 10.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        if area(noise + middle * failed, failed) < wanted:
+            low = middle
+        else:
+            high = middle
+    return noise + high * failed, failed

@@ -1,0 +1,150 @@
+"""The results as text: Markdown for people, JSON and CSV for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Final
+
+import polars as pl
+
+from studies.availability.claims import Claim, Results, per_cent
+from studies.availability.inputs import GRID_LEAST_DAYS, GRID_SET, PLANETLAB_SET
+from studies.availability.study import COARSE, FITTED_DAYS, PLAIN, SEMI_MARKOV, relative_errors
+
+PAPER: Final = (
+    "S. Bagchi et al.: resource availability prediction in fine-grained cycle sharing systems "
+    "(FALCON and iShare), slides"
+)
+
+NOTES: Final = f"""\
+- A window begins at an hour of a day of test; windows that begin while the host is not available
+  are left out (no job can start then). TR observed is the share of the rest that stay available
+  throughout, TR predicted the mean of what the process, learned from the same clock window of the
+  days of training, says of the states that they begin in. Days of training come before all days of
+  test. Cells in which nothing was observed available have no relative error, and are left out.
+- "{SEMI_MARKOV}" counts stays up to the first failure of a window, "{PLAIN}"
+  those after it too, as the slides' formulas read. Where unavailabilities come in rows, as people's
+  work does, the pauses within a row are short, and the second takes every return to S1 or S2 for
+  the beginning of one. How much that matters depends on how they come in rows, which the slides do
+  not tell; the generator puts them into sessions of work.
+- "Chance alone": the same measure where the outcomes are drawn from what was predicted, that is,
+  of a prediction that is exactly right; the days of test are few.
+- The linear models are fitted to the last {FITTED_DAYS} days of training, one value a {COARSE} s,
+  and foretell the states 1 to 5 of each window from all that came before it; a value from 2.5 on is
+  a failure, and a window without one counts as available. ARMA models are of greatest likelihood;
+  BM is the mean of at most the last 8 values; LAST repeats the window of the same length before. A
+  forecast of means soon comes near the mean of all states, which is one that a job can run in: AR,
+  BM, MA and ARMA foretell next to no failures, so that their lines coincide.
+- Noise: 1 to 10 false unavailabilities of 1 to 5 min each on one weekday of training, between 8:00
+  and 9:00; windows begin at 8:00.
+- {GRID_SET}: nodes up or down (one state in which a job can run), drawn of those that were watched
+  for at least {GRID_LEAST_DAYS} days; many downs are reboots by users. {PLANETLAB_SET}: slices of
+  the same name seen on at least 4 weekdays are joined to one host; a slice's CPU stands for the
+  host's load, the days lie up to weeks apart, and there is no memory, no weekend and no outage in
+  it. With 2 to 4 days of training a host, only all hosts together say something.
+"""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(r) for r in rows)]
+    return "\n".join(f"| {line} |" for line in lines) + "\n"
+
+
+def claims_section(claims: Sequence[Claim]) -> str:
+    """Return the claims as a table."""
+    rows = [(c.claim, c.hosts, c.measured, f"**{c.verdict}**") for c in claims]
+    return table(("The slides' claim", "Hosts", "Measured", "Verdict"), rows)
+
+
+def by_length(rows: pl.DataFrame) -> str:
+    """Return relative errors by length and kind of day, a column a model."""
+    errors = relative_errors(rows, each=True)
+    models = errors["model"].unique(maintain_order=True).to_list()
+    out = []
+    for name in errors["set"].unique(maintain_order=True).to_list():
+        for weekend in (False, True):
+            mine = errors.filter((pl.col("set") == name) & (pl.col("weekend") == weekend))
+            for hours in sorted(mine["length_h"].unique().to_list()):
+                cells = [name, "weekend" if weekend else "weekday", f"{hours:g}"]
+                for model in models:
+                    one = mine.filter((pl.col("length_h") == hours) & (pl.col("model") == model))
+                    cells.append(_error(one))
+                out.append(cells)
+    return table(("Hosts", "Days", "Window, h", *models), out)
+
+
+def _error(one: pl.DataFrame) -> str:
+    if len(one) == 0 or one["error"][0] is None:
+        return ""
+    left = f", {one['left_out'][0]} left out" if one["left_out"][0] else ""
+    return f"{per_cent(one['error'][0])} (most {per_cent(one['most'][0], 0)}{left})"
+
+
+def training_section(rows: pl.DataFrame) -> str:
+    """Return relative errors by the share of the days that training takes."""
+    errors = relative_errors(rows, each=True)
+    lengths = sorted(errors["length_h"].unique().to_list())
+    out = []
+    for weekend in (False, True):
+        for share in sorted(errors["training"].unique().to_list()):
+            cells = ["weekend" if weekend else "weekday", f"{share:g} : {1 - share:.1g}"]
+            for hours in lengths:
+                one = errors.filter(
+                    (pl.col("weekend") == weekend)
+                    & (pl.col("training") == share)
+                    & (pl.col("length_h") == hours)
+                )
+                cells.append(per_cent(one["error"][0]) if len(one) else "")
+            out.append(cells)
+    return table(("Days", "Training : test", *(f"{hours:g} h" for hours in lengths)), out)
+
+
+def noise_section(rows: pl.DataFrame) -> str:
+    """Return the mean change of predictions by false events, by length."""
+    mean = rows.group_by("model", "events", "length_h", maintain_order=True).agg(
+        pl.col("change").mean()
+    )
+    lengths = sorted(mean["length_h"].unique().to_list())
+    out = []
+    for model in mean["model"].unique(maintain_order=True).to_list():
+        for events in (1, 2, 5, 10):
+            mine = mean.filter((pl.col("model") == model) & (pl.col("events") == events))
+            values = dict(mine.select("length_h", "change").iter_rows())
+            shown = ["" if values.get(h) is None else per_cent(values[h]) for h in lengths]
+            out.append([model, str(events), *shown])
+    return table(("Form", "False events", *(f"{hours:g} h" for hours in lengths)), out)
+
+
+def cost_section(rows: pl.DataFrame) -> str:
+    """Return what predictions cost."""
+    out = [
+        (f"{hours:g}", f"{1000 * spent:.2f}", per_cent(spent / (3600 * hours), 6))
+        for hours, spent in rows.iter_rows()
+    ]
+    return table(("Window, h", "Learning and prediction, ms", "Share of such a job"), out)
+
+
+def verdict(results: Results, claims: Sequence[Claim], figures: Sequence[str]) -> str:
+    """Return the whole report as Markdown."""
+    sections = {
+        "Claims": claims_section(claims),
+        "How it was measured": NOTES,
+        "Relative error by window": by_length(results.accuracy),
+        "Beside the linear models": by_length(results.linear),
+        "Training": training_section(results.training),
+        "Noise": noise_section(results.noise),
+        "Cost": cost_section(results.cost),
+    }
+    text = [f"# Availability: the slides and what came out\n\n{PAPER}.\n"]
+    text += [f"## {title}\n\n{body}" for title, body in sections.items()]
+    images = "\n".join(f"![{name}]({name})\n" for name in figures)
+    return "\n".join([*text, f"## Figures\n\n{images}"])
+
+
+def claims_json(claims: Sequence[Claim]) -> str:
+    """Return the claims as JSON."""
+    value = {"paper": PAPER, "claims": [asdict(claim) for claim in claims]}
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"

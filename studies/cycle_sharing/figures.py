@@ -1,0 +1,259 @@
+"""The slides' figures redrawn: makespan, failures and unscheduled jobs against job length, and the
+runs that tell why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from forestall.show.figure_files import save
+from forestall.show.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    VERMILLION,
+    dress,
+    legend,
+    new_figure,
+)
+from studies.cycle_sharing.claims import IMPROVED, RESTART_WORDS, Found
+from studies.cycle_sharing.inputs import GENERATED
+from studies.cycle_sharing.paired import Cell, Mean, Runs
+from studies.cycle_sharing.study import (
+    CHECKPOINT,
+    CONDOR,
+    FALCON,
+    HOURLY,
+    LEARNINGS,
+    OMNISCIENT,
+    RESTARTS,
+    SCRATCH,
+    SEEN,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI: Final = 110
+STYLES: Final = {
+    CONDOR: (VERMILLION, "s", "--", "Condor-style"),
+    FALCON: (BLUE, "o", "-", "Falcon"),
+    OMNISCIENT: (GREEN, "^", "-.", "omniscient"),
+}
+LENGTH: Final = "Job length (hours)"
+BAND: Final = "Bands and bars: 95 % intervals over seeds of hosts and jobs."
+SHORTER: Final = "Makespan shorter than\nCondor-style's (%)"
+NAMES: Final = {
+    SEEN: "as Falcon does",
+    "alone": "each host by its own past alone",
+    "law": "law of the host known",
+    "truth": "future known",
+    "5 days": "last 5 like days",
+    "1 day": "last like day",
+    "no failures": "as if no host ever left",
+    "usual load": "without the present load",
+    "present load": "present load fades over 30 min",
+    "fine steps": "steps of 1 min, 24 h",
+}
+
+
+def write_figures(folder: Path, found: Found) -> tuple[Path, ...]:
+    """Draw all into the folder; return the files."""
+    drawn: dict[str, Figure] = {}
+    if found.contention.points:
+        drawn["contention.png"] = found.contention.figure()
+    for name in found.runs.sets:
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        drawn[f"by-length-{slug}.png"] = by_length(found.runs, name)
+    drawn["gains.png"] = gains(found.runs)
+    if any(_learnings(found.runs, name, SCRATCH) for name in GENERATED):
+        drawn["forecasts.png"] = forecasts(found.runs)
+    if len(found.loads) > 1:
+        drawn["load-and-hosts.png"] = load_and_hosts(found)
+    return tuple(save(figure, folder / name) for name, figure in drawn.items())
+
+
+def _band(
+    axes: Axes, at: Sequence[float], means: Sequence[Mean], scheduler: str, scale: float = 1.0
+) -> None:
+    colour, marker, dash, label = STYLES[scheduler]
+    axes.plot(
+        at, [scale * m.mean for m in means], color=colour, marker=marker, markersize=4.5,
+        linestyle=dash, linewidth=1.5, label=label,
+    )  # fmt: skip
+    low, high = ([scale * getattr(m, side) for m in means] for side in ("low", "high"))
+    if all(np.isfinite((*low, *high))):
+        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def by_length(runs: Runs, name: str) -> Figure:
+    """Draw makespan, gains over Condor-style, failures and unscheduled jobs against job length."""
+    figure = new_figure((11.4, 8.4), DPI)
+    grid = figure.subplots(3, 4, sharex=True)
+    lengths = runs.lengths()
+    at = [length / 3600 for length in lengths]
+    for row, restart in zip(grid, RESTARTS, strict=True):
+        cells = {one: Cell(name, one, restart) for one in (CONDOR, FALCON, OMNISCIENT)}
+        for one, cell in cells.items():
+            for axes, measure, scale in (
+                (row[0], "makespan", 1.0), (row[2], "failures", 1.0), (row[3], "unscheduled", 100.0)
+            ):  # fmt: skip
+                _band(axes, at, [runs.mean(cell, measure, x) for x in lengths], one, scale)
+            if one != CONDOR:
+                gain = [runs.shorter(cell, cells[CONDOR], x) for x in lengths]
+                _band(row[1], at, gain, one, 100)
+        row[1].axhline(0, color=VERMILLION, linewidth=1.2, linestyle="--")
+        row[1].axhspan(100 * IMPROVED[0], 100 * IMPROVED[1], color=FAINT, alpha=0.5, zorder=0)
+        below = LENGTH if restart == CHECKPOINT else ""
+        dress(row[0], _title(restart), below, "Mean makespan (hours)")
+        dress(row[1], "", below, SHORTER)
+        dress(row[2], "", below, "Failures per job (count)")
+        dress(row[3], "", below, "Unscheduled jobs (%)")
+        for axes in (row[0], row[2], row[3]):
+            axes.set_ylim(bottom=0)
+        if row[3].get_ylim()[1] < 0.1:
+            row[3].set_ylim(0, 1)
+    _together(figure, grid[0][0], f"{name}: grey is the slides' 4 to 14 %. {BAND}")
+    return figure
+
+
+def _together(figure: Figure, axes: Axes, title: str) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    legend(
+        figure, handles=handles, labels=labels, ncols=min(len(handles), 5), handlelength=3.0,
+        loc="outside lower center", bbox_to_anchor=None,
+    )  # fmt: skip
+    figure.suptitle(title, fontsize=10.5, color=INK, x=0.01, ha="left")
+
+
+def _title(restart: str) -> str:
+    words = RESTART_WORDS[restart]
+    return words[0].upper() + words[1:]
+
+
+def gains(runs: Runs) -> Figure:
+    """Draw what Falcon and the omniscient scheduler gain over Condor-style on every set."""
+    figure = new_figure((12.4, 3.8), DPI)
+    panels = figure.subplots(1, 3, sharey=True)
+    place = range(len(runs.sets))
+    for axes, restart in zip(panels, RESTARTS, strict=True):
+        axes.axhspan(100 * IMPROVED[0], 100 * IMPROVED[1], color=FAINT, alpha=0.5, zorder=0)
+        axes.axhline(0, color=VERMILLION, linewidth=1.2, linestyle="--", label="Condor-style")
+        for k, scheduler in enumerate((FALCON, OMNISCIENT)):
+            colour, marker, _, label = STYLES[scheduler]
+            means = [
+                runs.shorter(Cell(name, scheduler, restart), Cell(name, CONDOR, restart))
+                for name in runs.sets
+            ]
+            _points(axes, [x + 0.2 * (k - 0.5) for x in place], means, colour, marker, label)
+        dress(axes, _title(restart), "", SHORTER if restart == SCRATCH else "")
+        axes.set_xticks(place, runs.sets)
+        axes.set_xlim(-0.5, len(place) - 0.5)
+        axes.tick_params(axis="x", labelsize=8)
+    _together(figure, panels[0], f"Jobs of all lengths; grey is the slides' 4 to 14 %. {BAND}")
+    return figure
+
+
+def _points(
+    axes: Axes, at: Sequence[float], means: Sequence[Mean], colour: str, marker: str, label: str
+) -> None:
+    middle = np.array([100 * m.mean for m in means])
+    ends = np.array([(100 * (m.mean - m.low), 100 * (m.high - m.mean)) for m in means]).T
+    ends = np.where(np.isfinite(ends), ends, 0.0)
+    axes.errorbar(
+        at, middle, ends, fmt=marker, color=colour, markersize=6, capsize=3, elinewidth=1.4,
+        label=label,
+    )  # fmt: skip
+
+
+def _learnings(runs: Runs, name: str, restart: str) -> list[str]:
+    """Return the forecasts that were tried on a set besides Falcon's own."""
+    return [
+        one for one in LEARNINGS
+        if one != SEEN and runs.has(Cell(name, FALCON, restart, learning=one))
+    ]  # fmt: skip
+
+
+def forecasts(runs: Runs) -> Figure:
+    """Draw what other forecasts give Falcon over Condor-style, on the seeds that they share."""
+    names = [name for name in runs.sets if _learnings(runs, name, SCRATCH)]
+    figure = new_figure((2.6 + 2.4 * len(names), 4.6), DPI)
+    panels = np.atleast_1d(figure.subplots(1, len(names), sharey=True))
+    order = [SEEN, *(one for one in LEARNINGS if one != SEEN)]
+    for axes, name in zip(panels, names, strict=True):
+        for restart, colour, marker, aside in (
+            (SCRATCH, BLUE, "o", 0.2), (HOURLY, PURPLE, "^", 0.0), (CHECKPOINT, ORANGE, "D", -0.2)
+        ):  # fmt: skip
+            rows = [SEEN, *_learnings(runs, name, restart)]
+            means = [_over(runs, name, restart, one) for one in rows]
+            at = [len(order) - 1 - order.index(one) + aside for one in rows]
+            middle = np.array([100 * m.mean for m in means])
+            ends = np.array([(100 * (m.mean - m.low), 100 * (m.high - m.mean)) for m in means]).T
+            label = RESTART_WORDS[restart]
+            axes.errorbar(
+                middle, at, xerr=np.where(np.isfinite(ends), ends, 0.0), fmt=marker, color=colour,
+                markersize=5.5, capsize=3, elinewidth=1.3, label=label,
+            )  # fmt: skip
+            best = runs.shorter(Cell(name, OMNISCIENT, restart), Cell(name, CONDOR, restart))
+            axes.axvline(
+                100 * best.mean, color=colour, linewidth=1.0, linestyle="-.",
+                label=f"omniscient, {label}",
+            )  # fmt: skip
+        axes.axvline(0, color=VERMILLION, linewidth=1.2, linestyle="--", label="Condor-style")
+        dress(axes, name, "Makespan shorter (%)", "")
+        axes.set_yticks(range(len(order)), [NAMES[one] for one in reversed(order)])
+    _together(figure, panels[0], "What Falcon's forecasts are made from")
+    return figure
+
+
+def _over(runs: Runs, name: str, restart: str, learning: str) -> Mean:
+    return runs.shorter(Cell(name, FALCON, restart, learning=learning), Cell(name, CONDOR, restart))
+
+
+def load_and_hosts(found: Found) -> Figure:
+    """Draw what Falcon and the omniscient scheduler gain over the load and the number of hosts."""
+    runs = found.runs
+    figure = new_figure((9.6, 3.9), DPI)
+    left, right = figure.subplots(1, 2, sharey=True)
+    colours = (BLUE, ORANGE, PURPLE, GREEN, VERMILLION)
+    for name, colour in zip(runs.sets, colours, strict=False):
+        loads = [x for x in found.loads if runs.has(Cell(name, FALCON, load=x))]
+        if len(loads) > 1:
+            _lines(left, runs, name, colour, "load", loads)
+        counts = [n for n in runs.counts(name) if runs.has(Cell(name, FALCON, hosts=n))]
+        if len(counts) > 1:
+            _lines(right, runs, name, colour, "hosts", counts)
+    for axes in (left, right):
+        axes.axhline(0, color=VERMILLION, linewidth=1.2, linestyle="--")
+    dress(left, "Load", "Run times of jobs over time of hosts (%)", SHORTER)
+    dress(right, "Number of hosts", "Hosts (count)", "")
+    _together(figure, left, f"Solid: Falcon; dotted: omniscient; from scratch. {BAND}")
+    return figure
+
+
+def _lines(
+    axes: Axes, runs: Runs, name: str, colour: str, what: str, values: Sequence[float]
+) -> None:
+    at = [100 * x if what == "load" else x for x in values]
+    for scheduler, dash, marker in ((FALCON, "-", "o"), (OMNISCIENT, ":", "^")):
+        means = [
+            runs.shorter(
+                Cell(name, scheduler, **{what: x}),  # type: ignore[arg-type]
+                Cell(name, CONDOR, **{what: x}),  # type: ignore[arg-type]
+            )
+            for x in values
+        ]
+        axes.errorbar(
+            at, [100 * m.mean for m in means],
+            [[100 * (m.mean - m.low) for m in means], [100 * (m.high - m.mean) for m in means]],
+            color=colour, linestyle=dash, marker=marker, markersize=5, capsize=3, elinewidth=1.0,
+            label=name if scheduler == FALCON else None,
+        )  # fmt: skip

@@ -1,0 +1,241 @@
+"""The results as text: Markdown for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Final
+
+from studies.cycle_sharing.claims import (
+    OCCURRENCES,
+    SHARES,
+    Claim,
+    Found,
+    headline,
+    percent,
+    plain,
+    points,
+)
+from studies.cycle_sharing.figures import NAMES
+from studies.cycle_sharing.inputs import GENERATED, GOOGLE_SET
+from studies.cycle_sharing.paired import Cell
+from studies.cycle_sharing.runs import ALL
+from studies.cycle_sharing.statistics import summary
+from studies.cycle_sharing.study import (
+    CONDOR,
+    FALCON,
+    HORIZON,
+    LEARNINGS,
+    LOAD,
+    OMNISCIENT,
+    RESTARTS,
+    SCHEDULERS,
+    SCRATCH,
+    SEEN,
+    STEP,
+    Plan,
+)
+
+PAPER: Final = (
+    "S. Bagchi et al.: fine-grained cycle sharing, resource availability prediction and the Falcon "
+    "scheduler (FALCON and iShare), slides"
+)
+SCHEDULER_NAMES: Final = {
+    CONDOR: "Condor-style", FALCON: "Falcon", OMNISCIENT: "omniscient"
+}  # fmt: skip
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(r) for r in rows)]
+    return "\n".join(f"| {line} |" for line in lines) + "\n"
+
+
+def claims_section(claims: Sequence[Claim]) -> str:
+    """Return the claims as a table, and below it why those that do not hold do not."""
+    rows = [(c.claim, c.hosts, c.measured, f"**{c.verdict}**") for c in claims]
+    text = table(("The slides' claim", "Hosts", "Measured", "Verdict"), rows)
+    whys: dict[str, list[str]] = {}
+    for claim in claims:
+        if claim.why:
+            whys.setdefault(claim.why, []).append(f"{claim.name} ({claim.hosts})")
+    told = [f"- {', '.join(names)}: {why}" for why, names in whys.items()]
+    return f"{text}\nWhy:\n\n" + "\n".join(told) + "\n" if told else text
+
+
+def states_section(found: Found) -> str:
+    """Return how often and why hosts are not available, beside the slides."""
+    rows: list[tuple[str, ...]] = [
+        (
+            "the slides", "", "91", f"{OCCURRENCES[0]} to {OCCURRENCES[1]}", "",
+            *(f"{percent(a, 0)} to {percent(b, 0)}" for a, b in SHARES.values()), "",
+        )
+    ]  # fmt: skip
+    for one in summary(found.states).iter_rows(named=True):
+        kinds = [_kind(one, kind) for kind in SHARES]
+        rows.append(
+            (
+                one["hosts_of"], f"{one['hosts']:,}", f"{one['days']:g}",
+                f"{one['least']:,.0f} to {one['most']:,.0f}", f"{one['middle']:,.0f}", *kinds,
+                percent(one["available"]),
+            )
+        )  # fmt: skip
+    head = (
+        "Hosts", "Number", "Days", "Unavailabilities a host in 91 days", "Median",
+        "S3: CPU", "S4: memory", "S5: away", "Time available",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def _kind(one: Mapping[str, float | None], kind: str) -> str:
+    low, high, whole = (one[f"{kind}_{end}"] for end in ("low", "high", "all"))
+    if low is None or high is None or whole is None:
+        return ""
+    return f"{percent(low, 0)} to {percent(high, 0)} (all {percent(whole, 0)})"
+
+
+def runs_section(found: Found) -> str:
+    """Return makespan, failures and unscheduled jobs by job length, with paired differences."""
+    rows = []
+    runs = found.runs
+    for name in runs.sets:
+        for restart in RESTARTS:
+            condor, falcon, omniscient = found.trio(name, restart)
+            for length in (*runs.lengths(), ALL):
+                spans = [runs.mean(one, "makespan", length).mean
+                         for one in (condor, falcon, omniscient)]  # fmt: skip
+                rows.append(
+                    (
+                        name, restart, f"{length / 3600:g}" if length else "all",
+                        *(f"{span:.3f}" for span in spans),
+                        points(runs.shorter(falcon, condor, length)),
+                        points(runs.shorter(omniscient, falcon, length)),
+                        f"{runs.mean(condor, 'failures', length).mean:.3f}",
+                        plain(runs.gain(falcon, condor, "failures", length)),
+                        percent(runs.mean(condor, "unscheduled", length).mean, 2),
+                        points(runs.gain(falcon, condor, "unscheduled", length), 2),
+                    )
+                )  # fmt: skip
+    head = (
+        "Hosts", "Restart", "Job, h", "Condor-style, h", "Falcon, h", "Omniscient, h",
+        "Falcon shorter than Condor-style", "Omniscient shorter than Falcon",
+        "Failures a job, Condor-style", "Falcon's difference", "Unscheduled, Condor-style",
+        "Falcon's difference",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def why_section(found: Found) -> str:
+    """Return what other forecasts give."""
+    runs, rows = found.runs, []
+    for name in runs.sets:
+        for restart in RESTARTS:
+            condor, falcon, omniscient = found.trio(name, restart)
+            for learning in LEARNINGS:
+                cell = Cell(name, FALCON, restart, learning=learning)
+                if not runs.has(cell):
+                    continue
+                rows.append(
+                    (
+                        name, restart, NAMES[learning],
+                        points(runs.shorter(cell, condor)),
+                        "" if learning == SEEN else points(runs.shorter(cell, falcon)),
+                        plain(runs.gain(cell, condor, "failures")),
+                        str(runs.shorter(cell, condor).seeds),
+                    )
+                )  # fmt: skip
+            rows.append(
+                (name, restart, "omniscient", points(runs.shorter(omniscient, condor)),
+                 points(runs.shorter(omniscient, falcon)),
+                 plain(runs.gain(omniscient, condor, "failures")),
+                 str(runs.shorter(omniscient, condor).seeds))
+            )  # fmt: skip
+    head = (
+        "Hosts", "Restart", "Falcon's forecasts", "Makespan shorter than Condor-style",
+        "Shorter than Falcon's", "Failures a job, difference to Condor-style", "Seeds",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def pool_section(found: Found) -> str:
+    """Return what load and number of hosts change."""
+    runs, rows = found.runs, []
+    for name in runs.sets:
+        for load, hosts, restart in runs.pools(name):
+            cells = [Cell(name, s, restart, load, hosts) for s in (CONDOR, FALCON, OMNISCIENT)]
+            if not all(runs.has(cell) for cell in cells):
+                continue
+            condor, falcon, omniscient = cells
+            rows.append(
+                (
+                    name, restart, f"{load:g}", str(hosts),
+                    percent(runs.mean(condor, "unscheduled").mean, 2),
+                    points(runs.shorter(falcon, condor)), points(runs.shorter(omniscient, condor)),
+                    plain(runs.gain(falcon, condor, "failures")),
+                    str(runs.shorter(falcon, condor).seeds),
+                )
+            )  # fmt: skip
+    head = (
+        "Hosts", "Restart", "Load", "Number", "Unscheduled, Condor-style",
+        "Falcon shorter than Condor-style", "Omniscient shorter", "Failures a job, difference",
+        "Seeds",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def notes(plan: Plan, found: Found) -> str:
+    """Return how it was played."""
+    count = found.runs.table.filter(found.runs.table["length"] == ALL).height
+    return f"""\
+- {count:,} runs: {plan.seeds} seeds of hosts and jobs, {plan.few} for other loads, forecasts and
+  numbers of hosts. The schedulers of a seed share hosts and jobs, so that differences are paired.
+  Intervals are Student's, at 95 %, over seeds. Makespans are means of jobs completed.
+- Jobs have the seven lengths from 0.5 to 6 h, equally often, and are submitted evenly between 6:00
+  and 22:00. Run times make up {percent(LOAD, 0)} of the time of all hosts where nothing else is
+  said; how many jobs the slides' experiment had is not told.
+- {GENERATED[0]}, {GENERATED[1]}: generated hosts with the slides' statistics, {plan.days} days, the
+  first of them to learn from. "{GENERATED[1]}": all owners do heavy work at the same hours, each on
+  some of the days. "{GENERATED[0]}": each has hours of their own and keeps to them. The slides'
+  table does not tell these apart.
+- Grid'5000 and LANL: nodes drawn at random from those in service throughout 91 days that are drawn
+  first; up without any load, or away. PlanetLab: slices seen on all of the four weekdays that there
+  are, their days joined by name; two days to learn from, two for jobs (submitted until 17:00).
+- {GOOGLE_SET} cover 24 hours: there is no day before from which a forecast could be learned, and
+  jobs of 6 h would end with the trace; so their states are told, and no job is played.
+- Forecasts have steps of {STEP // 60} min and reach {HORIZON // 3600} h, which is five times
+  quicker than the simulator's defaults (1 min, 24 h) and changes little: see
+  "{NAMES["fine steps"]}".
+- Jobs that lose their host go on from scratch, as in the slides; or from hourly checkpoints that
+  cost a minute, as does a restart; or from where they were as the owner came back, saved at no
+  cost.
+"""
+
+
+def verdict(plan: Plan, found: Found, claims: Sequence[Claim], figures: Sequence[str]) -> str:
+    """Return the whole report as Markdown."""
+    sections = {
+        "Claims": claims_section(claims),
+        "How it was played": notes(plan, found),
+        "Why hosts are not available": states_section(found),
+        "By job length": runs_section(found),
+        "What forecasts are worth": why_section(found),
+        "Load and number of hosts": pool_section(found),
+    }
+    text = [f"# Cycle sharing: the slides and what came out\n\n{PAPER}.\n"]
+    text += [f"## {title}\n\n{body}" for title, body in sections.items()]
+    images = "\n".join(f"![{name}]({name})\n" for name in figures)
+    return "\n".join([*text, f"## Figures\n\n{images}"])
+
+
+def claims_json(found: Found, claims: Sequence[Claim]) -> str:
+    """Return the claims and the few numbers that tell most as JSON."""
+    value = {
+        "paper": PAPER,
+        "makespan_shorter": headline(found),
+        "claims": [asdict(claim) for claim in claims],
+    }
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+
+__all__ = ["SCHEDULERS", "SCRATCH", "claims_json", "verdict"]

@@ -1,0 +1,1 @@
+"""What all studies share: runs kept on disk and played over all cores."""

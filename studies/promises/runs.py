@@ -1,0 +1,220 @@
+"""One run as a row: a case says what is played, a row what came out; many cases over all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from forestall.model.jobs import Jobs
+from forestall.predict.trace import TracePredictor
+from forestall.simulate.promise.parameters import Checkpoint, Parameters, Placement
+from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_failures, prepare_jobs
+from studies.kit.workers import cores, over_workers
+from studies.promises.inputs import JOBS, Inputs, gathered, rolled, scattered
+
+if TYPE_CHECKING:
+    from forestall.model.failures import Failures
+    from forestall.simulate.promise.run import Outcome
+
+DOWNTIME: Final = 120
+CHUNK: Final = 16
+"""Cases that a worker takes at a time."""
+WORTH_WORKERS: Final = 500
+"""With fewer cases than this, starting workers takes longer than they save."""
+
+EDGES: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0)
+"""Promises are counted in [0, 0.1), ..., [0.98, 1), and those of exactly 1 apart."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run.
+
+    Attributes
+    ----------
+    study : what it is part of; `variant` its label there
+    log : name of the job log; `jobs` how many of its first jobs; `from_zero` sets the first
+        submission to 0 where else the log's own 0 counts
+    accuracy, risk, checkpoint, placement, repeat : parameters of the simulation
+    seed : of the detectabilities
+    room : whether reservations have room for checkpoints even where none are taken
+    failures : "log"; "rolled", begun `shift` days later; "scattered", drawn without pattern by
+        `seed`; or "gathered" into bursts of five
+    """
+
+    study: str
+    log: str
+    accuracy: float
+    risk: float
+    seed: int
+    variant: str = ""
+    checkpoint: Checkpoint = "risk"
+    placement: Placement = "fault-aware"
+    room: bool = False
+    repeat: bool = False
+    failures: str = "log"
+    shift: int = 0
+    jobs: int = JOBS
+    from_zero: bool = False
+
+
+@dataclass(frozen=True)
+class Played:
+    """A case, what it gave (a row of `runs.csv`), and its promises by how high they were."""
+
+    case: Case
+    row: dict[str, Any]
+    promises: list[dict[str, Any]] = field(default_factory=list)
+
+
+def parameters_of(case: Case) -> Parameters:
+    """Return the parameters of the simulation; all else is as in the paper's Table 2."""
+    return Parameters(
+        accuracy=case.accuracy,
+        risk=case.risk,
+        checkpoint=case.checkpoint,
+        placement=case.placement,
+        repeat_failures=case.repeat,
+        seed=case.seed,
+        downtime=DOWNTIME,
+    )
+
+
+def failures_of(case: Case, failures: Failures) -> Failures:
+    """Return the failures that the case is played with."""
+    if case.failures == "rolled":
+        return rolled(failures, case.shift)
+    if case.failures == "scattered":
+        return scattered(failures, case.seed)
+    return gathered(failures) if case.failures == "gathered" else failures
+
+
+def with_room(workload: Workload, parameters: Parameters) -> Workload:
+    """Return the workload with reservations as long as if every checkpoint were taken.
+
+    For runs without checkpoints, so that they differ from those with checkpoints in nothing else.
+    """
+    interval = parameters.checkpoint_interval
+    requests = -(-workload.estimate // interval) - 1
+    return replace(workload, estimate=workload.estimate + requests * parameters.checkpoint_overhead)
+
+
+def outcome_of(case: Case, inputs: Inputs) -> Outcome:
+    """Play a case."""
+    from forestall.simulate.promise.run import play
+
+    settings = parameters_of(case)
+    failures = prepare_failures(failures_of(case, inputs.failures), settings)
+    jobs: Jobs = inputs.jobs[case.log]
+    first = jobs if case.jobs >= len(jobs) else jobs.take(np.arange(case.jobs))
+    if case.from_zero:
+        first = replace(first, submit=first.submit - first.submit[0])
+    workload = prepare_jobs(first, failures, settings)
+    if case.room:
+        workload = with_room(workload, settings)
+    foreseen = foreseen_by(
+        TracePredictor(case.accuracy), failures, failures.span if case.repeat else 0
+    )
+    return play(workload, failures, settings, foreseen)
+
+
+def play_case(case: Case, inputs: Inputs) -> Played:
+    """Play a case and account for it."""
+    from forestall.simulate.promise.measures import measures
+
+    outcome = outcome_of(case, inputs)
+    found = measures(outcome)
+    jobs, truth = outcome.workload.jobs, outcome.jobs
+    kept = truth["finish"] <= outcome.deadlines
+    work = (jobs.runtime * jobs.size).astype(np.float64)
+    row = {
+        **asdict(case),
+        "jobs_played": len(jobs),
+        "qos": found["qos"],
+        "utilization": found["utilization"],
+        "lost_work": found["lost_work"],
+        "kept": found["promises_kept"],
+        "kept_work": float((work * kept).sum() / work.sum()),
+        "promised": found["promised_mean"],
+        "brier": found["brier"],
+        "wait_mean": found["wait"]["mean"],
+        "makespan": found["makespan"],
+        "restarts": found["restarts"],
+        "checkpoints": found["checkpoints"],
+        "skipped_checkpoints": found["skipped_checkpoints"],
+        "failures_played": found["failures_played"],
+        "failures_hit": found["failures_hit"],
+    }
+    tally = promise_tally(outcome.promises, kept, truth["restarts"] > 0, work)
+    named = {k: row[k] for k in ("study", "log", "accuracy", "risk", "seed")}
+    return Played(case, row, [named | bin_ for bin_ in tally] if case.study == "grid" else [])
+
+
+def promise_tally(
+    promise: npt.NDArray[np.float64],
+    kept: npt.NDArray[np.bool_],
+    struck: npt.NDArray[np.bool_],
+    work: npt.NDArray[np.float64],
+) -> list[dict[str, Any]]:
+    """Return for each range of promised probability how many promises were made, their sum, how
+    many were kept, how many of the jobs were struck by a failure (`struck`) and kept even so, and
+    the node-seconds of all these jobs (`work`) and of those in time."""
+    place = np.searchsorted(np.asarray(EDGES), promise, side="right") - 1
+    rows = []
+    for k, low in enumerate(EDGES):
+        mine = place == k
+        if mine.any():
+            rows.append(
+                {
+                    "low": low,
+                    "high": EDGES[min(k + 1, len(EDGES) - 1)],
+                    "promises": int(mine.sum()),
+                    "promised": float(promise[mine].sum()),
+                    "kept": int(kept[mine].sum()),
+                    "struck": int(struck[mine].sum()),
+                    "struck_and_kept": int((struck & kept)[mine].sum()),
+                    "work": int(work[mine].sum()),
+                    "work_kept": int((work * kept)[mine].sum()),
+                }
+            )
+    return rows
+
+
+# Over all cores ----------------------------------------------------------------------------------
+
+
+def play_all(
+    cases: Sequence[Case],
+    inputs: Inputs,
+    *,
+    workers: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Played]:
+    """Play all cases, in their order, over `workers` processes (0: one for each core, if they are
+    many).
+
+    The results do not depend on the number of workers. The first case is played here, so that
+    kernels are compiled once and not by every worker.
+    """
+    played = []
+    chosen = workers or (cores() if len(cases) >= WORTH_WORKERS else 1)
+    for result in over_workers(play_case, cases, inputs, workers=chosen, chunk=CHUNK):
+        played.append(result)
+        if progress is not None:
+            progress(len(played), len(cases))
+    return played
+
+
+def runs_table(played: Sequence[Played]) -> pl.DataFrame:
+    """Return the tidy table of all runs: times in s, work in node-s, shares from 0 to 1."""
+    return pl.DataFrame([p.row for p in played], infer_schema_length=None)
+
+
+def promises_table(played: Sequence[Played]) -> pl.DataFrame:
+    """Return the tidy table of all promises of the grid, counted by how high they were."""
+    return pl.DataFrame([row for p in played for row in p.promises], infer_schema_length=None)

@@ -1,0 +1,378 @@
+"""The results as text: Markdown for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
+from typing import Any, Final
+
+import numpy as np
+
+from forestall.model.failures import Failures
+from studies.virtual.figures import NAMES
+from studies.virtual.found import Claim, Found, aware, gained, share, times
+from studies.virtual.inputs import (
+    Character,
+    FailureCharacter,
+    Real,
+    character,
+    failure_character,
+    year_of_failures,
+    year_of_jobs,
+)
+from studies.virtual.paired import JOBS, TASKS, WORDS, WORK, Cell
+from studies.virtual.payments import bound, payments, since
+from studies.virtual.study import (
+    AWARE,
+    BEST,
+    FIRST,
+    LOAD,
+    MISSES,
+    OMNISCIENT,
+    PAPER,
+    RANDOM,
+    REAL,
+    STRATEGIES,
+    WIDE_LOADS,
+    WIDTHS,
+    Plan,
+)
+
+SOURCE: Final = (
+    "S. Fu and C.-Z. Xu: Proactive Resource Management for Failure Resilient High Performance "
+    "Computing Clusters, ARES 2009"
+)
+SHOWN: Final = 5
+"""Seeds whose inputs are described."""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(r) for r in rows)]
+    return "\n".join(f"| {line} |" for line in lines) + "\n"
+
+
+def _averaged(found: Sequence[Character] | Sequence[FailureCharacter]) -> dict[str, float]:
+    return {f.name: float(np.mean([getattr(c, f.name) for c in found])) for f in fields(found[0])}
+
+
+def jobs_section(plan: Plan) -> str:
+    """Return what the generated jobs are like, by load."""
+    seeds = range(1, min(SHOWN, plan.seeds) + 1)
+    rows = []
+    for load in plan.loads:
+        c = _averaged([character(year_of_jobs(s, load, plan.days, "drawn")) for s in seeds])
+        rows.append(
+            (
+                f"{load:g}",
+                f"{c['jobs']:,.0f}",
+                f"{c['tasks']:,.0f}",
+                f"{c['mean_size']:.2f}",
+                share(c["serial"], 0),
+                f"{c['largest']:.0f}",
+                f"{c['mean_runtime']:.2f} h",
+                share(c["within_9"]),
+                share(c["above_week"], 2),
+                share(c["work_above_48"], 0),
+                f"{c['median_slack']:.1f}",
+            )
+        )
+    head = (
+        "Load", "Jobs", "Tasks", "Mean tasks a job", "One task", "Jobs of 256 tasks",
+        "Mean run time", "Within 9 h", "Above a week", "Work in jobs above 48 h",
+        "Request over run time, median",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def failures_section(plan: Plan, real: Real | None) -> str:
+    """Return what the failures are like, the real ones and those of each rate."""
+    seeds = range(1, min(SHOWN, plan.seeds) + 1)
+    sets: list[tuple[str, list[Failures]]] = [] if real is None else [("real", [real.year])]
+    sets += [
+        (f"generated, {times(rate)}", [year_of_failures(s, rate, plan.days) for s in seeds])
+        for rate in (*plan.rates, *plan.more_rates)
+    ]
+    rows = []
+    for name, logs in sets:
+        c = _averaged([failure_character(log) for log in logs])
+        rows.append(
+            (
+                name,
+                f"{c['failures']:,.0f}",
+                f"{c['nodes']:.0f}",
+                f"{c['mean_repair']:.2f} h",
+                f"{c['median_repair']:.2f} h",
+                share(c["quarter"], 0),
+            )
+        )
+    head = (
+        "Failures", "Number", "Nodes that fail", "Mean repair", "Median repair",
+        "Share of the worst quarter",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def bounds_section(found: Found) -> str:
+    """Return what failures can cost at most, beside what they cost."""
+    idle = Cell(RANDOM, rate=0.0, study="loads")
+    rows = []
+    for rate in found.every:
+        top, cell = bound(found, rate), found.cell(RANDOM, rate)
+        rows.append(
+            (
+                times(rate),
+                f"{top.failures:,.0f}",
+                share(top.tasks, 2),
+                share(top.jobs, 2),
+                f"{found.runs.mean(cell, 'aborted').mean:,.0f}",
+                *(gained(found.runs.gain(cell, idle, m)) for m in (TASKS, JOBS, WORK)),
+            )
+        )
+    head = (
+        "Rate", "Failures", "Tasks that can be hit, at most", "Jobs, at most",
+        "Tasks aborted, random", "Tasks, random against no failures, points", "Jobs", "Work",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def claims_section(claims: Sequence[Claim]) -> str:
+    """Return the claims as a table, and why."""
+    rows = [(c.claim, c.section, c.measured, f"**{c.verdict}**") for c in claims]
+    text = table(("The paper's claim", "Section", "Measured", "Verdict"), rows)
+    whys = [f"- *{c.claim}*: {c.why}" for c in claims if c.why]
+    return f"{text}\nWhy:\n\n" + "\n".join(whys) + "\n"
+
+
+def grid_section(found: Found, measure: str) -> str:
+    """Return a completion rate by strategy and accuracy, a table for each rate."""
+    sources = [(f"generated, {times(r)}", Cell(BEST, rate=r)) for r in found.rates]
+    if found.runs.has(Cell(RANDOM, failures=REAL)):
+        sources.insert(0, ("real", Cell(BEST, failures=REAL)))
+    rows = []
+    for name, base in sources:
+        blind = base.at(strategy=RANDOM, accuracy=-1.0)
+        first = found.runs.mean(blind, measure)
+        noise = f"{100 * first.deviation:.2f}"
+        rows.append((name, NAMES[RANDOM], "", share(first.mean, 2), noise, "0"))
+        for strategy in STRATEGIES[1:]:
+            for accuracy in (*found.accuracies, -1.0):
+                cell = base.at(strategy=strategy, accuracy=accuracy)
+                if not found.runs.has(cell):
+                    continue
+                level = found.runs.mean(cell, measure)
+                rows.append(
+                    (
+                        name,
+                        NAMES[strategy],
+                        f"{accuracy:g}" if accuracy >= 0 else "",
+                        share(level.mean, 2),
+                        f"{100 * level.deviation:.2f}",
+                        gained(found.runs.gain(cell, blind, measure)),
+                    )
+                )
+    head = ("Failures", "Strategy", "Accuracy", "Completed", "Deviation of a year, points",
+            "Above random, points")  # fmt: skip
+    return table(head, rows)
+
+
+def begins(found: Found, measure: str) -> str:
+    """Return where each strategy begins to pay."""
+    every = payments(found, measure)
+    rows = []
+    for strategy in STRATEGIES[1:]:
+        mine = [p for p in every if p.strategy == strategy]
+        clear, visible = since(mine, lambda p: p.clear), since(mine, lambda p: p.visible)
+        rows.append(
+            (
+                NAMES[strategy],
+                "no rate" if clear is None else times(clear),
+                "no rate" if visible is None else times(visible),
+                "; ".join(f"{times(p.rate)} {gained(p.gain)}" for p in mine),
+            )
+        )
+    head = (
+        "Strategy", "Clear of chance from", "More than years differ, from",
+        f"{WORDS[measure].capitalize()}, points above random",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def why_section(found: Found) -> str:
+    """Return other assumptions, each beside random-select under the same."""
+    rows = [row for rows in (_loads(found), _widths(found), _deadlines(found)) for row in rows]
+    head = (
+        "What differs", "Rate", "Random: tasks, jobs, work", "Best-fit over random, tasks", "Jobs",
+        "Work", "Best-fit over first-fit, tasks", "Jobs", "Work", "Omniscient over random, tasks",
+        "Work",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def _row(found: Found, name: str, rate: float, **more: Any) -> tuple[str, ...]:
+    runs = found.runs
+    cells = {s: aware(s, rate, **more) for s in (RANDOM, FIRST, BEST, OMNISCIENT)}
+    pairs = (
+        (BEST, RANDOM, (TASKS, JOBS, WORK)),
+        (BEST, FIRST, (TASKS, JOBS, WORK)),
+        (OMNISCIENT, RANDOM, (TASKS, WORK)),
+    )
+    return (
+        name,
+        times(rate) if rate else "none",
+        ", ".join(share(runs.mean(cells[RANDOM], m).mean) for m in (TASKS, JOBS, WORK)),
+        *(
+            gained(runs.gain(cells[a], cells[b], m)) if runs.has(cells[a]) else ""
+            for a, b, measures in pairs
+            for m in measures
+        ),
+    )
+
+
+def _loads(found: Found) -> Iterator[tuple[str, ...]]:
+    for rate in (found.rates[0], found.rates[-1]):
+        yield _row(found, f"load {LOAD:g}, as in the grid", rate)
+        for load in found.loads:
+            if load != LOAD:
+                yield _row(found, f"load {load:g}", rate, load=load, study="loads")
+    for load in found.loads:
+        if load != LOAD:
+            more = {"load": load, "study": "backfill"}
+            yield _row(found, f"load {load:g}, with backfill", found.rates[-1], **more)
+
+
+def _widths(found: Found) -> Iterator[tuple[str, ...]]:
+    for width in WIDTHS:
+        for load in WIDE_LOADS:
+            for rate in (0.0, found.rates[0], found.rates[-1]):
+                if found.runs.has(found.wide(BEST, rate, width, load)):
+                    name = f"tasks of {width:g} processors, load {load:g}"
+                    yield _row(found, name, rate, study="width", width=width, load=load)
+
+
+def _deadlines(found: Found) -> Iterator[tuple[str, ...]]:
+    high = found.rates[-1]
+    yield _row(found, "jobs above 48 h ask for under 5 min more", high, study="48 h")
+    for slack in (1.1, 4.0):
+        name = f"every deadline after {slack:g} run times"
+        yield _row(found, name, high, study="slack", slack=slack)
+
+
+def variants_section(found: Found) -> str:
+    """Return what other predictions and other means give, beside the case of the grid."""
+    rows = list(_variants(found))
+    return table(
+        ("What differs", "Rate", "Strategy", "Beside", "Tasks, points", "Jobs", "Work"), rows
+    )
+
+
+def _variants(found: Found) -> Iterator[tuple[str, ...]]:
+    low, high = found.rates[0], found.rates[-1]
+    for rate in found.late_rates:
+        for accuracy in found.accuracies:
+            if not found.runs.has(found.late(BEST, rate, accuracy)) or accuracy == 1:
+                continue
+            name = f"predictions may come late, accuracy {accuracy:g}"
+            best, first = (found.late(one, rate, accuracy) for one in (BEST, FIRST))
+            yield _beside(found, name, first, aware(RANDOM, rate), "random")
+            yield _beside(found, name, best, aware(RANDOM, rate), "random")
+            yield _beside(found, name, best, first, "first-fit, the same")
+    for misses in (MISSES, 0.2):
+        name = f"{share(misses)} false negatives"
+        cell = aware(BEST, high, study="false negatives", misses=misses)
+        yield _beside(found, name, cell, aware(BEST, high), "none")
+    for cost in (0, 600):
+        cell = aware(BEST, high, study="migration cost", cost=cost)
+        yield _beside(found, f"migration in {cost} s", cell, aware(BEST, high), "12 s")
+    for strategy in AWARE:
+        cell = aware(strategy, high, study="no migration")
+        yield _beside(found, "no migration", cell, aware(strategy, high), "migration")
+        yield _beside(found, "no migration", cell, aware(RANDOM, high), "random")
+    for rate in (low, high):
+        moving = Cell(RANDOM, PAPER, rate, study="random moves")
+        yield _beside(found, "random migrates too", moving, aware(RANDOM, rate), "random")
+        blind, seeing = (aware(s, rate, study="checkpoints") for s in (RANDOM, BEST))
+        yield _beside(found, "hourly checkpoints", blind, aware(RANDOM, rate), "random without")
+        yield _beside(found, "hourly checkpoints", seeing, blind, "random with checkpoints")
+
+
+def _beside(found: Found, name: str, cell: Cell, base: Cell, beside: str) -> tuple[str, ...]:
+    gains = (gained(found.runs.gain(cell, base, m)) for m in (TASKS, JOBS, WORK))
+    return (name, times(cell.rate), NAMES[cell.strategy], beside, *gains)
+
+
+def other_measures(found: Found) -> str:
+    """Return what else differs at the paper's accuracy."""
+    runs = found.runs
+    names = ("utilization", "lost_work", "aborted", "migrations", "quarter")
+    rows = []
+    for rate in found.every:
+        for strategy in STRATEGIES:
+            cell = found.cell(strategy, rate)
+            if not runs.has(cell):
+                continue
+            values = [runs.mean(cell, name).mean for name in names]
+            used, lost, aborted, moved, quarter = values
+            rows.append(
+                (
+                    times(rate),
+                    NAMES[strategy],
+                    share(used, 2),
+                    f"{lost:,.0f}",
+                    f"{aborted:,.0f}",
+                    f"{moved:,.0f}",
+                    share(quarter),
+                )
+            )
+    head = ("Rate", "Strategy", "Utilization", "Lost work, processor-hours", "Tasks aborted",
+            "Migrations", "Useful work on the worst quarter")  # fmt: skip
+    return table(head, rows)
+
+
+def notes(plan: Plan, found: Found) -> str:
+    """Return how it was played."""
+    count = len(found.runs.table)
+    return f"""\
+- {count:,} runs of {plan.days} days: {plan.seeds} seeds for the grid, {plan.few} for the rest. A
+  seed draws the jobs, the failures (but the real ones), and the predictions; strategies, accuracies
+  and rates of a seed share them, so that differences are paired. Intervals are Student's, at 95 %.
+- The machine: 256 nodes of 4 processors, one processor a task. All that a task gets is a whole
+  processor or none, so that no task runs slower than another.
+- Deadlines are submit plus request, and tasks that run are stopped there. Predictions are drawn
+  with one error, uniform in [0, 2 (1 - accuracy)] of the gap, always early, unless said otherwise.
+- The load is {LOAD:g} where nothing else is said: jobs hardly wait, so that failures alone decide.
+- "Work" is that of the tasks completed in time, as a share of the work of all tasks.
+"""
+
+
+def verdict(
+    plan: Plan, found: Found, claims: Sequence[Claim], real: Real | None, figures: Sequence[str]
+) -> str:
+    """Return the whole report as Markdown."""
+    sections = {
+        "How it was played": notes(plan, found),
+        "Jobs": jobs_section(plan),
+        "Failures": failures_section(plan, real),
+        "What failures can cost": bounds_section(found),
+        "Claims": claims_section(claims),
+        "Where each strategy begins to pay": "\n".join(
+            begins(found, measure) for measure in (JOBS, TASKS, WORK)
+        ),
+        "Which assumption matters": why_section(found),
+        "Other predictions and other means": variants_section(found),
+        "Tasks completed": grid_section(found, TASKS),
+        "Jobs completed": grid_section(found, JOBS),
+        "Work completed": grid_section(found, WORK),
+        "Other measures": other_measures(found),
+    }
+    text = [f"# Virtual machines: the paper and what came out\n\n{SOURCE}.\n"]
+    text += [f"## {title}\n\n{body}" for title, body in sections.items()]
+    images = "\n".join(f"![{name}]({name})\n" for name in figures)
+    return "\n".join([*text, f"## Figures\n\n{images}"])
+
+
+def claims_json(claims: Sequence[Claim]) -> str:
+    """Return the claims as JSON."""
+    value = {"paper": SOURCE, "claims": [asdict(claim) for claim in claims]}
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"

@@ -1,0 +1,198 @@
+"""`forestall.app.hosts.calibrate.calibrate`: options as typed, what follows from points, files, page and words."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from forestall.app.hosts.calibrate import calibrate as app
+from forestall.app.hosts.calibrate import words
+from forestall.app.hosts.calibrate.calibrate import Asked, Calibration, calibrate, default_groups
+from forestall.app.hosts.calibrate.files import FILES, write_folder, write_thresholds
+from forestall.live.contention.herd import ContentionError
+from forestall.live.contention.measure import Measured
+from forestall.live.contention.memory import MemoryMeasured
+from forestall.live.contention.plan import Plan
+from forestall.model.errors import InputError, ParameterError, TraceError
+from live.contention.contention_cases import Loss, linear, memory_points, points
+
+LOWEST = {"nice": True, "idle": True, "autogroup": False}
+WOBBLE = (-0.002, 0.0, 0.002)
+
+
+def made(loss: Loss = lambda load, guest: linear(load, guest) / 5, **more: object) -> Calibration:
+    """Return a calibration of made-up points."""
+    plan = Plan(cpus=(0,), groups=(1, 4), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
+    given = {
+        "measured": Measured(tuple(points(loss, groups=(1, 4), wobble=WOBBLE)), 1, 0),
+        "memory": MemoryMeasured(tuple(memory_points(2.0))),
+    }
+    rest = (0.02, LOWEST, "host1", "6.1", "2026-11-22T03:00:00+00:00")
+    return Calibration(Asked(), plan, *{**given, **more}.values(), *rest)  # type: ignore[arg-type]
+
+
+def test_defaults_and_quick_ones() -> None:
+    there = tuple(sorted(os.sched_getaffinity(0)))
+    plan = Asked().plan()
+    assert plan.cpus == there
+    assert (plan.seconds, plan.repeats, plan.limit, len(plan.loads)) == (2.0, 3, 0.05, 11)
+    quick = Asked(quick=True)
+    assert quick.takes(quick.plan()) < 0.25 * Asked().takes(plan)
+    assert Asked(quick=True, memory=False).takes(plan) < quick.takes(plan)
+    assert Asked(quick=True, seconds=1.5).plan().seconds == 1.5
+    assert default_groups(1, quick=False) == (1, 2, 4)
+    assert default_groups(8, quick=False) == (1, 8, 16, 32)
+    assert default_groups(2, quick=True) == (2, 8)
+
+
+def test_options_as_typed() -> None:
+    core = min(os.sched_getaffinity(0))
+    plan = Asked(loads="10%, 0.5,100 %", groups="1, 3", limit="2.5%", cpus=f"{core}").plan()
+    assert plan.loads == (0.1, 0.5, 1.0)
+    assert plan.groups == (1, 3)
+    assert plan.limit == 0.025
+    assert plan.cpus == (core,)
+    assert Asked(cpus=f"{core}-{core},{core}").plan().cpus == (core,)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"loads": "10%,x"}, r"--loads: 'x' .* 5% or 0.05"),
+        ({"loads": "10"}, "--loads: '10' .* 10%"),
+        ({"loads": "-1%"}, "--loads"),
+        ({"groups": "1,two"}, "--groups: 'two'"),
+        ({"limit": "nan"}, "--limit"),
+        ({"cpus": "99999"}, "--cpus: '99999' .*there are"),
+        ({"cpus": "0-"}, "--cpus"),
+        ({"cpus": ""}, "--cpus"),
+        ({"pattern": "always"}, "--pattern: 'always'"),
+        ({"seconds": float("nan")}, "seconds"),
+    ],
+)
+def test_what_cannot_be_is_named(options: dict, said: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ParameterError, match=said):
+        Asked(**options).plan()
+
+
+def test_thresholds_and_what_the_agent_gets() -> None:
+    # A tenth of the load: 5 % at 0.5. A five-hundredth at lowest priority: never.
+    found = made()
+    assert found.th1.value == pytest.approx(0.5)
+    assert found.thresholds == (0.5, 1.0)
+    told = found.calibration
+    assert (told["th1"], told["th2"], told["limit"]) == (0.5, 1.0, 0.05)
+    assert told["th1_interval"][0] <= 0.5 <= told["th1_interval"][1]
+    assert told["th2_interval"] == [1.0, 1.0]
+    assert (told["host"], told["cpus"]) == ("host1", [0])
+    json.dumps(found.summary, allow_nan=False)
+
+
+def test_th1_is_not_above_th2() -> None:
+    found = made(lambda load, guest: load / 10 if guest == "lowest" else 0.0)
+    assert found.th1.value == 1.0
+    assert found.thresholds == (0.5, 0.5)
+    assert any("Th2 is taken for both" in line for line in words.remarks(found.summary))
+
+
+def test_one_repeat_has_no_intervals() -> None:
+    rows = [p for p in made().measured.points if p.repeat == 0]
+    found = made(measured=Measured(tuple(rows), 0, 0))
+    assert found.calibration["th1_interval"] is None
+    json.dumps(found.summary, allow_nan=False)
+    assert words.rows(found.summary)[0][3] == "\N{EN DASH}"
+
+
+def test_the_folder_has_all_files_and_the_same_bytes_again(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = made()
+    write_folder(found, tmp_path / "a")
+    write_folder(made(), tmp_path / "b")
+    names = {path.name for path in (tmp_path / "a").iterdir()}
+    assert names == set(FILES)
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+    summary = json.loads((tmp_path / "a" / "summary.json").read_text())
+    assert summary["calibration"] == found.calibration
+    table = pl.read_csv(tmp_path / "a" / "points.csv")
+    assert len(table) == 2 * 5 * 3 * 3
+    alone = table.filter((pl.col("guest") == "none") & (pl.col("asked") == 0.6))
+    assert alone["load"].to_list() == pytest.approx([0.6] * 6)
+    memory = pl.read_csv(tmp_path / "a" / "memory.csv")
+    assert set(memory["guest"]) == {"none", "normal", "lowest"}
+    page = (tmp_path / "a" / "report.html").read_text()
+    assert "Th1 = 50.0 %" in page
+    assert page.count("<figure>") == 2
+
+
+def test_a_folder_without_the_part_on_memory(tmp_path: Path) -> None:
+    write_folder(made(), tmp_path)
+    without = made(memory=MemoryMeasured((), "no memory control group can be made: why"))
+    write_folder(without, tmp_path)
+    assert not (tmp_path / "memory.csv").exists()
+    assert not (tmp_path / "memory.png").exists()
+    assert "Memory was left out: no memory control group" in (tmp_path / "report.html").read_text()
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds something else"):
+        write_folder(made(), tmp_path)
+    write_folder(made(), tmp_path, force=True)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_thresholds_for_the_agent(tmp_path: Path) -> None:
+    path = write_thresholds(made(), tmp_path / "agent")
+    assert path.name == "calibration.json"
+    assert json.loads(path.read_text())["th1"] == 0.5
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TraceError, match="cannot be an agent's folder"):
+        write_thresholds(made(), tmp_path / "file" / "below")
+
+
+def test_thresholds_of_a_busy_host_are_not_for_the_agent(tmp_path: Path) -> None:
+    found = made()
+    assert len(found.measured.points) == 90
+    assert made(measured=replace(found.measured, disturbed=22)).trusted
+    disturbed = made(measured=replace(found.measured, disturbed=23))
+    with pytest.raises(ContentionError, match=r"calibration.json is not written: .* 23 of 90"):
+        write_thresholds(disturbed, tmp_path)
+    assert not list(tmp_path.iterdir())
+    assert write_thresholds(disturbed, tmp_path, force=True).exists()
+
+
+def test_words() -> None:
+    found = made().summary
+    first = words.rows(found)[0]
+    assert first[:3] == ("1", "20.0 %", "2.0 %")
+    assert first[4] == "0.0 %"
+    assert [line[:14] for line in words.threshold_lines(found)] == [
+        "Th1 = 50.0 % (",
+        "Th2 = 100.0 % ",
+    ]
+    assert "never loses more than 5.0 %" in words.threshold_lines(found)[1]
+    always = made(lambda _load, _guest: 0.3).summary
+    assert "at the least load that was measured, 20.0 %" in words.threshold_lines(always)[0]
+    lines = words.memory_lines(found)
+    assert "with less free memory than 3.0 MB" in lines[0]
+    assert lines[-1] == "The lowest priority does not help against thrashing."
+    assert len(words.memory_rows(found)) == 4
+    assert "SCHED_IDLE, nice 19." in " ".join(words.remarks(found))
+    assert words.share(-0.0001) == "0.0 %"
+    assert words.lowest_line({}) == "Lowest priority here: none could be set."
+    assert (words.duration(44.6), words.duration(601)) == ("45 s", "10 min")
+    disturbed = made(measured=replace(made().measured, disturbed=7)).summary
+    assert any(line.startswith("7 of 90 points") for line in words.remarks(disturbed))
+
+
+def test_a_busy_host_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "background", lambda _cpus, _seconds: 0.7)
+    monkeypatch.setattr(app, "measure", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(ContentionError, match="others use 70% of the"):
+        calibrate(Asked(quick=True))

@@ -1,0 +1,81 @@
+"""Figures for Prometheus: names, and labels that tell reports apart and name nobody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forestall.app.site import report as reports
+from forestall.app.site.asked import Asked
+from forestall.app.site.facts import Figure, Section
+from forestall.app.site.openmetrics import RENAMED, openmetrics
+from forestall.app.site.report import Report
+from forestall.model.cleaning import Cleaning
+
+DAY = 86_400
+T0 = 1_700_000_000
+
+
+def with_figures(*figures: Figure, **asked: Any) -> Report:
+    section = Section("losses", "Losses", "", figures)
+    return Report(
+        Asked(T0, T0 + DAY, **asked), True, "", (section,), (), (), Cleaning(), (), {"a": "1"}
+    )
+
+
+def samples(made: Report) -> dict[str, float]:
+    lines = [one for one in openmetrics(made).splitlines() if not one.startswith("#")]
+    told = dict(line.rsplit(" ", 1) for line in lines)
+    assert len(told) == len(lines)
+    return {name: float(value) for name, value in told.items()}
+
+
+def test_the_cut_is_a_label_of_every_series() -> None:
+    """Else two reports of one machine would hold the same series."""
+    figures = (
+        Figure("down", "Down", 2.0, "node_hours", 3, low=1.0, high=3.0),
+        Figure("rate", "Rate", 1.0, "count", 3, labels={"partition": "gpu"}),
+    )
+    whole, cut = (
+        samples(with_figures(*figures)),
+        samples(with_figures(*figures, partition="gpu", min_nodes=4)),
+    )
+    assert not set(whole) & set(cut)
+    assert len(whole) == len(cut)
+    assert all('min_nodes="4"' in name and 'partition="gpu"' in name for name in cut)
+    assert 'forestall_rate{partition="gpu",asked_partition="gpu",min_nodes="4"}' in cut
+    assert whole["forestall_capacity_down_node_seconds"] == 7200
+    assert whole['forestall_figure_records{figure="capacity_down"}'] == 3
+
+
+def test_names_of_users_and_jobs_are_no_labels() -> None:
+    def saved(value: float | None, low: float | None = None, **labels: str) -> Figure:
+        why = "" if value is not None else "not told"
+        return Figure("advice_saves", "Would have saved: Have ann stop", value, "node_hours", 1,
+                      low=low, high=low, labels=labels, why=why)  # fmt: skip
+
+    made = with_figures(
+        saved(1.0, 0.5, kind="limit", user="ann", name="train"),
+        saved(2.0, 0.5, kind="limit", user="bob", name="train"),
+        saved(None, None, kind="limit", user="eve", name="train"),
+        saved(4.0, 1.0, kind="timeout", user="ann", name="post"),
+        saved(8.0, 3.0, kind="node", node="n1"),
+        Figure("kept", "Kept: ann", 0.5, "ratio", 1, labels={"user": "ann"}),
+    )
+    text = openmetrics(made)
+    assert not any(word in text for word in ("ann", "bob", "eve", "train", "post"))
+    told = samples(made)
+    assert told['forestall_advice_saves_node_seconds{kind="limit"}'] == 3 * 3600
+    assert told['forestall_advice_saves_node_seconds{kind="timeout"}'] == 4 * 3600
+    assert told['forestall_advice_saves_node_seconds{kind="node",node="n1"}'] == 8 * 3600
+    assert told['forestall_advice_saves_low_node_seconds{kind="node",node="n1"}'] == 3 * 3600
+    assert not any("low" in name and "limit" in name for name in told)
+    assert not any("kept" in name for name in told)
+
+
+def test_other_names_in_prometheus_are_no_keys_of_figures_too() -> None:
+    assert not set(RENAMED) & set(RENAMED.values())
+
+
+def test_examples_in_json_name_no_folders() -> None:
+    odd = Cleaning().plus("odd", "rows", "kept", ["/home/ann/" + "x" * 200 + "/jobs.txt line 7"])
+    assert reports.odd_json(odd)[0]["examples"] == ["jobs.txt line 7"]

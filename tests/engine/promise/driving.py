@@ -1,0 +1,90 @@
+"""An engine driven from Python with the events of a simulated run, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from forestall.engine.promise.engine import Engine
+from forestall.model.decisions import Decision, DecisionKind, Reason
+from forestall.model.events import Event, EventKind
+from forestall.model.nodes import NodeSet
+from forestall.simulate.promise.prepare import rules_of
+from forestall.simulate.promise.run import Outcome
+from simulate.promise.cases import Case, prepared, run
+
+FIELDS = ("job", "node", "start", "end", "deadline", "count", "at", "left_out", "left_out_at")
+Between = Callable[[Engine, int], None]
+
+
+def logged(outcome: Outcome) -> Iterator[tuple[Event, list[Decision]]]:
+    """Return each event that the compiled loop told its engine, with what that answered."""
+    place = used = 0
+    for e in outcome.log.events:
+        event = Event(int(e["time"]), EventKind(int(e["kind"])), int(e["key"]), int(e["until"]))
+        answers = []
+        for d in outcome.log.decisions[place : place + int(e["decisions"])]:
+            ranges = outcome.log.ranges[used : used + int(d["ranges"])].tolist()
+            used += int(d["ranges"])
+            answers.append(
+                Decision(
+                    time=event.time,
+                    kind=DecisionKind(int(d["kind"])),
+                    reason=Reason(int(d["reason"])),
+                    probability=float(d["probability"]),
+                    nodes=NodeSet(tuple((a, b) for a, b in ranges)),
+                    **{name: int(d[name]) for name in FIELDS},
+                )
+            )
+        place += int(e["decisions"])
+        yield event, answers
+
+
+def decisions_of(outcome: Outcome) -> list[Decision]:
+    return [decision for _, answers in logged(outcome) for decision in answers]
+
+
+def engine_for(case: Case, **settings: Any) -> Engine:
+    workload, failures, parameters, foreseen = prepared(case, **settings)
+    start = int(workload.jobs.submit[0])
+    if len(failures):
+        start = min(start, int(failures.time[0]))
+    return Engine(parameters.nodes, rules_of(parameters), foreseen, start)
+
+
+def drive(
+    engine: Engine, outcome: Outcome, between: Between | None = None
+) -> Iterator[tuple[list[Decision], list[Decision]]]:
+    """Tell the engine what the simulated world told its own; yield what each of them decided."""
+    work = outcome.workload
+    for event, answers in logged(outcome):
+        if between is not None:
+            between(engine, event.time)
+        if event.kind is EventKind.SUBMITTED:
+            k = event.key
+            told = (work.jobs.size[k], work.estimate[k], work.interval[k])
+            assert engine.add_job(*(int(x) for x in told), event.time) == k
+        yield engine.handle([event], event.time), answers
+
+
+def check(case: Case, between: Between | None = None, **settings: Any) -> Engine:
+    """Assert that both take the same decisions; return the engine as it is at the end."""
+    outcome = run(case, log_events=True, **settings)
+    engine = engine_for(case, **settings)
+    count = 0
+    for mine, answers in drive(engine, outcome, between):
+        assert mine == answers, (case.seed, settings)
+        count += 1
+    assert count == len(outcome.log.events)
+    assert engine.state.jobs["status"][: len(case.jobs)].tolist() == [3] * len(case.jobs)
+    return engine
+
+
+def bytes_of(engine: Engine) -> list[bytes]:
+    """Return the bytes of all of an engine's arrays but those without meaning between calls."""
+    state = engine.state._asdict()
+    del state["scratch"]
+    groups = [v if isinstance(v, tuple) else (v,) for v in state.values()]
+    return [np.asarray(a).tobytes() for group in groups for a in group]

@@ -1,0 +1,119 @@
+"""Brandt et al.: the claims on small machines, the paper's own counts, and the files written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import kstest
+
+from forestall.assess.roc import area
+from forestall.assess.significance import permutation
+from forestall.model.errors import TraceError
+from studies.assessment import Plan, Reproduction, paper, reproduce
+from studies.assessment.claims import uniform_p
+from studies.assessment.figures import NAMES
+from studies.assessment.scenario import play, sample_of
+
+SMALL = Plan(
+    nodes=96, days=8, period=300, repeats=3, repeat_period=600, nulls=12, null_nodes=48, draws=500
+)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    pytest.importorskip("matplotlib")
+    steps: list[tuple[int, int]] = []
+    out = tmp_path_factory.mktemp("assessment") / "deep"
+    found = reproduce(out, plan=SMALL, progress=lambda a, b: steps.append((a, b)))
+    assert steps[-1] == (SMALL.steps, SMALL.steps)
+    assert [a for a, _ in steps] == [*range(1, SMALL.steps), SMALL.steps]
+    return found
+
+
+def test_a_sample_of_the_papers_size_and_area() -> None:
+    rng = np.random.default_rng(1)
+    scores, failed = sample_of(paper.CASES[0], paper.CASES[1], paper.AREA, rng)
+    assert (int(failed.sum()), len(failed)) == (479, 1019)
+    assert area(scores, failed) == pytest.approx(paper.AREA, abs=5e-6)
+    found = permutation(scores, failed, paper.DRAWS, rng=rng)
+    assert found.exceed <= 5  # the paper: 2; 0.9 are expected
+    assert found.p_normal == pytest.approx(3.1e-4, rel=0.05)
+
+
+def test_every_claim_has_a_verdict(done: Reproduction) -> None:
+    claims = {claim.name: claim for claim in done.claims}
+    assert len(claims) == len(done.claims) == 10
+    for claim in done.claims:
+        assert claim.measured
+        assert claim.why
+        assert claim.verdict in ("confirmed", "in part", "not confirmed")
+    for name in ("significance", "rise", "action_cost", "saved"):
+        assert claims[name].verdict == "confirmed", claims[name]
+    assert claims["bias"].verdict in ("confirmed", "in part")
+
+
+def test_what_was_put_in_is_found_again(done: Reproduction) -> None:
+    machines = (done.played.main, *done.played.related)
+    killed = sum(one.truth.killed for one in machines)
+    assert killed > 15
+    assert sum(one.truth.found for one in machines) > 0.8 * killed
+    areas = [one.truth.area_killed for one in machines]
+    assert np.mean(areas) > 0.7
+    assert np.mean(areas) > np.mean([one.area.auc for one in machines]) + 0.1
+    lost = sum(one.truth.lost for one in machines)
+    assert sum(one.truth.caught for one in machines) > 0.6 * lost
+
+
+def test_without_a_relation_nothing_was_killed(done: Reproduction) -> None:
+    for one in (*done.played.unrelated, *done.played.nulls):
+        assert (one.truth.killed, one.truth.lost) == (0, 0)
+    areas = [one.area.auc for one in (*done.played.unrelated, *done.played.nulls)]
+    assert np.mean(areas) == pytest.approx(0.5, abs=0.04)
+
+
+def test_the_files(done: Reproduction) -> None:
+    names = {path.name for path in done.files}
+    assert names == {*NAMES, "claims.csv", "machines.csv", "verdict.md"}
+    assert {path.name for path in done.folder.iterdir()} == names
+    table = pl.read_csv(done.folder / "machines.csv")
+    assert len(table) == 1 + 2 * SMALL.repeats + SMALL.nulls
+    text = (done.folder / "verdict.md").read_text()
+    for claim in done.claims:
+        assert claim.claim in text
+    assert all(f"]({name})" in text for name in NAMES)
+
+
+@pytest.mark.slow
+def test_the_same_bytes_twice(done: Reproduction, tmp_path: Path) -> None:
+    again = reproduce(tmp_path, plan=SMALL)
+    for path, other in zip(done.files, again.files, strict=True):
+        assert path.read_bytes() == other.read_bytes(), path.name
+
+
+def test_uniform_as_scipy_has_it() -> None:
+    rng = np.random.default_rng(3)
+    for values in (rng.random(66), rng.random(66) ** 1.5, rng.random(300)):
+        expected = kstest(values, "uniform", method="exact").pvalue
+        assert uniform_p(values) == pytest.approx(expected, abs=0.02)
+
+
+def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TraceError, match="cannot be a folder"):
+        reproduce(tmp_path / "file", plan=SMALL)
+
+
+@pytest.mark.slow
+def test_the_machine_of_the_paper() -> None:
+    found = play(1, Plan(), nodes=paper.NODES, period=60)
+    for ours, theirs in zip(found.periods.counts(), paper.CASES, strict=True):
+        assert ours == pytest.approx(theirs, rel=0.1)
+    assert found.truth.failed == paper.FAILED
+    assert found.chance.p_value < 0.01
+    assert found.area.low > 0.5
+    assert found.part > 0.5  # most of the gain from a fifth of the periods
+    assert found.part < found.blind_part + 0.15  # and most of that is attribution

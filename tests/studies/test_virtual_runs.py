@@ -1,0 +1,121 @@
+"""Runs as rows: what is counted, what the strategies share, and studies that are broken off."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from forestall.model.failures import Failures
+from forestall.simulate.virtual.outcome import Ended
+from studies.kit.kept_runs import play_all
+from studies.virtual import study
+from studies.virtual.runs import (
+    Given,
+    account,
+    failures_of,
+    outcome_of,
+    parameters_of,
+    play_alone,
+    play_case,
+    predictions_of,
+    runs_table,
+)
+from studies.virtual.study import BEST, DYNAMIC, FIRST, OMNISCIENT, RANDOM, REAL, Case, Plan
+
+GIVEN = Given(days=3)
+HIGH = Case("grid", 1, RANDOM, rate=100.0)
+
+
+def test_every_case_is_played_once_and_shares_its_seed() -> None:
+    for plan, real in ((Plan(), True), (Plan(), False), (study.QUICK, False)):
+        found = study.cases(plan, real=real)
+        assert len(set(found)) == len(found)
+        assert {case.seed for case in found} == set(range(1, plan.seeds + 1))
+        assert [case.seed for case in found] == sorted(case.seed for case in found)
+        assert any(case.failures == REAL for case in found) == real
+    assert Plan().seeds >= 20
+
+
+def test_cases_say_what_is_simulated() -> None:
+    case = Case("x", 7, DYNAMIC, 0.4, error="two-sided", misses=0.1, cost=5, width=1.5)
+    found = parameters_of(case)
+    assert (found.strategy, found.alpha, found.seed) == ("best-fit", "dynamic", 7)
+    assert (found.nodes, found.processors_per_node, found.downtime) == (256, 4, "log")
+    assert (found.migration_cost, found.task_processors) == (5, 1.5)
+    assert parameters_of(replace(case, checkpoints=True)).checkpoint == "periodic"
+
+
+def test_failures_and_predictions_of_a_case() -> None:
+    assert len(failures_of(replace(HIGH, rate=0.0), GIVEN)) == 0
+    real = Failures.build([5], [3], [60])
+    given = replace(GIVEN, real=real)
+    assert failures_of(replace(HIGH, failures=REAL), given) is real
+    jobs = outcome_of(HIGH, GIVEN).workload.jobs
+    log = failures_of(HIGH, GIVEN)
+    assert len(predictions_of(HIGH, GIVEN, log, jobs)) == 0
+    assert len(predictions_of(replace(HIGH, moves=True, accuracy=0.5), GIVEN, log, jobs)) > 0
+    one, two = (
+        predictions_of(replace(HIGH, strategy=s, accuracy=0.5), GIVEN, log, jobs)
+        for s in (BEST, FIRST)
+    )
+    assert np.array_equal(one.expected, two.expected)
+    true = predictions_of(replace(HIGH, strategy=OMNISCIENT), GIVEN, log, jobs)
+    assert set(true.expected) <= set(log.time)
+
+
+def test_a_row_adds_up() -> None:
+    outcome = outcome_of(HIGH, GIVEN)
+    row = account(outcome, GIVEN.days)
+    runs, jobs = outcome.runs, outcome.workload.jobs
+    assert row["tasks"] == jobs.size.sum()
+    assert row["aborted"] == (runs["ended"] == Ended.ABORTED).sum() > 0
+    assert row["tasks_hit"] == row["aborted"]
+    assert row["tasks_hit_twice"] == 0
+    assert 0 < row["jobs_hit"] <= row["tasks_hit"]
+    assert row["task_completion"] == outcome.jobs["done"].sum() / jobs.size.sum()
+    kept = runs[runs["ended"] == Ended.COMPLETED]["work"].sum()
+    offered = (jobs.size * outcome.workload.work).sum()
+    assert row["work_completion"] == pytest.approx(kept / offered)
+    assert row["utilization"] == pytest.approx(kept / (1000 * 1024 * 3 * 86_400))
+    assert row["lost_work"] == pytest.approx(runs["lost"].sum() / 3.6e6)
+
+
+def test_without_failures_strategies_differ_in_nothing_but_places() -> None:
+    idle = replace(HIGH, rate=0.0, load=1.5)
+    rows = [
+        play_case(replace(idle, strategy=s, accuracy=0.5), GIVEN)
+        for s in (RANDOM, FIRST, BEST)
+    ]  # fmt: skip
+    names = ("job_completion", "task_completion", "dropped_jobs", "wait_mean")
+    assert len({tuple(row[name] for name in names) for row in rows}) == 1
+    assert rows[0]["task_completion"] < 1
+
+
+def test_tasks_that_do_not_divide_a_node_tell_the_strategies_apart() -> None:
+    wide = replace(HIGH, rate=0.0, load=0.7, width=3.0)
+    random, best = (
+        play_case(replace(wide, strategy=s, accuracy=0.5), GIVEN) for s in (RANDOM, BEST)
+    )
+    assert best["work_completion"] > random["work_completion"] + 0.02
+
+
+def test_true_predictions_save_what_random_loses() -> None:
+    random, all_known = (play_case(replace(HIGH, strategy=s), GIVEN) for s in (RANDOM, OMNISCIENT))
+    assert all_known["aborted"] < random["aborted"] / 2
+    assert all_known["work_completion"] > random["work_completion"]
+
+
+@pytest.mark.slow
+def test_the_same_rows_from_any_number_of_workers(tmp_path: Path) -> None:
+    cases = [replace(HIGH, strategy=s, accuracy=0.5, seed=n) for n in (1, 2) for s in (FIRST, BEST)]
+    todo = [(case,) for case in cases]
+    (tmp_path / "two").mkdir()
+    one = play_all(play_alone, todo, GIVEN, tmp_path, {}, workers=1)
+    assert play_all(play_alone, todo, GIVEN, tmp_path / "two", {}, workers=2, chunk=2) == one
+    assert [asdict(case) for case in cases] == [
+        {name: row[name] for name in asdict(cases[0])} for row in one
+    ]
+    assert runs_table(one).height == len(cases)

@@ -1,0 +1,97 @@
+"""Packed files: told apart by their bytes, cut at lines, and errors of one line."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import sys
+from pathlib import Path
+
+import pytest
+
+from forestall.model.errors import InputError, MissingExtraError
+from forestall.traces.files.packed import bytes_of, chunks_of_lines, pack, read_bytes, text_of
+from forestall.traces.files.tokens import filled_lines, single_spaced
+from forestall.traces.jobs.swf import read_swf_file
+
+TEXT = b"one\n\n  two \t three\r\nfour \xff\n" * 50 + b"no end"
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+def test_pieces_are_whole_lines(tmp_path: Path, suffix: str, size: int) -> None:
+    if suffix == ".zst":
+        pytest.importorskip("zstandard")
+    path = tmp_path / "misnamed.txt"  # known by its bytes
+    pack(path, TEXT, suffix)
+    pieces = list(chunks_of_lines(path, size))
+    assert b"".join(pieces) == TEXT + b"\n"
+    assert all(piece.endswith(b"\n") for piece in pieces)
+    if suffix:
+        path.write_bytes(path.read_bytes() * 2)  # frames one after the other
+        assert read_bytes(path) == TEXT + TEXT + b"\n"
+
+
+def test_packing_is_reproducible(tmp_path: Path) -> None:
+    for suffix in (".gz", ".xz"):
+        pack(tmp_path / "a", TEXT, suffix)
+        pack(tmp_path / "b", TEXT, suffix)
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_zstandard_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd rest")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'forestall\[archive\]'"):
+        read_bytes(path)
+
+
+@pytest.mark.parametrize("suffix", ["gz", "xz", "zst"])
+def test_damaged_files(tmp_path: Path, suffix: str) -> None:
+    if suffix == "zst":
+        pytest.importorskip("zstandard")
+    path = tmp_path / f"a.{suffix}"
+    pack(path, TEXT * 100, f".{suffix}")
+    whole = path.read_bytes()
+    for broken in (whole[: len(whole) // 2], whole[:12] + bytes([whole[12] ^ 255]) + whole[13:]):
+        path.write_bytes(broken)
+        with pytest.raises(InputError) as caught:
+            read_bytes(path)
+        assert str(caught.value).startswith(f"{path}: is ")
+        assert "\n" not in str(caught.value)
+
+
+def test_text_that_is_no_utf8_survives() -> None:
+    assert bytes_of(text_of(TEXT)) == TEXT
+
+
+def test_words() -> None:
+    text = b"  a \t b\r\n \n\nc   d \n"
+    assert single_spaced(text) == b"a b\nc d\n"
+    assert filled_lines(text) == [0, 3]
+    assert single_spaced(b"") == b""
+
+
+def test_a_log_of_many_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = "{} {} -1 1 1 -1 -1 1 1 -1 1 1 1 -1 1 -1 -1 -1\n"
+    lines = [row.format(k, k) if k % 7 else f"; {k}\n" for k in range(1, 300)]
+    lines[100] = "broken\n"
+    path = tmp_path / "a.swf"
+    path.write_text("".join(lines))
+    whole = read_swf_file(path)
+    pieces = chunks_of_lines(path, 200)
+    monkeypatch.setattr("forestall.traces.jobs.swf.chunks_of_lines", lambda _: pieces)
+    again = read_swf_file(path)
+    assert again.line.tolist() == whole.line.tolist()
+    assert again.comments == whole.comments
+    assert again.cleaning == whole.cleaning
+    assert whole.cleaning.remarks[0].names == ("line 101",)
+
+
+def test_gzip_and_xz_inside_out(tmp_path: Path) -> None:
+    """A file packed twice is binary once unpacked."""
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(lzma.compress(TEXT)))
+    with pytest.raises(InputError, match="is a binary file"):
+        read_bytes(path)
