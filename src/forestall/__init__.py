@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from forestall.app.cycle.result import CycleResult as CycleResult
     from forestall.app.cycle.simulate import simulate_cycle as simulate_cycle
     from forestall.app.job_records import read_job_records as read_job_records
-    from forestall.app.judge.predictor_files import load_predictor as load_predictor
-    from forestall.app.judge.predictor_files import save_predictor as save_predictor
+    from forestall.app.kit.predictor_files import load_predictor as load_predictor
+    from forestall.app.kit.predictor_files import save_predictor as save_predictor
     from forestall.app.reliability.design.design import read_cluster as read_cluster
     from forestall.app.site.site import SiteReport as SiteReport
     from forestall.app.site.site import read_site as read_site
@@ -110,7 +110,7 @@ _HOME: Final[dict[str, str]] = {
     "generate_memory": "forestall.traces.generate.memory",
     "generate_ras": "forestall.traces.generate.ras",
     "lifetime": "forestall.reliability.lifetimes.registry",
-    "load_predictor": "forestall.app.judge.predictor_files",
+    "load_predictor": "forestall.app.kit.predictor_files",
     "new_learner": "forestall.predict.registry",
     "observed": "forestall.traces.observed",
     "read_cluster": "forestall.app.reliability.design.design",
@@ -121,7 +121,7 @@ _HOME: Final[dict[str, str]] = {
     "read_metrics": "forestall.traces.metrics.read",
     "read_ras": "forestall.traces.ras.read",
     "read_site": "forestall.app.site.site",
-    "save_predictor": "forestall.app.judge.predictor_files",
+    "save_predictor": "forestall.app.kit.predictor_files",
     "simulate_cycle": "forestall.app.cycle.simulate",
     "simulate_virtual": "forestall.app.virtual.simulate",
     "site_report": "forestall.app.site.site",

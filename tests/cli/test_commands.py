@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from cli.calls import call, failure_log, job_log
-from forestall.app.folder import RUN_FILES
+from forestall.app.kit.folder import RUN_FILES
 
 Capsys = pytest.CaptureFixture[str]
 

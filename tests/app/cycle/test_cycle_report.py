@@ -19,7 +19,7 @@ from forestall.app.cycle import words
 from forestall.app.cycle.report import write_cycle_report
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.tables import host_table, length_name, with_left
-from forestall.app.promise import series
+from forestall.app.kit import series
 from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces
 from forestall.predict.semi_markov.learning import MONDAY

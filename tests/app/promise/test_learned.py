@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import forestall as fs
-from forestall.app.judge.predictor_files import save_predictor
+from forestall.app.kit.predictor_files import save_predictor
 from forestall.app.promise.certify.certifier import certify
 from forestall.app.promise.log import replay
 from forestall.model.errors import ParameterError, TraceError

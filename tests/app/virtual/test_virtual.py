@@ -222,7 +222,7 @@ def test_hazards_that_were_learnt() -> None:
 
 
 def test_learners_and_their_files(tmp_path: Path) -> None:
-    from forestall.app.judge.predictor_files import save_predictor
+    from forestall.app.kit.predictor_files import save_predictor
 
     log = Failures.build(np.arange(-9000, 0, 300), np.arange(30) % 4)
     learner = new_learner("rate")

@@ -107,7 +107,7 @@ def test_nodes_of_a_later_log_are_found_by_name(tmp_path: Path, capsys: Capsys) 
     assert {row["node"]: row["name"] for row in told["nodes"]} == dict(enumerate("bcad"))
     assert told["predictor"]["seen_failures"] == 4 + 3  # of a and d the first ones are left out
     assert call(capsys, "predict", "train", "rate", both, "--out", whole).code == 0
-    from forestall.app.judge.predictor_files import load_predictor
+    from forestall.app.kit.predictor_files import load_predictor
 
     assert len(load_predictor(whole).seen.failures) == 7
     strangers = named_log(tmp_path / "other.csv", [(20, "x"), (21, "x"), (22, "y")])

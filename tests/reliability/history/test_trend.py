@@ -27,7 +27,7 @@ from forestall.reliability.history.trend import (
     rate_over_age,
     trend_tests,
 )
-from forestall.reliability.nodes.observed import Observed
+from forestall.reliability.history.observed import Observed
 from forestall.traces import read_failures
 
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.app.promise import series
-from forestall.app.promise.series import Floats, Ints
+from forestall.app.kit import series
+from forestall.app.kit.series import Floats, Ints
 from forestall.app.virtual.counts import DAY, FEWEST_UNITS, wilson
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.predict.semi_markov.states import FAILING, NAMES

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.app.checked import checked
+from forestall.app.kit.checked import checked
 from forestall.app.promise.log import csv_lines, read_log, write_lines
 from forestall.model.cycle import (
     ESTIMATE,

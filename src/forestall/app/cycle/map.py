@@ -9,8 +9,8 @@ import polars as pl
 
 from forestall.app.cycle import counts
 from forestall.app.cycle.tables import GUEST_COLOUR, STATE_COLOURS
-from forestall.app.promise import series
-from forestall.app.promise.series import Ints
+from forestall.app.kit import series
+from forestall.app.kit.series import Ints
 from forestall.predict.semi_markov.states import NAMES
 from forestall.show.style import BLACK, INK, Clock, legend
 

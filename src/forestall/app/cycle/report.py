@@ -12,7 +12,7 @@ from forestall.app.cycle import counts
 from forestall.app.cycle import tables as parts
 from forestall.app.cycle import words
 from forestall.app.promise import words as plain
-from forestall.app.promise.page import (
+from forestall.show.page import (
     EMPTY,
     Html,
     cards,

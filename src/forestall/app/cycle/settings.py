@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from forestall.app.runs.hints import on_hosts
-from forestall.app.runs.model import Model
+from forestall.app.kit.hints import on_hosts
+from forestall.app.kit.model import Model
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from forestall.app.cycle.result import CycleResult
     from forestall.app.cycle.simulate import SharedHosts
-    from forestall.app.runs.inputs import Inputs
+    from forestall.app.kit.inputs import Inputs
     from forestall.app.runs.many import Measure
-    from forestall.app.runs.model import AnyParameters
+    from forestall.app.kit.model import AnyParameters
     from forestall.model.jobs import Jobs
     from forestall.simulate.cycle.parameters import CycleParameters
 
@@ -123,7 +123,7 @@ class Cycle(Model):
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
-        from forestall.app.progress import has_kernels
+        from forestall.app.kit.progress import has_kernels
 
         return has_kernels("cycle_*/loop_kernels.*.nbc")
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.checked import checked
+from forestall.app.kit.checked import checked
 from forestall.app.cycle.result import CycleResult
 from forestall.app.promise.simulate import jobs_of
 from forestall.model.errors import ParameterError

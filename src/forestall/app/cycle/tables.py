@@ -9,9 +9,9 @@ import polars as pl
 
 from forestall.app.cycle import counts
 from forestall.app.cycle import words
-from forestall.app.promise import series
+from forestall.app.kit import series
 from forestall.app.promise import words as plain
-from forestall.app.promise.page import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
+from forestall.show.page import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
 from forestall.app.virtual.counts import shared_fate, wilson
 from forestall.app.virtual.words import between
 from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.promise.page import EMPTY, Html, html, paragraph, picture
+from forestall.show.page import EMPTY, Html, html, paragraph, picture
 from forestall.app.promise.report import NO_FIGURES
 from forestall.show import style
 

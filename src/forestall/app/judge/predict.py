@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forestall.app.judge.predict_nodes import matched
-from forestall.app.judge.predictor_files import described, load_predictor, save_predictor, spoken
+from forestall.app.kit.predictor_files import described, load_predictor, save_predictor, spoken
 from forestall.app.runs.settings import inputs_of
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.nodes import NodeSet

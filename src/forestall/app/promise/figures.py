@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from forestall.app.promise import series
+from forestall.app.kit import series
 from forestall.model.units import format_duration
 from forestall.show.style import (
     BLACK,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from forestall.app.promise import series
+from forestall.app.kit import series
 from forestall.model.nodes import NodeSet
 from forestall.show.style import BLACK, INK, VERMILLION, Clock, dress, legend, new_figure
 

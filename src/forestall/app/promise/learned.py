@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forestall.app.judge.predictor_files import described, load_predictor, spoken
+from forestall.app.kit.predictor_files import described, load_predictor, spoken
 from forestall.engine.promise.plugin import Placement, Plugin, least_risky, lowest
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.observations import Observations

@@ -159,6 +159,6 @@ class Result:
         `foreseen.csv` or `hazard.csv`; return the folder. `gantt` is the span of the report's Gantt
         chart, s since the first submission (None: three eventful days).
         """
-        from forestall.app.output import save
+        from forestall.app.kit.output import save
 
         return save(self, Path(folder), report=report, gantt=gantt)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.runs.hints import on_failures, on_unseen
-from forestall.app.runs.model import Model
+from forestall.app.kit.hints import on_failures, on_unseen
+from forestall.app.kit.model import Model
 
 if TYPE_CHECKING:
     from forestall.app.promise.result import Result
     from forestall.app.runs.many import Measure
-    from forestall.app.runs.model import AnyParameters
+    from forestall.app.kit.model import AnyParameters
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
     from forestall.simulate.promise.parameters import Parameters
@@ -49,7 +49,7 @@ class Promise(Model):
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
-        from forestall.app.progress import is_compiled
+        from forestall.app.kit.progress import is_compiled
 
         given = dict(parameters)
         return is_compiled(given["policy"], given["predictor"])

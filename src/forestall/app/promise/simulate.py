@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forestall.app.checked import checked
+from forestall.app.kit.checked import checked
 from forestall.app.promise.hazard import at_start
 from forestall.app.promise.learned import Learned, answers, plugin_of
 from forestall.app.promise.result import Result

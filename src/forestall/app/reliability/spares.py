@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS, format_duration, parse_duration
-from forestall.reliability.checkpoints import ring
+from forestall.reliability.systems import ring
 from forestall.reliability.queues.cluster import age_of
 from forestall.reliability.systems.pools import Pool
 from forestall.reliability.systems.spares import (

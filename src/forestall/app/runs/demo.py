@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.folder import check_folder, fill_folder
-from forestall.app.progress import Tell, is_compiled
+from forestall.app.kit.folder import check_folder, fill_folder
+from forestall.app.kit.progress import Tell, is_compiled
 
 if TYPE_CHECKING:
     from forestall.app.promise.result import Result

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from forestall.app.promise import words
-from forestall.app.promise.page import (
+from forestall.show.page import (
     EMPTY,
     Cell,
     Html,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.cycle.settings import CYCLE
 from forestall.app.promise.settings import PROMISE
-from forestall.app.runs.model import Model
+from forestall.app.kit.model import Model
 from forestall.app.virtual.settings import VIRTUAL
 from forestall.model.errors import ParameterError
 

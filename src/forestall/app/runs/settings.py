@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.promise.settings import PROMISE
-from forestall.app.runs.inputs import Inputs
-from forestall.app.runs.model import Model
+from forestall.app.kit.inputs import Inputs
+from forestall.app.kit.model import Model
 from forestall.app.runs.models import MODELS, all_parameters, model_of
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.units import parse_duration
 
 if TYPE_CHECKING:
-    from forestall.app.runs.model import AnyParameters
+    from forestall.app.kit.model import AnyParameters
 
 FAILURE_OPTIONS: Final = ("failure_format", "system", "from", "days", "fold_nodes")
 TRAINING_OPTIONS: Final = ("train", "train_from", "train_days")

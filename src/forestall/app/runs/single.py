@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.folder import OTHER_RUN_FILES, RUN_FILES, check_folder, fill_folder
+from forestall.app.kit.folder import OTHER_RUN_FILES, RUN_FILES, check_folder, fill_folder
 from forestall.app.runs.settings import Settings
 
 if TYPE_CHECKING:
     from forestall.app.promise.hazard import Training
-    from forestall.app.runs.model import AnyParameters, AnyResult
+    from forestall.app.kit.model import AnyParameters, AnyResult
     from forestall.simulate.promise.run import Progress
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.__about__ import __version__
 from forestall.app.promise.settings import PROMISE
-from forestall.app.runs.inputs import Inputs
-from forestall.app.runs.model import Model
+from forestall.app.kit.inputs import Inputs
+from forestall.app.kit.model import Model
 from forestall.app.runs.models import all_parameters, model_of
 from forestall.app.runs.settings import (
     asked_of,
@@ -28,7 +28,7 @@ from forestall.app.runs.settings import (
 from forestall.model.errors import InputError, ParameterError, TraceError
 
 if TYPE_CHECKING:
-    from forestall.app.runs.model import AnyParameters
+    from forestall.app.kit.model import AnyParameters
 
 MOST_POINTS: Final = 100_000
 _RANGE = "a value, a range from:to:by such as 0:1:0.1, or a list a,b,c"

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from forestall.app.folder import check_folder
-from forestall.app.output import write_csv, write_json
-from forestall.app.progress import Interrupted
+from forestall.app.kit.folder import check_folder
+from forestall.app.kit.output import write_csv, write_json
+from forestall.app.kit.progress import Interrupted
 from forestall.app.promise.result import versions
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import write_sweep_report
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from forestall.app.promise.hazard import Training
-    from forestall.app.runs.model import AnyParameters
+    from forestall.app.kit.model import AnyParameters
     from forestall.model.jobs import Jobs
 
 Logs = tuple["Jobs", Any, "Training | None"]

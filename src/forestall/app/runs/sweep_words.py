@@ -10,7 +10,7 @@ import polars as pl
 
 from forestall.app.promise.settings import PROMISE
 from forestall.app.promise.words import NOTHING
-from forestall.app.runs.model import Model
+from forestall.app.kit.model import Model
 from forestall.app.runs.sweep_figures import spread, told_as
 
 FIRST: Final = (

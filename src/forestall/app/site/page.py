@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from forestall.__about__ import __version__
-from forestall.app.promise.page import POLICY, STYLE
+from forestall.show.page import POLICY, STYLE
 from forestall.app.promise.report import NO_FIGURES
 from forestall.app.site.text import RULES
 from forestall.app.site.top import cards, grouped, leads, more_of, saving, with_something

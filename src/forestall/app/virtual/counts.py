@@ -11,8 +11,8 @@ from math import sqrt
 import numpy as np
 import polars as pl
 
-from forestall.app.promise import series
-from forestall.app.promise.series import Floats, Ints
+from forestall.app.kit import series
+from forestall.app.kit.series import Floats, Ints
 from forestall.model.virtual import FAR
 
 DAY = 86_400

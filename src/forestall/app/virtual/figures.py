@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from forestall.app.promise import series
+from forestall.app.kit import series
 from forestall.app.promise.figures import draw_busy, flat, say_none
 from forestall.app.runs.sweep_figures import line_colours
 from forestall.app.virtual import counts

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from forestall.app.checked import checked
+from forestall.app.kit.checked import checked
 from forestall.app.promise.log import csv_lines, read_log, write_lines
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from forestall.app.promise import series
+from forestall.app.kit import series
 from forestall.app.promise.gantt import DOWN
 from forestall.app.virtual import counts
 from forestall.show.style import BLACK, GREEN, INK, ORANGE, PURPLE, VERMILLION, Clock, legend

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from forestall.app.promise import series
+from forestall.app.kit import series
 from forestall.app.promise import words as plain
-from forestall.app.promise.page import (
+from forestall.show.page import (
     EMPTY,
     Html,
     cards,

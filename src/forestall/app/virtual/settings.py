@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from forestall.app.runs.hints import on_failures, on_unseen
-from forestall.app.runs.model import LOG_WORDS, Model
+from forestall.app.kit.hints import on_failures, on_unseen
+from forestall.app.kit.model import LOG_WORDS, Model
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
     from forestall.app.runs.many import Measure
-    from forestall.app.runs.model import AnyParameters
+    from forestall.app.kit.model import AnyParameters
     from forestall.app.virtual.result import VirtualResult
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
@@ -85,7 +85,7 @@ class Virtual(Model):
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
-        from forestall.app.progress import has_kernels
+        from forestall.app.kit.progress import has_kernels
 
         return has_kernels("virtual_*/loop_kernels.*.nbc")
 

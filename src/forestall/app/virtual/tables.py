@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from forestall.app.promise import series
+from forestall.app.kit import series
 from forestall.app.promise import words as plain
-from forestall.app.promise.page import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
+from forestall.show.page import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
 from forestall.app.virtual import counts
 from forestall.app.virtual import words
 from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW

@@ -127,7 +127,7 @@ def report(
     with Bar("report", quiet=quiet) as bar:
         made = make(given, assumed, _options(given.paths, options, assumed), bar)
     if target is not None:
-        from forestall.app.promise.page import write_page
+        from forestall.show.page import write_page
         from forestall.app.site.page import page
 
         with Bar("figures", quiet=quiet) as bar:

@@ -21,7 +21,7 @@ from scipy.special import gammaincinv, ndtri
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.rates import checked_level
-from forestall.reliability.nodes.observed import Observed, Truncation
+from forestall.reliability.history.observed import Observed, Truncation
 from forestall.reliability.roots import root as find_root
 
 if TYPE_CHECKING:

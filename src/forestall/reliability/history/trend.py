@@ -33,7 +33,7 @@ from scipy.special import gammainc, gammaincc, ndtr
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
-from forestall.reliability.nodes.observed import Observed, Truncation
+from forestall.reliability.history.observed import Observed, Truncation
 
 if TYPE_CHECKING:
     import polars as pl

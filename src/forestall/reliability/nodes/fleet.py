@@ -17,7 +17,7 @@ import numpy.typing as npt
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
 from forestall.reliability.history.history import DAY, History
-from forestall.reliability.nodes.outages import Outages, running_end
+from forestall.reliability.history.outages import Outages, running_end
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures

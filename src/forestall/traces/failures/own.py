@@ -47,7 +47,7 @@ from forestall.traces.files.delimited import Int, Sheet, read_sheet
 from forestall.traces.files.findings import listed, shown
 from forestall.traces.files.packed import read_bytes, read_head, text_of
 from forestall.traces.jobs.table import is_parquet
-from forestall.traces.metrics.times import UNIX_FROM
+from forestall.traces.files.times import UNIX_FROM
 
 NOTES: Final = ("origin", "span", "nodes", "names")
 T = TypeVar("T")

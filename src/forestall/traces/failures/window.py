@@ -11,7 +11,7 @@ from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
 from forestall.traces.failures.predicted import moved
 from forestall.traces.failures.raw import Int, RawFailures, Service
-from forestall.traces.metrics.times import UNIX_FROM
+from forestall.traces.files.times import UNIX_FROM
 
 DAY = SECONDS["d"]
 

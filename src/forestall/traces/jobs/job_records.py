@@ -27,7 +27,7 @@ from forestall.traces.files.packed import pack, read_head, text_of
 from forestall.traces.files.parquet import put_parquet
 from forestall.traces.jobs.table import is_parquet
 from forestall.traces.metrics.raw import parquet_columns
-from forestall.traces.metrics.times import EXPECTED, times_of, window_from
+from forestall.traces.files.times import EXPECTED, times_of, window_from
 
 Int = npt.NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.metrics import Metrics
 from forestall.traces.files.findings import shown
-from forestall.traces.metrics.times import window_from
+from forestall.traces.files.times import window_from
 
 if TYPE_CHECKING:
     import polars as pl

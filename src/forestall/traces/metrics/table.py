@@ -22,7 +22,7 @@ from forestall.traces.files.findings import Finding, Findings, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.jobs.table import is_parquet
 from forestall.traces.metrics.raw import MAX_NODES, Asked, Samples, no_such_metric, readable
-from forestall.traces.metrics.times import EXPECTED, times_of
+from forestall.traces.files.times import EXPECTED, times_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -27,7 +27,7 @@ from forestall.app.cycle.certify.work import (
     try_times,
     waits_of,
 )
-from forestall.app.runs.finding import Check
+from forestall.app.kit.finding import Check
 
 WITHOUT_LOG = (
     "which host was chosen, and the hosts free at each start (simulate with --log-events logs them)"

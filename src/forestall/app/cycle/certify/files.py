@@ -19,7 +19,7 @@ import numpy.typing as npt
 from forestall.app.cycle.certify.sheet import PARTS, GuestSheet
 from forestall.app.promise.certify.files import Bool, Int
 from forestall.app.virtual.certify.files import read_summary, value_of
-from forestall.app.virtual.certify.sheet import MAX_AMOUNT, NONE
+from forestall.app.kit.sheet import MAX_AMOUNT, NONE
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 

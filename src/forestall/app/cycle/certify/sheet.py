@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from forestall.app.promise.certify.files import Int
-from forestall.app.virtual.certify.sheet import Sheet
+from forestall.app.kit.sheet import Sheet
 from forestall.model.errors import TraceError
 
 PARTS = 1_000_000

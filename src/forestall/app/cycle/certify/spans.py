@@ -15,7 +15,7 @@ import numpy as np
 from forestall.app.cycle.certify.files import STATES, CycleFolder
 from forestall.app.cycle.certify.sheet import PARTS
 from forestall.app.promise.certify.files import Bool, Int
-from forestall.app.runs.finding import Check, Finding
+from forestall.app.kit.finding import Check, Finding
 
 
 def caps(folder: CycleFolder) -> Int:

@@ -19,8 +19,8 @@ from forestall.app.cycle.certify.files import (
 )
 from forestall.app.cycle.certify.sheet import PARTS
 from forestall.app.promise.certify.files import Bool, Int
-from forestall.app.runs.finding import Check, Finding
-from forestall.app.virtual.certify.sheet import NONE
+from forestall.app.kit.finding import Check, Finding
+from forestall.app.kit.sheet import NONE
 
 TOLERANCE = 1e-12
 

@@ -11,7 +11,7 @@ from forestall.app.cycle.certify.files import AWAY, DONE, CycleFolder
 from forestall.app.cycle.certify.sheet import PARTS
 from forestall.app.cycle.certify.spans import Axis
 from forestall.app.promise.certify.files import Bool, Int
-from forestall.app.runs.finding import Check, Finding
+from forestall.app.kit.finding import Check, Finding
 
 
 @dataclass(frozen=True)

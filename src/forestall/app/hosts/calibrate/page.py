@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.app.hosts.calibrate import words
-from forestall.app.promise.page import (
+from forestall.show.page import (
     EMPTY,
     Html,
     cards,

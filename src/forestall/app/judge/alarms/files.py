@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.folder import SUMMARY, check_folder, fill_folder, holds
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.judge import pages
 from forestall.app.judge.alarms import words
-from forestall.app.output import write_csv, write_json
+from forestall.app.kit.output import write_csv, write_json
 from forestall.app.promise import words as plain
-from forestall.app.promise.page import cards, page, pairs, paragraph, section, table, write_page
+from forestall.show.page import cards, page, pairs, paragraph, section, table, write_page
 from forestall.assess.figures_benefit import horizon_text
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.folder import SUMMARY, check_folder, fill_folder, holds
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.judge import pages
 from forestall.app.judge.jobs import words
-from forestall.app.output import write_csv, write_json
+from forestall.app.kit.output import write_csv, write_json
 from forestall.app.promise import words as plain
-from forestall.app.promise.page import cards, page, pairs, paragraph, section, table, write_page
+from forestall.show.page import cards, page, pairs, paragraph, section, table, write_page
 from forestall.app.reliability.fit.words import figure
 
 if TYPE_CHECKING:

@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.folder import SUMMARY, check_folder, fill_folder, holds
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.judge import pages
 from forestall.app.judge.predictors import words
 from forestall.app.judge.predictors.judge import MAIN
-from forestall.app.output import write_csv, write_json
-from forestall.app.promise.page import (
-    EMPTY,
-    Html,
-    page,
-    pairs,
-    paragraph,
-    section,
-    table,
-    write_page,
-)
+from forestall.app.kit.output import write_csv, write_json
+from forestall.show.page import EMPTY, Html, page, pairs, paragraph, section, table, write_page
 from forestall.assess import benefit
 from forestall.assess.calibration import reliability_table
 from forestall.assess.roc import roc

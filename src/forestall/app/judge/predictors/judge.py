@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.judge.predictor_files import load_predictor
+from forestall.app.kit.predictor_files import load_predictor
 from forestall.assess import panel as panels
 from forestall.assess.roc import area
 from forestall.model.errors import ForestallError, InputError, ParameterError

@@ -20,7 +20,7 @@ from forestall.app.cycle.certify.files import is_cycle
 from forestall.app.promise.certify.files import ACCOUNT, Folder, Int, read_folder
 from forestall.app.promise.certify.nodes import Sweep, sweep
 from forestall.app.promise.certify.runs import check_kills, check_runs, check_sizes, names_of
-from forestall.app.runs.finding import Check, Finding
+from forestall.app.kit.finding import Check, Finding
 from forestall.app.virtual.certify.files import is_virtual
 
 __all__ = ["Certificate", "Check", "certify"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forestall.app.promise.certify.files import Folder, Int, NodeRanges
-from forestall.app.runs.finding import Finding
+from forestall.app.kit.finding import Finding
 
 BLOCK = 4_000_000
 """Node intervals looked at together: bounds the memory, whatever the size of the machine."""

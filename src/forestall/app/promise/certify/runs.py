@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from forestall.app.promise.certify.files import Bool, Folder, Int, JobTable, NodeRanges
-from forestall.app.runs.finding import Check, Finding
+from forestall.app.kit.finding import Check, Finding
 
 
 def names_of(jobs: JobTable, positions: Int) -> npt.NDArray[np.object_]:

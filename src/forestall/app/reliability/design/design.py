@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.reliability.design.file import Plan, read_cluster, read_plan
 from forestall.model.errors import ParameterError
-from forestall.reliability.checkpoints.ring import loss_over_time
+from forestall.reliability.systems.ring import loss_over_time
 from forestall.reliability.queues.changes import Change, useful_share
 from forestall.reliability.queues.queues import Queue
 from forestall.reliability.queues.runtimes import HyperGamma

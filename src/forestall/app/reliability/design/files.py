@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forestall.app.folder import check_folder, fill_folder, holds
+from forestall.app.kit.folder import check_folder, fill_folder, holds
 from forestall.app.reliability.design.design import Design
 from forestall.app.reliability.design.search import Found, structure_told
 from forestall.show.style import (

@@ -19,7 +19,7 @@ from forestall.reliability.history.trend import (
     mil_hdbk_189,
     rate_over_age,
 )
-from forestall.reliability.nodes.observed import Observed
+from forestall.reliability.history.observed import Observed
 
 if TYPE_CHECKING:
     from forestall.reliability.history.history import History, Ints

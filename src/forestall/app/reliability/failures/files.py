@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.folder import SUMMARY, check_folder, fill_folder, holds
-from forestall.app.output import write_csv, write_json
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
+from forestall.app.kit.output import write_csv, write_json
 from forestall.app.reliability.failures.pictures import NAMES, Picture, pictures
 from forestall.show.style import has_matplotlib
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.app.promise.page import Html
+    from forestall.show.page import Html
     from forestall.app.reliability.failures.study import Study
 
 Progress = Callable[[int, int], None]
@@ -68,7 +68,7 @@ def write_pictures(found: Study, folder: Path, progress: Progress) -> dict[str, 
     """Write the figures as PNG, and return them as parts of a page, by name."""
     from base64 import b64encode
 
-    from forestall.app.promise.page import picture
+    from forestall.show.page import picture
     from forestall.app.reliability.fit.plot import settle
     from forestall.show.figure_files import png
 

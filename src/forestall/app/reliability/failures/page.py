@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.app.promise import words as plain
-from forestall.app.promise.page import (
+from forestall.show.page import (
     EMPTY,
     Html,
     Text,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forestall.app.runs.finding import Check
+from forestall.app.kit.finding import Check
 from forestall.app.virtual.certify.chains import (
     chain_of,
     check_deadlines,

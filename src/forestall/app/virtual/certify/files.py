@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from forestall.app.promise.certify.files import MAX_NODES, Bool, Int
-from forestall.app.virtual.certify.sheet import MAX_AMOUNT, MAX_COUNT, Sheet
+from forestall.app.kit.sheet import MAX_AMOUNT, MAX_COUNT, Sheet
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 

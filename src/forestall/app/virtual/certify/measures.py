@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from forestall.app.promise.certify.files import Int
-from forestall.app.runs.finding import Check
+from forestall.app.kit.finding import Check
 from forestall.app.virtual.certify.chains import Chain
 from forestall.app.virtual.certify.files import (
     ABORTED,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forestall.app.promise.certify.files import Int
-from forestall.app.runs.finding import Check, Finding
+from forestall.app.kit.finding import Check, Finding
 from forestall.app.virtual.certify.files import ABORTED, MOVED, VirtualFolder
 
 

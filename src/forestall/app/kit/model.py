@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from forestall.app.cycle.result import CycleResult
     from forestall.app.promise.result import Result
-    from forestall.app.runs.inputs import Inputs
+    from forestall.app.kit.inputs import Inputs
     from forestall.app.runs.many import Measure
     from forestall.app.virtual.result import VirtualResult
     from forestall.model.jobs import Jobs
@@ -92,7 +92,7 @@ class Model(ABC):
 
     def checked(self, values: Mapping[str, Any]) -> AnyParameters:
         """Return validated parameters; ParameterError names the first that cannot be."""
-        from forestall.app.checked import checked
+        from forestall.app.kit.checked import checked
 
         return checked(self.parameters, values)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import forestall as fs
-from forestall.app.judge.predictor_files import WHAT, described, load_predictor, save_predictor
+from forestall.app.kit.predictor_files import WHAT, described, load_predictor, save_predictor
 from forestall.model.errors import ParameterError, TraceError
 from forestall.predict.learner import Learner
 from forestall.predict.registry import new_learner

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
-from forestall.reliability.checkpoints import ring
+from forestall.reliability.systems import ring
 
 NODES = st.integers(1, 10)
 COPIES = st.integers(1, 6)

@@ -1,0 +1,1 @@
+"""What every use case shares: parameters, folders, tables of a certifier, words of progress."""
