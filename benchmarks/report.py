@@ -42,8 +42,8 @@ def parts(path: Path) -> None:
     began = told("reading", began)
     advice.study(site, asked)
     began = told("advice", began)
-    for name in report.SECTIONS:
-        report.one_section(name, site, asked)
+    for key, name in report.SECTIONS.items():
+        report.one_section(key, name, site, asked)
         began = told(name.rpartition(".")[2], began)
 
 

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from forestall.cli.registry import command
-from forestall.cli.runs.options import examples
+from forestall.cli.registry import command, examples
 from forestall.cli.screen import Bar, say, show
 
 

@@ -15,8 +15,8 @@ import typer
 from cli.calls import call
 from forestall import __version__
 from forestall.app.cycle.settings import CYCLE as CYCLE_MODEL
-from forestall.app.promise.settings import PROMISE
 from forestall.app.kit.model import Model
+from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.models import MODELS
 from forestall.app.runs.settings import (
     FAILURE_OPTIONS,

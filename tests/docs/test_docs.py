@@ -28,9 +28,9 @@ from cli.calls import call
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.settings import CYCLE
 from forestall.app.hosts.machines.fleet import read_fleet
+from forestall.app.kit.model import Model
 from forestall.app.promise.result import Result
 from forestall.app.promise.settings import PROMISE
-from forestall.app.kit.model import Model
 from forestall.app.runs.settings import settings_of, with_config
 from forestall.app.virtual.result import VirtualResult
 from forestall.app.virtual.settings import VIRTUAL

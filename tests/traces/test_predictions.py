@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.app.promise.simulate import failures_of
+from forestall.app.kit.given import failures_of
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions

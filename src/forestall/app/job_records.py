@@ -52,6 +52,6 @@ def holds_job_records(path: Path) -> bool:
 
 def _is_sacct(path: Path) -> bool:
     from forestall.adapters.slurm.jobs import looks_like_sacct
-    from forestall.traces.jobs.table import is_parquet
+    from forestall.traces.files.parquet import is_parquet
 
     return path.is_file() and not is_parquet(path) and looks_like_sacct(path)

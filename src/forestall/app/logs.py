@@ -81,10 +81,10 @@ def kind_of(path: Path) -> str:
     from forestall.app.job_records import holds_job_records
     from forestall.traces.failures.raw import Head
     from forestall.traces.files.packed import read_head, text_of
+    from forestall.traces.files.parquet import is_parquet, parquet_columns
     from forestall.traces.info import is_failure_log
     from forestall.traces.jobs.swf_rows import is_swf
-    from forestall.traces.jobs.table import REQUIRED, is_parquet
-    from forestall.traces.metrics.raw import parquet_columns
+    from forestall.traces.jobs.table import REQUIRED
     from forestall.traces.metrics.read import is_metrics
     from forestall.traces.ras.read import ras_format
     from forestall.traces.ras.tables import own_columns

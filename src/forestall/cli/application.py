@@ -12,8 +12,8 @@ import typer
 
 from forestall.__about__ import __version__
 from forestall.cli import INTERRUPTED, UNUSABLE, complain
-from forestall.cli.registry import ReaderLeftError, StoppedError
-from forestall.cli.runs.options import OPTIONS, examples
+from forestall.cli.registry import ReaderLeftError, StoppedError, examples
+from forestall.cli.runs.options import OPTIONS
 from forestall.model.errors import ForestallError, ParameterError
 
 BOOKS = "What a site's own records tell"

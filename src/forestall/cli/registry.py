@@ -9,8 +9,6 @@ from typing import Any
 
 import typer
 
-from forestall.cli.runs.options import examples
-
 
 class StoppedError(Exception):
     """Ctrl-C on its way through Typer, which would swallow it."""
@@ -40,3 +38,8 @@ def command(
         return function
 
     return register
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a help page: runnable examples, a line each."""
+    return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))

@@ -17,8 +17,8 @@ from forestall.model.units import format_duration
 from forestall.traces.failures.formats import FORMATS
 from forestall.traces.failures.raw import Head
 from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.files.parquet import is_parquet
 from forestall.traces.jobs.swf_rows import is_swf
-from forestall.traces.jobs.table import is_parquet
 from forestall.traces.read import HEAD_LINES, read_failures, read_jobs
 
 Numbers = npt.NDArray[np.int64]

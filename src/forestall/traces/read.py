@@ -15,9 +15,10 @@ from forestall.traces.failures.window import choose
 from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.files.parquet import is_parquet
 from forestall.traces.jobs.swf import read_swf
 from forestall.traces.jobs.swf_rows import is_swf
-from forestall.traces.jobs.table import REQUIRED, is_parquet, read_job_table
+from forestall.traces.jobs.table import REQUIRED, read_job_table
 
 HEAD_LINES = 50
 

@@ -20,7 +20,7 @@ from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_bytes, text_of
-from forestall.traces.jobs.table import is_parquet
+from forestall.traces.files.parquet import is_parquet
 
 if TYPE_CHECKING:
     import polars as pl

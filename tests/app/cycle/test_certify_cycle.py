@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from app.cycle.cycle_small import idle_hosts
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.simulate import simulate_cycle
-from forestall.app.promise.certify.certifier import Certificate, certify
+from forestall.app.runs.certify import Certificate, certify
 from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.promise.test_report import HOSTILE, Page, needs_matplotlib
-from forestall.app.cycle import counts
-from forestall.app.cycle import words
+from forestall.app.cycle import counts, words
 from forestall.app.cycle.report import write_cycle_report
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.tables import host_table, length_name, with_left

@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 from app.cycle.cycle_small import idle_hosts
-from forestall.app.cycle import counts
+from forestall.app.cycle import counts, words
 from forestall.app.cycle import figures as drawing
-from forestall.app.cycle import words
 from forestall.app.cycle.simulate import simulate_cycle
 from forestall.app.cycle.tables import length_table
 from forestall.model.cycle import FAR, GuestDecision, GuestDecisionKind, GuestReason

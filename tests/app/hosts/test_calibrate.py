@@ -1,4 +1,4 @@
-"""`forestall.app.hosts.calibrate.calibrate`: options as typed, what follows from points, files, page and words."""
+"""Calibration: options as typed, what follows from points, files, page and words."""
 
 from __future__ import annotations
 

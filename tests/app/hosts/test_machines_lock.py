@@ -15,7 +15,8 @@ from forestall.model.errors import TraceError
 def test_a_fleet_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     """Another process gets it only when this one has let go of it."""
     code = (
-        "import sys; from pathlib import Path; from forestall.app.hosts.machines.lock import alone\n"
+        "import sys; from pathlib import Path\n"
+        "from forestall.app.hosts.machines.lock import alone\n"
         "print('asks', flush=True)\n"
         "with alone(Path(sys.argv[1])): print((Path(sys.argv[1]) / 'note').read_text())"
     )

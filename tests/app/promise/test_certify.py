@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from forestall.app.promise.certify.certifier import Certificate, certify
+from forestall.app.runs.certify import Certificate, certify
 from forestall.model.errors import InputError, TraceError
 from forestall.model.nodes import NodeSet
 from reference.classic_reference import simulate_classic

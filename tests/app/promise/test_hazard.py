@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import forestall as fs
-from forestall.app.promise.certify.certifier import certify
 from forestall.app.promise.hazard import read_hazard
 from forestall.app.promise.result import Result
 from forestall.app.promise.simulate import simulate
+from forestall.app.runs.certify import certify
 from forestall.app.runs.replay import replay_and_compare
 from forestall.model.errors import TraceError
 from forestall.predict.hazard.hazard import HazardPredictor

@@ -10,8 +10,8 @@ import pytest
 
 import forestall as fs
 from forestall.app.kit.predictor_files import save_predictor
-from forestall.app.promise.certify.certifier import certify
 from forestall.app.promise.log import replay
+from forestall.app.runs.certify import certify
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.predict.learner import Learner

@@ -16,6 +16,7 @@ from forestall.app.promise import words
 from forestall.app.promise.report import write_report
 from forestall.app.runs.many import write_comparison, write_sweep_report
 from forestall.model.errors import TraceError
+from forestall.show import words as say_
 from forestall.show.style import has_matplotlib
 
 HOSTILE = "<script>alert('x')</script>\"&"
@@ -256,22 +257,22 @@ def test_a_few_promises_are_not_condemned_by_chance() -> None:
     ],
 )  # fmt: skip
 def test_shares_in_words(share: float, said: str) -> None:
-    assert words.in_words(share) == said
+    assert say_.in_words(share) == said
 
 
 @pytest.mark.parametrize(
     ("share", "said"),
     [(0, "0.0 %"), (1, "100.0 %"), (0.9996, "99.96 %"), (0.99999, "over 99.99 %"),
-     (1e-7, "under 0.01 %"), (None, words.NOTHING), (float("nan"), words.NOTHING)],
+     (1e-7, "under 0.01 %"), (None, say_.NOTHING), (float("nan"), say_.NOTHING)],
 )  # fmt: skip
 def test_percentages_never_pretend(share: object, said: str) -> None:
-    assert words.percent(share) == said
+    assert say_.percent(share) == said
 
 
 def test_work_in_words() -> None:
-    assert words.node_hours(3600) == "1.0 node-hours"
-    assert words.node_hours(0) == "0 node-hours"
-    assert words.node_hours(3600 * 12_345.6) == "12,346 node-hours"
+    assert say_.node_hours(3600) == "1.0 node-hours"
+    assert say_.node_hours(0) == "0 node-hours"
+    assert say_.node_hours(3600 * 12_345.6) == "12,346 node-hours"
     one = {"utilization": 0.5, "lost_work": 3600, "restarts": 1, "node_seconds": {"useful": 36_000}}
     assert words.on_work(one).endswith(
         "10.0 % of the useful work. One job had to be started again."

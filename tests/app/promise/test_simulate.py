@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import forestall as fs
-from forestall.app.promise.simulate import parameters_of
+from forestall.app.kit.given import parameters_of
 from forestall.model.errors import InputError, ParameterError
 from forestall.predict.trace import TracePredictor
 from simulate.promise.cases import (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.promise.synthetic import Made
+from forestall.app.promise.measures import MEASURES
 from forestall.app.runs.compare import compare, comparison_of, difference, names_of, read_summary
-from forestall.app.runs.many import MEASURES
 from forestall.model.errors import TraceError
 
 BY_KEY = {measure.key: measure for measure in MEASURES}

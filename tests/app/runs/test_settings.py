@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forestall.app.kit.folder import check_folder, fill_folder
-from forestall.app.kit.inputs import Inputs
+from forestall.app.runs.inputs import Inputs
 from forestall.app.runs.settings import inputs_of, parameter_value, settings_of
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path

@@ -8,11 +8,12 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
-from forestall.app.promise.words import NOTHING
+from forestall.app.kit.sweep_lines import EXTREMES, INTERVAL, spread
 from forestall.app.runs.models import MODELS
-from forestall.app.runs.sweep_figures import EXTREMES, INTERVAL, spread, sweep_lines, sweep_points
+from forestall.app.runs.sweep_figures import sweep_lines, sweep_points
 from forestall.app.runs.sweep_words import extremes, mean_text, means, place
 from forestall.show.style import has_matplotlib
+from forestall.show.words import NOTHING
 
 needs_matplotlib = pytest.mark.skipif(not has_matplotlib(), reason="needs the extra plot")
 # Mean 2, standard deviation 1, three seeds: t(0.975, 2) = 4.30265, by the square root of 3.

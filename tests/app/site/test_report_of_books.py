@@ -100,7 +100,7 @@ def made_with(name: str, site: SiteRecords | None = None) -> Report:
     module = own_section(name)
     sys.modules[module.__name__] = module
     try:
-        return report(site or small_site(name), ASKED, modules=[module.__name__])
+        return report(site or small_site(name), ASKED, sections={"losses": module.__name__})
     finally:
         del sys.modules[module.__name__]
 
@@ -132,7 +132,7 @@ def test_golden_text(plain: Report) -> None:
     site = small_site()
     module = own_section("network")
     sys.modules[module.__name__] = module
-    whole = report(site, ASKED, modules=[module.__name__])
+    whole = report(site, ASKED, sections={"losses": module.__name__})
     told = text_of(whole)
     assert told.startswith(GOLDEN)
     assert "Nothing" in told
@@ -328,7 +328,7 @@ def test_the_same_bytes_twice() -> None:
     ],
 )
 def test_sites_with_next_to_nothing(site: SiteRecords) -> None:
-    made = report(site, Asked(T0, T0 + 1), modules=[])
+    made = report(site, Asked(T0, T0 + 1), sections={})
     assert "Nothing to do was found" in text_of(made)
     assert "<h1>" in pages.page(made)
     assert openmetrics(made).endswith("# EOF\n")

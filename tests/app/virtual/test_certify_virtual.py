@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from forestall.app.promise.certify.certifier import Certificate, certify
+from forestall.app.runs.certify import Certificate, certify
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.errors import TraceError
 from forestall.simulate.virtual.outcome import VirtualOutcome

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from app.promise.test_report import HOSTILE, Page, needs_matplotlib
 from app.virtual.virtual_synthetic import FAILURE_TYPES, RUN_TYPES, MadeVirtual
 from forestall.app.kit import series
-from forestall.app.virtual import counts
-from forestall.app.virtual import words
+from forestall.app.virtual import counts, words
 from forestall.app.virtual.report import write_virtual_report
 from forestall.app.virtual.tables import quarters_table, seen
 from forestall.model.errors import TraceError

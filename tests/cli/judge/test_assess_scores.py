@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from cli.calls import call
-from forestall.app.judge import pages as assess_pages
 from forestall.app.judge.scores.files import FIGURES, FILES, TABLES
+from forestall.app.kit import pages as assess_pages
 
 Capsys = pytest.CaptureFixture[str]
 

@@ -23,9 +23,9 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     if not any(one.name == "report" for one in app.registered_commands):
         report.add_to(app)
     # The sections have tests of their own; what they take long for is not of interest here.
-    monkeypatch.setattr("forestall.app.site.report.SECTIONS", ())
+    monkeypatch.setattr("forestall.app.site.report.SECTIONS", {})
     monkeypatch.setattr("forestall.app.site.report.report.__kwdefaults__", {
-        "modules": (), "told": False, "options": None, "progress": None,
+        "sections": {}, "told": False, "options": None, "progress": None,
     })  # fmt: skip
 
 

@@ -98,7 +98,8 @@ def test_a_line_that_is_no_entry_is_left_out(path: Path, line: str) -> None:
 def test_lines_from_many_processes_are_whole(path: Path) -> None:
     """The head is there once, and no line is cut by another."""
     code = (
-        "import sys; from pathlib import Path; from forestall.live.machines.ledger import append_line\n"
+        "import sys; from pathlib import Path\n"
+        "from forestall.live.machines.ledger import append_line\n"
         "for k in range(20): append_line(Path(sys.argv[1]), sys.argv[2] * 50, head='head')"
     )
     running = [

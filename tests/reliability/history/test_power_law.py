@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.history import history
-from forestall.reliability.history.power_law import power_law
 from forestall.reliability.history.observed import Observed
+from forestall.reliability.history.power_law import power_law
 from forestall.traces import read_failures
 
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"

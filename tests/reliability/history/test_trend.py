@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.history import history
+from forestall.reliability.history.observed import Observed
 from forestall.reliability.history.trend import (
     FEWER,
     MORE,
@@ -27,7 +28,6 @@ from forestall.reliability.history.trend import (
     rate_over_age,
     trend_tests,
 )
-from forestall.reliability.history.observed import Observed
 from forestall.traces import read_failures
 
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"

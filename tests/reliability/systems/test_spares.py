@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
-from forestall.reliability.systems import ring
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime
+from forestall.reliability.systems import ring
 from forestall.reliability.systems.pools import Pool
 from forestall.reliability.systems.spares import (
     aged,

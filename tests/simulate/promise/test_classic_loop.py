@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.app.promise.certify.certifier import certify
+from forestall.app.runs.certify import certify
 from forestall.simulate.promise.run import play
 from forestall.traces import read_jobs
 from simulate.promise.cases import (

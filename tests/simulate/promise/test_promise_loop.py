@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.app.promise.certify.certifier import certify
+from forestall.app.runs.certify import certify
 from forestall.traces import read_failures, read_jobs
 from reference.classic_reference import conservative_with_nodes
 from simulate.promise.cases import (

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from forestall.app.kit.checked import checked
-from forestall.app.promise.log import csv_lines, read_log, write_lines
+from forestall.app.kit.log import csv_lines, read_log, write_lines
 from forestall.model.cycle import (
     ESTIMATE,
     FAR,

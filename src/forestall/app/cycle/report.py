@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from forestall.app.cycle import counts
+from forestall.app.cycle import counts, words
 from forestall.app.cycle import tables as parts
-from forestall.app.cycle import words
-from forestall.app.promise import words as plain
+from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
+from forestall.app.virtual.counts import shared_fate
+from forestall.app.virtual.words import sureness
+from forestall.show import words as plain
 from forestall.show.page import (
     EMPTY,
     Html,
@@ -23,12 +24,9 @@ from forestall.show.page import (
     section,
     write_page,
 )
-from forestall.app.promise.report import NO_FIGURES, left_out, show, versions
-from forestall.app.virtual.counts import shared_fate
-from forestall.app.virtual.words import sureness
 from forestall.show.style import has_matplotlib
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 Tables = Mapping[str, pl.DataFrame]
 FAILED = pl.col("failures").cast(pl.Int64) > 0
 

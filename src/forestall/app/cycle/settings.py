@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from forestall.app.cycle.result import CycleResult
     from forestall.app.cycle.simulate import SharedHosts
-    from forestall.app.kit.inputs import Inputs
-    from forestall.app.runs.many import Measure
+    from forestall.app.kit.measure import Measure
     from forestall.app.kit.model import AnyParameters
+    from forestall.app.runs.inputs import Inputs
     from forestall.model.jobs import Jobs
     from forestall.simulate.cycle.parameters import CycleParameters
 

@@ -6,9 +6,9 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.kit.checked import checked
 from forestall.app.cycle.result import CycleResult
-from forestall.app.promise.simulate import jobs_of
+from forestall.app.kit.checked import checked
+from forestall.app.kit.given import jobs_of
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.hosts import HostTraces

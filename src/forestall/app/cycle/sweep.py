@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from forestall.app.cycle.words import HOURS, host_hours
-from forestall.app.promise import words
-from forestall.app.runs.many import Measure
+from forestall.app.kit.measure import Measure
+from forestall.show import words
 
 
 def _hours(value: object) -> str:

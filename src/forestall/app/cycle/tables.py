@@ -7,16 +7,14 @@ from typing import Any, Final
 
 import polars as pl
 
-from forestall.app.cycle import counts
-from forestall.app.cycle import words
+from forestall.app.cycle import counts, words
 from forestall.app.kit import series
-from forestall.app.promise import words as plain
-from forestall.show.page import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
 from forestall.app.virtual.counts import shared_fate, wilson
 from forestall.app.virtual.words import between
+from forestall.show import words as plain
+from forestall.show.page import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
 from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 
-Summary = Mapping[str, Any]
 WHOLE_SPACE: Final = "\N{NO-BREAK SPACE}"
 """Keeps an interval on one line of its column."""
 MOST: Final = 10

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from forestall.app.cycle.counts import LEFT, Lasting, Mean, Promised
-from forestall.app.promise import words
 from forestall.app.virtual.words import between, sureness, whole
+from forestall.show import words
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 HOURS: Final = " host-hours"
 SCHEDULERS: Final = {"falcon": "Falcon", "condor": "Condor-style", "omniscient": "omniscient"}
 MAP_PARTS: Final = {

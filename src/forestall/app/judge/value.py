@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from forestall.app.kit.given import parameters_of
 from forestall.app.promise.learned import Learned
-from forestall.app.promise.simulate import parameters_of, simulate
+from forestall.app.promise.simulate import simulate
 from forestall.app.runs.settings import inputs_of, learnt_of, parameter_value
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations

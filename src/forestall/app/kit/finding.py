@@ -1,7 +1,8 @@
-"""One check of a run and what it finds: the first case in words, and how many there are."""
+"""Checks of a run, what each finds (the first case in words, and how many), and all of them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,3 +39,31 @@ class Finding:
             return Check(self.name, True, good)
         more = f" (and {self.count - 1} more)" if self.count > 1 else ""
         return Check(self.name, False, self.first + more)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the certifier found.
+
+    Attributes
+    ----------
+    checks : every check that was made, in order
+    node_seconds : the account as computed here (useful, lost, checkpoint_overhead, idle, down,
+        total); None where `runs.csv` is missing and the rest does not tell; empty for runs of
+        virtual machines and of cycle sharing, which are no matter of whole nodes
+    not_checked : what was not checked, for want of `runs.csv` or because files do not tell, in
+        words
+    """
+
+    checks: tuple[Check, ...]
+    node_seconds: dict[str, int | None]
+    not_checked: tuple[str, ...] = field(default=())
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check that could be made passed."""
+        return all(check.passed for check in self.checks)
+
+    def __str__(self) -> str:
+        lines = [f"{'ok  ' if c.passed else 'FAIL'} {c.name}: {c.detail}" for c in self.checks]
+        return "\n".join([*lines, *(f"not checked: {text}" for text in self.not_checked)])

@@ -11,17 +11,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from forestall.app.promise.words import NOTHING
 from forestall.model.units import exact_duration
+from forestall.show.words import NOTHING
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
     from forestall.app.cycle.result import CycleResult
+    from forestall.app.kit.measure import Measure
     from forestall.app.promise.result import Result
-    from forestall.app.kit.inputs import Inputs
-    from forestall.app.runs.many import Measure
+    from forestall.app.runs.inputs import Inputs
     from forestall.app.virtual.result import VirtualResult
     from forestall.model.jobs import Jobs
     from forestall.simulate.cycle.parameters import CycleParameters

@@ -1,19 +1,23 @@
-"""A table of a run of virtual machines as the certifier reads it: column by column, in whole
-numbers."""
+"""A table of a run's folder as a certifier reads it: column by column, in whole numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.app.promise.certify.files import Int
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 
+Int = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+MAX_NODES = 2**24
 MAX_COUNT = 2**40
 MAX_AMOUNT = 2**62
 """Thousandths of processor-seconds stay below this."""
@@ -114,3 +118,31 @@ class Sheet:
         at = order[np.minimum(np.searchsorted(ids[order], asked), len(ids) - 1)]
         self.refuse(ids[at] != asked, "job", "a job of jobs.csv")
         return at
+
+
+def value_of(path: Path, summary: Any, keys: str, kinds: tuple[type, ...], expected: str) -> Any:
+    """Return what stands at these keys of a summary; TraceError where it is not as expected."""
+    for key in keys.split("."):
+        if not isinstance(summary, Mapping) or key not in summary:
+            raise TraceError(path, "is not there", field=keys)
+        summary = summary[key]
+    odd = isinstance(summary, bool) and bool not in kinds
+    odd = odd or (isinstance(summary, float) and not math.isfinite(summary))
+    if odd or not isinstance(summary, kinds):
+        raise TraceError(path, f"{summary!r} is not {expected}", field=keys)
+    return summary
+
+
+def read_summary(path: Path) -> dict[str, Any]:
+    """Return what `summary.json` holds; TraceError where it is no JSON object."""
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise TraceError(path, "is not there") from None
+    except OSError as error:
+        raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise TraceError(path, f"is not JSON ({str(error).splitlines()[0]})") from None
+    if not isinstance(summary, dict):
+        raise TraceError(path, "is no summary of a run")
+    return summary

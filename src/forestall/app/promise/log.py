@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
+from forestall.app.kit.log import csv_lines, read_log, write_lines
 from forestall.app.promise.hazard import HAZARD_FILE, read_hazard, write_hazard
 from forestall.app.promise.learned import TABLE_FILE, plugin_of, read_table, write_table
 from forestall.engine.promise.engine import Engine
@@ -22,7 +19,6 @@ from forestall.model.nodes import NodeSet
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, rules_of
-from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
     from forestall.predict.foreseen_kernels import Foreseen
@@ -74,28 +70,6 @@ def write_event_log(
     )
     header = ("time", "node", "downtime", "detectability")
     write_lines(folder / "foreseen.csv", csv_lines(header, rows))
-
-
-def write_lines(path: Path, lines: Iterator[str]) -> None:
-    """Write a file line by line, whole or not at all."""
-    with atomic_path(path) as place, place.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(lines)
-
-
-def csv_lines(header: tuple[str, ...], rows: Any) -> Iterator[str]:
-    """Yield a table of comma-separated values line by line."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    for row in (header, *rows) if isinstance(rows, list) else _chain(header, rows):
-        writer.writerow(row)
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-
-
-def _chain(header: tuple[str, ...], rows: Any) -> Iterator[tuple[Any, ...]]:
-    yield header
-    yield from rows
 
 
 def _event_lines(outcome: Outcome) -> Iterator[str]:
@@ -218,13 +192,3 @@ def replay(folder: Path) -> list[str]:
             yield from engine.handle([Event(now, kind, key, until)], now)
 
     return list(decision_lines(decide(), ids))
-
-
-def read_log(path: Path) -> pl.DataFrame:
-    """Return a log of a run; TraceError where there is none."""
-    if not path.exists():
-        raise TraceError(path, "is missing; simulate with --log-events writes it")
-    try:
-        return pl.read_csv(path, infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
-        raise TraceError(path, f"cannot be read as CSV: {str(error).splitlines()[0]}") from None

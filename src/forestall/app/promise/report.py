@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from forestall.app.kit import series
+from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
 from forestall.app.promise import words
+from forestall.show import words as say_
 from forestall.show.page import (
     EMPTY,
     Html,
@@ -19,16 +19,14 @@ from forestall.show.page import (
     page,
     pairs,
     paragraph,
-    picture,
     section,
     stacked_bar,
     table,
     write_page,
 )
-from forestall.show.figure_files import data_uri
 from forestall.show.style import GREEN, GREY, ORANGE, SKY, VERMILLION, has_matplotlib
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 NODE_TIME = (
     ("useful", "Useful work", GREEN),
     ("checkpoint_overhead", "Checkpoints", SKY),
@@ -36,7 +34,6 @@ NODE_TIME = (
     ("down", "Down", ORANGE),
     ("idle", "Idle", GREY),
 )
-NO_FIGURES = "Figures are left out, as Matplotlib is not installed: pip install 'forestall[plot]'"
 
 
 def write_report(
@@ -85,9 +82,9 @@ def lead(summary: Summary) -> str:
     """Return the line below the title."""
     parameters = summary.get("parameters") or {}
     parts = [
-        words.counted(summary.get("jobs_count"), "job"),
-        words.counted(parameters["nodes"], "node") if "nodes" in parameters else "",
-        f"{words.duration(summary.get('makespan'))} from first submission to last finish",
+        say_.counted(summary.get("jobs_count"), "job"),
+        say_.counted(parameters["nodes"], "node") if "nodes" in parameters else "",
+        f"{say_.duration(summary.get('makespan'))} from first submission to last finish",
         f"policy {summary['policy']}" if "policy" in summary else "",
         promised_by(summary),
         f"seed {summary['seed']}" if "seed" in summary else "",
@@ -115,37 +112,36 @@ def headlines(summary: Summary) -> list[tuple[str, str, str]]:
     """Return the headline measures as (name, value, what it means)."""
     made, promised = words.promises_made(summary)
     found: list[tuple[str, str, str]] = []
-    kept = words.number(summary.get("promises_kept"))
+    kept = say_.number(summary.get("promises_kept"))
     if made and kept is not None:
-        meaning = f"{words.in_words(kept)}; {words.percent(promised)} promised on average"
+        meaning = f"{say_.in_words(kept)}; {say_.percent(promised)} promised on average"
         found += [
-            ("Promises kept", words.percent(kept), meaning),
+            ("Promises kept", say_.percent(kept), meaning),
             (
                 "Quality of service (QoS)",
-                words.ratio(summary.get("qos")),
+                say_.ratio(summary.get("qos")),
                 "of 1: work finished by its deadline, weighted by what was promised",
             ),
         ]
     wait = summary.get("wait") or {}
-    useful = words.number((summary.get("node_seconds") or {}).get("useful"))
-    lost = words.number(summary.get("lost_work"))
-    hours = words.node_hours(lost).removesuffix(words.NODE_HOURS)
-    share = f", {words.percent(lost / useful)} of the useful work" if useful and lost else ""
-    skipped = words.number(summary.get("skipped_checkpoints")) or 0
+    useful = say_.number((summary.get("node_seconds") or {}).get("useful"))
+    lost = say_.number(summary.get("lost_work"))
+    hours = say_.node_hours(lost).removesuffix(say_.NODE_HOURS)
+    share = f", {say_.percent(lost / useful)} of the useful work" if useful and lost else ""
+    skipped = say_.number(summary.get("skipped_checkpoints")) or 0
     return [
         *found,
-        ("Utilization", words.percent(summary.get("utilization")), "of node time did useful work"),
+        ("Utilization", say_.percent(summary.get("utilization")), "of node time did useful work"),
         ("Lost work", hours, f"node-hours lost to failures{share}"),
         (
             "Median wait",
-            words.duration(wait.get("median")),
-            f"mean {words.duration(wait.get('mean'))}, "
-            f"95 % within {words.duration(wait.get('p95'))}",
+            say_.duration(wait.get("median")),
+            f"mean {say_.duration(wait.get('mean'))}, 95 % within {say_.duration(wait.get('p95'))}",
         ),
-        ("Restarts", words.count(summary.get("restarts")), "of jobs that a failure had ended"),
+        ("Restarts", say_.count(summary.get("restarts")), "of jobs that a failure had ended"),
         (
             "Checkpoints",
-            words.count(summary.get("checkpoints")),
+            say_.count(summary.get("checkpoints")),
             f"performed; {skipped:,.0f} skipped as not worth their time",
         ),
     ]
@@ -154,18 +150,18 @@ def headlines(summary: Summary) -> list[tuple[str, str, str]]:
 def node_time(summary: Summary) -> Html:
     """Return the bar and the table of what became of all node-seconds."""
     seconds = summary.get("node_seconds") or {}
-    total = words.number(seconds.get("total"))
+    total = say_.number(seconds.get("total"))
     if not total:
         return EMPTY
     parts = [
-        (name, words.number(seconds.get(slug)) or 0.0, colour) for slug, name, colour in NODE_TIME
+        (name, say_.number(seconds.get(slug)) or 0.0, colour) for slug, name, colour in NODE_TIME
     ]
-    alt = ", ".join(f"{name} {words.percent(spent / total)}" for name, spent, _ in parts)
+    alt = ", ".join(f"{name} {say_.percent(spent / total)}" for name, spent, _ in parts)
     rows = [
-        (key(colour) + Html(html(name)), words.node_hours(spent), words.percent(spent / total))
+        (key(colour) + Html(html(name)), say_.node_hours(spent), say_.percent(spent / total))
         for name, spent, colour in parts
     ]
-    rows.append((Html("All"), words.node_hours(total), "100 %"))
+    rows.append((Html("All"), say_.node_hours(total), "100 %"))
     bar = stacked_bar([(name, spent / total, colour) for name, spent, colour in parts], alt)
     return bar + table(("", "Node time", "Share"), rows)
 
@@ -180,10 +176,10 @@ def calibration_table(summary: Summary) -> Html:
         rows.append(
             (
                 f"{row['low']:.1f} to {row['high']:.1f}",
-                words.count(row["count"]),
-                words.percent(row["promised_mean"]),
-                words.percent(row["kept_share"]),
-                f"{words.percent(low)} to {words.percent(high)}",
+                say_.count(row["count"]),
+                say_.percent(row["promised_mean"]),
+                say_.percent(row["kept_share"]),
+                f"{say_.percent(low)} to {say_.percent(high)}",
             )
         )
     if not rows:
@@ -199,24 +195,15 @@ def times_table(summary: Summary) -> Html:
     rows = []
     for slug, name in (("wait", "Wait until the first start"), ("response", "Response")):
         three = summary.get(slug) or {}
-        rows.append((name, *(words.duration(three.get(k)) for k in ("mean", "median", "p95"))))
+        rows.append((name, *(say_.duration(three.get(k)) for k in ("mean", "median", "p95"))))
     slow = summary.get("bounded_slowdown") or {}
     rows.append(
         (
             "Bounded slowdown (10 s)",
-            *(words.ratio(slow.get(k), 2) for k in ("mean", "median", "p95")),
+            *(say_.ratio(slow.get(k), 2) for k in ("mean", "median", "p95")),
         )
     )
     return table(("", "Mean", "Median", "95th percentile"), rows)
-
-
-def left_out(summary: Summary) -> Html:
-    """Return what was left out of the logs and why, by count."""
-    skipped = summary.get("skipped") or {}
-    if not any(skipped.values()):
-        return paragraph("Nothing: all that the logs tell was used.")
-    rows = [(words.plain_kind(kind), words.count(number)) for kind, number in skipped.items()]
-    return table(("Why", "Count"), rows)
 
 
 def parameters_shown(summary: Summary) -> dict[str, object]:
@@ -228,11 +215,6 @@ def parameters_shown(summary: Summary) -> dict[str, object]:
         parameters.pop("accuracy", None)
         parameters |= {f"predictor_{name}": value for name, value in told.items()}
     return parameters
-
-
-def versions(summary: Summary) -> dict[str, object]:
-    """Return what made the run, the seed included."""
-    return {**(summary.get("versions") or {}), "seed": summary.get("seed")}
 
 
 def figures(
@@ -277,20 +259,15 @@ def figures(
     if len(happened):
         drawn["lost"] = show(
             lost_work_over_time(happened, start=start, end=end),
-            f"Work lost to failures, cumulated: {words.node_hours(summary.get('lost_work'))}.",
+            f"Work lost to failures, cumulated: {say_.node_hours(summary.get('lost_work'))}.",
         )
     return drawn
 
 
-def show(figure: Any, alt: str, caption: str = "") -> Html:
-    """Return a figure as a part of a page."""
-    return picture(data_uri(figure), alt, caption, figure.get_figwidth())
-
-
 def machine_size(summary: Summary) -> int:
     """Return the nodes of the machine: as the parameters say, else as its node time tells."""
-    nodes = words.number((summary.get("parameters") or {}).get("nodes"))
+    nodes = say_.number((summary.get("parameters") or {}).get("nodes"))
     if nodes:
         return int(nodes)
-    total = words.number((summary.get("node_seconds") or {}).get("total")) or 0
-    return max(round(total / max(words.number(summary.get("makespan")) or 1, 1)), 1)
+    total = say_.number((summary.get("node_seconds") or {}).get("total")) or 0
+    return max(round(total / max(say_.number(summary.get("makespan")) or 1, 1)), 1)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from forestall.__about__ import __version__
+from forestall.app.kit.versions import versions
 from forestall.model.cleaning import Cleaning
 from forestall.simulate.promise import tables
 from forestall.simulate.promise.measures import measures
@@ -20,17 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from forestall.simulate.promise.run import Outcome
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that results may depend on."""
-    named = {"forestall": __version__, "python": platform.python_version()}
-    for package in ("numpy", "numba", "polars"):
-        try:
-            named[package] = version(package)
-        except PackageNotFoundError:
-            named[package] = "unknown"
-    return named
 
 
 @dataclass(frozen=True)
@@ -159,6 +146,6 @@ class Result:
         `foreseen.csv` or `hazard.csv`; return the folder. `gantt` is the span of the report's Gantt
         chart, s since the first submission (None: three eventful days).
         """
-        from forestall.app.kit.output import save
+        from forestall.app.promise.folder import save
 
         return save(self, Path(folder), report=report, gantt=gantt)

@@ -8,9 +8,9 @@ from forestall.app.kit.hints import on_failures, on_unseen
 from forestall.app.kit.model import Model
 
 if TYPE_CHECKING:
-    from forestall.app.promise.result import Result
-    from forestall.app.runs.many import Measure
+    from forestall.app.kit.measure import Measure
     from forestall.app.kit.model import AnyParameters
+    from forestall.app.promise.result import Result
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
     from forestall.simulate.promise.parameters import Parameters
@@ -72,7 +72,7 @@ class Promise(Model):
 
     def measures(self) -> tuple[Measure, ...]:
         """See `Model`."""
-        from forestall.app.runs.many import MEASURES
+        from forestall.app.promise.measures import MEASURES
 
         return MEASURES
 

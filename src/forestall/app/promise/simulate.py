@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from forestall.app.kit.checked import checked
+from forestall.app.kit.given import failures_of, jobs_of, parameters_of
 from forestall.app.promise.hazard import at_start
 from forestall.app.promise.learned import Learned, answers, plugin_of
 from forestall.app.promise.result import Result
@@ -36,47 +33,11 @@ from forestall.simulate.promise.run import (
     play,
     play_in_python,
 )
-from forestall.traces.jobs.table import jobs_from_table
-from forestall.traces.predictions import predicted_column
-from forestall.traces.read import read_failures, read_jobs
 
 if TYPE_CHECKING:
     from forestall.predict.base import Predictor
     from forestall.predict.foreseen_kernels import Foreseen
     from forestall.predict.hazard.hazard_kernels import Hazard
-
-
-def parameters_of(values: Mapping[str, Any]) -> Parameters:
-    """Return validated parameters; ParameterError names the first one that cannot be."""
-    return checked(Parameters, values)
-
-
-def jobs_of(jobs: Jobs | str | Path | Any) -> Jobs:
-    """Return jobs from a Jobs, a path, or a Polars or pandas table."""
-    if isinstance(jobs, Jobs):
-        return jobs
-    if isinstance(jobs, str | Path):
-        return read_jobs(jobs)
-    return jobs_from_table(jobs)
-
-
-def failures_of(failures: Failures | str | Path | Any | None) -> Failures:
-    """Return failures from a Failures, a path, a table with time and node, or None for no
-    failures."""
-    if failures is None:
-        return Failures.none()
-    if isinstance(failures, Failures):
-        return failures
-    if isinstance(failures, str | Path):
-        return read_failures(failures)
-    columns = list(failures.columns)
-    for name in ("time", "node"):
-        if name not in columns:
-            raise ParameterError("failures", columns, f"a table with a column {name!r}")
-    more = {n: np.asarray(failures[n]) for n in ("downtime", "detectability") if n in columns}
-    if "predicted" in columns:
-        more["predicted"] = predicted_column(failures["predicted"])
-    return Failures.build(np.asarray(failures["time"]), np.asarray(failures["node"]), **more)
 
 
 def simulate(

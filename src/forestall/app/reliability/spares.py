@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS, format_duration, parse_duration
-from forestall.reliability.systems import ring
 from forestall.reliability.queues.cluster import age_of
+from forestall.reliability.systems import ring
 from forestall.reliability.systems.pools import Pool
 from forestall.reliability.systems.spares import (
     SparesAnswer,
@@ -33,7 +33,7 @@ CHAIN_DOWN: Final = 150
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, durations as text; see `forestall.cli.reliability.spares` for what each means. A `measured`
+    """A question, durations as text; see `forestall.cli.reliability.spares`. A `measured`
     rate stands in the place of `mttf` and `rate`."""
 
     nodes: int

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forestall.app.promise import words
-from forestall.app.runs.many import Measure
+from forestall.app.kit.measure import Measure
 from forestall.app.runs.models import measures_of
 from forestall.model.errors import TraceError
+from forestall.show import words
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from forestall.app.kit.measure import Measure
+from forestall.app.kit.report import NO_FIGURES
 from forestall.app.promise import words
+from forestall.app.promise.measures import MEASURES
+from forestall.app.runs.sweep_figures import Labels, told_as
+from forestall.show import words as say_
+from forestall.show.figure_files import data_uri
 from forestall.show.page import (
     EMPTY,
     Cell,
@@ -22,10 +27,8 @@ from forestall.show.page import (
     table,
     write_page,
 )
-from forestall.app.promise.report import NO_FIGURES, Summary
-from forestall.app.runs.sweep_figures import Labels, told_as
-from forestall.show.figure_files import data_uri
 from forestall.show.style import has_matplotlib
+from forestall.show.words import Summary
 
 Tell = Callable[[Summary, str, Any], str]
 MEANS = (
@@ -36,42 +39,6 @@ MOST_COLUMNS = 7
 """Columns of a table in the usual size of letters."""
 MOST_ROWS = 1000
 """Rows of a sweep that its page shows; the table beside it has all."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A row of a comparison: where it stands in a summary, how it reads, which end is better."""
-
-    name: str
-    key: str
-    text: Callable[[object], str]
-    better: Callable[..., float] | None = None
-
-    def value(self, summary: Summary) -> float | None:
-        """Return the measure of one run, None where it has none."""
-        found: Any = summary
-        for part in self.key.split("."):
-            found = (found or {}).get(part)
-        return words.number(found)
-
-
-MEASURES = (
-    Measure("Quality of service (QoS)", "qos", words.ratio, max),
-    Measure("Promises kept", "promises_kept", words.percent, max),
-    Measure("Brier score of promises", "brier", lambda value: words.ratio(value, 4), min),
-    Measure("Utilization", "utilization", words.percent, max),
-    Measure("Lost work", "lost_work", words.node_hours, min),
-    Measure("Wait, mean", "wait.mean", words.duration, min),
-    Measure("Wait, median", "wait.median", words.duration, min),
-    Measure("Wait, 95th percentile", "wait.p95", words.duration, min),
-    Measure("Response, mean", "response.mean", words.duration, min),
-    Measure("Bounded slowdown, mean", "bounded_slowdown.mean", lambda v: words.ratio(v, 2), min),
-    Measure("Restarts", "restarts", words.count, min),
-    Measure("Checkpoints performed", "checkpoints", words.count),
-    Measure("Checkpoints skipped", "skipped_checkpoints", words.count),
-    Measure("First submission to last finish", "makespan", words.duration, min),
-    Measure("Jobs", "jobs_count", words.count),
-)
 
 
 def write_comparison(
@@ -88,7 +55,7 @@ def write_comparison(
     promising = {name: one for name, one in summaries.items() if "policy" in one}
     text = page(
         "Runs side by side",
-        f"{words.counted(len(names), 'run')}. The best of each row is bold and marked with a star.",
+        f"{say_.counted(len(names), 'run')}. The best of each row is bold and marked with a star.",
         section("Measures", table(("", *names), measure_rows(summaries, measures))),
         section("What differs", differences(summaries, tell)),
         section("Were promises worth what they said?", calibrations(promising)),
@@ -185,7 +152,7 @@ def write_sweep_report(
     missing = paragraph(NO_FIGURES, "soft") if not drawn and not has_matplotlib() else EMPTY
     shown = table_of_runs.head(MOST_ROWS)
     more = len(table_of_runs) - len(shown)
-    note = f"{words.counted(more, 'row')} more are in the table beside this page." if more else ""
+    note = f"{say_.counted(more, 'row')} more are in the table beside this page." if more else ""
     heads = [name.replace("_", " ") for name in shown.columns]
     if labels is not None:
         told = {name: told_as(name, labels) for name in shown.columns}
@@ -195,7 +162,7 @@ def write_sweep_report(
     kind = "figures" if len(heads) <= MOST_COLUMNS else "many"
     text = page(
         "Sweep",
-        words.counted(len(table_of_runs), "run") + (f" of {logs}." if logs else "."),
+        say_.counted(len(table_of_runs), "run") + (f" of {logs}." if logs else "."),
         missing,
         section("Means", table(*means), paragraph(MEANS, "soft")) if means[1] else EMPTY,
         section("Figures", *drawn),
@@ -210,7 +177,7 @@ def write_sweep_report(
 def field(value: object) -> str:
     """Return one value of a sweep's table as text."""
     if value is None:
-        return words.NOTHING
+        return say_.NOTHING
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.6g}"
     return str(value)

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.cycle.settings import CYCLE
-from forestall.app.promise.settings import PROMISE
 from forestall.app.kit.model import Model
+from forestall.app.promise.settings import PROMISE
 from forestall.app.virtual.settings import VIRTUAL
 from forestall.model.errors import ParameterError
 
 if TYPE_CHECKING:
-    from forestall.app.runs.many import Measure
+    from forestall.app.kit.measure import Measure
 
 MODELS: Final[Mapping[str, Model]] = {one.name: one for one in (PROMISE, VIRTUAL, CYCLE)}
 

@@ -13,9 +13,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.promise.settings import PROMISE
-from forestall.app.kit.inputs import Inputs
 from forestall.app.kit.model import Model
+from forestall.app.promise.settings import PROMISE
+from forestall.app.runs.inputs import Inputs
 from forestall.app.runs.models import MODELS, all_parameters, model_of
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.units import parse_duration

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.__about__ import __version__
-from forestall.app.promise.settings import PROMISE
-from forestall.app.kit.inputs import Inputs
 from forestall.app.kit.model import Model
+from forestall.app.promise.settings import PROMISE
+from forestall.app.runs.inputs import Inputs
 from forestall.app.runs.models import all_parameters, model_of
 from forestall.app.runs.settings import (
     asked_of,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from forestall.show.style import DASHES, INK, LINES, MARKERS, dress, legend, new_figure
+from forestall.app.kit.sweep_lines import line_colours, reach, spread
+from forestall.show.style import DASHES, INK, MARKERS, dress, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,10 +43,6 @@ LABELS: Final[dict[str, tuple[str, float]]] = {
 
 
 Labels = Mapping[str, tuple[str, float]]
-FEWEST_SEEDS: Final = 3
-"""Seeds from which an interval of their mean is told."""
-INTERVAL: Final = "95 % interval of the mean over seeds"
-EXTREMES: Final = "least to most"
 SHARE: Final = " (share)"
 
 
@@ -61,56 +58,6 @@ def told_as(column: str, own: Labels = MappingProxyType({})) -> tuple[str, float
     label, scale = label_of(column, own)
     bare = label.removesuffix(SHARE)
     return (label, scale) if bare == label else (f"{bare} (%)", 100 * scale)
-
-
-def spread(table: pl.DataFrame, keys: Sequence[str], column: str) -> pl.DataFrame:
-    """Return what the rows of each set of `keys` have in `column`, in the order of the table.
-
-    Its columns: `keys`; ``m``, the mean; ``half``, half the 95 % interval of the mean by Student's
-    t over seeds, null where there are fewer than three or more than the seed varies; ``lo`` and
-    ``hi``, the least and the most; ``seeds``, whether the seed alone tells the rows apart. All but
-    `keys` are null or false where no row has a value.
-    """
-    from scipy.special import stdtrit
-
-    value = pl.col(column)
-    seeds = pl.col("seed").filter(value.is_not_null()).n_unique() if "seed" in table.columns else 1
-    apart = seeds if isinstance(seeds, pl.Expr) else pl.lit(seeds)
-    found = (
-        (table.group_by(*keys, maintain_order=True) if keys else table.group_by(pl.lit(0)))
-        .agg(
-            m=value.mean(), s=value.std(), n=value.count(), k=apart, lo=value.min(), hi=value.max()
-        )
-        .with_columns(seeds=(pl.col("k") == pl.col("n")))
-    )
-    counts, deviations = found["n"].to_numpy(), found["s"].to_list()
-    alone = found["seeds"].to_list()
-    half = [
-        float(stdtrit(n - 1, 0.975)) * deviation / n**0.5
-        if n >= FEWEST_SEEDS and one and deviation is not None
-        else None
-        for n, deviation, one in zip(counts, deviations, alone, strict=True)
-    ]
-    halves = pl.Series("half", half, dtype=pl.Float64)
-    return found.with_columns(halves).select(*keys, "m", "half", "lo", "hi", "seeds")
-
-
-def reach(drawn: pl.DataFrame, scale: float) -> tuple[Any, Any, str] | None:
-    """Return the lower and upper ends around the means of `spread`, and what they are; or None.
-
-    Means over seeds have their interval, and none where there are fewer than three or all are
-    alike; where more is averaged over, least and most are told.
-    """
-    middle = drawn["m"].to_numpy() * scale
-    if bool(drawn["seeds"].all()):
-        if drawn["half"].null_count() == len(drawn):
-            return None
-        half = drawn["half"].fill_null(0.0).to_numpy() * scale
-        if not bool((half > 0).any()):  # the seed draws nothing here
-            return None
-        return middle - half, middle + half, INTERVAL
-    low, high = drawn["lo"].to_numpy() * scale, drawn["hi"].to_numpy() * scale
-    return (low, high, EXTREMES) if bool((high > low).any()) else None
 
 
 def sweep_lines(
@@ -255,16 +202,6 @@ def sweep_heatmap(
     dress(axes, "", xlabel, ylabel)
     axes.grid(visible=False)
     return figure
-
-
-def line_colours(count: int) -> list[str]:
-    """Return distinct colours for a few lines, an ordered scale (dark to light) for many."""
-    if count <= len(LINES):
-        return list(LINES[:count])
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    return [to_hex(colormaps["viridis"](0.92 * i / (count - 1))) for i in range(count)]
 
 
 def value_text(value: object) -> str:

@@ -21,7 +21,7 @@ import polars as pl
 from forestall.app.kit.folder import check_folder
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.kit.progress import Interrupted
-from forestall.app.promise.result import versions
+from forestall.app.kit.versions import versions
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import write_sweep_report
 from forestall.app.runs.single import arguments_of
@@ -36,8 +36,8 @@ from forestall.show.style import has_matplotlib
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from forestall.app.promise.hazard import Training
     from forestall.app.kit.model import AnyParameters
+    from forestall.app.promise.hazard import Training
     from forestall.model.jobs import Jobs
 
 Logs = tuple["Jobs", Any, "Training | None"]

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from forestall.app.promise.settings import PROMISE
-from forestall.app.promise.words import NOTHING
 from forestall.app.kit.model import Model
-from forestall.app.runs.sweep_figures import spread, told_as
+from forestall.app.kit.sweep_lines import spread
+from forestall.app.promise.settings import PROMISE
+from forestall.app.runs.sweep_figures import told_as
+from forestall.show.words import NOTHING
 
 FIRST: Final = (
     "job_completion_rate", "task_completion_rate", "qos", "promises_kept", "lost_work",

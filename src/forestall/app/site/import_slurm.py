@@ -141,9 +141,9 @@ def _check_file(path: Path) -> None:
 def _is_log(path: Path) -> bool:
     """Return whether a file is a job log in SWF or a failure log."""
     from forestall.traces.files.packed import read_head, text_of
+    from forestall.traces.files.parquet import is_parquet
     from forestall.traces.info import is_failure_log
     from forestall.traces.jobs.swf_rows import is_swf
-    from forestall.traces.jobs.table import is_parquet
 
     if is_parquet(path) or b"\0" in read_head(path):
         return False

@@ -27,18 +27,19 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = 1
 """Of the JSON; it grows when a key changes its meaning or goes away, not when one is added."""
-SECTIONS: Final = (
-    "forestall.app.site.losses.losses",
-    "forestall.app.site.losses.goodput",
-    "forestall.app.site.losses.ettr",
-    "forestall.app.site.nodes.section",
-    "forestall.app.site.lemons.section",
-    "forestall.app.site.waits.waits",
-    "forestall.app.site.waits.starts",
-    "forestall.app.site.promises.section",
-)
-"""Modules of the sections in the order of the report. Each has ``section(site, asked)`` and, where
-it gives advice, ``advice(site, asked)``; or ``study(site, asked)``, whose result both take."""
+SECTIONS: Final = {
+    "losses": "forestall.app.site.losses.losses",
+    "goodput": "forestall.app.site.losses.goodput",
+    "ettr": "forestall.app.site.losses.ettr",
+    "nodes": "forestall.app.site.nodes.section",
+    "lemons": "forestall.app.site.lemons.section",
+    "waits": "forestall.app.site.waits.waits",
+    "starts": "forestall.app.site.waits.starts",
+    "promises": "forestall.app.site.promises.section",
+}
+"""Modules of the sections by key, in the order of the report. Each has ``section(site, asked)``
+and, where it gives advice, ``advice(site, asked)``; or ``study(site, asked)``, whose result both
+take."""
 NEED_WAITS: Final = {"waits": "How long jobs wait", "promises": "What promises would be worth"}
 """Sections, with their titles, that mean nothing where a log does not tell when jobs started."""
 EXAMPLES: Final = 5
@@ -173,12 +174,12 @@ def report(
     site: SiteRecords,
     asked: Asked,
     *,
-    modules: Sequence[str] = SECTIONS,
+    sections: Mapping[str, str] = SECTIONS,
     told: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Return the report on records that are cut to what was `asked`; `modules` make its sections.
+    """Return the report on records that are cut to what was `asked`; `sections` are modules by key.
 
     `told` says whether the checkpoint interval was told rather than assumed; `progress` is told of
     each section that is done.
@@ -186,14 +187,14 @@ def report(
     from forestall.app.site.advice import advice as own
     from forestall.app.site.advice.section import section as advice_section
 
-    steps = len(modules) + 1
+    steps = len(sections) + 1
     found = own.study(site, asked, told=told)
     advice = list(own.advice(found))
     made: list[Section] = []
-    for done, name in enumerate(modules, 1):
+    for done, (key, name) in enumerate(sections.items(), 1):
         if progress is not None:
             progress(done, steps)
-        part, more = one_section(name, site, asked)
+        part, more = one_section(key, name, site, asked)
         made.append(part)
         advice += more
     ordered = in_order(advice)
@@ -236,9 +237,10 @@ def versions() -> dict[str, str]:
     return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
 
 
-def one_section(name: str, site: SiteRecords, asked: Asked) -> tuple[Section, Sequence[Advice]]:
+def one_section(
+    key: str, name: str, site: SiteRecords, asked: Asked
+) -> tuple[Section, Sequence[Advice]]:
     """Return the section and the advice of one module."""
-    key = name.rpartition(".")[2].removesuffix("_section")
     if key in NEED_WAITS and site.accounting is not None and not waits_told(site.accounting):
         return _without_waits(key), ()
     module: Any = import_module(name)

@@ -196,8 +196,8 @@ def _kind(path: Path) -> str:
     from forestall.traces.failures.formats import FORMATS
     from forestall.traces.failures.raw import Head
     from forestall.traces.files.packed import read_head, text_of
+    from forestall.traces.files.parquet import is_parquet
     from forestall.traces.jobs.swf_rows import is_swf
-    from forestall.traces.jobs.table import is_parquet
 
     if not path.exists():
         raise TraceError(path, "cannot be read: there is no such file or folder")

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from forestall.app.kit.checked import checked
-from forestall.app.promise.log import csv_lines, read_log, write_lines
+from forestall.app.kit.log import csv_lines, read_log, write_lines
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.jobs import UNKNOWN, Jobs

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from forestall.app.kit import series
-from forestall.app.promise import words as plain
+from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
+from forestall.app.virtual import counts, words
+from forestall.app.virtual import tables as parts
+from forestall.show import words as plain
 from forestall.show.page import (
     EMPTY,
     Html,
@@ -21,13 +23,9 @@ from forestall.show.page import (
     section,
     write_page,
 )
-from forestall.app.promise.report import NO_FIGURES, left_out, show, versions
-from forestall.app.virtual import counts
-from forestall.app.virtual import tables as parts
-from forestall.app.virtual import words
 from forestall.show.style import has_matplotlib
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 Tables = Mapping[str, pl.DataFrame]
 
 

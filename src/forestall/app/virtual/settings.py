@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from forestall.app.runs.many import Measure
+    from forestall.app.kit.measure import Measure
     from forestall.app.kit.model import AnyParameters
     from forestall.app.virtual.result import VirtualResult
     from forestall.model.failures import Failures

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.kit.checked import checked
+from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.promise.learned import Learned
-from forestall.app.promise.simulate import failures_of, jobs_of
 from forestall.app.virtual.predictions import predictions_for
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.errors import ParameterError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from forestall.app.promise import words
-from forestall.app.runs.many import Measure
+from forestall.app.kit.measure import Measure
 from forestall.app.virtual.words import HOURS, processor_hours
+from forestall.show import words
 
 
 def _hours(value: object) -> str:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
 from forestall.app.kit import series
-from forestall.app.promise import words as plain
+from forestall.app.virtual import counts, words
+from forestall.show import words as plain
 from forestall.show.page import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
-from forestall.app.virtual import counts
-from forestall.app.virtual import words
 from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 Tables = Mapping[str, pl.DataFrame]
 MOST = 10
 """Rows of the tables of jobs and failures that lost most."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from forestall.app.promise import words
 from forestall.app.virtual.counts import wilson
+from forestall.show import words
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 HOURS = " processor-hours"
 TINY = 1e-9
 """Per cent that rounding can leave of 0."""

@@ -18,8 +18,8 @@ from typing import Annotated, Any
 import typer
 
 from forestall.cli import complain
-from forestall.cli.registry import ReaderLeftError, StoppedError, command
-from forestall.cli.runs.options import JSON, QUIET, examples
+from forestall.cli.registry import ReaderLeftError, StoppedError, command, examples
+from forestall.cli.runs.options import JSON, QUIET
 from forestall.cli.screen import say_json, show
 
 STATES = "States"

@@ -15,7 +15,8 @@ import typer
 
 from forestall.cli import UNUSABLE, complain
 from forestall.cli.registry import command as registered
-from forestall.cli.runs.options import JSON, QUIET, examples
+from forestall.cli.registry import examples
+from forestall.cli.runs.options import JSON, QUIET
 from forestall.cli.screen import say, say_json, show
 
 Writer = Callable[[bytes], None]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forestall.cli import complain
-from forestall.cli.registry import command
-from forestall.cli.runs.options import JSON, OUTPUT, QUIET, examples
+from forestall.cli.registry import command, examples
+from forestall.cli.runs.options import JSON, OUTPUT, QUIET
 from forestall.cli.screen import say, say_json, show
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from forestall.cli.judge import (
     value as assess_value,
 )
 from forestall.cli.judge.notes import tell
-from forestall.cli.registry import command
-from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT, examples
+from forestall.cli.registry import command, examples
+from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
 from forestall.cli.screen import Bar, say, say_json, show
 
 if TYPE_CHECKING:

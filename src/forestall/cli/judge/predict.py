@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forestall.cli.choice import with_options
-from forestall.cli.registry import command
-from forestall.cli.runs.options import (
-    FAILURES,
-    JSON,
-    OPTIONS,
-    OUTPUT,
-    QUIET,
-    READ_FAILURES,
-    chosen,
-    examples,
-)
+from forestall.cli.registry import command, examples
+from forestall.cli.runs.options import FAILURES, JSON, OPTIONS, OUTPUT, QUIET, READ_FAILURES, chosen
 from forestall.cli.screen import Bar, say, say_json, show
 
 if TYPE_CHECKING:

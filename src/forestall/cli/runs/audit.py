@@ -30,7 +30,7 @@ def certify(folder: FOLDER, as_json: JSON = False) -> None:
 
     The exit code is 1 where a check fails.
     """
-    from forestall.app.promise.certify.certifier import certify as check
+    from forestall.app.runs.certify import certify as check
 
     certificate = check(folder)
     if as_json:

@@ -90,21 +90,22 @@ TITLES = {
 def sentences(summary: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return promises, work and waiting of a run, a sentence each."""
     from forestall.app.promise import words
+    from forestall.show import words as say_
 
     made, promised = words.promises_made(summary)
     kept = round(summary["promises_kept"] * made)
-    times = words.counted(summary["restarts"], "time")
+    times = say_.counted(summary["restarts"], "time")
     lost = (
-        f"destroyed {words.node_hours(summary['lost_work'])} of work; jobs started again {times}"
+        f"destroyed {say_.node_hours(summary['lost_work'])} of work; jobs started again {times}"
         if summary["restarts"]
         else "destroyed nothing"
     )
     wait = summary["wait"]
-    median, p95 = words.duration(wait["median"]), words.duration(wait["p95"])
+    median, p95 = say_.duration(wait["median"]), say_.duration(wait["p95"])
     half = "did not wait" if wait["median"] == 0 else f"waited no longer than {median}"
     return (
-        f"Of {made:,} promises {kept:,} were kept ({words.percent(summary['promises_kept'])}); "
-        f"promised were {words.percent(promised)} on average.",
+        f"Of {made:,} promises {kept:,} were kept ({say_.percent(summary['promises_kept'])}); "
+        f"promised were {say_.percent(promised)} on average.",
         f"Failures {lost}.",
         f"Half of the jobs {half}, 95 % waited no longer than {p95}.",
     )
@@ -112,7 +113,7 @@ def sentences(summary: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def print_side_by_side(summaries: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the measures of a few runs, a column each."""
-    from forestall.app.runs.many import MEASURES
+    from forestall.app.promise.measures import MEASURES
 
     rows = [
         (measure.name, *(measure.text(measure.value(one)) for one in summaries.values()))

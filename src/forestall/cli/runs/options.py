@@ -1,6 +1,7 @@
 """Every option that a run can have, as one table: a new parameter gets its option by one line.
 
-Values are taken as text and checked in one place, `forestall.app.runs.settings`, whether they come from
+Values are taken as text and checked in one place, `forestall.app.runs.settings`, whether they
+come from
 the command line or from a file.
 """
 
@@ -214,8 +215,3 @@ JSON = Annotated[
 def chosen(given: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were given, by their keys in settings."""
     return {name.rstrip("_"): value for name, value in given.items() if value is not None}
-
-
-def examples(*lines: str) -> str:
-    """Return the end of a help page: runnable examples, a line each."""
-    return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from forestall.app.promise import words
 from forestall.cli.screen import say, show
 from forestall.model.cleaning import Cleaning
+from forestall.show import words as say_
 
 NAMED = 5
 
@@ -17,9 +18,9 @@ def headline(summary: Mapping[str, Any], failures: int | None) -> str:
     parameters = summary["parameters"]
     policy = summary["policy"]
     parts = [
-        words.counted(summary["jobs_count"], "job"),
-        words.counted(parameters["nodes"], "node"),
-        "no failures" if failures is None else words.counted(failures, "failure"),
+        say_.counted(summary["jobs_count"], "job"),
+        say_.counted(parameters["nodes"], "node"),
+        "no failures" if failures is None else say_.counted(failures, "failure"),
         f"policy {policy}",
     ]
     if policy == "promise":
@@ -34,26 +35,26 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return (measure, value with unit, what it means) for each measure of a run."""
     useful = summary["node_seconds"]["useful"]
     lost = summary["lost_work"]
-    share = f"{words.percent(lost / useful)} of the useful work" if useful and lost else ""
-    skipped = words.count(summary["skipped_checkpoints"])
+    share = f"{say_.percent(lost / useful)} of the useful work" if useful and lost else ""
+    skipped = say_.count(summary["skipped_checkpoints"])
     return [
         *_promises(summary),
-        ("Utilization", words.percent(summary["utilization"]), "of node time did useful work"),
-        ("Lost work", words.node_hours(lost), share or "nothing was lost to failures"),
-        ("Wait", *_spread(summary["wait"], words.duration)),
-        ("Response", *_spread(summary["response"], words.duration)),
+        ("Utilization", say_.percent(summary["utilization"]), "of node time did useful work"),
+        ("Lost work", say_.node_hours(lost), share or "nothing was lost to failures"),
+        ("Wait", *_spread(summary["wait"], say_.duration)),
+        ("Response", *_spread(summary["response"], say_.duration)),
         (
             "Bounded slowdown",
-            *_spread(summary["bounded_slowdown"], lambda value: words.ratio(value, 2), " times"),
+            *_spread(summary["bounded_slowdown"], lambda value: say_.ratio(value, 2), " times"),
         ),
-        ("Checkpoints", words.count(summary["checkpoints"]), f"performed; {skipped} skipped"),
-        ("Restarts", words.count(summary["restarts"]), "of jobs that a failure had ended"),
+        ("Checkpoints", say_.count(summary["checkpoints"]), f"performed; {skipped} skipped"),
+        ("Restarts", say_.count(summary["restarts"]), "of jobs that a failure had ended"),
         (
             "Failures",
-            words.count(summary["failures_played"]),
-            f"while jobs were there; {words.count(summary['failures_hit'])} of them hit a job",
+            say_.count(summary["failures_played"]),
+            f"while jobs were there; {say_.count(summary['failures_hit'])} of them hit a job",
         ),
-        ("Makespan", words.duration(summary["makespan"]), "from first submission to last finish"),
+        ("Makespan", say_.duration(summary["makespan"]), "from first submission to last finish"),
     ]
 
 
@@ -62,19 +63,19 @@ def _promises(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     share = summary.get("promises_kept")
     if not made or share is None:
         return [("Promises", "none", "this policy makes none")]
-    kept = words.count(round(share * made))
+    kept = say_.count(round(share * made))
     return [
         (
             "Promises kept",
-            words.percent(share),
-            f"{kept} of {words.count(made)}; {words.percent(promised)} promised on average",
+            say_.percent(share),
+            f"{kept} of {say_.count(made)}; {say_.percent(promised)} promised on average",
         ),
         (
             "Quality of service",
-            words.ratio(summary["qos"], 4),
+            say_.ratio(summary["qos"], 4),
             "of 1: work finished by its deadline, weighted by its promise",
         ),
-        ("Brier score", words.ratio(summary["brier"], 4), "of the promises; 0 is perfect"),
+        ("Brier score", say_.ratio(summary["brier"], 4), "of the promises; 0 is perfect"),
     ]
 
 

@@ -8,8 +8,8 @@ import typer
 
 from forestall.cli import UNUSABLE
 from forestall.cli.choice import with_options
-from forestall.cli.registry import command
-from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT, examples
+from forestall.cli.registry import command, examples
+from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
 from forestall.cli.screen import Bar, say, say_json
 from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
 

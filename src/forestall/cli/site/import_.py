@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forestall.cli.choice import with_options
-from forestall.cli.registry import command
-from forestall.cli.runs.options import JSON, examples
+from forestall.cli.registry import command, examples
+from forestall.cli.runs.options import JSON
 from forestall.cli.screen import Bar, say, show
 from forestall.cli.site.options import SITE, given_of
 

@@ -127,8 +127,8 @@ def report(
     with Bar("report", quiet=quiet) as bar:
         made = make(given, assumed, _options(given.paths, options, assumed), bar)
     if target is not None:
-        from forestall.show.page import write_page
         from forestall.app.site.page import page
+        from forestall.show.page import write_page
 
         with Bar("figures", quiet=quiet) as bar:
             text = page(made, bar)

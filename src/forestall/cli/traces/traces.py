@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from forestall.cli.choice import with_options
-from forestall.cli.registry import command
-from forestall.cli.runs.options import JSON, READING, chosen, examples
+from forestall.cli.registry import command, examples
+from forestall.cli.runs.options import JSON, READING, chosen
 from forestall.cli.screen import say, show
 from forestall.cli.traces import filter as traces_filter
 from forestall.cli.traces import generate as traces_generate

@@ -1,6 +1,7 @@
 """Which node a task gets, asked once: a pure function of what is known of the nodes.
 
-The engine (`forestall.engine.virtual.engine`) keeps the same nodes up to date from event to event, which
+The engine (`forestall.engine.virtual.engine`) keeps the same nodes up to date from event to
+event, which
 is quicker where many tasks are placed; both call the same kernels.
 """
 

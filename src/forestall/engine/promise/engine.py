@@ -49,7 +49,8 @@ class Engine:
     nodes : number of nodes, numbered from 0
     rules : the policy and its parameters
     foreseen : what is predicted, as arrays (see `predict.foreseen_kernels`), or the nodes' hazards
-        (see `predict.hazard.hazard_kernels`; promise policy only), which the engine takes for its own
+        (see `predict.hazard.hazard_kernels`; promise policy only), which the engine takes for its
+        own
     start : the first moment, s
     plugin : a predictor and placement rule in Python in place of `foreseen`; promise policy only
     """

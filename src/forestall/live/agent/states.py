@@ -1,4 +1,4 @@
-"""The state a host is in, as its samples come: what `forestall.predict.semi_markov.states.host_states` says of
+"""The state a host is in, as its samples come: what `forestall.predict.semi_markov.states` says of
 all samples at once with `causal`, without NumPy."""
 
 from __future__ import annotations

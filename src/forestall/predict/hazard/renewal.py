@@ -32,7 +32,8 @@ LONGEST = 1e7
 class Renewal(Learner):
     """Weibull gaps between a node's failures, its rate pooled over all nodes.
 
-    The law of `forestall.predict.hazard.hazard.HazardPredictor`, with the same answers for the same past:
+    The law of `forestall.predict.hazard.hazard.HazardPredictor`, with the same answers for the
+    same past:
     node i fails at the cumulative hazard r_i x ** k, x in days since its last failure, the rates
     r_i from a gamma law with shape a and rate b; all three are those of greatest marginal
     likelihood. A node with a + n failures in the exposure b + E fails within h of age x with

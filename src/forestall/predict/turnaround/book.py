@@ -245,7 +245,7 @@ class CompletionBook:
         """Return the probability that a job that has just been submitted is done by `deadline`,
         its wait as learnt here and its time from start to end by a law of one's own: that of a job
         with known work that fails, restarts and goes on from its last checkpoint (spec page 2,
-        `forestall.reliability.checkpoints.completion.completion_time`). Not corrected by the book's record.
+        `fs.completion_time`). Not corrected by the book's record.
         """
         k = self._place(job)
         entry = self._book.jobs[k]

@@ -10,7 +10,8 @@ Three ways, by what is said about node ages:
   (`benchmarks/completion.py`).
 - a constant failure rate: the segments of work are independent; their transforms are multiplied.
 - nodes of given ages that are carried along: with a generator of random numbers, by simulation
-  (`forestall.reliability.checkpoints.completion_simulated`, which is also the check on all the others). Without
+  (`forestall.reliability.checkpoints.completion_simulated`, which is also the check on all the
+  others). Without
   one, an approximation for many nodes: their failures come as a Poisson process whose rate follows
   the ages, and each stretch of work gets the rate of its expected time. Its mean is good, its
   spread less so.

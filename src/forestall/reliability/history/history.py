@@ -13,10 +13,10 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.reliability.history.gaps import Gaps, NodeYears, gaps_of
-from forestall.reliability.history.rates import Rates
-from forestall.reliability.history.years import Years, calendar_years, years_of_age
 from forestall.reliability.history.observed import Observed
 from forestall.reliability.history.outages import Outages, joined_up, outages_of, running_end
+from forestall.reliability.history.rates import Rates
+from forestall.reliability.history.years import Years, calendar_years, years_of_age
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from scipy.special import gammaincinv, ndtri
 
 from forestall.model.errors import ParameterError
-from forestall.reliability.history.rates import checked_level
 from forestall.reliability.history.observed import Observed, Truncation
+from forestall.reliability.history.rates import checked_level
 from forestall.reliability.roots import root as find_root
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, ndtr
 
 from forestall.model.errors import ParameterError
-from forestall.reliability.history.rates import PER, checked_level, poisson_interval
 from forestall.reliability.history.observed import Observed, Truncation
+from forestall.reliability.history.rates import PER, checked_level, poisson_interval
 
 if TYPE_CHECKING:
     import polars as pl

@@ -194,7 +194,8 @@ def _spares(cluster: Machine) -> Iterator[Change]:
 
 def best_interval(cluster: Machine, queue: Queue) -> float:
     """Return the interval of checkpoints, s of work, of the highest long-run efficiency for a
-    queue's jobs; see `forestall.reliability.checkpoints.checkpoints`. ParameterError without their cost.
+    queue's jobs; see `forestall.reliability.checkpoints.checkpoints`. ParameterError without
+    their cost.
     """
     from forestall.reliability.checkpoints.checkpoints import best_long_run, checkpoint_interval
 
@@ -213,7 +214,8 @@ def best_interval(cluster: Machine, queue: Queue) -> float:
 
 class JobLife:
     """The time from a start to the next failure of a job on nodes of several groups, as
-    `forestall.reliability.checkpoints.checkpoints` asks for it: after each failure the nodes have their ages
+    `forestall.reliability.checkpoints.checkpoints` asks for it: after each failure the nodes have
+    their ages
     again."""
 
     def __init__(self, cluster: Machine, queue: Queue) -> None:

@@ -132,7 +132,7 @@ def play_virtual(
     log_events: bool = False,
     progress: Progress | None = None,
 ) -> VirtualOutcome:
-    """Simulate; `failures` are prepared (see `simulate.promise.prepare.prepare_failures`) and all there
+    """Simulate; `failures` are prepared (see `simulate.promise.prepare`) and all there
     are: `repeat_failures` is not looked at."""
     state = new_state(workload, parameters)
     world = new_world(workload, failures, predictions, parameters, len(state.vms))

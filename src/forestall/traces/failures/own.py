@@ -46,7 +46,7 @@ from forestall.traces.failures.raw import (
 from forestall.traces.files.delimited import Int, Sheet, read_sheet
 from forestall.traces.files.findings import listed, shown
 from forestall.traces.files.packed import read_bytes, read_head, text_of
-from forestall.traces.jobs.table import is_parquet
+from forestall.traces.files.parquet import is_parquet
 from forestall.traces.files.times import UNIX_FROM
 
 NOTES: Final = ("origin", "span", "nodes", "names")

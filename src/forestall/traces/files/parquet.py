@@ -17,6 +17,14 @@ from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
     import polars as pl
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 KEY: Final = "forestall"
 """Name of our entry in the metadata."""
@@ -123,3 +131,22 @@ def whole(
     if not column.dtype.is_integer() and column.dtype != pl.Null:
         raise TraceError(path, f"holds {column.dtype}; expected whole numbers", field=name)
     return column.cast(pl.Int64).fill_null(missing).to_numpy().astype(dtype)
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a file starts as Parquet does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
+def parquet_columns(path: Path) -> tuple[str, ...]:
+    """Return the columns of a Parquet file; none where it is damaged."""
+    import polars as pl
+
+    try:
+        return tuple(pl.read_parquet_schema(path))
+    except (pl.exceptions.PolarsError, OSError, ValueError):
+        return ()

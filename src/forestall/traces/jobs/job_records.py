@@ -24,9 +24,7 @@ from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.delimited import Sheet, check_columns, header_names, read_sheet
 from forestall.traces.files.findings import Finding, Findings, shown
 from forestall.traces.files.packed import pack, read_head, text_of
-from forestall.traces.files.parquet import put_parquet
-from forestall.traces.jobs.table import is_parquet
-from forestall.traces.metrics.raw import parquet_columns
+from forestall.traces.files.parquet import is_parquet, parquet_columns, put_parquet
 from forestall.traces.files.times import EXPECTED, times_of, window_from
 
 Int = npt.NDArray[np.int64]

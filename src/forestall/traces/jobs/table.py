@@ -19,7 +19,7 @@ from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.delimited import Int, Sheet, check_columns, read_sheet
 from forestall.traces.files.findings import Findings
 from forestall.traces.files.packed import pack
-from forestall.traces.files.parquet import put_parquet
+from forestall.traces.files.parquet import is_parquet, put_parquet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,15 +71,6 @@ def write_job_table(jobs: Jobs, path: str | Path) -> None:
             put_parquet(table, beside)
         else:
             pack(beside, table.write_csv().encode(), Path(path).suffix)
-
-
-def is_parquet(path: Path) -> bool:
-    """Return whether a file starts as Parquet does."""
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError:
-        return False
 
 
 def submit_order(submit: Int) -> tuple[Int, Int]:

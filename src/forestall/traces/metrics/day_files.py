@@ -53,7 +53,7 @@ class Header:
     boot : 16 bytes that tell one start of the machine from another
     serial : number of this start of the agent; later ones have higher numbers
     period : s between samples
-    th1, th2, hold, guest_memory : what the states were told by; see `predict.semi_markov.states.host_states`
+    th1, th2, hold, guest_memory : what the states were told by; see `predict.semi_markov.states`
     """
 
     host: str

@@ -113,16 +113,6 @@ def assembled(
     )
 
 
-def parquet_columns(path: Path) -> tuple[str, ...]:
-    """Return the columns of a Parquet file; none where it is damaged."""
-    import polars as pl
-
-    try:
-        return tuple(pl.read_parquet_schema(path))
-    except (pl.exceptions.PolarsError, OSError, ValueError):
-        return ()
-
-
 def readable(raw: bytes | str) -> str:
     """Return text in which bytes that are no UTF-8 are marked, so that any table can hold it."""
     data = raw if isinstance(raw, bytes) else raw.encode("utf-8", "surrogatepass")

@@ -12,9 +12,9 @@ from forestall.model.metrics import Metrics
 from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_head, text_of
-from forestall.traces.jobs.table import is_parquet
+from forestall.traces.files.parquet import is_parquet, parquet_columns
 from forestall.traces.metrics import day_files, day_samples, hostload, ldms, prometheus, table
-from forestall.traces.metrics.raw import Asked, Samples, assembled, joined, parquet_columns
+from forestall.traces.metrics.raw import Asked, Samples, assembled, joined
 
 HEAD = 1 << 16
 

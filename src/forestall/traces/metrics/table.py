@@ -20,9 +20,9 @@ from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
 from forestall.traces.files.findings import Finding, Findings, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
-from forestall.traces.jobs.table import is_parquet
-from forestall.traces.metrics.raw import MAX_NODES, Asked, Samples, no_such_metric, readable
+from forestall.traces.files.parquet import is_parquet
 from forestall.traces.files.times import EXPECTED, times_of
+from forestall.traces.metrics.raw import MAX_NODES, Asked, Samples, no_such_metric, readable
 
 if TYPE_CHECKING:
     import polars as pl

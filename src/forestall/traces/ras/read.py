@@ -14,8 +14,8 @@ from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
 from forestall.traces.failures.raw import Options, single_system
 from forestall.traces.files.findings import Findings, shown
 from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.files.parquet import is_parquet
 from forestall.traces.jobs.swf_rows import is_swf
-from forestall.traces.jobs.table import is_parquet
 from forestall.traces.ras.kinds import Templates, check_templates, grouped
 from forestall.traces.ras.layouts import LAYOUTS, WORDS, Layout
 from forestall.traces.ras.lines import Progress, read_layout

@@ -17,9 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.cycle.certify.sheet import PARTS, GuestSheet
-from forestall.app.promise.certify.files import Bool, Int
-from forestall.app.virtual.certify.files import read_summary, value_of
-from forestall.app.kit.sheet import MAX_AMOUNT, NONE
+from forestall.app.kit.sheet import MAX_AMOUNT, NONE, Bool, Int, read_summary, value_of
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 

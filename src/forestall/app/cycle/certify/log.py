@@ -12,9 +12,8 @@ import numpy.typing as npt
 from forestall.app.cycle.certify.files import STATES, CycleFolder
 from forestall.app.cycle.certify.sheet import PARTS, GuestSheet
 from forestall.app.cycle.certify.work import free_hosts
-from forestall.app.promise.certify.files import Bool, Int
 from forestall.app.kit.finding import Check, Finding
-from forestall.app.kit.sheet import MAX_AMOUNT, NONE
+from forestall.app.kit.sheet import MAX_AMOUNT, NONE, Bool, Int
 
 FILES = ("events.csv", "decisions.csv", "candidates.csv")
 EVENTS = ("guest_ended", "host_state", "try")

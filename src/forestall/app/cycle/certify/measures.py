@@ -20,9 +20,8 @@ from forestall.app.cycle.certify.files import (
 )
 from forestall.app.cycle.certify.sheet import PARTS
 from forestall.app.cycle.certify.sums import occurrences, useful_work
-from forestall.app.promise.certify.files import Bool, Int
 from forestall.app.kit.finding import Check
-from forestall.app.kit.sheet import NONE
+from forestall.app.kit.sheet import NONE, Bool, Int
 
 TOLERANCE = 1e-9
 DAY, HOUR = 86_400, 3600

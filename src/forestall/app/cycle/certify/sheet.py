@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from forestall.app.promise.certify.files import Int
-from forestall.app.kit.sheet import Sheet
+from forestall.app.kit.sheet import Int, Sheet
 from forestall.model.errors import TraceError
 
 PARTS = 1_000_000

@@ -14,8 +14,8 @@ import numpy as np
 
 from forestall.app.cycle.certify.files import STATES, CycleFolder
 from forestall.app.cycle.certify.sheet import PARTS
-from forestall.app.promise.certify.files import Bool, Int
 from forestall.app.kit.finding import Check, Finding
+from forestall.app.kit.sheet import Bool, Int
 
 
 def caps(folder: CycleFolder) -> Int:

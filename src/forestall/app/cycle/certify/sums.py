@@ -18,9 +18,8 @@ from forestall.app.cycle.certify.files import (
     Spans,
 )
 from forestall.app.cycle.certify.sheet import PARTS
-from forestall.app.promise.certify.files import Bool, Int
 from forestall.app.kit.finding import Check, Finding
-from forestall.app.kit.sheet import NONE
+from forestall.app.kit.sheet import NONE, Bool, Int
 
 TOLERANCE = 1e-12
 

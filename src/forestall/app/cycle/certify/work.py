@@ -10,8 +10,8 @@ import numpy as np
 from forestall.app.cycle.certify.files import AWAY, DONE, CycleFolder
 from forestall.app.cycle.certify.sheet import PARTS
 from forestall.app.cycle.certify.spans import Axis
-from forestall.app.promise.certify.files import Bool, Int
 from forestall.app.kit.finding import Check, Finding
+from forestall.app.kit.sheet import Bool, Int
 
 
 @dataclass(frozen=True)

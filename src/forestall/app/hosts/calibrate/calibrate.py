@@ -15,7 +15,7 @@ from functools import cached_property
 from math import isnan
 from typing import Any, Final, Literal
 
-from forestall.app.promise.result import versions
+from forestall.app.kit.versions import versions
 from forestall.live.contention import memory as memory_study
 from forestall.live.contention.curves import (
     Curve,

@@ -6,12 +6,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.hosts.calibrate.page import write_calibration_page
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
-from forestall.show.page import Html, picture
 from forestall.live.contention.herd import ContentionError
 from forestall.model.errors import TraceError
+from forestall.show.page import Html, picture
 from forestall.show.style import has_matplotlib
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from forestall.app.hosts.calibrate import words
+from forestall.app.kit.report import NO_FIGURES
 from forestall.show.page import (
     EMPTY,
     Html,
@@ -19,9 +20,8 @@ from forestall.show.page import (
     table,
     write_page,
 )
-from forestall.app.promise.report import NO_FIGURES
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 HOW: Final = (
     "Owner groups of several processes, which work and rest, were measured without a guest and "
     "beside one spinning process for each core, at normal and at lowest priority. A reduction is "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-Summary = Mapping[str, Any]
+from forestall.show.words import Summary
+
 MB: Final = 2**20
 HEADS: Final = ("Processes", "Load alone", "Reduction, normal", "95 %", "Lowest", "95 %")
 MEMORY_HEADS: Final = ("Guest", "Free beside both", "Reduction, normal", "95 %", "Lowest", "95 %")

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
-from forestall.app.judge import pages
 from forestall.app.judge.alarms import words
+from forestall.app.kit import pages
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
-from forestall.app.promise import words as plain
-from forestall.show.page import cards, page, pairs, paragraph, section, table, write_page
 from forestall.assess.figures_benefit import horizon_text
+from forestall.show import words as plain
+from forestall.show.page import cards, page, pairs, paragraph, section, table, write_page
+from forestall.show.words import Summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,7 +119,7 @@ def _pictures(found: Study) -> list[pages.Picture]:
     ]
 
 
-def _page(summary: words.Summary, drawn: dict[str, Any]) -> str:
+def _page(summary: Summary, drawn: dict[str, Any]) -> str:
     row = words.main_row(summary)
     within = horizon_text(row["horizon_s"])
     headlines = [

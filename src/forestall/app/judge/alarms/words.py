@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-from forestall.app.promise.words import NOTHING, count, counted, duration, number, percent
 from forestall.assess.figures_benefit import horizon_text
+from forestall.show.words import NOTHING, Summary, count, counted, duration, number, percent
 
-Summary = Mapping[str, Any]
 HEADS: Final = (
     "Horizon", "Recall", "95 %", "By chance", "Precision", "95 %", "False/node-day",
     "Lead (median)",

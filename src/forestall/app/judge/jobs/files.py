@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
-from forestall.app.judge import pages
 from forestall.app.judge.jobs import words
+from forestall.app.kit import pages
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
-from forestall.app.promise import words as plain
-from forestall.show.page import cards, page, pairs, paragraph, section, table, write_page
 from forestall.app.reliability.fit.words import figure
+from forestall.show import words as plain
+from forestall.show.page import cards, page, pairs, paragraph, section, table, write_page
+from forestall.show.words import Summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,7 +141,7 @@ def _pictures(found: Study) -> list[pages.Picture]:
     return drawn
 
 
-def _page(summary: words.Summary, drawn: dict[str, Any]) -> str:
+def _page(summary: Summary, drawn: dict[str, Any]) -> str:
     one = summary["benefit"]["best" if summary["rule"] == "never" else summary["rule"]]
     headlines = [
         (

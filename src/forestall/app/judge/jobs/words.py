@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from forestall.app.promise.words import NOTHING, count, counted, number, percent
 from forestall.app.reliability.fit.words import chance as p_text
 from forestall.app.reliability.fit.words import figure
+from forestall.show.words import NOTHING, Summary, count, counted, number, percent
 
-Summary = Mapping[str, Any]
 WORTH_HEADS: Final = (
     "Threshold", "", "Acted on", "Share", "Needless", "Net node-hours", "A month", "95 %",
 )  # fmt: skip

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
-from forestall.app.judge import pages
 from forestall.app.judge.predictors import words
 from forestall.app.judge.predictors.judge import MAIN
+from forestall.app.kit import pages
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
-from forestall.show.page import EMPTY, Html, page, pairs, paragraph, section, table, write_page
 from forestall.assess import benefit
 from forestall.assess.calibration import reliability_table
 from forestall.assess.roc import roc
+from forestall.show.page import EMPTY, Html, page, pairs, paragraph, section, table, write_page
+from forestall.show.words import Summary
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def benefit_figure(found: Study, draw: Callable[..., Figure]) -> Figure:
     return draw(found.act.curve, band, benefit.perfect(occasions), name=found.chosen.name)
 
 
-def report(summary: words.Summary, drawn: dict[str, Html]) -> str:
+def report(summary: Summary, drawn: dict[str, Html]) -> str:
     """Return the page."""
     lines = [paragraph(line, "soft") for line in words.left_out(summary)]
     name = summary["chosen"]
@@ -177,7 +178,7 @@ def report(summary: words.Summary, drawn: dict[str, Html]) -> str:
     )
 
 
-def made_with(summary: words.Summary) -> dict[str, object]:
+def made_with(summary: Summary) -> dict[str, object]:
     """Return the log, the options and the versions behind the page."""
     how = {name.replace("_", " "): value for name, value in summary["how"].items()}
     return {"Log": summary["source"], **how, **summary["versions"]}

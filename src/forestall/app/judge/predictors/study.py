@@ -11,7 +11,7 @@ import numpy as np
 
 from forestall.app.judge.predict import Sources, moment, spoken
 from forestall.app.judge.predictors import judge as judging
-from forestall.app.promise.result import versions
+from forestall.app.kit.versions import versions
 from forestall.assess import benefit
 from forestall.model.errors import InputError, ParameterError
 from forestall.traces.streams import stream

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from forestall.model.units import format_duration
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 NOTHING: Final = "-"
 HEADS: Final = (
     "Predictor", "AUC", "Brier skill", "Recall 1 h", "6 h", "24 h", "Lead", "Standing",

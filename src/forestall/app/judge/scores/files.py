@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
-from forestall.app.judge import pages
 from forestall.app.judge.scores import words
 from forestall.app.judge.scores.words import percent
+from forestall.app.kit import pages
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import skipped_table, write_csv, write_json
-from forestall.show.page import Html, cards, page, pairs, paragraph, section, table, write_page
 from forestall.app.reliability.fit.words import figure
+from forestall.show.page import Html, cards, page, pairs, paragraph, section, table, write_page
 
 if TYPE_CHECKING:
     import polars as pl

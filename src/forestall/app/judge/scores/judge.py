@@ -118,7 +118,7 @@ def study(
 
     Raises TraceError for a file that cannot be used, ParameterError for a question that cannot.
     """
-    from forestall.app.promise.result import versions
+    from forestall.app.kit.versions import versions
     from forestall.traces.scores import read_scores
 
     told: Progress = progress or (lambda done, total: None)

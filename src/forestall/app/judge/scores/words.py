@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from forestall.app.promise.words import NOTHING, counted, number
-from forestall.app.promise.words import percent as rounded
 from forestall.app.reliability.fit.words import between, figure
+from forestall.show.words import NOTHING, Summary, counted, number
+from forestall.show.words import percent as rounded
 
-Summary = Mapping[str, Any]
 DOUBT: Final = ", though chance may explain it,"
 POINT_HEADS: Final = (
     "Threshold", "Alarms", "Right", "False", "Missed", "Recall", "Precision", "FPR", "Chosen for",

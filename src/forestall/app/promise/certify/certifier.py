@@ -11,49 +11,17 @@ completed checkpoints, and of all of those of the run that finished, are checkpo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from forestall.app.cycle.certify.files import is_cycle
-from forestall.app.promise.certify.files import ACCOUNT, Folder, Int, read_folder
+from forestall.app.kit.finding import Certificate, Check, Finding
+from forestall.app.kit.sheet import Int
+from forestall.app.promise.certify.files import ACCOUNT, Folder, read_folder
 from forestall.app.promise.certify.nodes import Sweep, sweep
 from forestall.app.promise.certify.runs import check_kills, check_runs, check_sizes, names_of
-from forestall.app.kit.finding import Check, Finding
-from forestall.app.virtual.certify.files import is_virtual
-
-__all__ = ["Certificate", "Check", "certify"]
 
 TOLERANCE = 1e-12
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What the certifier found.
-
-    Attributes
-    ----------
-    checks : every check that was made, in order
-    node_seconds : the account as computed here (useful, lost, checkpoint_overhead, idle, down,
-        total); None where `runs.csv` is missing and the rest does not tell; empty for runs of
-        virtual machines and of cycle sharing, which are no matter of whole nodes
-    not_checked : what was not checked, for want of `runs.csv` or because files do not tell, in
-        words
-    """
-
-    checks: tuple[Check, ...]
-    node_seconds: dict[str, int | None]
-    not_checked: tuple[str, ...] = field(default=())
-
-    @property
-    def passed(self) -> bool:
-        """Whether every check that could be made passed."""
-        return all(check.passed for check in self.checks)
-
-    def __str__(self) -> str:
-        lines = [f"{'ok  ' if c.passed else 'FAIL'} {c.name}: {c.detail}" for c in self.checks]
-        return "\n".join([*lines, *(f"not checked: {text}" for text in self.not_checked)])
 
 
 def _overhead_runs(given: Folder) -> Int:
@@ -211,32 +179,9 @@ _WITHOUT_RUNS = (
 )
 
 
-def _certify_virtual(folder: Path) -> Certificate:
-    from forestall.app.virtual.certify.certifier import NOT_CHECKED, virtual_checks
-
-    return Certificate(virtual_checks(folder), {}, NOT_CHECKED)
-
-
-def _certify_cycle(folder: Path) -> Certificate:
-    from forestall.app.cycle.certify.certifier import cycle_checks
-
-    checks, unknown = cycle_checks(folder)
-    return Certificate(checks, {}, unknown)
-
-
-def certify(folder: Path) -> Certificate:
-    """Check a run's folder: `jobs.csv`, `failures.csv`, `summary.json` and, if there, `runs.csv`;
-    of a run of virtual machines `tasks.csv` and `migrations.csv`, too; of one of cycle sharing
-    `stays.csv`, `hosts.csv` and `availability.csv`, and the log where it is there.
-
-    Returns what was checked and found. Raises TraceError where a file is missing or cannot be read
-    as what it should be; one that can be read but tells something impossible fails checks instead.
-    """
-    if is_virtual(Path(folder)):
-        return _certify_virtual(Path(folder))
-    if is_cycle(Path(folder)):
-        return _certify_cycle(Path(folder))
-    given = read_folder(Path(folder))
+def certify_promise(folder: Path) -> Certificate:
+    """Check the folder of a run of the promise model or a classic policy."""
+    given = read_folder(folder)
     walk = sweep(given)
     account, balanced = _account(given, walk)
     checks = [

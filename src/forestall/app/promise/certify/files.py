@@ -17,11 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from forestall.app.kit.sheet import MAX_NODES, Bool, Int
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
-
-Int = npt.NDArray[np.int64]
-Bool = npt.NDArray[np.bool_]
 
 JOB_COLUMNS = (
     *("job", "submit", "size", "runtime", "start", "last_start", "finish", "deadline", "promise"),
@@ -30,8 +28,6 @@ JOB_COLUMNS = (
 RUN_COLUMNS = ("job", "start", "end", "outcome", "checkpoints", "lost", "nodes")
 FAILURE_COLUMNS = ("time", "node", "downtime", "detectability", "kind", "job", "lost")
 ACCOUNT = ("useful", "lost", "checkpoint_overhead", "idle", "down", "total")
-MAX_NODES = 2**24
-"""Machines have fewer nodes than this: node and time fit one 64-bit number."""
 MAX_WORK = 2**60
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall.app.promise.certify.files import Folder, Int, NodeRanges
 from forestall.app.kit.finding import Finding
+from forestall.app.kit.sheet import Int
+from forestall.app.promise.certify.files import Folder, NodeRanges
 
 BLOCK = 4_000_000
 """Node intervals looked at together: bounds the memory, whatever the size of the machine."""

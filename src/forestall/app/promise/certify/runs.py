@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.app.promise.certify.files import Bool, Folder, Int, JobTable, NodeRanges
 from forestall.app.kit.finding import Check, Finding
+from forestall.app.kit.sheet import Bool, Int
+from forestall.app.promise.certify.files import Folder, JobTable, NodeRanges
 
 
 def names_of(jobs: JobTable, positions: Int) -> npt.NDArray[np.object_]:

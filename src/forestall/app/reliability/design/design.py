@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.reliability.design.file import Plan, read_cluster, read_plan
 from forestall.model.errors import ParameterError
-from forestall.reliability.systems.ring import loss_over_time
 from forestall.reliability.queues.changes import Change, useful_share
 from forestall.reliability.queues.queues import Queue
 from forestall.reliability.queues.runtimes import HyperGamma
 from forestall.reliability.systems.pools import Pool
+from forestall.reliability.systems.ring import loss_over_time
 from forestall.reliability.systems.spares import SparesAnswer, answer_pool
 
 if TYPE_CHECKING:

@@ -151,7 +151,8 @@ def search_plan(
     progress: Progress | None,
     processors_per_node: int | None = None,
 ) -> Found:
-    """Return the searches that a file and a job log ask for; see `forestall.app.reliability.design.design.design`."""
+    """Return the searches that a file and a job log ask for; see
+    `forestall.app.reliability.design.design`."""
     wishes = plan.table.optimize
     cluster = plan.cluster
     budget = wishes.nodes

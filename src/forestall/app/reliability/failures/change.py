@@ -10,6 +10,7 @@ import numpy as np
 
 from forestall.app.reliability.fit.fit import finite
 from forestall.model.errors import ParameterError
+from forestall.reliability.history.observed import Observed
 from forestall.reliability.history.power_law import PowerLaw, power_law
 from forestall.reliability.history.trend import (
     AgeRate,
@@ -19,7 +20,6 @@ from forestall.reliability.history.trend import (
     mil_hdbk_189,
     rate_over_age,
 )
-from forestall.reliability.history.observed import Observed
 
 if TYPE_CHECKING:
     from forestall.reliability.history.history import History, Ints

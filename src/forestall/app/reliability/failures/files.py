@@ -15,8 +15,8 @@ from forestall.show.style import has_matplotlib
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.show.page import Html
     from forestall.app.reliability.failures.study import Study
+    from forestall.show.page import Html
 
 Progress = Callable[[int, int], None]
 TABLES: Final = (
@@ -68,9 +68,9 @@ def write_pictures(found: Study, folder: Path, progress: Progress) -> dict[str, 
     """Write the figures as PNG, and return them as parts of a page, by name."""
     from base64 import b64encode
 
-    from forestall.show.page import picture
     from forestall.app.reliability.fit.plot import settle
     from forestall.show.figure_files import png
+    from forestall.show.page import picture
 
     shown = {}
     for done, one in enumerate(pictures(found), 1):

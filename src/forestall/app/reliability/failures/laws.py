@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.promise.words import percent
 from forestall.app.reliability.fit.fit import Question, Told, finite, plain_ranking, tell
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
+from forestall.show.words import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

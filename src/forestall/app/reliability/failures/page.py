@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from forestall.app.promise import words as plain
+from forestall.app.kit.report import NO_FIGURES
+from forestall.app.reliability.failures import words
+from forestall.app.reliability.fit import words as fit_words
+from forestall.show import words as plain
 from forestall.show.page import (
     EMPTY,
     Html,
@@ -20,11 +23,8 @@ from forestall.show.page import (
     table,
     write_page,
 )
-from forestall.app.promise.report import NO_FIGURES
-from forestall.app.reliability.failures import words
-from forestall.app.reliability.fit import words as fit_words
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 MOST_NODES: Final = 25
 LAWS_RULE: Final = (
     "Weibull laws are of gaps between failures of one node that begin in the year; those still "

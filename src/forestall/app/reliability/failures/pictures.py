@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.promise.words import percent
 from forestall.app.reliability.failures import figures as draw
 from forestall.app.reliability.failures import words
 from forestall.app.reliability.fit.plot import quieten
 from forestall.app.reliability.fit.words import between
 from forestall.app.reliability.fit.words import figure as number
 from forestall.show.style import new_figure
+from forestall.show.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

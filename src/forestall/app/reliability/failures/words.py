@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import floor, log10
 from typing import Any, Final
 
-from forestall.app.promise import words
 from forestall.app.reliability.failures.change import SURE
 from forestall.app.reliability.fit.words import between, chance, figure
 from forestall.model.units import format_duration
+from forestall.show import words
+from forestall.show.words import Summary
 
-Summary = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 HOURS_A_YEAR: Final = 8766

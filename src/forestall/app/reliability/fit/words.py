@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor, isfinite, log10
 from typing import Any, Final
 
-from forestall.app.promise import words
+from forestall.show import words
 
 CRITERIA: Final = {
     "aic": "AIC",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall.app.promise.certify.files import Bool, Int
 from forestall.app.kit.finding import Check, Finding
+from forestall.app.kit.sheet import Bool, Int
 from forestall.app.virtual.certify.files import (
     ABORTED,
     CANCELLED,

@@ -17,8 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from forestall.app.promise.certify.files import MAX_NODES, Bool, Int
-from forestall.app.kit.sheet import MAX_AMOUNT, MAX_COUNT, Sheet
+from forestall.app.kit.sheet import (
+    MAX_AMOUNT,
+    MAX_COUNT,
+    MAX_NODES,
+    Bool,
+    Int,
+    Sheet,
+    read_summary,
+    value_of,
+)
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 
@@ -168,19 +176,6 @@ class VirtualFolder:
 # ------------------------------------------------------------------------------------ the summary
 
 
-def value_of(path: Path, summary: Any, keys: str, kinds: tuple[type, ...], expected: str) -> Any:
-    """Return what stands at these keys of a summary; TraceError where it is not as expected."""
-    for key in keys.split("."):
-        if not isinstance(summary, Mapping) or key not in summary:
-            raise TraceError(path, "is not there", field=keys)
-        summary = summary[key]
-    odd = isinstance(summary, bool) and bool not in kinds
-    odd = odd or (isinstance(summary, float) and not math.isfinite(summary))
-    if odd or not isinstance(summary, kinds):
-        raise TraceError(path, f"{summary!r} is not {expected}", field=keys)
-    return summary
-
-
 class _Parameters:
     def __init__(self, path: Path, summary: Any) -> None:
         self.path, self.summary = path, summary
@@ -255,21 +250,6 @@ def _given(path: Path, summary: Any) -> Given:
         interval=asked.whole("checkpoint_interval", 1, MAX_SECONDS) if periodic else 0,
         overhead=asked.whole("checkpoint_overhead", 0, MAX_SECONDS) if periodic else 0,
     )
-
-
-def read_summary(path: Path) -> dict[str, Any]:
-    """Return what `summary.json` holds; TraceError where it is no JSON object."""
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise TraceError(path, "is not there") from None
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise TraceError(path, f"is not JSON ({str(error).splitlines()[0]})") from None
-    if not isinstance(summary, dict):
-        raise TraceError(path, "is no summary of a run")
-    return summary
 
 
 def is_virtual(folder: Path) -> bool:

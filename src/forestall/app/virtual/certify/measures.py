@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from forestall.app.promise.certify.files import Int
 from forestall.app.kit.finding import Check
+from forestall.app.kit.sheet import Int, value_of
 from forestall.app.virtual.certify.chains import Chain
 from forestall.app.virtual.certify.files import (
     ABORTED,
@@ -20,7 +20,6 @@ from forestall.app.virtual.certify.files import (
     STOPPED,
     TARGET_FAILED,
     VirtualFolder,
-    value_of,
 )
 from forestall.app.virtual.certify.nodes import Outages, held
 from forestall.app.virtual.certify.tables import end_of, job_fates

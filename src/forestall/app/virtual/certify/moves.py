@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from forestall.app.promise.certify.files import Bool, Int
 from forestall.app.kit.finding import Check, Finding
+from forestall.app.kit.sheet import NONE, Bool, Int
 from forestall.app.virtual.certify.chains import Chain
 from forestall.app.virtual.certify.files import (
     ABORTED,
@@ -27,7 +27,6 @@ from forestall.app.virtual.certify.files import (
     VirtualFolder,
 )
 from forestall.app.virtual.certify.nodes import Axis
-from forestall.app.kit.sheet import NONE
 
 _KEYS = ["index", "time", "target", "again"]
 

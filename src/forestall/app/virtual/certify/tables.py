@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from forestall.app.promise.certify.files import Int
 from forestall.app.kit.finding import Check, Finding
+from forestall.app.kit.sheet import NONE, Int
 from forestall.app.virtual.certify.chains import Chain
 from forestall.app.virtual.certify.files import (
     ABORTED,
@@ -20,7 +20,6 @@ from forestall.app.virtual.certify.files import (
     TASK_FATES,
     VirtualFolder,
 )
-from forestall.app.kit.sheet import NONE
 
 THOUSANDTHS = frozenset({"rate", "work", "done", "lost"})
 """Columns of `tasks.csv` that are held as whole thousandths."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestall.show.page import EMPTY, Html, html, paragraph, picture
-from forestall.app.promise.report import NO_FIGURES
+from forestall.app.kit.report import NO_FIGURES
 from forestall.show import style
+from forestall.show.page import EMPTY, Html, html, paragraph, picture
 
 if TYPE_CHECKING:
     import polars as pl

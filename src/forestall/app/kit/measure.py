@@ -1,0 +1,27 @@
+"""A measure by which runs are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from forestall.show import words as say_
+from forestall.show.words import Summary
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A row of a comparison: where it stands in a summary, how it reads, which end is better."""
+
+    name: str
+    key: str
+    text: Callable[[object], str]
+    better: Callable[..., float] | None = None
+
+    def value(self, summary: Summary) -> float | None:
+        """Return the measure of one run, None where it has none."""
+        found: Any = summary
+        for part in self.key.split("."):
+            found = (found or {}).get(part)
+        return say_.number(found)

@@ -1,0 +1,96 @@
+"""Numbers, shares and durations in words, each with its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from forestall.model.units import format_duration
+
+Summary = Mapping[str, Any]
+"""What a `summary.json` holds."""
+NOTHING = "\N{EN DASH}"
+"""Stands where a run has no such measure."""
+
+
+NODE_HOURS = " node-hours"
+
+
+def number(value: object) -> float | None:
+    """Return a finite number, or None for whatever is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        return None
+    return float(value)
+
+
+def percent(value: object) -> str:
+    """Return a share as per cent, with digits enough to tell it from 0 and from 100."""
+    share = number(value)
+    if share is None:
+        return NOTHING
+    if 0 < share < 0.0001:
+        return "under 0.01 %"
+    if 0.9999 < share < 1:
+        return "over 99.99 %"
+    if 0 < share < 0.001 or 0.999 < share < 1:
+        return f"{100 * share:.2f} %"
+    return f"{100 * share:.1f} %"
+
+
+def ratio(value: object, digits: int = 3) -> str:
+    """Return a plain number."""
+    plain = number(value)
+    return NOTHING if plain is None else f"{plain:,.{digits}f}"
+
+
+def count(value: object) -> str:
+    """Return a whole number, thousands apart."""
+    whole = number(value)
+    return NOTHING if whole is None else f"{whole:,.0f}"
+
+
+def duration(value: object) -> str:
+    """Return a time span in the unit that suits it."""
+    seconds = number(value)
+    return NOTHING if seconds is None else format_duration(seconds)
+
+
+def node_hours(value: object) -> str:
+    """Return node-seconds as node-hours."""
+    seconds = number(value)
+    if seconds is None:
+        return NOTHING
+    hours = seconds / 3600
+    return f"{hours:,.{1 if 0 < hours < 100 else 0}f}{NODE_HOURS}"
+
+
+def counted(number_of: object, one: str) -> str:
+    """Return a count with its noun: "1 job", "2 jobs"."""
+    return f"{count(number_of)} {one}{'' if number_of == 1 else 's'}"
+
+
+def in_words(share: float) -> str:
+    """Return a share as people say it: all, about 9 in 10, about 97 in 100, none.
+
+    >>> in_words(1), in_words(0.9), in_words(0.971), in_words(0.9996), in_words(0)
+    ('all', 'about 9 in 10', 'about 97 in 100', 'more than 999 in 1,000', 'none')
+    """
+    if share >= 1:
+        return "all"
+    if share <= 0:
+        return "none"
+    if abs(share * 10 - round(share * 10)) < 0.05 and 0 < round(share * 10) < 10:
+        return f"about {round(share * 10)} in 10"
+    if 0.01 <= share < 0.995:
+        return f"about {round(share * 100)} in 100"
+    if share > 0.999:
+        return "more than 999 in 1,000"
+    if share < 0.001:
+        return "fewer than 1 in 1,000"
+    return f"about {round(share * 1000)} in 1,000"
+
+
+def plain_kind(slug: str) -> str:
+    """Return a slug in words: ``larger_than_machine`` is "larger than machine"."""
+    return slug.replace("_", " ")
