@@ -1,0 +1,63 @@
+"""Entries: what a user can choose by name (a policy, a strategy, a learner, a format, a law), once.
+
+Command-line choices, settings, figures, tables of the documentation and contract tests all read
+the same entry, so that a new one is one file and one line in a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from forestall.model.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that can be chosen by name.
+
+    Attributes
+    ----------
+    name : as options and files spell it
+    label : as people read it, in tables and legends
+    about : what it does, in a sentence that stands in help and in the documentation
+    docs : page and heading below ``docs/`` that tell all of it, such as ``models/classic.md#easy``
+    colour : of its lines in figures; "" where figures do not show it
+    needs : extras that it cannot do without, such as ``learn``
+    """
+
+    name: str
+    label: str
+    about: str
+    docs: str
+    colour: str = ""
+    needs: tuple[str, ...] = ()
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class Entries(Mapping[str, E], Generic[E]):
+    """A table of entries by name, in the order in which users see them."""
+
+    def __init__(self, what: str, entries: Iterable[E]) -> None:
+        listed = tuple(entries)
+        self.what = what
+        self._by_name = {one.name: one for one in listed}
+        assert len(self._by_name) == len(listed), f"two entries of one name among {what}"
+
+    def __getitem__(self, name: str) -> E:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def chosen(self, name: str) -> E:
+        """Return the entry of a name that a user gave; ParameterError where there is none."""
+        if name not in self._by_name:
+            raise ParameterError(self.what, name, "one of " + ", ".join(self))
+        return self._by_name[name]
