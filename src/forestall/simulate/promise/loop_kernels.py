@@ -1,4 +1,4 @@
-"""What the simulator's two loops share: carrying out decisions, and logging."""
+"""What the simulator's loops share: carrying out decisions, and logging."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ ENDED: Final = 0
 PAUSED: Final = 1
 FULL: Final = 2
 STALLED: Final = 3
+ASKED: Final = 4
 
 EVENT: Final = np.dtype(
     [("time", "i8"), ("kind", "i8"), ("key", "i8"), ("until", "i8"), ("decisions", "i8")]
