@@ -21,7 +21,8 @@ import polars as pl
 
 import forestall as fs
 
-DIGITS = 9
+DIGITS, SHORT_DIGITS = 9, 6
+"""Of numbers, and of those that have but 32 bits."""
 PICTURES = {".png", ".svg", ".pdf"}
 _LONG = re.compile(r"(?<![\w.])\d+\.\d+(?:[eE][-+]?\d+)?(?![\w.])")
 _PICTURE = re.compile(r"data:[\w/+.-]+(?:;[\w=-]+)*,[^\"')\s]+")
@@ -110,7 +111,10 @@ def _array_lines(path: Path) -> Iterator[str]:
                 yield f"{name}\n{_value(values)}\n"
                 continue
             yield f"{name} {values.dtype} {values.shape}\n"
-            yield from (f"{_value(one)}\n" for one in values.ravel().tolist())
+            if values.dtype == np.float32:
+                yield from (f"{one:.{SHORT_DIGITS}g}\n" for one in values.ravel())
+            else:
+                yield from (f"{_value(one)}\n" for one in values.ravel().tolist())
 
 
 def _value(one: Any) -> str:
