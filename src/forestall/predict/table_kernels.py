@@ -29,8 +29,8 @@ def table_of(
 ) -> Table:
     """Return a table at its first moment."""
     return Table(
-        np.require(hazard, np.float32, "CW"),
-        np.require(times, np.int64, "CW"),
+        np.require(hazard, np.float32, ["C", "W"]),
+        np.require(times, np.int64, ["C", "W"]),
         np.array([0, *horizons], dtype=np.float64),
         np.zeros(1, dtype=np.int64),
         np.zeros(hazard.shape[1]),
