@@ -136,8 +136,8 @@ def assert_same_bytes(one: Outcome, other: Outcome, *told: object) -> None:
 def test_the_trace_predictor_in_python_is_the_compiled_one_to_the_byte(
     case: Case, accuracy: float, risk: float, checkpoint: str, placement: str, own: bool, ever: bool
 ) -> None:
-    """With downtimes of each failure's own, repeated for ever or not, and with the rule of placement
-    compiled or in Python too."""
+    """With downtimes of each failure's own, repeated for ever or not, and with the rule of
+    placement compiled or in Python too."""
     python = {"predictor": Knowing, **({"placement": IN_PYTHON[placement]} if own else {})}
     compiled, other = both(
         case.with_quiet_end(), accuracy, python, placement=placement, risk=risk,
