@@ -14,10 +14,6 @@ from forestall.simulate.promise import world_kernels as worlds
 
 _START = np.int64(DecisionKind.START)
 
-ENDED: Final = 0
-PAUSED: Final = 1
-FULL: Final = 2
-STALLED: Final = 3
 
 EVENT: Final = np.dtype(
     [("time", "i8"), ("kind", "i8"), ("key", "i8"), ("until", "i8"), ("decisions", "i8")]

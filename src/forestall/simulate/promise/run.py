@@ -18,17 +18,13 @@ from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS
 from forestall.predict.foreseen_kernels import Foreseen
 from forestall.predict.hazard.hazard_kernels import Hazard
+from forestall.simulate.clock import stop_kernels as stops_
 from forestall.simulate.clock.heap_kernels import new_heap
+from forestall.simulate.clock.progress import CHUNK, Progress
 from forestall.simulate.promise import loop_kernels as loop
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import Workload, rules_of
-
-CHUNK = 200_000
-"""Events between two reports of progress."""
-
-Progress = Callable[[int, int], None]
-"""Called with the number of jobs done and of all jobs."""
 
 
 @dataclass(frozen=True)
@@ -173,10 +169,10 @@ def play(
     run = _loop_of(parameters, foreseen)
     while True:
         status = run(state, world, log, CHUNK)
-        assert status != loop.STALLED, "jobs are left, yet nothing will happen any more"
-        if status == loop.ENDED:
+        assert status != stops_.STALLED, "jobs are left, yet nothing will happen any more"
+        if status == stops_.ENDED:
             break
-        if status == loop.FULL:
+        if status == stops_.FULL:
             check_clock(world, workload)
             state = grown(state)
             world = grown_world(world, parameters.nodes)

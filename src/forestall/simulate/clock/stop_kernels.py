@@ -1,0 +1,11 @@
+"""Why a compiled loop comes back to Python. Compiled in; so a change empties the cache of kernels,
+which goes by the sources of this name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ENDED: Final = 0
+PAUSED: Final = 1
+FULL: Final = 2
+STALLED: Final = 3
