@@ -53,8 +53,7 @@ def note_decision(state, world, log, decision):
     log.decisions[at[worlds.DECIDED]] = decision
     if decision.kind <= _START:
         before = at[worlds.LOG_RANGES]
-        row = worlds.row_of(state, decision.job)
-        at[worlds.LOG_RANGES] = worlds.note_ranges(log.ranges, before, row)
+        at[worlds.LOG_RANGES] = worlds.note_nodes(log.ranges, before, state, decision.job)
         log.decisions[at[worlds.DECIDED]].ranges = at[worlds.LOG_RANGES] - before
     at[worlds.DECIDED] += 1
 
