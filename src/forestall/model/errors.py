@@ -15,13 +15,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from forestall.model.spelling import named
+
 
 class ForestallError(Exception):
     """Root of the tree. Its text is one line that a user can act on."""
 
 
 class InputError(ForestallError):
-    """Something given from outside cannot be used."""
+    """Something given from outside cannot be used.
+
+    Parameters
+    ----------
+    message : what is wrong; the parameters that it names stand in braces
+        (`forestall.model.spelling`)
+    plain : the text of the error; None: the message with the parameters that it names as they are
+    """
+
+    def __init__(self, message: str, *, plain: str | None = None) -> None:
+        self.message = message
+        super().__init__(named(message) if plain is None else plain)
 
 
 class TraceError(InputError):
@@ -47,7 +60,8 @@ class TraceError(InputError):
         self.line = line
         self.field = field
         where = self.source if line is None else f"{self.source}:{line}"
-        super().__init__(f"{where}: {message}" if field is None else f"{where}: {field}: {message}")
+        what = message if field is None else f"{field}: {message}"
+        super().__init__(message, plain=f"{where}: {what}")
 
 
 class UnwritableError(TraceError, OSError):
@@ -73,16 +87,17 @@ class ParameterError(InputError):
 
     Parameters
     ----------
-    name : the parameter as the user spells it
+    name : the parameter
     value : what was given
-    allowed : what would have been accepted
+    allowed : what would have been accepted; it may name other parameters in braces
     """
 
     def __init__(self, name: str, value: Any, allowed: str) -> None:
         self.name = name
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{name}: {value!r} is not allowed; expected {allowed}")
+        refused = f"{name}: {value!r} is not allowed; expected "
+        super().__init__(refused + allowed, plain=refused + named(allowed))
 
 
 class MissingExtraError(ForestallError):

@@ -9,6 +9,7 @@ import polars as pl
 
 from forestall.app.cycle import counts, words
 from forestall.app.cycle import tables as parts
+from forestall.app.cycle.settings import CYCLE
 from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
 from forestall.app.virtual.counts import shared_fate
 from forestall.app.virtual.words import sureness
@@ -89,7 +90,10 @@ def write_cycle_report(
         section("Waiting", parts.wait_table(tables["jobs"])),
         section("What was left out", left_out(summary)),
         section("How to read this page", *(paragraph(text) for text in HOW)),
-        section("Parameters", pairs(dict(summary.get("parameters") or {}), ("Parameter", "Value"))),
+        section(
+            "Parameters",
+            pairs(CYCLE.table(summary.get("parameters") or {}), ("Parameter", "Value")),
+        ),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )
     return write_page(path, text)

@@ -12,11 +12,11 @@ import numpy as np
 
 from forestall.app.kit.given import parameters_of
 from forestall.app.promise.learned import Learned
+from forestall.app.promise.settings import PROMISE
 from forestall.app.promise.simulate import simulate
-from forestall.app.runs.settings import inputs_of, learnt_of, parameter_value
+from forestall.app.runs.settings import inputs_of, learnt_of
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
-from forestall.simulate.promise.parameters import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,8 +157,8 @@ class Account:
     def replayed(self, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
         """Return the account as JSON can hold it. Raises InputError and its kin."""
         inputs = inputs_of(self.log, self.values)
-        known = {name: self.values[name] for name in Parameters.model_fields if name in self.values}
-        parameters = parameters_of({n: parameter_value(n, v) for n, v in known.items()})
+        known = {n: one for n, one in PROMISE.declared.items() if n in self.values}
+        parameters = parameters_of({n: one.read(self.values[n]) for n, one in known.items()})
         if parameters.policy != "promise":
             allowed = "promise: other policies promise nothing"
             raise ParameterError("policy", parameters.policy, allowed)

@@ -9,6 +9,7 @@ import polars as pl
 from forestall.app.kit import series
 from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
 from forestall.app.promise import words
+from forestall.app.promise.settings import PROMISE
 from forestall.show import words as say_
 from forestall.show.page import (
     EMPTY,
@@ -72,7 +73,9 @@ def write_report(
         section("Work lost over time", drawn.get("lost", EMPTY)),
         section("Waiting, response and slowdown", times_table(summary)),
         section("What was left out", left_out(summary)),
-        section("Parameters", pairs(parameters_shown(summary), ("Parameter", "Value"))),
+        section(
+            "Parameters", pairs(PROMISE.table(parameters_shown(summary)), ("Parameter", "Value"))
+        ),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )
     return write_page(path, text)

@@ -11,6 +11,7 @@ from forestall.app.kit import series
 from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
 from forestall.app.virtual import counts, words
 from forestall.app.virtual import tables as parts
+from forestall.app.virtual.settings import VIRTUAL
 from forestall.show import words as plain
 from forestall.show.page import (
     EMPTY,
@@ -84,7 +85,10 @@ def write_virtual_report(
         section("Waiting", parts.waiting(summary)),
         section("What was left out", left_out(summary)),
         section("How to read this page", *(paragraph(text) for text in HOW)),
-        section("Parameters", pairs(dict(summary.get("parameters") or {}), ("Parameter", "Value"))),
+        section(
+            "Parameters",
+            pairs(VIRTUAL.table(summary.get("parameters") or {}), ("Parameter", "Value")),
+        ),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )
     return write_page(path, text)
