@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from forestall.cli.choice import spelled
-from forestall.model.errors import ForestallError, InputError, ParameterError, TraceError
+from forestall.model.errors import ForestallError, ParameterError
 from forestall.model.settings import Kind
 from forestall.model.spelling import named
 from forestall.model.units import MAX_SECONDS, exact_duration
@@ -28,9 +28,7 @@ def as_typed(error: ForestallError, options: Mapping[str, str] | None = None) ->
     """Return the line for an error: `options` are those of the command, by parameter."""
     if isinstance(error, ParameterError):
         return _parameter(error, options or {})
-    if isinstance(error, InputError) and not isinstance(error, TraceError):
-        return named(error.message, spelled)
-    return str(error)
+    return error.before + named(error.message, spelled)
 
 
 def _parameter(error: ParameterError, options: Mapping[str, str]) -> str:

@@ -19,22 +19,23 @@ from forestall.model.spelling import named
 
 
 class ForestallError(Exception):
-    """Root of the tree. Its text is one line that a user can act on."""
-
-
-class InputError(ForestallError):
-    """Something given from outside cannot be used.
+    """Root of the tree. Its text is one line that a user can act on.
 
     Parameters
     ----------
     message : what is wrong; the parameters that it names stand in braces
         (`forestall.model.spelling`)
-    plain : the text of the error; None: the message with the parameters that it names as they are
+    before : where or of what; it stands before the message as it is
     """
 
-    def __init__(self, message: str, *, plain: str | None = None) -> None:
+    def __init__(self, message: str, *, before: str = "") -> None:
         self.message = message
-        super().__init__(named(message) if plain is None else plain)
+        self.before = before
+        super().__init__(before + named(message))
+
+
+class InputError(ForestallError):
+    """Something given from outside cannot be used."""
 
 
 class TraceError(InputError):
@@ -61,7 +62,7 @@ class TraceError(InputError):
         self.field = field
         where = self.source if line is None else f"{self.source}:{line}"
         what = message if field is None else f"{field}: {message}"
-        super().__init__(message, plain=f"{where}: {what}")
+        super().__init__(what, before=f"{where}: ")
 
 
 class UnwritableError(TraceError, OSError):
@@ -96,8 +97,7 @@ class ParameterError(InputError):
         self.name = name
         self.value = value
         self.allowed = allowed
-        refused = f"{name}: {value!r} is not allowed; expected "
-        super().__init__(refused + allowed, plain=refused + named(allowed))
+        super().__init__(allowed, before=f"{name}: {value!r} is not allowed; expected ")
 
 
 class MissingExtraError(ForestallError):

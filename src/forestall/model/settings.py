@@ -20,6 +20,7 @@ from functools import lru_cache
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Final, Literal, Protocol, Union, get_args, get_origin
 
+from forestall.model.entries import Entries
 from forestall.model.errors import ParameterError
 from forestall.model.spelling import named
 from forestall.model.units import exact_duration, parse_duration
@@ -174,6 +175,13 @@ def declared(kind: Any) -> Mapping[str, Parameter]:
     return MappingProxyType({name: _parameter(name, one) for name, one in fields.items()})
 
 
+def told(kind: Any, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return parameters of a class with their units, for a table; what is none of them as it
+    stands."""
+    known = declared(kind)
+    return {n: known[n].told(v) if n in known else str(v) for n, v in values.items()}
+
+
 def _parameter(name: str, field: Field) -> Parameter:
     """Return a field as a parameter."""
     [setting] = [one for one in field.metadata if isinstance(one, Setting)]
@@ -203,6 +211,8 @@ def _members(annotation: Any, metadata: list[Any]) -> Iterator[tuple[type, list[
             yield from _members(one, metadata)
     elif origin is Literal:
         yield str, list(arguments)
+    elif annotation is str:
+        yield str, [name for one in metadata if isinstance(one, Entries) for name in one]
     elif annotation is not type(None):
         yield annotation, metadata
 

@@ -9,8 +9,7 @@ import polars as pl
 
 from forestall.app.cycle import counts, words
 from forestall.app.cycle import tables as parts
-from forestall.app.cycle.settings import CYCLE
-from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
+from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
 from forestall.app.virtual.counts import shared_fate
 from forestall.app.virtual.words import sureness
 from forestall.show import words as plain
@@ -27,6 +26,7 @@ from forestall.show.page import (
 )
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
+from forestall.simulate.cycle.parameters import CycleParameters
 
 Tables = Mapping[str, pl.DataFrame]
 FAILED = pl.col("failures").cast(pl.Int64) > 0
@@ -92,7 +92,7 @@ def write_cycle_report(
         section("How to read this page", *(paragraph(text) for text in HOW)),
         section(
             "Parameters",
-            pairs(CYCLE.table(summary.get("parameters") or {}), ("Parameter", "Value")),
+            parameter_table(CycleParameters, summary.get("parameters") or {}),
         ),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )

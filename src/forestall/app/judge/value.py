@@ -163,7 +163,7 @@ class Account:
             allowed = "promise: other policies promise nothing"
             raise ParameterError("policy", parameters.policy, allowed)
         if inputs.failures is None:
-            raise ParameterError("failures", None, "a failure log (--failures FILE)")
+            raise ParameterError("failures", None, "a failure log ({failures} FILE)")
         failures = inputs.read_failures()
         training = inputs.read_training(failures)
         nodes = parameters.nodes
@@ -173,7 +173,7 @@ class Account:
             if isinstance(learnt, Path):
                 learners[learnt.name] = Learned.from_file(learnt, failures).learner
             elif training is None:
-                raise ParameterError("--predictors", name, "a training log as well (--train FILE)")
+                raise ParameterError("predictors", name, "a training log as well ({train} FILE)")
             else:
                 learners[name] = Learned.trained(name, training.log, nodes).learner
         given = parameters.model_dump(exclude={"nodes", "predictor", "accuracy"})

@@ -98,12 +98,6 @@ class Model(ABC):
         """Return the value of a parameter as it could be given, with its unit."""
         return self.declared[name].told(value)
 
-    def table(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """Return parameters with their units, for a table of a report; what is none of them as it
-        stands."""
-        known = self.declared
-        return {n: self.told(n, v) if n in known else str(v) for n, v in values.items()}
-
     def idle(self, parameters: AnyParameters) -> dict[str, tuple[str, str]]:
         """Return the parameters that change nothing in such a run, each with the parameter and the
         value that it would need."""

@@ -78,7 +78,7 @@ def _check_names(path: Path, seen: Observations, run: Failures) -> None:
                 "predictor",
                 str(path),
                 f"one that learnt of the same nodes: its node {number} is {one}, that of "
-                f"{run.source} is {other} (predict train --until on that log, or --train)",
+                f"{run.source} is {other} (predict train {{until}} on that log, or {{train}})",
             )
 
 
@@ -95,7 +95,7 @@ def _check_not_seen(path: Path, learner: Learner, run: Failures) -> None:
             str(path),
             f"one that has not learnt from the run's failures: it knows {seen.failures.source} up "
             f"to {spoken(seen.end, None)}, and the run begins at {spoken(begins, None)} of that "
-            "log (predict train --until)",
+            "log (predict train {until})",
         )
 
 
@@ -135,7 +135,7 @@ def answers(learner: Learner, settings: Parameters, log: Failures, start: int) -
             "predictor",
             f"{learner.name} with failures up to {_when(learner.seen.end, log)}",
             f"one that has seen nothing after the run begins, at {_when(start, log)} "
-            "(predict train --until)",
+            "(predict train {until})",
         )
     if settings.policy != "promise":
         raise ParameterError("policy", settings.policy, f"promise, with predictor {learner.name}")
@@ -182,7 +182,7 @@ def read_table(folder: Path) -> Tabulated:
     """Return the answers of the run in this folder. Raises TraceError where they are missing."""
     path = folder / TABLE_FILE
     if not path.exists():
-        raise TraceError(path, "is missing; simulate with --log-events writes it")
+        raise TraceError(path, "is missing; simulate with {log_events} writes it")
     values, arrays = read_bundle(path, WHAT, VERSION)
     try:
         times, hazard = arrays["times"].astype(np.int64), arrays["hazard"]

@@ -51,7 +51,7 @@ class Promise(Model):
         if jobs.nodes is not None and jobs.nodes != parameters.nodes:
             found.append(
                 f"the job log's header says that its machine has {jobs.nodes:,} nodes; use "
-                f"--nodes {jobs.nodes} for that machine"
+                f"{{nodes}} {jobs.nodes} for that machine"
             )
         first, last = int(outcome.workload.jobs.submit[0]), int(outcome.jobs["finish"].max())
         found += on_failures(failures, parameters, len(outcome.played), first, last)

@@ -70,7 +70,7 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
     )
     check_training(settings.inputs, asked_of([settings.parameters], learnt), model)
     if settings.log_events and out is None:
-        raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
+        raise ParameterError("log_events", True, "a folder to write to as well ({out} DIR)")
     return settings
 
 
@@ -109,14 +109,14 @@ def check_training(
     """Raise ParameterError where a predictor lacks its training log, or a log its predictor."""
     learns = [one for one in predictors if isinstance(one, str) and one not in model.unlearnt]
     if any(isinstance(one, Path) for one in predictors) and inputs.failures is None:
-        raise ParameterError("predictor", "of a file", "a failure log as well (--failures FILE)")
+        raise ParameterError("predictor", "of a file", "a failure log as well ({failures} FILE)")
     if learns:
         for name in ("failures", "train"):
             if getattr(inputs, name) is None:
                 allowed = f"a {'training' if name == 'train' else 'failure'} log as well"
                 raise ParameterError("predictor", learns[0], f"{allowed} (--{name} FILE)")
     elif inputs.train is not None:
-        allowed = "a predictor that learns as well (--predictor hazard)"
+        allowed = "a predictor that learns as well ({predictor} hazard)"
         raise ParameterError("train", str(inputs.train), allowed)
 
 
@@ -153,10 +153,10 @@ def inputs_of(log: Path, values: Mapping[str, Any], model: Model = PROMISE) -> I
     if failures is None:
         for name in FAILURE_OPTIONS:
             if name in values and not (model.on_hosts and name != "failure_format"):
-                raise ParameterError(name, values[name], "a failure log as well (--failures FILE)")
+                raise ParameterError(name, values[name], "a failure log as well ({failures} FILE)")
     for name in TRAINING_OPTIONS[1:]:
         if name in values and "train" not in values:
-            raise ParameterError(name, values[name], "a training log as well (--train FILE)")
+            raise ParameterError(name, values[name], "a training log as well ({train} FILE)")
     return Inputs(
         log,
         None if failures is None else Path(text_of("failures", failures)),
@@ -186,16 +186,16 @@ def check_hosts(values: Mapping[str, Any], model: Model) -> None:
             theirs = " or ".join(
                 one.name for one in MODELS.values() if one.on_hosts != model.on_hosts
             )
-            allowed = f"only with --model {theirs}, not with --model {model.name}"
+            allowed = f"only with {{model}} {theirs}, not with {{model}} {model.name}"
             raise ParameterError(name, values[name], allowed)
     if not model.on_hosts:
         return
     if "hosts" in values and "failures" in values:
-        allowed = "either --hosts or --failures: both say when hosts were available"
+        allowed = "either {hosts} or {failures}: both say when hosts were available"
         raise ParameterError("hosts", str(values["hosts"]), allowed)
     if "hosts" not in values and "failures" not in values:
         raise InputError(
-            "guests need hosts: --hosts FILE, samples of their load, or --failures FILE, when they "
+            "guests need hosts: {hosts} FILE, samples of their load, or {failures} FILE, when they "
             "were down (forestall traces generate hosts makes some up)"
         )
 

@@ -126,7 +126,7 @@ def varied(texts: Iterable[str]) -> dict[str, Any]:
         name = key.strip().lstrip("-").replace("-", "_")
         if not equals or name not in all_parameters():
             known = ", ".join(all_parameters())
-            raise ParameterError("--vary", text, f"NAME=VALUES with a NAME of {known}")
+            raise ParameterError("vary", text, f"NAME=VALUES with a NAME of {known}")
         options[name] = value
     return options
 

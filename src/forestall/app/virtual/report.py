@@ -8,10 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from forestall.app.kit import series
-from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
+from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
 from forestall.app.virtual import counts, words
 from forestall.app.virtual import tables as parts
-from forestall.app.virtual.settings import VIRTUAL
 from forestall.show import words as plain
 from forestall.show.page import (
     EMPTY,
@@ -26,6 +25,7 @@ from forestall.show.page import (
 )
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
+from forestall.simulate.virtual.parameters import VirtualParameters
 
 Tables = Mapping[str, pl.DataFrame]
 
@@ -87,7 +87,7 @@ def write_virtual_report(
         section("How to read this page", *(paragraph(text) for text in HOW)),
         section(
             "Parameters",
-            pairs(VIRTUAL.table(summary.get("parameters") or {}), ("Parameter", "Value")),
+            parameter_table(VirtualParameters, summary.get("parameters") or {}),
         ),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )

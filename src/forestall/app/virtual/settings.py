@@ -97,7 +97,7 @@ def _on_machine(jobs: Jobs, parameters: VirtualParameters) -> str:
         return ""
     return (
         f"the job log's header says that its machine has {jobs.nodes:,} processors; these "
-        f"{parameters.nodes:,} nodes have {capacity:,} (--nodes, --processors-per-node)"
+        f"{parameters.nodes:,} nodes have {capacity:,} ({{nodes}}, {{processors_per_node}})"
     )
 
 
@@ -108,7 +108,7 @@ def _on_predicted(failures: Failures, parameters: VirtualParameters) -> str:
         return ""
     return (
         "the failure log has predicted times of its own, which count instead of "
-        "--prediction-accuracy (say --predictor recorded to mean them)"
+        "{prediction_accuracy} (say {predictor} recorded to mean them)"
     )
 
 

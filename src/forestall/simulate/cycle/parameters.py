@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.settings import Setting
 from forestall.simulate.parameters import (
     CHECKPOINT_AXIS,
@@ -15,8 +16,6 @@ from forestall.simulate.parameters import (
     SeedNumber,
     Share,
 )
-
-Scheduler = Literal["falcon", "condor", "omniscient"]
 
 DAY = 86_400
 _CONDOR: Final = ("scheduler", "condor")
@@ -33,7 +32,8 @@ class CycleParameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     scheduler: Annotated[
-        Scheduler,
+        str,
+        SCHEDULERS,
         Setting(
             "Who places jobs: by what is foretold of hosts, by best rank, or by the truth",
             about="by what is foretold of hosts, by best rank (blind to failures), by the truth",

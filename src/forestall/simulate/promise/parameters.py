@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.model.settings import Setting
 from forestall.simulate.parameters import (
     CHECKPOINT_AXIS,
@@ -20,9 +21,6 @@ from forestall.simulate.parameters import (
 )
 
 Policy = Literal["promise", "fcfs", "easy", "conservative"]
-Checkpoint = Literal["risk", "none", "periodic", "daly"]
-Placement = Literal["fault-aware", "first"]
-Forecast = Literal["trace", "hazard", "learned"]
 NAMED = frozenset({"trace", "hazard"})
 """Predictors that a name is enough for; "learned" stands for a trained one."""
 
@@ -46,7 +44,8 @@ class Parameters(BaseModel):
         ),
     ] = "promise"
     predictor: Annotated[
-        Forecast,
+        str,
+        FORECASTS,
         Setting(
             "What promises rest on: the log to come, seen with {accuracy} (trace), or what was "
             "learnt: hazard or a name of `predict list` with {train}, or a predictor's file",
@@ -75,7 +74,7 @@ class Parameters(BaseModel):
         ),
     ] = 0.9  # fmt: skip
     checkpoint: Annotated[
-        Checkpoint | None,
+        Annotated[str, CHECKPOINTS] | None,
         Setting(
             "Which checkpoint requests are performed",
             group="checkpoints", unset="risk; none with classic policies",
@@ -92,7 +91,7 @@ class Parameters(BaseModel):
     ] = 3600  # fmt: skip
     downtime: Downtime = None
     placement: Annotated[
-        Placement | None,
+        Annotated[str, PLACEMENTS] | None,
         Setting(
             "Nodes of least risk, or of lowest number",
             group="prediction", unset="fault-aware; first with classic policies",

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
+from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
 from forestall.model.settings import Setting
 from forestall.model.units import MOST_PROCESSORS
 from forestall.simulate.parameters import (
@@ -22,9 +23,6 @@ from forestall.simulate.parameters import (
     Share,
 )
 
-Strategy = Literal["random", "first-fit", "best-fit", "omniscient"]
-Migration = Literal["stop-and-copy", "pre-copy", "none"]
-Source = Literal["synthetic", "recorded", "hazard", "learned"]
 Amount = Annotated[FiniteFloat, Field(gt=0, le=2**30)]
 Processors = Annotated[FiniteFloat, Field(ge=0.001, le=MOST_PROCESSORS)]
 
@@ -46,12 +44,13 @@ class VirtualParameters(BaseModel):
                 label="Processors of a node", axis="count"),
     ] = 1  # fmt: skip
     strategy: Annotated[
-        Strategy,
+        str,
+        STRATEGIES,
         Setting(
             "How nodes are chosen for tasks",
             about="how nodes are chosen; `omniscient` is `best-fit` with alpha 0.5 on the true "
             "failure times",
-            order=("random", "first-fit", "best-fit", "omniscient"),
+            order=tuple(STRATEGIES),
         ),
     ] = "best-fit"
     alpha: Annotated[
@@ -65,7 +64,8 @@ class VirtualParameters(BaseModel):
         ),
     ] = 0.5  # fmt: skip
     predictor: Annotated[
-        Source,
+        str,
+        SOURCES,
         Setting(
             "Synthetic predictions, those recorded in the failure log, or what was learnt",
             about="where predictions come from: made up with `prediction_accuracy`, the failure "
@@ -112,7 +112,8 @@ class VirtualParameters(BaseModel):
         ),
     ] = None  # fmt: skip
     migration: Annotated[
-        Migration,
+        str,
+        MIGRATIONS,
         Setting(
             "How tasks move: stopped meanwhile, live, or not at all",
             about="how tasks move: without progress meanwhile, live, or not at all",
