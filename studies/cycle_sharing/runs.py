@@ -67,7 +67,7 @@ def parameters_of(case: Case, warm_up: int) -> CycleParameters:
         study.TRUTH: {"predict_step": 60, "predict_every": 60, "load_memory": 0},
     }
     return CycleParameters(
-        scheduler=case.scheduler,  # type: ignore[arg-type]
+        scheduler=case.scheduler,
         **RESTART[case.restart],
         hold=SHAPES[case.hosts_of].hold,
         warm_up=warm_up * DAY,

@@ -13,7 +13,7 @@ import polars as pl
 from forestall.model.jobs import Jobs
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import prepare_failures
-from forestall.simulate.promise.parameters import Checkpoint, Parameters, Placement
+from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_jobs
 from studies.kit.workers import cores, over_workers
 from studies.promises.inputs import JOBS, Inputs, gathered, rolled, scattered
@@ -54,8 +54,8 @@ class Case:
     risk: float
     seed: int
     variant: str = ""
-    checkpoint: Checkpoint = "risk"
-    placement: Placement = "fault-aware"
+    checkpoint: str = "risk"
+    placement: str = "fault-aware"
     room: bool = False
     repeat: bool = False
     failures: str = "log"

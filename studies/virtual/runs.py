@@ -53,12 +53,12 @@ def parameters_of(case: Case) -> VirtualParameters:
     return VirtualParameters(
         nodes=NODES,
         processors_per_node=PROCESSORS,
-        strategy=BEST if case.strategy in ALPHAS else case.strategy,  # type: ignore[arg-type]
+        strategy=BEST if case.strategy in ALPHAS else case.strategy,
         alpha=ALPHAS.get(case.strategy, 0.5),  # type: ignore[arg-type]
         prediction_accuracy=case.accuracy if case.accuracy >= 0 else 1.0,
         prediction_error=case.error,  # type: ignore[arg-type]
         false_negatives=case.misses if aware else 0.0,
-        migration=case.migration,  # type: ignore[arg-type]
+        migration=case.migration,
         migration_cost=case.cost,
         backfill=case.backfill,
         random_migrates=case.moves,

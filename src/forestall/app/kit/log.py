@@ -39,7 +39,7 @@ def _chain(header: tuple[str, ...], rows: Any) -> Iterator[tuple[Any, ...]]:
 def read_log(path: Path) -> pl.DataFrame:
     """Return a log of a run; TraceError where there is none."""
     if not path.exists():
-        raise TraceError(path, "is missing; simulate with --log-events writes it")
+        raise TraceError(path, "is missing; simulate with {log_events} writes it")
     try:
         return pl.read_csv(path, infer_schema_length=None)
     except pl.exceptions.PolarsError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
+from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
 from forestall.app.promise import words
 from forestall.reliability.shares import wilson
 from forestall.show import words as say_
@@ -26,6 +26,7 @@ from forestall.show.html_pieces import (
 )
 from forestall.show.style import GREEN, GREY, ORANGE, SKY, VERMILLION, has_matplotlib
 from forestall.show.words import Summary
+from forestall.simulate.promise.parameters import Parameters
 
 NODE_TIME = (
     ("useful", "Useful work", GREEN),
@@ -72,7 +73,7 @@ def write_report(
         section("Work lost over time", drawn.get("lost", EMPTY)),
         section("Waiting, response and slowdown", times_table(summary)),
         section("What was left out", left_out(summary)),
-        section("Parameters", pairs(parameters_shown(summary), ("Parameter", "Value"))),
+        section("Parameters", parameter_table(Parameters, parameters_shown(summary))),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )
     return write_page(path, text)

@@ -289,5 +289,5 @@ def _check_past(name: str, end: int, start: int) -> None:
             "predictor",
             f"{name} with failures up to {end} s",
             f"one that has seen nothing after the run begins, at {start} s "
-            "(predict train --until; fit(history, end=0) moves a history)",
+            "(predict train {until}; fit(history, end=0) moves a history)",
         )

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from forestall.app.promise import words
+from forestall.cli.choice import spelled
 from forestall.cli.screen import say, show
 from forestall.model.cleaning import Cleaning
+from forestall.model.spelling import named
 from forestall.show import words as say_
 
 NAMED = 5
@@ -145,7 +147,7 @@ def print_notes(cleaning: Cleaning, hints: Iterable[str] = ()) -> None:
     lines = [
         f"{remark.action}: {remark.counted} ({_some(remark.names)})" for remark in cleaning.remarks
     ]
-    hinted = [f"hint: {hint}" for hint in hints]
+    hinted = [f"hint: {named(hint, spelled)}" for hint in hints]
     if lines or hinted:
         say()
     for line in (*lines, *hinted):
