@@ -42,6 +42,13 @@ class Claim:
         return (self.section or self.where) + said
 
 
+class Finding(NamedTuple):
+    """What was measured, in words, and the verdict."""
+
+    measured: str
+    verdict: str
+
+
 class Verdicts(NamedTuple):
     """The words of a study for a claim that holds, that holds in part, and that does not."""
 

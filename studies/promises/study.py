@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from forestall.simulate.promise.parameters import Checkpoint, Placement
 from studies.promises.inputs import LOGS, NASA, SDSC
-from studies.promises.runs import Case
+from studies.promises.runs import Case, Checkpoint, Placement
 
 TENTHS: Final = tuple(i / 10 for i in range(11))
 """0, 0.1, ..., 1, each the double nearest to its decimal."""
