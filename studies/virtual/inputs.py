@@ -91,9 +91,7 @@ def year_of_jobs(seed: int, load: float, days: int, requests: str) -> fs.Jobs:
 def year_of_failures(seed: int, rate: float, days: int) -> fs.Failures:
     """Return failures at `rate` times the paper's: 307 a year on 256 nodes, gamma-distributed rates
     of the nodes, Weibull gaps, and repair times like the real ones."""
-    found = fs.generate_failures(
-        NODES, days, seed, rate_per_year=FAILURES * rate, repair=REPAIR
-    )
+    found = fs.generate_failures(NODES, days, seed, rate_per_year=FAILURES * rate, repair=REPAIR)
     return replace(found, kind=None)
 
 
