@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Final
+from collections.abc import Mapping, Sequence
 
+from studies.cycle_sharing.cells import Cell
 from studies.cycle_sharing.claims import (
     OCCURRENCES,
     SHARES,
-    Claim,
     Found,
-    headline,
     percent,
     plain,
     points,
 )
 from studies.cycle_sharing.figures import NAMES
 from studies.cycle_sharing.inputs import GENERATED, GOOGLE_SET
-from studies.cycle_sharing.paired import Cell
 from studies.cycle_sharing.runs import ALL
 from studies.cycle_sharing.statistics import summary
 from studies.cycle_sharing.study import (
@@ -30,38 +25,23 @@ from studies.cycle_sharing.study import (
     LOAD,
     OMNISCIENT,
     RESTARTS,
-    SCHEDULERS,
-    SCRATCH,
     SEEN,
     STEP,
     Plan,
 )
-
-PAPER: Final = (
-    "S. Bagchi et al.: fine-grained cycle sharing, resource availability prediction and the Falcon "
-    "scheduler (FALCON and iShare), slides"
-)
-SCHEDULER_NAMES: Final = {
-    CONDOR: "Condor-style", FALCON: "Falcon", OMNISCIENT: "omniscient"
-}  # fmt: skip
+from studies.kit.claims import Claim
+from studies.kit.text import claims_section, table
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(r) for r in rows)]
-    return "\n".join(f"| {line} |" for line in lines) + "\n"
-
-
-def claims_section(claims: Sequence[Claim]) -> str:
+def told_section(claims: Sequence[Claim]) -> str:
     """Return the claims as a table, and below it why those that do not hold do not."""
-    rows = [(c.claim, c.hosts, c.measured, f"**{c.verdict}**") for c in claims]
-    text = table(("The slides' claim", "Hosts", "Measured", "Verdict"), rows)
     whys: dict[str, list[str]] = {}
     for claim in claims:
         if claim.why:
-            whys.setdefault(claim.why, []).append(f"{claim.name} ({claim.hosts})")
-    told = [f"- {', '.join(names)}: {why}" for why, names in whys.items()]
-    return f"{text}\nWhy:\n\n" + "\n".join(told) + "\n" if told else text
+            whys.setdefault(claim.why, []).append(f"{claim.name} ({claim.where})")
+    told = "\n".join(f"- {', '.join(names)}: {why}" for why, names in whys.items())
+    head = ("The slides' claim", "Hosts", "Measured", "Verdict")
+    return claims_section(head, claims, ("claim", "where", "measured"), told)
 
 
 def states_section(found: Found) -> str:
@@ -212,30 +192,13 @@ def notes(plan: Plan, found: Found) -> str:
 """
 
 
-def verdict(plan: Plan, found: Found, claims: Sequence[Claim], figures: Sequence[str]) -> str:
-    """Return the whole report as Markdown."""
-    sections = {
-        "Claims": claims_section(claims),
+def sections(plan: Plan, found: Found, claims: Sequence[Claim]) -> dict[str, str]:
+    """Return the sections of the report."""
+    return {
+        "Claims": told_section(claims),
         "How it was played": notes(plan, found),
         "Why hosts are not available": states_section(found),
         "By job length": runs_section(found),
         "What forecasts are worth": why_section(found),
         "Load and number of hosts": pool_section(found),
     }
-    text = [f"# Cycle sharing: the slides and what came out\n\n{PAPER}.\n"]
-    text += [f"## {title}\n\n{body}" for title, body in sections.items()]
-    images = "\n".join(f"![{name}]({name})\n" for name in figures)
-    return "\n".join([*text, f"## Figures\n\n{images}"])
-
-
-def claims_json(found: Found, claims: Sequence[Claim]) -> str:
-    """Return the claims and the few numbers that tell most as JSON."""
-    value = {
-        "paper": PAPER,
-        "makespan_shorter": headline(found),
-        "claims": [asdict(claim) for claim in claims],
-    }
-    return json.dumps(value, indent=2, allow_nan=False) + "\n"
-
-
-__all__ = ["SCHEDULERS", "SCRATCH", "claims_json", "verdict"]
