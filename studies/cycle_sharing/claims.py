@@ -26,7 +26,7 @@ from studies.cycle_sharing.study import (
 )
 from studies.kit.claims import CONFIRMED, Claim
 from studies.kit.means import Mean
-from studies.kit.text import share as percent
+from studies.kit.text import share
 
 HOLDS, PARTLY, FAILS = CONFIRMED
 UNCLEAR: Final = "not told apart"
@@ -135,10 +135,10 @@ def contention(study: Contention) -> Iterator[Claim]:
     first, second = study.threshold("normal"), study.threshold("lowest")
     words = []
     for name, one in (("Th1", first), ("Th2", second)):
-        ends = "" if one.interval is None else f" ({percent(one.interval[0])} to "
-        ends += "" if one.interval is None else f"{percent(one.interval[1])})"
+        ends = "" if one.interval is None else f" ({share(one.interval[0])} to "
+        ends += "" if one.interval is None else f"{share(one.interval[1])})"
         tell = {
-            "crossed": percent(one.value),
+            "crossed": share(one.value),
             "never": "never reached",
             "always": "below all loads",
         }
@@ -148,8 +148,8 @@ def contention(study: Contention) -> Iterator[Claim]:
     yield Claim(
         "thresholds",
         claim,
-        f"{'; '.join(words)}; the model takes {percent(PAPER['normal'], 0)} and "
-        f"{percent(PAPER['lowest'], 0)}",
+        f"{'; '.join(words)}; the model takes {share(PAPER['normal'], 0)} and "
+        f"{share(PAPER['lowest'], 0)}",
         verdict,
         where=study.source,
         why="" if verdict == HOLDS else WHY["thresholds"],
@@ -167,7 +167,7 @@ def statistics(rows: pl.DataFrame) -> Iterator[Claim]:
         words += "" if one["days"] >= THREE_MONTHS else " in 91 days, if they went on like this"
         for kind, (least, most) in SHARES.items():
             a, b = one[f"{kind}_low"] or 0.0, one[f"{kind}_high"] or 0.0
-            words += f"; {KINDS[kind]} {percent(a, 0)} to {percent(b, 0)}"
+            words += f"; {KINDS[kind]} {share(a, 0)} to {share(b, 0)}"
             good += [least - 0.005 <= a, b <= most + 0.005]
         made = one["hosts_of"] in GENERATED
         yield Claim(
@@ -186,14 +186,14 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
     for name in rows["set"].unique(maintain_order=True).to_list():
         told = accuracy_of(rows, name)
         words = (
-            f"{percent(told.each)} of each host and hour, windows of 1 to 10 h; "
-            f"{percent(told.together)} of all hosts together; chance alone leaves "
-            f"{percent(told.chance)} of each"
+            f"{share(told.each)} of each host and hour, windows of 1 to 10 h; "
+            f"{share(told.together)} of all hosts together; chance alone leaves "
+            f"{share(told.chance)} of each"
         )
         if told.in_seldom is not None:
             words += (
-                f"; {percent(told.in_others)} but for the {told.seldom} of {told.cells} cells in "
-                f"which hosts stay in at most a quarter of the windows ({percent(told.in_seldom)})"
+                f"; {share(told.in_others)} but for the {told.seldom} of {told.cells} cells in "
+                f"which hosts stay in at most a quarter of the windows ({share(told.in_seldom)})"
             )
         good = [told.each > ACCURACY, told.together > ACCURACY]
         verdict = CONFIRMED.of(good)
@@ -269,11 +269,11 @@ def grows(found: Found, name: str, restart: str) -> Claim:
     """The difference to the omniscient scheduler grows with job length."""
     _, falcon, omniscient = found.trio(name, restart)
     hours = found.runs.slope(falcon, omniscient)
-    share = found.runs.slope(falcon, omniscient, relative=True)
+    relative = found.runs.slope(falcon, omniscient, relative=True)
     verdict = HOLDS if hours.above else FAILS if hours.below else UNCLEAR
     words = (
         f"{plain(hours, ' h')} more makespan for each hour of run time; as a share of the "
-        f"omniscient's makespan {points(share, 2)} an hour"
+        f"omniscient's makespan {points(relative, 2)} an hour"
     )
     return Claim(
         "grows",
@@ -292,11 +292,11 @@ def unscheduled(found: Found, name: str, restart: str) -> Claim:
         condor, falcon, omniscient = found.trio(name, restart, load=load)
         if not found.runs.has(condor):
             continue
-        share = found.runs.mean(condor, "unscheduled")
+        mine = found.runs.mean(condor, "unscheduled")
         gaps = [found.runs.gain(falcon, other, "unscheduled") for other in (condor, omniscient)]
         same += [gap.low < 0 < gap.high or abs(gap.mean) < SAME for gap in gaps]
         words.append(
-            f"load {load:g}: {percent(share.mean, 2)} with Condor-style, Falcon "
+            f"load {load:g}: {share(mine.mean, 2)} with Condor-style, Falcon "
             f"{points(gaps[0], 2)}, against omniscient {points(gaps[1], 2)}"
         )
     verdict = CONFIRMED.of(same)
@@ -342,8 +342,8 @@ def promises(found: Found, name: str, restart: str) -> Claim:
     alike = kept.mean * (1 - kept.mean)
     verdict = HOLDS if gap.low <= 0 <= gap.high or abs(gap.mean) < POINT else FAILS
     words = (
-        f"promised {percent(said.mean)} on average (foreseen {percent(foreseen.mean)}), "
-        f"{percent(kept.mean)} of stays ended their jobs: {points(gap, 2)}; Brier score "
+        f"promised {share(said.mean)} on average (foreseen {share(foreseen.mean)}), "
+        f"{share(kept.mean)} of stays ended their jobs: {points(gap, 2)}; Brier score "
         f"{brier.mean:.4f}, where the same promise for every stay would score {alike:.4f}"
     )
     return Claim(

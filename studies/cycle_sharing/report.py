@@ -9,7 +9,6 @@ from studies.cycle_sharing.claims import (
     OCCURRENCES,
     SHARES,
     Found,
-    percent,
     plain,
     points,
 )
@@ -30,7 +29,7 @@ from studies.cycle_sharing.study import (
     Plan,
 )
 from studies.kit.claims import Claim
-from studies.kit.text import claims_section, table
+from studies.kit.text import claims_section, share, table
 
 
 def told_section(claims: Sequence[Claim]) -> str:
@@ -49,7 +48,7 @@ def states_section(found: Found) -> str:
     rows: list[tuple[str, ...]] = [
         (
             "the slides", "", "91", f"{OCCURRENCES[0]} to {OCCURRENCES[1]}", "",
-            *(f"{percent(a, 0)} to {percent(b, 0)}" for a, b in SHARES.values()), "",
+            *(f"{share(a, 0)} to {share(b, 0)}" for a, b in SHARES.values()), "",
         )
     ]  # fmt: skip
     for one in summary(found.states).iter_rows(named=True):
@@ -58,7 +57,7 @@ def states_section(found: Found) -> str:
             (
                 one["hosts_of"], f"{one['hosts']:,}", f"{one['days']:g}",
                 f"{one['least']:,.0f} to {one['most']:,.0f}", f"{one['middle']:,.0f}", *kinds,
-                percent(one["available"]),
+                share(one["available"]),
             )
         )  # fmt: skip
     head = (
@@ -72,7 +71,7 @@ def _kind(one: Mapping[str, float | None], kind: str) -> str:
     low, high, whole = (one[f"{kind}_{end}"] for end in ("low", "high", "all"))
     if low is None or high is None or whole is None:
         return ""
-    return f"{percent(low, 0)} to {percent(high, 0)} (all {percent(whole, 0)})"
+    return f"{share(low, 0)} to {share(high, 0)} (all {share(whole, 0)})"
 
 
 def runs_section(found: Found) -> str:
@@ -93,7 +92,7 @@ def runs_section(found: Found) -> str:
                         points(runs.shorter(omniscient, falcon, length)),
                         f"{runs.mean(condor, 'failures', length).mean:.3f}",
                         plain(runs.gain(falcon, condor, "failures", length)),
-                        percent(runs.mean(condor, "unscheduled", length).mean, 2),
+                        share(runs.mean(condor, "unscheduled", length).mean, 2),
                         points(runs.gain(falcon, condor, "unscheduled", length), 2),
                     )
                 )  # fmt: skip
@@ -150,7 +149,7 @@ def pool_section(found: Found) -> str:
             rows.append(
                 (
                     name, restart, f"{load:g}", str(hosts),
-                    percent(runs.mean(condor, "unscheduled").mean, 2),
+                    share(runs.mean(condor, "unscheduled").mean, 2),
                     points(runs.shorter(falcon, condor)), points(runs.shorter(omniscient, condor)),
                     plain(runs.gain(falcon, condor, "failures")),
                     str(runs.shorter(falcon, condor).seeds),
@@ -172,7 +171,7 @@ def notes(plan: Plan, found: Found) -> str:
   numbers of hosts. The schedulers of a seed share hosts and jobs, so that differences are paired.
   Intervals are Student's, at 95 %, over seeds. Makespans are means of jobs completed.
 - Jobs have the seven lengths from 0.5 to 6 h, equally often, and are submitted evenly between 6:00
-  and 22:00. Run times make up {percent(LOAD, 0)} of the time of all hosts where nothing else is
+  and 22:00. Run times make up {share(LOAD, 0)} of the time of all hosts where nothing else is
   said; how many jobs the slides' experiment had is not told.
 - {GENERATED[0]}, {GENERATED[1]}: generated hosts with the slides' statistics, {plan.days} days, the
   first of them to learn from. "{GENERATED[1]}": all owners do heavy work at the same hours, each on

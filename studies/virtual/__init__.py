@@ -68,8 +68,15 @@ def _play(session: Session[Plan, Inputs]) -> Played:
         {"days": plan.days, "real": real is not None},
         CHUNK,
     )
-    played = (tuple(one) for one in (plan.rates, plan.more_rates, plan.loads, plan.accuracies))
-    return Played(plan, Found(Runs(table, Cell), *played, said), real)
+    found = Found(
+        Runs(table, Cell),
+        tuple(plan.rates),
+        tuple(plan.more_rates),
+        tuple(plan.loads),
+        tuple(plan.accuracies),
+        said,
+    )
+    return Played(plan, found, real)
 
 
 def _results(played: Played) -> Results:

@@ -55,7 +55,7 @@ def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
         "agent", "assess", "backtest", "calibrate", "certify", "compare", "demo", "design", "fit",
         "guest", "import", "interval", "lemons", "machines", "predict", "reliability", "replay",
-        "report", "reproduce", "simulate", "spares", "sweep", "traces",
+        "report", "simulate", "spares", "sweep", "traces",
     }  # fmt: skip
 
 
