@@ -390,7 +390,7 @@ def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
 
 
 def test_every_key_and_column_of_a_calibration_is_documented() -> None:
-    from forestall.app.hosts.calibrate.calibrate import Asked, Calibration
+    from forestall.app.hosts.calibrate.calibrate import ExperimentSettings, HostCalibration
     from forestall.live.contention.measure import Measured
     from forestall.live.contention.memory import MemoryMeasured
     from forestall.live.contention.plan import Plan
@@ -405,7 +405,9 @@ def test_every_key_and_column_of_a_calibration_is_documented() -> None:
     plan = Plan(cpus=(0,), groups=(4,), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
     lowest = {"nice": True, "idle": True, "autogroup": False}
     memory = MemoryMeasured(tuple(memory_points(2.0)))
-    found = Calibration(Asked(), plan, measured, memory, 0.0, lowest, "host", "6.1", "2026-11-22")
+    found = HostCalibration(
+        ExperimentSettings(), plan, measured, memory, 0.0, lowest, "host", "6.1", "2026-11-22"
+    )
     section = named["summary.json of a calibration"]
     assert rows(section) == set(found.summary)
     absent = {key for key in keys_of(found.summary) if not key.isdigit()} - words_of(section)

@@ -12,7 +12,7 @@ from forestall.app.hosts.machines.fleet import read_fleet
 from forestall.app.hosts.machines.foreseen import (
     DRAIN,
     UNDRAIN,
-    Foreseen,
+    ForeseenFile,
     add_foreseen,
     read_foreseen,
 )
@@ -117,7 +117,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 def test_the_last_line_about_a_node_counts(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
-    assert read_foreseen(path, ("a", "b")) == Foreseen()
+    assert read_foreseen(path, ("a", "b")) == ForeseenFile()
     add_foreseen(path, "a", 100)
     add_foreseen(path, "b", 200)
     add_foreseen(path, "a", 150)
@@ -131,21 +131,21 @@ def test_a_drain_leaves_predictions_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     add_foreseen(path, "a", 100)
     add_foreseen(path, "a", DRAIN)
-    assert read_foreseen(path, ("a",)) == Foreseen({"a": 100}, frozenset({"a"}))
+    assert read_foreseen(path, ("a",)) == ForeseenFile({"a": 100}, frozenset({"a"}))
     add_foreseen(path, "a", None)
-    assert read_foreseen(path, ("a",)) == Foreseen({}, frozenset({"a"}))
+    assert read_foreseen(path, ("a",)) == ForeseenFile({}, frozenset({"a"}))
     add_foreseen(path, "a", 200)
     add_foreseen(path, "a", UNDRAIN)
-    assert read_foreseen(path, ("a",)) == Foreseen({"a": 200})
+    assert read_foreseen(path, ("a",)) == ForeseenFile({"a": 200})
 
 
 def test_files_of_others(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     path.write_text("# by hand\r\n2026-11-22T12:00, a\r\n\r\n300 ,b\n400,a")
     read = read_foreseen(path, ("a", "b"))
-    assert read == Foreseen({"a": 1_795_348_800, "b": 300})  # 400 is not whole yet
+    assert read == ForeseenFile({"a": 1_795_348_800, "b": 300})  # 400 is not whole yet
     add_foreseen(path, "b", 500)
-    assert read_foreseen(path, ("a", "b")) == Foreseen({"a": 400, "b": 500})
+    assert read_foreseen(path, ("a", "b")) == ForeseenFile({"a": 400, "b": 500})
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,9 @@ def test_folders_that_cannot_be_used_are_refused_before_the_run(
 
 
 def test_a_load_or_group_twice_counts_once() -> None:
-    from forestall.app.hosts.calibrate.calibrate import Asked
+    from forestall.app.hosts.calibrate.calibrate import ExperimentSettings
 
-    plan = Asked(loads="10%,0.1,20%", groups="2,2", cpus=str(CORE)).plan()
+    plan = ExperimentSettings(loads="10%,0.1,20%", groups="2,2", cpus=str(CORE)).plan()
     assert (plan.loads, plan.groups) == ((0.1, 0.2), (2,))
 
 

@@ -12,7 +12,7 @@ from forestall.cli.runs.options import JSON, OUTPUT, QUIET, STUDY_OUT
 from forestall.cli.screen import Bar, say, say_json, show
 
 if TYPE_CHECKING:
-    from forestall.app.hosts.calibrate.calibrate import Calibration
+    from forestall.app.hosts.calibrate.calibrate import HostCalibration
 
 EXPERIMENT = "The experiment"
 
@@ -163,7 +163,7 @@ def calibrate(
     lose more than the limit beside a spinning guest at normal priority, Th2 the same at lowest
     priority. All chosen cores are busy meanwhile; Ctrl-C ends every process.
     """
-    from forestall.app.hosts.calibrate.calibrate import Asked
+    from forestall.app.hosts.calibrate.calibrate import ExperimentSettings
     from forestall.app.hosts.calibrate.calibrate import calibrate as run
     from forestall.app.hosts.calibrate.files import (
         check_agent_folder,
@@ -173,7 +173,9 @@ def calibrate(
     )
     from forestall.app.hosts.calibrate.words import duration
 
-    asked = Asked(seconds, repeats, loads, groups, limit, cpus, pattern, memory, quick, seed, force)
+    asked = ExperimentSettings(
+        seconds, repeats, loads, groups, limit, cpus, pattern, memory, quick, seed, force
+    )
     plan = asked.plan()
     folder = _agents_folder(folder, save)
     if folder is not None:
@@ -210,7 +212,7 @@ def _agents_folder(folder: Path | None, save: bool) -> Path | None:
     return default_folder()
 
 
-def _print(found: Calibration) -> None:
+def _print(found: HostCalibration) -> None:
     from forestall.app.hosts.calibrate import words
 
     summary = found.summary

@@ -20,7 +20,7 @@ from forestall.cli.runs.options import JSON, OUTPUT, QUIET
 from forestall.cli.screen import say, say_json, show
 
 if TYPE_CHECKING:
-    from forestall.app.hosts.machines.machines import Fleet
+    from forestall.app.hosts.machines.machines import FleetFolder
     from forestall.live.machines.coordinator import Outcome
 
 GUEST = "The machine"
@@ -213,10 +213,10 @@ def start(
     import shlex
 
     from forestall.adapters.qemu.guest import Guest, parse_memory
-    from forestall.app.hosts.machines.machines import Fleet, need_of
+    from forestall.app.hosts.machines.machines import FleetFolder, need_of
     from forestall.model.errors import ParameterError
 
-    opened = Fleet.open(fleet)
+    opened = FleetFolder.open(fleet)
     try:
         words = tuple(shlex.split(more))
     except ValueError as error:
@@ -244,9 +244,9 @@ def start(
 
 def listed(fleet: FLEET = HERE, as_json: JSON = False) -> None:
     """List the machines of a fleet and its nodes, as they are now."""
-    from forestall.app.hosts.machines.machines import Fleet
+    from forestall.app.hosts.machines.machines import FleetFolder
 
-    opened = Fleet.open(fleet)
+    opened = FleetFolder.open(fleet)
     told = opened.listing()
     _tell_troubles(opened)
     if as_json:
@@ -287,9 +287,9 @@ def migrate(
     as_json: JSON = False,
 ) -> int:
     """Move a running machine to another node; exit code 1 where that did not come off."""
-    from forestall.app.hosts.machines.machines import Fleet
+    from forestall.app.hosts.machines.machines import FleetFolder
 
-    opened = Fleet.open(fleet)
+    opened = FleetFolder.open(fleet)
     outcome = opened.migrate(name, to)
     _tell_troubles(opened)
     return _tell([outcome], as_json=as_json)
@@ -305,9 +305,9 @@ def drain(
 
     Until `drain NODE --undo` nothing comes there that was not asked for by name.
     """
-    from forestall.app.hosts.machines.machines import Fleet
+    from forestall.app.hosts.machines.machines import FleetFolder
 
-    opened = Fleet.open(fleet)
+    opened = FleetFolder.open(fleet)
     if undo:
         opened.undrain(node)
         outcomes, told = [], f"{node}: is in use again"
@@ -335,7 +335,7 @@ def foresee(
 ) -> None:
     """Say when a node is expected to fail; `forestall machines watch` acts on it."""
     from forestall.app.hosts.machines.foreseen import parse_moment
-    from forestall.app.hosts.machines.machines import Fleet, from_now
+    from forestall.app.hosts.machines.machines import FleetFolder, from_now
     from forestall.model.errors import InputError
     from forestall.model.units import parse_duration
 
@@ -346,7 +346,7 @@ def foresee(
         moment = parse_moment(at, "--at")
     elif within is not None:
         moment = from_now(parse_duration(within, "--in"), time.time(), within, "--in")
-    opened = Fleet.open(fleet)
+    opened = FleetFolder.open(fleet)
     opened.foresee(node, moment)
     _tell_troubles(opened)
     if as_json:
@@ -376,7 +376,7 @@ def watch(
     Ctrl-C (or SIGTERM, SIGHUP) ends the watch; a move under way is taken back, and all machines run
     on. A second watch over the same fleet is refused.
     """
-    from forestall.app.hosts.machines.machines import Fleet, outcome_json, sentence
+    from forestall.app.hosts.machines.machines import FleetFolder, outcome_json, sentence
     from forestall.model.errors import ParameterError
     from forestall.model.units import parse_duration
 
@@ -384,7 +384,7 @@ def watch(
     if not seconds:
         raise ParameterError("--every", every, "a duration above 0")
     until = float("inf") if span is None else time.time() + parse_duration(span, "--for")
-    opened = Fleet.open(fleet)
+    opened = FleetFolder.open(fleet)
     if not quiet and not as_json:
         say(f"watching over {len(opened.file.nodes)} nodes; Ctrl-C ends it")
     told: list[str] = []
@@ -405,9 +405,9 @@ def watch(
 
 def stop(name: NAME, fleet: FLEET = HERE, as_json: JSON = False) -> None:
     """End a machine; its guest is not asked."""
-    from forestall.app.hosts.machines.machines import Fleet
+    from forestall.app.hosts.machines.machines import FleetFolder
 
-    opened = Fleet.open(fleet)
+    opened = FleetFolder.open(fleet)
     seen = opened.stop(name)
     _tell_troubles(opened)
     if as_json:
@@ -429,7 +429,7 @@ def _tell(outcomes: list[Outcome], *, as_json: bool) -> int:
     return int(any(what in {"failed", "stays", "lost"} for what in kept.values()))
 
 
-def _tell_troubles(fleet: Fleet) -> None:
+def _tell_troubles(fleet: FleetFolder) -> None:
     for trouble in fleet.troubles():
         say(trouble, error=True)
 

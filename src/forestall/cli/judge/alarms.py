@@ -101,10 +101,10 @@ def alarms(
     **given: Any,
 ) -> None:
     """Say what alarms were worth: recall beside chance, precision, false alarms, lead times."""
-    from forestall.app.judge.alarms.judge import Asked, horizons_of, study
+    from forestall.app.judge.alarms.judge import AlarmSettings, horizons_of, study
     from forestall.model.units import parse_duration
 
-    asked = Asked(
+    asked = AlarmSettings(
         horizons_of(horizons), parse_duration(lead, "--lead"), nodes, level=level, seed=seed
     )
     if out is not None:

@@ -186,10 +186,10 @@ def jobs(
 ) -> None:
     """Say whether a node metric is worth acting on before jobs fail, and on which nodes now."""
     from forestall.app.judge.jobs.judge import study
-    from forestall.app.judge.jobs.study import Asked
+    from forestall.app.judge.jobs.study import JobStudySettings
     from forestall.model.units import parse_duration
 
-    asked = Asked(
+    asked = JobStudySettings(
         None if failed_states is None else _names(failed_states, "--failed-states"),
         () if ignored_states is None else _names(ignored_states, "--ignored-states"),
         value,

@@ -185,7 +185,7 @@ def ask(
         option = extra if extra in OPTIONS else f"--{extra}"
         raise ParameterError(option, value, "a failure log as well (--since FAILURES)")
     later = None if since is None else app.Sources(since, values, events, metrics, None, until)
-    answer = app.ask(predictor, app.Asked(nodes, at, ahead, later))
+    answer = app.ask(predictor, app.PredictionQuestion(nodes, at, ahead, later))
     if as_json:
         say_json(answer)
     else:

@@ -14,7 +14,7 @@ from forestall.cli.screen import Bar, say, say_json, show
 
 if TYPE_CHECKING:
     from forestall.app.reliability.design.design import Design
-    from forestall.app.reliability.design.search import Found
+    from forestall.app.reliability.design.search import SearchResult
     from forestall.reliability.queues.structures import Structure
 
 SEARCH = "Search"
@@ -259,7 +259,7 @@ def _print_changes(done: Design, top: int) -> None:
     )
 
 
-def _print_found(found: Found) -> None:
+def _print_found(found: SearchResult) -> None:
     from forestall.model.units import format_duration
 
     whole = found.admitted[0]

@@ -12,7 +12,7 @@ from forestall.cli.runs.options import JSON, OUTPUT
 from forestall.cli.screen import say, say_json, show
 
 if TYPE_CHECKING:
-    from forestall.app.reliability.fit.fit import Answer
+    from forestall.app.reliability.fit.fit import FitAnswer
 
 FIT = "Fit"
 
@@ -125,9 +125,11 @@ def fit(
     as_json: JSON = False,
 ) -> None:
     """Fit a lifetime distribution to times between failures, or rank all of them."""
-    from forestall.app.reliability.fit.fit import Question, fit_file
+    from forestall.app.reliability.fit.fit import FitQuestion, fit_file
 
-    question = Question(family, rank_by, zeros, resolution, level, ci, p_values, draws, seed, unit)
+    question = FitQuestion(
+        family, rank_by, zeros, resolution, level, ci, p_values, draws, seed, unit
+    )
     if plot is not None:
         from forestall.app.reliability.fit.plot import check_plot
 
@@ -145,7 +147,7 @@ def fit(
             say(f"Figure: {plot}")
 
 
-def print_answer(answer: Answer) -> None:
+def print_answer(answer: FitAnswer) -> None:
     """Print the ranking, where there is one, and the fit of the best."""
     from forestall.app.reliability.fit import words
 
@@ -175,7 +177,7 @@ def print_answer(answer: Answer) -> None:
     print_notes(best["notes"], answer)
 
 
-def print_notes(notes: list[str], answer: Answer) -> None:
+def print_notes(notes: list[str], answer: FitAnswer) -> None:
     """Print what was left out of the file and what is odd about sample and fit."""
     lines = [f"{one.action}: {one.counted}" for one in answer.cleaning.remarks]
     lines += [f"note: {note}" for note in notes]

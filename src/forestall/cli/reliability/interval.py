@@ -15,7 +15,7 @@ from forestall.cli.site.options import FILES, SITE, given_of, rate_of
 from forestall.model.errors import ParameterError
 
 if TYPE_CHECKING:
-    from forestall.app.reliability.interval import Answer
+    from forestall.app.reliability.interval import IntervalAnswer
 
 USUAL = "5m"
 """What a checkpoint costs where nobody says."""
@@ -159,7 +159,7 @@ def interval(
             say(f"A checkpoint is taken to cost {USUAL} (--checkpoint-cost).")
 
 
-def _print(found: Answer) -> None:
+def _print(found: IntervalAnswer) -> None:
     if found.hopeless:
         say("No interval helps: failures come before practically any checkpoint is finished.")
     else:
@@ -183,7 +183,7 @@ def _print(found: Answer) -> None:
         say("The job has too many checkpoints for a distribution; its mean follows the efficiency.")
 
 
-def _print_measured(found: Answer) -> None:
+def _print_measured(found: IntervalAnswer) -> None:
     from forestall.app.site.text import paragraph
 
     rate = found.measured
@@ -202,7 +202,7 @@ def _print_measured(found: Answer) -> None:
     say(f"The best interval at the ends of that: {said if same else f'{said} {until}'}.")
 
 
-def _print_intervals(found: Answer) -> None:
+def _print_intervals(found: IntervalAnswer) -> None:
     best = found.found.choices[-1]
     every = f"Checkpoint every {clock(best.interval)} of work"
     if found.unsaved:
@@ -226,7 +226,7 @@ def _print_intervals(found: Answer) -> None:
     )
 
 
-def _print_job(found: Answer) -> None:
+def _print_job(found: IntervalAnswer) -> None:
     from forestall.app.reliability.interval import PROMISES
 
     job = found.job

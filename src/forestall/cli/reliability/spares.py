@@ -13,7 +13,7 @@ from forestall.cli.screen import say, say_json, show
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
 
 if TYPE_CHECKING:
-    from forestall.app.reliability.spares import Answer
+    from forestall.app.reliability.spares import SparesAdvice
 
 NODES = "Nodes and failures"
 MODEL = "Model"
@@ -133,11 +133,13 @@ def spares(
     more are lost than there are spares (k out of N). With --slurm or files the failure rate is
     measured from a site's records.
     """
-    from forestall.app.reliability.spares import Asked, answer
+    from forestall.app.reliability.spares import SparesQuestion, answer
 
     measured = rate_of(given_of(files, options), told=rate if mttf is None else mttf)
     done = answer(
-        Asked(nodes, hours, target, mttf, rate, shape, ages, pool, repair, copies, measured)
+        SparesQuestion(
+            nodes, hours, target, mttf, rate, shape, ages, pool, repair, copies, measured
+        )
     )
     if as_json:
         say_json(done.json)
@@ -145,7 +147,7 @@ def spares(
         _print(done)
 
 
-def _print(done: Answer) -> None:
+def _print(done: SparesAdvice) -> None:
     from forestall.app.site.text import paragraph
     from forestall.cli.reliability.design import percent
 

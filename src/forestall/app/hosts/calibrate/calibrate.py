@@ -15,6 +15,7 @@ from functools import cached_property
 from math import isnan
 from typing import Any, Final, Literal
 
+from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
 from forestall.live.contention import memory as memory_study
 from forestall.live.contention.curves import (
@@ -48,12 +49,11 @@ MOST_DISTURBED: Final = 0.25
 """Share of the points during which others may have used the cores, for thresholds to be trusted."""
 NOT_ASKED: Final = "it was not asked for"
 
-Progress = Callable[[int, int], None]
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExperimentSettings:
     """An experiment as it is typed; see `forestall.cli.hosts.calibrate` for what each means.
 
     None stands for the default, which is another one for a `quick` run.
@@ -167,7 +167,7 @@ def _pattern(text: str) -> Literal["paused", "periodic"]:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class HostCalibration:
     """What was measured on this host, and what follows from it.
 
     Attributes
@@ -179,7 +179,7 @@ class Calibration:
     host, kernel, date : where and when (UTC, ISO 8601)
     """
 
-    asked: Asked
+    asked: ExperimentSettings
     plan: Plan
     measured: Measured
     memory: MemoryMeasured
@@ -334,8 +334,11 @@ def _memory_curve(one: MemoryCurve, limit: float) -> dict[str, Any]:
 
 
 def calibrate(
-    asked: Asked | None = None, *, progress: Progress | None = None, tell: Tell | None = None
-) -> Calibration:
+    asked: ExperimentSettings | None = None,
+    *,
+    progress: Progress | None = None,
+    tell: Tell | None = None,
+) -> HostCalibration:
     """Measure this host; takes minutes, and uses all of the chosen cores meanwhile.
 
     Parameters
@@ -346,7 +349,7 @@ def calibrate(
 
     Raises ParameterError for a bad option, ContentionError where the host is too busy.
     """
-    asked = Asked() if asked is None else asked
+    asked = ExperimentSettings() if asked is None else asked
     plan = asked.plan()
     say = (lambda _text: None) if tell is None else tell
     busy = background(plan.cpus, LOOK)
@@ -367,4 +370,4 @@ def calibrate(
         )
     date = datetime.now(UTC).isoformat(timespec="seconds")
     where = platform.node(), platform.release()
-    return Calibration(asked, plan, measured, found, busy, lowest, *where, date)
+    return HostCalibration(asked, plan, measured, found, busy, lowest, *where, date)

@@ -15,7 +15,7 @@ from forestall.app.hosts.machines.fleet import FleetFile, read_fleet
 from forestall.app.hosts.machines.foreseen import (
     DRAIN,
     UNDRAIN,
-    Foreseen,
+    ForeseenFile,
     add_foreseen,
     checked_moment,
     parse_moment,
@@ -54,7 +54,7 @@ class _Machines(QemuBackend):
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetFolder:
     """A folder with fleet.toml, and all that belongs to it.
 
     Attributes
@@ -74,7 +74,7 @@ class Fleet:
     foreseen_trouble: list[str] = field(default_factory=list)
 
     @classmethod
-    def open(cls, folder: Path, clock: Callable[[], float] = time.time) -> Fleet:
+    def open(cls, folder: Path, clock: Callable[[], float] = time.time) -> FleetFolder:
         """Return the fleet of a folder. Raises TraceError for a fleet.toml that cannot be used."""
         file = read_fleet(folder)
         machines = folder / MACHINES
@@ -84,7 +84,7 @@ class Fleet:
         fleet.read_foreseen()
         return fleet
 
-    def read_foreseen(self) -> Foreseen:
+    def read_foreseen(self) -> ForeseenFile:
         """Tell the coordinator what the predictions file says now; returns it."""
         foreseen = read_foreseen(self.folder / FORESEEN, self.file.nodes)
         for node in self.file.nodes:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.judge.jobs.inputs import Inputs
+from forestall.app.judge.jobs.inputs import JobInputs
 from forestall.assess.attribution import Attribution, Rule
 from forestall.assess.benefit import Band, Curve, Occasions, Worth
 from forestall.assess.roc import Roc
@@ -20,7 +20,7 @@ DRAWS: Final = 3000
 
 
 @dataclass(frozen=True)
-class Asked:
+class JobStudySettings:
     """How a metric shall be judged.
 
     Attributes
@@ -69,7 +69,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Study:
+class JobStudy:
     """What the metric is worth; areas are None where there is none.
 
     Attributes
@@ -84,9 +84,9 @@ class Study:
         before it
     """
 
-    asked: Asked
+    asked: JobStudySettings
     told: Mapping[str, Any]
-    inputs: Inputs
+    inputs: JobInputs
     periods: Attribution
     occasions: Occasions
     curve: Curve

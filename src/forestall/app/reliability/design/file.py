@@ -44,8 +44,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
+from forestall.app.kit.toml_tables import FileTable
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import parse_duration
 from forestall.reliability.queues.cluster import Checkpoints, Cluster, age_of
@@ -87,11 +88,7 @@ Name = Annotated[str, Field(min_length=1)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class GroupTable(_Table):
+class GroupTable(FileTable):
     """``[[groups]]``."""
 
     name: Name
@@ -103,7 +100,7 @@ class GroupTable(_Table):
     ages: Ages | None = None
 
 
-class QueueTable(_Table):
+class QueueTable(FileTable):
     """``[[queues]]``."""
 
     name: Name
@@ -112,7 +109,7 @@ class QueueTable(_Table):
     slots: Count = 1
 
 
-class CheckpointTable(_Table):
+class CheckpointTable(FileTable):
     """``[checkpoint]``."""
 
     cost: Positive
@@ -120,14 +117,14 @@ class CheckpointTable(_Table):
     copies: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = None
 
 
-class PoolTable(_Table):
+class PoolTable(FileTable):
     """``[pool]``."""
 
     repair: Positive | None = None
     mission: Positive = MISSION
 
 
-class JobsTable(_Table):
+class JobsTable(FileTable):
     """``[jobs]``: a log, kinds of jobs, or a model."""
 
     log: Name | None = None
@@ -139,7 +136,7 @@ class JobsTable(_Table):
     model: Literal["all", "batch", "interactive"] | None = None
 
 
-class OptimizeTable(_Table):
+class OptimizeTable(FileTable):
     """``[optimize]``."""
 
     nodes: Count | None = None
@@ -149,7 +146,7 @@ class OptimizeTable(_Table):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
 
-class ClusterTable(_Table):
+class ClusterTable(FileTable):
     """The whole file."""
 
     name: str = ""
@@ -164,7 +161,7 @@ class ClusterTable(_Table):
 
 
 @dataclass(frozen=True)
-class Plan:
+class DesignFile:
     """What a file says.
 
     Attributes
@@ -190,7 +187,7 @@ def read_cluster(path: str | Path) -> Cluster:
     return read_plan(path).cluster
 
 
-def read_plan(path: str | Path) -> Plan:
+def read_plan(path: str | Path) -> DesignFile:
     """Return what a TOML file says; TraceError names the file, the table and the key."""
     source = Path(path)
     table = _checked(source, _read(source))
@@ -211,7 +208,7 @@ def read_plan(path: str | Path) -> Plan:
     checkpoints = None if told is None else Checkpoints(told.cost, told.restart)
     with _Named(source, ""):
         cluster = Cluster(groups, queues, checkpoints=checkpoints, name=table.name or source.stem)
-    return Plan(source, table, cluster, tuple(fitted))
+    return DesignFile(source, table, cluster, tuple(fitted))
 
 
 class _Named:
@@ -309,7 +306,7 @@ _UNION_PARTS = {"int", "str", "constrained-int", "[key]"}
 
 
 def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
-    tables: dict[str, type[_Table]] = {
+    tables: dict[str, type[FileTable]] = {
         "groups": GroupTable,
         "queues": QueueTable,
         "checkpoint": CheckpointTable,
