@@ -1,0 +1,127 @@
+"""Modules that load when something of them is first asked for: the one place that defers imports.
+
+    with lazily():
+        import polars as pl
+
+        from forestall.app.site import report
+
+Help loads nothing by this, and a command that needs no kernel loads no Numba. Type checkers and
+import-linter read the block like any other imports. It names modules, not what is in them:
+``from module import function`` asks for an attribute, which loads the module at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, Final
+
+HEAVY: Final = frozenset(
+    {
+        "polars", "rich.console", "rich.progress", "rich.table", "rich.text", "scipy.fft",
+        "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats",
+    }
+)  # fmt: skip
+"""Modules of others that may be deferred. Of our own all may that are no packages."""
+
+
+UNASKED: Final = frozenset({"__cached__", "__file__", "__path__", "__wrapped__"})
+"""What the import system, and tools that walk through names, ask of every module."""
+
+
+class Deferred(ModuleType):
+    """Stands for a module in the names of those who import it, never in `sys.modules`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in UNASKED:
+            raise AttributeError(name)
+        return getattr(_loaded(self), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):  # the import system writes what it knows of a module into it
+            super().__setattr__(name, value)
+        else:
+            setattr(_loaded(self), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(_loaded(self), name)
+
+    def __dir__(self) -> list[str]:
+        return dir(_loaded(self))
+
+
+def _loaded(deferred: Deferred) -> ModuleType:
+    """Return the module itself, imported when it is first asked for."""
+    known: ModuleType | None = vars(deferred).get("_itself")
+    if known is None:
+        _forget(deferred)  # the block that defers it may still be open
+        with _Finder.closed():
+            known = import_module(deferred.__name__)
+        vars(deferred)["_itself"] = known
+    return known
+
+
+def _forget(deferred: Deferred) -> None:
+    """Take what stands for a module out of the import system, where it is there."""
+    name = deferred.__name__
+    if sys.modules.get(name) is deferred:
+        del sys.modules[name]
+    parent, _, leaf = name.rpartition(".")
+    if parent in sys.modules and vars(sys.modules[parent]).get(leaf) is deferred:
+        delattr(sys.modules[parent], leaf)
+
+
+class _Finder(Loader, MetaPathFinder):
+    """Finds modules on the path like the usual one, and has something stand for each."""
+
+    def __init__(self) -> None:
+        self.given: list[Deferred] = []
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to defer a module, None for those that are not deferred or not there."""
+        ours = fullname.startswith("forestall.")
+        if not ours and fullname not in HEAVY:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or (ours and spec.submodule_search_locations is not None):
+            return None
+        return ModuleSpec(fullname, self, origin=spec.origin)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return what stands for a module."""
+        self.given.append(Deferred(spec.name))
+        return self.given[-1]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run nothing."""
+
+    @classmethod
+    @contextmanager
+    def closed(cls) -> Iterator[None]:
+        """Import for real in this block, also inside one that defers."""
+        mine = [finder for finder in sys.meta_path if isinstance(finder, cls)]
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in mine]
+        try:
+            yield
+        finally:
+            sys.meta_path[:0] = mine
+
+
+@contextmanager
+def lazily() -> Iterator[None]:
+    """Defer the modules that are imported in this block until something of them is asked for."""
+    finder = _Finder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for deferred in finder.given:
+            _forget(deferred)
