@@ -61,19 +61,19 @@ def test_what_is_asked_inside_the_block_is_there() -> None:
 
 def test_what_is_loaded_already_is_bound_as_it_is() -> None:
     with lazily():
-        import subprocess as same  # noqa: PLC0415
+        import subprocess as same
     assert same is subprocess
 
 
 def test_a_module_that_is_missing_is_an_error_in_the_block() -> None:
     with pytest.raises(ImportError), lazily():
-        from forestall.model import no_such_module  # type: ignore[attr-defined] # noqa: F401, PLC0415
+        from forestall.model import no_such_module  # type: ignore[attr-defined] # noqa: F401
 
 
 def test_nothing_stays_behind() -> None:
     before = list(sys.meta_path)
     with lazily():
-        from forestall.traces.generate import presets  # noqa: PLC0415
+        from forestall.traces.generate import presets
     assert list(sys.meta_path) == before
     assert not any(isinstance(module, Deferred) for module in list(sys.modules.values()))
     assert Path(presets.__name__).name == "forestall.traces.generate.presets"

@@ -25,13 +25,13 @@ from forestall.app.runs.settings import (
     parameter_value,
 )
 from forestall.app.virtual.settings import VIRTUAL as VIRTUAL_MODEL
-from forestall.cli.application import whole
+from forestall.cli.application import app
 from forestall.cli.runs.options import OPTIONS, PARAMETERS, READING
 from forestall.cli.runs.options_cycle import CYCLE, HOSTS
 from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
 from forestall.simulate.promise.parameters import Parameters
 
-ROOT: Any = typer.main.get_command(whole())
+ROOT: Any = typer.main.get_command(app)
 
 
 def commands(

@@ -35,7 +35,7 @@ from forestall.app.runs.settings import settings_of, with_config
 from forestall.app.virtual.result import VirtualResult
 from forestall.app.virtual.settings import VIRTUAL
 from forestall.cli import main
-from forestall.cli.application import whole
+from forestall.cli.application import app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -212,7 +212,7 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield (*path, name), command
 
 
-COMMANDS = dict(commands(typer.main.get_command(whole())))
+COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
 def sections(page: Path) -> dict[str, str]:

@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 from cli.calls import call
-from forestall.cli import application
-from forestall.cli.hosts import calibrate
 from live.contention.contention_cases import all_gone, children_of
 
 CORE = max(os.sched_getaffinity(0))
@@ -22,13 +20,6 @@ SHORT = (
     "--cpus", CORE, "--groups", "1", "--loads", "100%", "--seconds", 0.1, "--repeats", 1,
     "--no-memory", "--force",
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _registered() -> None:
-    app = application.whole()
-    if "calibrate" not in [one.name for one in app.registered_commands]:
-        calibrate.add_to(app)
 
 
 def test_a_short_run_writes_files_and_thresholds(
@@ -124,10 +115,7 @@ def test_a_load_or_group_twice_counts_once() -> None:
 
 MAIN = """
 import sys
-from forestall.cli import application, calibrate, main
-app = application.whole()
-if "calibrate" not in [one.name for one in app.registered_commands]:
-    calibrate.add_to(app)
+from forestall.cli import main
 sys.exit(main())
 """
 
