@@ -24,7 +24,8 @@ def test_a_module_loads_when_it_is_asked() -> None:
         "with lazily():\n"
         "    import polars as pl\n"
         "    from forestall.model import units\n"
-        "def there(): return [name in sys.modules for name in ('polars', 'forestall.model.units')]\n"
+        "names = 'polars', 'forestall.model.units'\n"
+        "def there(): return [name in sys.modules for name in names]\n"
         "print(*there())\n"
         "print(units.parse_duration('2m'), *there())\n"
         "print(pl.Series([1, 2]).sum(), *there())\n"
@@ -47,6 +48,20 @@ def test_it_is_the_same_module_for_all() -> None:
     assert told == ["True", "5", "6"]
 
 
+def test_a_package_does_not_run_for_a_module_in_it() -> None:
+    told = run(
+        "import sys\n"
+        "from forestall._lazy import lazily\n"
+        "with lazily():\n"
+        "    from forestall.traces.generate import laws, presets\n"
+        "    from forestall.traces import info\n"
+        "print(*[name for name in sys.modules if name.startswith('forestall.traces')], 'and')\n"
+        "print(presets.PRESETS is sys.modules['forestall.traces.generate'].PRESETS)\n"
+        "print(laws.Weibull is sys.modules['forestall.traces.generate.laws'].Weibull)\n"
+    )
+    assert told == ["and", "True", "True"]
+
+
 def test_what_is_asked_inside_the_block_is_there() -> None:
     told = run(
         "import sys\n"
@@ -54,6 +69,10 @@ def test_what_is_asked_inside_the_block_is_there() -> None:
         "with lazily():\n"
         "    from forestall.model.units import parse_duration\n"
         "    from forestall.model import units\n"
+        "    from forestall.traces import read_jobs, info\n"
+        "    assert 'forestall.traces' in sys.modules and 'forestall.traces.info' in sys.modules\n"
+        "import forestall.traces\n"
+        "assert read_jobs is forestall.traces.read_jobs\n"
         "print(parse_duration('2m'), units is sys.modules['forestall.model.units'])\n"
     )
     assert told == ["120", "True"]

@@ -27,7 +27,7 @@ HEAVY: Final = frozenset(
         "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats",
     }
 )  # fmt: skip
-"""Modules of others that may be deferred. Of our own all may that are no packages."""
+"""Modules of others that may be deferred. Of our own all may."""
 
 
 UNASKED: Final = frozenset({"__cached__", "__file__", "__path__", "__wrapped__"})
@@ -35,45 +35,54 @@ UNASKED: Final = frozenset({"__cached__", "__file__", "__path__", "__wrapped__"}
 
 
 class Deferred(ModuleType):
-    """Stands for a module in the names of those who import it, never in `sys.modules`."""
+    """Stands for a module in the names of those who import it.
+
+    While the block is open it stands in `sys.modules` too, and a package then has its place, so
+    that modules in it are found and deferred without running it.
+    """
 
     def __getattr__(self, name: str) -> Any:
-        if name in UNASKED:
+        if name in UNASKED or (_is_open(self) and _holds(self, name)):
             raise AttributeError(name)
         return getattr(_loaded(self), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("__"):  # the import system writes what it knows of a module into it
+        # The import system writes into it what it knows of a module, and what is in a package.
+        if name.startswith("__") or isinstance(value, Deferred):
             super().__setattr__(name, value)
         else:
             setattr(_loaded(self), name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(_loaded(self), name)
+        if name in vars(self):
+            super().__delattr__(name)
+        else:
+            delattr(_loaded(self), name)
 
     def __dir__(self) -> list[str]:
         return dir(_loaded(self))
+
+
+def _is_open(deferred: Deferred) -> bool:
+    """Return whether the block that defers a module is still open."""
+    return sys.modules.get(deferred.__name__) is deferred
+
+
+def _holds(deferred: Deferred, name: str) -> bool:
+    """Return whether a package has a module of this name."""
+    place: list[str] | None = vars(deferred).get("__path__")
+    found = place and PathFinder.find_spec(f"{deferred.__name__}.{name}", place)
+    return bool(found)
 
 
 def _loaded(deferred: Deferred) -> ModuleType:
     """Return the module itself, imported when it is first asked for."""
     known: ModuleType | None = vars(deferred).get("_itself")
     if known is None:
-        _forget(deferred)  # the block that defers it may still be open
-        with _Finder.closed():
+        with _closed():
             known = import_module(deferred.__name__)
         vars(deferred)["_itself"] = known
     return known
-
-
-def _forget(deferred: Deferred) -> None:
-    """Take what stands for a module out of the import system, where it is there."""
-    name = deferred.__name__
-    if sys.modules.get(name) is deferred:
-        del sys.modules[name]
-    parent, _, leaf = name.rpartition(".")
-    if parent in sys.modules and vars(sys.modules[parent]).get(leaf) is deferred:
-        delattr(sys.modules[parent], leaf)
 
 
 class _Finder(Loader, MetaPathFinder):
@@ -90,9 +99,12 @@ class _Finder(Loader, MetaPathFinder):
         if not ours and fullname not in HEAVY:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
-        if spec is None or (ours and spec.submodule_search_locations is not None):
+        if spec is None:
             return None
-        return ModuleSpec(fullname, self, origin=spec.origin)
+        deferred = ModuleSpec(fullname, self, origin=spec.origin)
+        if ours:
+            deferred.submodule_search_locations = spec.submodule_search_locations
+        return deferred
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return what stands for a module."""
@@ -102,16 +114,29 @@ class _Finder(Loader, MetaPathFinder):
     def exec_module(self, module: ModuleType) -> None:
         """Run nothing."""
 
-    @classmethod
-    @contextmanager
-    def closed(cls) -> Iterator[None]:
-        """Import for real in this block, also inside one that defers."""
-        mine = [finder for finder in sys.meta_path if isinstance(finder, cls)]
-        sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in mine]
-        try:
-            yield
-        finally:
-            sys.meta_path[:0] = mine
+    def forget(self) -> None:
+        """Take what stands for modules out of the import system."""
+        while self.given:
+            deferred = self.given.pop()
+            name = deferred.__name__
+            if _is_open(deferred):
+                del sys.modules[name]
+            parent, _, leaf = name.rpartition(".")
+            if parent in sys.modules and vars(sys.modules[parent]).get(leaf) is deferred:
+                delattr(sys.modules[parent], leaf)
+
+
+@contextmanager
+def _closed() -> Iterator[None]:
+    """Import for real in this block, also where one that defers is still open."""
+    finders = [finder for finder in sys.meta_path if isinstance(finder, _Finder)]
+    for finder in finders:
+        sys.meta_path.remove(finder)
+        finder.forget()
+    try:
+        yield
+    finally:
+        sys.meta_path[:0] = finders
 
 
 @contextmanager
@@ -123,5 +148,4 @@ def lazily() -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for deferred in finder.given:
-            _forget(deferred)
+        finder.forget()

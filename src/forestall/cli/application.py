@@ -11,11 +11,16 @@ from typing import Annotated
 import typer
 
 from forestall.__about__ import __version__
+from forestall._lazy import lazily
 from forestall.cli import INTERRUPTED, UNUSABLE, complain
 from forestall.cli.commands import LazyGroup
 from forestall.cli.registry import ReaderLeftError, StoppedError, examples
 from forestall.cli.runs.options import OPTIONS
 from forestall.model.errors import ForestallError, ParameterError
+from forestall.model.units import MAX_SECONDS, exact_duration
+
+with lazily():
+    from forestall.app.runs import models
 
 app = typer.Typer(
     name="forestall",
@@ -84,15 +89,12 @@ def run(
 def as_typed(error: ParameterError) -> str:
     """Return the line for a parameter that cannot be: options as they are typed, durations with
     their units."""
-    from forestall.app.runs.models import MODELS
-    from forestall.model.units import exact_duration
-
     name = error.name.replace("-", "_")
     option = OPTIONS.get(name)
     if option is None:
         return str(error)
     value, allowed = error.value, error.allowed
-    if any(name in one.durations for one in MODELS.values()):
+    if any(name in one.durations for one in models.MODELS.values()):
         value = exact_duration(value) if isinstance(value, int) else value
         allowed = re.sub(r"(greater|less) than( or equal to)? (\d+)", _bound, allowed)
     allowed = re.sub(r"\b(th1|th2|[a-z]+(_[a-z]+)+)\b", _option, allowed)
@@ -101,8 +103,6 @@ def as_typed(error: ParameterError) -> str:
 
 def _bound(said: re.Match[str]) -> str:
     """Return a bound of durations with its unit: ``at least 1 h``."""
-    from forestall.model.units import MAX_SECONDS, exact_duration
-
     word = {"greater": ("above", "at least"), "less": ("below", "at most")}[said[1]][bool(said[2])]
     seconds = int(said[3])
     return f"{word} {'2,177 years' if seconds == MAX_SECONDS else exact_duration(seconds)}"

@@ -159,7 +159,7 @@ def _load(entry: Entry) -> Any:
         app.add_typer(module.group(), name=entry.name)
     else:
         module.add_to(app)
-    command = typer.main.get_group(app).commands[entry.name]
+    command: Any = typer.main.get_group(app).commands[entry.name]
     command.rich_help_panel = entry.panel
     return command
 

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
 from forestall.cli.screen import say, say_json, show
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
 from forestall.model.errors import ParameterError
+
+with lazily():
+    from forestall.app.reliability import interval as reliability_interval
+    from forestall.app.site import text as site_text
 
 if TYPE_CHECKING:
     from forestall.app.reliability.interval import IntervalAnswer
@@ -134,12 +139,10 @@ def interval(
     Intervals count work between checkpoints. Overhead is expected time over work, less 1. With
     --slurm or files a node's MTTF is measured from a site's records.
     """
-    from forestall.app.reliability.interval import answer
-
     given = given_of(files, options)
     if checkpoint_cost is None and given.nothing:
         raise ParameterError("--checkpoint-cost", "", "the time of a checkpoint, such as 5m")
-    found = answer(
+    found = reliability_interval.answer(
         mttf,
         checkpoint_cost or USUAL,
         shape=shape,
@@ -184,11 +187,9 @@ def _print(found: IntervalAnswer) -> None:
 
 
 def _print_measured(found: IntervalAnswer) -> None:
-    from forestall.app.site.text import paragraph
-
     rate = found.measured
     assert rate is not None
-    for line in paragraph(f"Measured: {rate.text}"):
+    for line in site_text.paragraph(f"Measured: {rate.text}"):
         say(line)
     if found.shape != 1:
         say("Measured is the MTTF alone, as time in service over failures; the shape is as told.")
@@ -227,8 +228,6 @@ def _print_intervals(found: IntervalAnswer) -> None:
 
 
 def _print_job(found: IntervalAnswer) -> None:
-    from forestall.app.reliability.interval import PROMISES
-
     job = found.job
     assert job is not None
     say()
@@ -239,7 +238,7 @@ def _print_job(found: IntervalAnswer) -> None:
     show(
         [
             (f"{100 * p:g} % done by", clock(deadline))
-            for p, deadline in zip(PROMISES, found.deadlines, strict=True)
+            for p, deadline in zip(reliability_interval.PROMISES, found.deadlines, strict=True)
         ],
         right=(1,),
         wrap=(),

@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
+from forestall.cli.reliability.design import percent
 from forestall.cli.runs.options import JSON
 from forestall.cli.screen import say, say_json, show
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
+
+with lazily():
+    from forestall.app.reliability import spares as reliability_spares
+    from forestall.app.site import text
 
 if TYPE_CHECKING:
     from forestall.app.reliability.spares import SparesAdvice
@@ -133,11 +139,9 @@ def spares(
     more are lost than there are spares (k out of N). With --slurm or files the failure rate is
     measured from a site's records.
     """
-    from forestall.app.reliability.spares import SparesQuestion, answer
-
     measured = rate_of(given_of(files, options), told=rate if mttf is None else mttf)
-    done = answer(
-        SparesQuestion(
+    done = reliability_spares.answer(
+        reliability_spares.SparesQuestion(
             nodes, hours, target, mttf, rate, shape, ages, pool, repair, copies, measured
         )
     )
@@ -148,9 +152,6 @@ def spares(
 
 
 def _print(done: SparesAdvice) -> None:
-    from forestall.app.site.text import paragraph
-    from forestall.cli.reliability.design import percent
-
     say(done.sentence)
     say()
     found = done.found
@@ -165,5 +166,5 @@ def _print(done: SparesAdvice) -> None:
     )
     say()
     for remark in done.remarks:
-        for line in paragraph(remark) if remark.startswith("Measured:") else [remark]:
+        for line in text.paragraph(remark) if remark.startswith("Measured:") else [remark]:
             say(line)
