@@ -122,8 +122,11 @@ class _Finder(Loader, MetaPathFinder):
             if _is_open(deferred):
                 del sys.modules[name]
             parent, _, leaf = name.rpartition(".")
-            if parent in sys.modules and vars(sys.modules[parent]).get(leaf) is deferred:
-                delattr(sys.modules[parent], leaf)
+            holder = sys.modules.get(parent)
+            if holder is None or vars(holder).get(leaf) is not deferred:
+                continue
+            if not getattr(holder.__spec__, "_initializing", False):  # else it asked for it itself
+                delattr(holder, leaf)
 
 
 @contextmanager

@@ -15,8 +15,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.assess.alarm_cover import Cover, cover
 from forestall.model.errors import ParameterError
+
+with lazily():
+    from scipy import special
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -363,9 +367,7 @@ def _share(hits: Flags, week: Ints, drawn: Ints | None, level: float) -> Share:
 
 def wilson(count: int, of: int, level: float = 0.95) -> tuple[float, float]:
     """Return Wilson's interval of a share (Wilson 1927), `of` above 0."""
-    from scipy.special import ndtri
-
-    z = float(ndtri((1 + level) / 2))
+    z = float(special.ndtri((1 + level) / 2))
     share, extra = count / of, z * z / of
     centre = (share + extra / 2) / (1 + extra)
     half = z / (1 + extra) * float(np.sqrt(share * (1 - share) / of + extra / (4 * of)))

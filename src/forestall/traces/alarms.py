@@ -15,11 +15,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.traces.failures.raw import MAX_NODES
 from forestall.traces.files.delimited import Int, Sheet, read_sheet
+
+with lazily():
+    import polars as pl
 
 REQUIRED: Final = ("time", "node")
 OPTIONAL: Final = ("score", "until")
@@ -137,8 +141,6 @@ def _dates(sheet: Sheet, name: str, *, blank: bool, origin: int) -> Int:
 
 def _nodes(sheet: Sheet, names: Sequence[str] | None) -> tuple[Int, tuple[str, ...]]:
     """Return node numbers of a column of numbers or names, and the names that the log lacks."""
-    import polars as pl
-
     column = sheet.frame["node"].fill_null("")
     machine = column.is_in(list(MACHINE)).to_numpy()
     number = column.cast(pl.Int64, strict=False).fill_null(WHOLE).to_numpy().astype(np.int64)

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.adapters.slurm.notes import OPEN, ends_open
 from forestall.adapters.slurm.reasons import POWER_SAVING, plain, told
 from forestall.adapters.slurm.times import elapsed_of, moments_of, settle
@@ -31,6 +32,9 @@ from forestall.reliability.nodes.event_failures import failures_of, overlaps
 from forestall.traces.files.findings import Finding, Findings, shown
 from forestall.traces.files.packed import read_lines
 from forestall.traces.files.places import called, placed
+
+with lazily():
+    import polars as pl
 
 Long = npt.NDArray[np.int64]
 
@@ -204,8 +208,6 @@ def _append(rows: _Rows, fields: dict[str, str], number: int, source: str) -> No
 
 def _times(rows: _Rows, before: int, zone: str | None, findings: Findings) -> _Timed:
     """Return when the rows from `before` on began and ended; those that cannot be are noted."""
-    import polars as pl
-
     begin = moments_of(pl.Series(rows.begin[before:], dtype=pl.String), zone)
     end = moments_of(pl.Series(rows.end[before:], dtype=pl.String), zone)
     told = [elapsed_of(text) for text in rows.duration[before:]]
@@ -391,7 +393,6 @@ def _closed(
 
 def in_order(names: set[str] | Sequence[str]) -> tuple[str, ...]:
     """Return names in the order of their numbers: n2 before n10."""
-    import re
 
     def key(name: str) -> tuple[tuple[str, int], ...]:
         pieces = re.findall(r"(\D*)(\d*)", name)

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.adapters.slurm.nodes import number
 from forestall.adapters.slurm.times import Moments, moments_of
 from forestall.model.cleaning import Cleaning
@@ -30,6 +31,9 @@ from forestall.model.site.start_estimates import StartEstimates
 from forestall.traces.files.findings import Finding, Findings, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.places import called, placed
+
+with lazily():
+    import polars as pl
 
 SNAPSHOT: Final = (
     "TZ=UTC SLURM_TIME_FORMAT=%s squeue --all --start --noheader "
@@ -241,8 +245,6 @@ def _evaluated(jobs: list[Any]) -> int | None:
 def _estimates(
     rows: _Rows, noted: list[Findings], zone: str | None, short: Mapping[Path, str]
 ) -> StartEstimates:
-    import polars as pl
-
     def times(texts: list[str]) -> Moments:
         return moments_of(pl.Series(texts, dtype=pl.String), zone)
 

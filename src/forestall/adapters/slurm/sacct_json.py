@@ -14,10 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.adapters.slurm.notes import Notes
 from forestall.adapters.slurm.sacct_text import Piece
 from forestall.model.errors import TraceError
 from forestall.traces.files.packed import chunks_of_lines
+
+with lazily():
+    import polars as pl
 
 ROWS: Final = 50_000
 COLUMNS: Final = (
@@ -49,8 +53,6 @@ def pieces(path: str | Path, notes: Notes, source: str = "", rows: int = ROWS) -
 
     Raises TraceError where the file cannot be read or has no list of jobs.
     """
-    import polars as pl
-
     name = source or str(path)
     waiting: list[tuple[str, ...]] = []
     first = 1
@@ -62,14 +64,14 @@ def pieces(path: str | Path, notes: Notes, source: str = "", rows: int = ROWS) -
             row = ("",) * len(COLUMNS)
         waiting.append(row)
         if len(waiting) == rows:
-            yield _piece(pl, waiting, first, name)
+            yield _piece(waiting, first, name)
             first, waiting = number + 1, []
     notes.lines("no_job", "entries that are not jobs", "kept", name, odd)
     if waiting:
-        yield _piece(pl, waiting, first, name)
+        yield _piece(waiting, first, name)
 
 
-def _piece(pl: Any, rows: list[tuple[str, ...]], first: int, source: str) -> Piece:
+def _piece(rows: list[tuple[str, ...]], first: int, source: str) -> Piece:
     columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     frame = pl.DataFrame(columns, schema=dict.fromkeys(COLUMNS, pl.String))
     frame = frame.select(c for c in COLUMNS if c in ("JobIDRaw", "State", "Start", "End")

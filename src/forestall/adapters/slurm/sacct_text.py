@@ -12,18 +12,20 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.adapters.slurm.broken_rows import COLUMNS, SHAPES, Header, mended
 from forestall.adapters.slurm.notes import OPEN, Notes, ends_open
 from forestall.model.errors import TraceError
 from forestall.traces.files.packed import chunks_of_lines
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Long = npt.NDArray[np.int64]
 
@@ -152,8 +154,6 @@ def _refuse_headless(text: bytes, source: str, line: int) -> None:
 
 
 def _rows(text: bytes, header: Header, line: int, notes: Notes, source: str) -> Iterator[Piece]:
-    import polars as pl
-
     if len(header.delimiter) > 1:
         text = text.replace(header.delimiter, b"\x1f")
         header = Header(header.names, b"\x1f")
@@ -202,8 +202,6 @@ def _kept(text: bytes, begins: Long, ends: Long, good: npt.NDArray[np.bool_]) ->
 
 def _frame(text: bytes, header: Header, lines: Long, notes: Notes, source: str) -> pl.DataFrame:
     """Return columns of text of lines that all have as many fields as the header."""
-    import polars as pl
-
     taken = _taken(header)
     # A field that was asked for twice has two columns of one name: the first is taken.
     seen = {name: k for k, name in reversed(list(enumerate(header.names)))}

@@ -12,19 +12,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import UNKNOWN, UNLIMITED
 from forestall.model.site.job_records import NEVER
 from forestall.model.units import MAX_SECONDS
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Long = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
@@ -134,8 +136,6 @@ class Moments:
 def moments_of(column: pl.Series, zone: str | None = None) -> Moments:
     """Return the times of a column of text: Unix seconds, dates with a zone, and dates without one,
     which are taken to be of `zone` (None: UTC)."""
-    import polars as pl
-
     text = column.fill_null("")
     seconds = np.zeros(len(text), dtype=np.int64)
     done = np.zeros(len(text), dtype=np.bool_)
@@ -175,8 +175,6 @@ def _first_filled(text: pl.Series) -> str:
 
 def _rare(text: pl.Series, done: Bool, seconds: Long, local: Bool, bad: Bool) -> None:
     """Read what is neither seconds nor a plain date, each word once, and note what is no time."""
-    import polars as pl
-
     open_ = np.flatnonzero(~done)
     if not len(open_):
         return

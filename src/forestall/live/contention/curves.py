@@ -13,8 +13,12 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.live.contention.plan import Guest
 from forestall.live.contention.points import MemoryPoint, Point
+
+with lazily():
+    from scipy import special
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["crossed", "never", "always"]
@@ -61,13 +65,11 @@ class Curve:
 def mean_interval(values: Floats, level: float = LEVEL) -> Floats:
     """Return Student's interval of the mean of each row, (n, 2), at most 1 as reductions are; nan
     for rows of fewer than three values, of which it would say nothing."""
-    from scipy.special import stdtrit
-
     count = values.shape[1]
     middle = values.mean(axis=1)
     if count < FEWEST:
         return np.full((len(values), 2), np.nan)
-    half = stdtrit(count - 1, (1 + level) / 2) * values.std(axis=1, ddof=1) / np.sqrt(count)
+    half = special.stdtrit(count - 1, (1 + level) / 2) * values.std(axis=1, ddof=1) / np.sqrt(count)
     return np.stack((middle - half, np.minimum(middle + half, 1.0)), axis=1)
 
 

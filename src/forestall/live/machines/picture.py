@@ -12,9 +12,13 @@ from typing import Final, Literal
 
 import numpy as np
 
-from forestall.engine.virtual.engine import VirtualEngine
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.virtual import PROCESSOR, TaskDecision, TaskEvent, TaskEventKind
+
+with lazily():
+    from forestall.decide.virtual import placement_kernels
+    from forestall.engine.virtual import engine, state
 
 Strategy = Literal["best-fit", "first-fit", "random"]
 
@@ -116,16 +120,13 @@ class Picture:
     """
 
     def __init__(self, plan: Plan, situation: Situation) -> None:
-        from forestall.decide.virtual.placement_kernels import STRATEGIES, Choosing
-        from forestall.engine.virtual.state import TaskRules
-
         self._names = list(plan.nodes)
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._plan = plan
         self._situation = situation
         self._jobs: dict[str, int] = {}
         self._owners: dict[int, str] = {}
-        rules = TaskRules(
+        rules = state.TaskRules(
             copy=max(plan.transfer, 1),
             standstill=0,
             backfill=1,
@@ -135,9 +136,11 @@ class Picture:
             interval=3600,
             overhead=0,
         )
-        self._engine = VirtualEngine(
+        self._engine = engine.VirtualEngine(
             [plan.room(name) * plan.rate for name in self._names],
-            Choosing(int(STRATEGIES[plan.strategy]), plan.alpha, 1, plan.transfer),
+            placement_kernels.Choosing(
+                int(placement_kernels.STRATEGIES[plan.strategy]), plan.alpha, 1, plan.transfer
+            ),
             rules,
             rate=plan.rate,
             least=plan.rate,

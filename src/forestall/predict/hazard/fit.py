@@ -25,9 +25,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammaln
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.predict.hazard.hazard_kernels import DAY
+
+with lazily():
+    from scipy import optimize
 
 Floats = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
@@ -178,8 +182,6 @@ def most_likely(seen: Seen) -> Law:
 
     Found by L-BFGS-B in the logs of shape, a, and mean gap, from three starting points.
     """
-    from scipy.optimize import minimize
-
     count = int(seen.count.sum())
     if count < 2:
         raise ParameterError("train", f"{count} failures", "a history of at least 2 failures")
@@ -196,7 +198,9 @@ def most_likely(seen: Seen) -> Law:
     bounds = [tuple(np.log(SHAPES)), tuple(np.log(FAILURES)), (-12.0, 12.0)]
     starts = ((0.7, 1.0), (1.0, 10.0), (0.5, 0.3))
     found = [
-        minimize(loss, np.array([np.log(k), np.log(a), 0.0]), method="L-BFGS-B", bounds=bounds)
+        optimize.minimize(
+            loss, np.array([np.log(k), np.log(a), 0.0]), method="L-BFGS-B", bounds=bounds
+        )
         for k, a in starts
     ]
     return law_at(min(found, key=lambda one: float(one.fun)).x)

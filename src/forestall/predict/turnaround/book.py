@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.predict.turnaround.book_state import (
     BY_DEADLINE,
@@ -41,6 +42,9 @@ from forestall.predict.turnaround.classes import (
     size_class,
 )
 from forestall.predict.turnaround.tasks import family
+
+with lazily():
+    from forestall.predict.turnaround import book_kernels
 
 if TYPE_CHECKING:
     from forestall.reliability.checkpoints.completion import CompletionTime
@@ -335,18 +339,14 @@ class CompletionBook:
         self._book = book._replace(**grown)
 
     def _step(self, kind: int, k: int, time: int) -> None:
-        from forestall.predict.turnaround.book_kernels import replay
-
         events = np.array([[time], [kind], [k]], np.int64)
         nothing = np.broadcast_to(self._none, (k + 1,)) if kind == SUBMIT else self._none
-        replay(
+        book_kernels.replay(
             self._book, events, np.ascontiguousarray(nothing), np.ascontiguousarray(nothing), 0, 1
         )
 
     def _offer(self, k: int, question: int, level: float, deadline: int, promise: bool) -> None:
-        from forestall.predict.turnaround.book_kernels import offer
-
-        offer(self._book, k, question, float(level), int(deadline), bool(promise))
+        book_kernels.offer(self._book, k, question, float(level), int(deadline), bool(promise))
 
     def _quoted(self, job: Hashable, which: int) -> TimedQuote:
         promise, entry = self._book.promises[which], self._book.jobs[which // 2]

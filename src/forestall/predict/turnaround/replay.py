@@ -9,9 +9,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.predict.turnaround.book_state import Book, new_book
 from forestall.predict.turnaround.classes import calibrated, numbered
 from forestall.predict.turnaround.tasks import Tasks
+
+with lazily():
+    from forestall.predict.turnaround import book_kernels
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -65,8 +69,6 @@ def replay(
     rules : settings other than `book_state.RULES`
     progress : told of events done and all events
     """
-    from forestall.predict.turnaround.book_kernels import replay as kernel
-
     given = dict(rules or {})
     book = prepared(tasks, given)
     nothing = np.full(len(tasks), -1.0)
@@ -75,7 +77,7 @@ def replay(
     total = tasks.events.shape[1]
     for first in range(0, total, CHUNK):
         last = min(first + CHUNK, total)
-        kernel(book, tasks.events, asked, named, first, last)
+        book_kernels.replay(book, tasks.events, asked, named, first, last)
         if progress is not None:
             progress(last, total)
     return Replayed(tasks, book, int(book.desk["warm"][0]))

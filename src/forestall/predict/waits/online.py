@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
@@ -37,8 +38,11 @@ from forestall.predict.waits.bound import NONE, least_values, rank_table, upper_
 from forestall.predict.waits.classes import PARTITION, Classes, classify
 from forestall.predict.waits.runs import ALPHA, STEP, run_lengths
 
+with lazily():
+    from forestall.predict.waits import waits_kernels as kernels
+
 if TYPE_CHECKING:
-    from forestall.predict.waits.waits_kernels import Past, Rules
+    from forestall.predict.waits.waits_kernels import Past
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -212,8 +216,6 @@ def replay(waits: Waits, classes: Classes, rule: Rule | None = None) -> Replay:
 
     `classes` are those of the same jobs in the same order. Raises ParameterError.
     """
-    from forestall.predict.waits import waits_kernels as kernels
-
     chosen = Rule() if rule is None else rule
     count = len(waits)
     if len(classes.fine) != count:
@@ -248,9 +250,7 @@ def classes_of(accounting: Accounting, waits: Waits) -> Classes:
     return classify(accounting.partition.code[rows], size, accounting.limit[rows])
 
 
-def _past(classes: Classes, rule: Rule) -> Past:
-    from forestall.predict.waits.waits_kernels import Past
-
+def _past(classes: Classes, rule: Rule) -> kernels.Past:
     count = classes.count
     jobs = np.maximum(classes.jobs(), 1)
     rings = np.concatenate(([0], np.cumsum(np.minimum(jobs, 2 * rule.history))))
@@ -259,7 +259,7 @@ def _past(classes: Classes, rule: Rule) -> Past:
         name: np.zeros(count, dtype=np.int64)
         for name in ("head", "first", "sorted_head", "sorted_first", "broken", "run", "changes")
     }
-    return Past(
+    return kernels.Past(
         parent=classes.parent,
         ring=np.zeros(int(rings[-1]), dtype=np.int32),
         ordered=np.zeros(int(ordered[-1]), dtype=np.int32),
@@ -273,9 +273,7 @@ def _past(classes: Classes, rule: Rule) -> Past:
     )
 
 
-def _rules(rule: Rule) -> Rules:
-    from forestall.predict.waits.waits_kernels import Rules
-
+def _rules(rule: Rule) -> kernels.Rules:
     least = least_values(rule.quantile, rule.confidence)
     kept = max(least, KEPT)
     aims = [(1 - rule.quantile) * 0.8**step for step in range(AIMS if rule.gain > 0 else 1)]
@@ -283,7 +281,7 @@ def _rules(rule: Rule) -> Rules:
     most = 2 * rule.history
     ranks = [rank_table(most, 1 - aim, rule.confidence) for aim in aims]
     lengths = run_lengths(rule.quantile, kept, rule.alpha) if rule.changes else (1,)
-    return Rules(
+    return kernels.Rules(
         rank=np.asarray(ranks),
         aims=np.asarray(aims),
         lengths=np.asarray(lengths, dtype=np.int64),

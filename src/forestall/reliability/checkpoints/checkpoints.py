@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.checkpoints.completion import (
     MOST_SEGMENTS,
@@ -38,9 +39,10 @@ from forestall.reliability.systems.ageing import (
     system_of,
 )
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
     from forestall.reliability.systems.systems import Age
 
@@ -259,8 +261,6 @@ class CheckpointInterval:
 
     def table(self) -> pl.DataFrame:
         """Return the choices as a Polars table."""
-        import polars as pl
-
         return pl.DataFrame([one._asdict() for one in self.choices])
 
 

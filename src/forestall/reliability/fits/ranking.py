@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit_sample
 from forestall.reliability.fits.goodness import Goodness, goodness, statistics
@@ -17,8 +19,9 @@ from forestall.reliability.lifetimes.base import Family, Floats
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import FAMILIES, family_of
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 RankBy = Literal["aic", "aicc", "bic", "loglik", "ks", "ad"]
 RANK_BY: tuple[RankBy, ...] = get_args(RankBy)
@@ -153,8 +156,6 @@ class Ranking:
         Columns: rank, family, parameters (name and value as text), loglik, aic, aicc, bic, weight,
         ks, ks_p, ad, ad_p, converged, note.
         """
-        import polars as pl
-
         columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA}
         for rank, row in enumerate(self.rows, 1):
             fit, distance = row.fitted, row.goodness
@@ -318,6 +319,4 @@ def _number(value: float) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(text, WIDTH, subsequent_indent="  ")

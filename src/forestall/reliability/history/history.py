@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
@@ -18,8 +19,9 @@ from forestall.reliability.history.outages import Outages, joined_up, outages_of
 from forestall.reliability.history.rates import Rates
 from forestall.reliability.history.years import Years, calendar_years, years_of_age
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -347,8 +349,6 @@ class History:
     def table(self) -> pl.DataFrame:
         """Return a Polars table of the failures with the gap that each ended: ``time,node,back``
         and, where known, ``cause,kind``, ``gap_node`` (null: left out), ``gap_system``."""
-        import polars as pl
-
         columns: dict[str, object] = {"time": self.time, "node": self.node, "back": self.outages.up}
         if self.kind is not None:
             columns |= {"cause": self._causes(False), "kind": list(self.kind)}

@@ -13,19 +13,21 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv, ndtri
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.observed import Observed, Truncation
 from forestall.reliability.history.rates import checked_level
 from forestall.reliability.roots import root as find_root
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -169,8 +171,6 @@ class PowerLaw:
 
     def table(self, level: float = 0.95) -> pl.DataFrame:
         """Return a Polars table of the parameters with their intervals."""
-        import polars as pl
-
         bounds = self.ci(level)
         return pl.DataFrame(
             {

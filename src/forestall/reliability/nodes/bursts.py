@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincc, gammaincinv, ndtri
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.history import History
 from forestall.reliability.history.rates import checked_level
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -51,8 +52,6 @@ class Autocorrelation:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``lag,correlation,low,high``."""
-        import polars as pl
-
         band = np.full(len(self.lag), self.band)
         columns = {"lag": self.lag, "correlation": self.correlation, "low": -band, "high": band}
         return pl.DataFrame(columns)
@@ -119,8 +118,6 @@ class Dispersion:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table, a row a window length."""
-        import polars as pl
-
         names = ("width", "windows", "fano", "low", "high")
         return pl.DataFrame({name: getattr(self, name) for name in names})
 
@@ -206,8 +203,6 @@ class Bursts:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table, a row a burst."""
-        import polars as pl
-
         names = ("first", "size", "nodes", "duration")
         return pl.DataFrame({name: getattr(self, name) for name in names})
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
 from forestall.reliability.history.history import DAY, History
@@ -21,7 +22,6 @@ from forestall.reliability.history.outages import Outages, running_end
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
-    from forestall.model.site.coded import Coded
     from forestall.model.site.node_events import NodeEvents
 
 Floats = npt.NDArray[np.float64]
@@ -189,8 +189,6 @@ def _numbered(events: NodeEvents, names: Sequence[str] | None) -> tuple[tuple[st
 def fleet_of_failures(failures: Failures, begin: int, until: int, *, within: int = WITHIN) -> Fleet:
     """Return the fleet of a failure log, watched over [begin, until) on its own clock as far as
     its nodes were in service. Causes are what stands before the colon of a kind."""
-    from forestall.model.site.coded import Coded
-
     count = failures.nodes
     if failures.service_start is None:
         start, end = np.full(count, begin, dtype=np.int64), np.full(count, until, dtype=np.int64)

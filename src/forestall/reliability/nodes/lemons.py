@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
@@ -30,6 +31,9 @@ from forestall.reliability.nodes.nodes import (
     overdispersion,
 )
 from forestall.reliability.nodes.signals import Signals
+
+with lazily():
+    from scipy import special
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -474,11 +478,9 @@ def _ratio(one: int, other: int, exposure: float, level: float) -> Interval:
     Given their sum the first count is binomial; its interval is Clopper and Pearson's, Biometrika
     26 (1934).
     """
-    from scipy.special import betaincinv
-
     tail = (1 - checked_level(level)) / 2
-    low = float(betaincinv(one, other + 1, tail)) if one else 0.0
-    high = float(betaincinv(one + 1, other, 1 - tail)) if other else 1.0
+    low = float(special.betaincinv(one, other + 1, tail)) if one else 0.0
+    high = float(special.betaincinv(one + 1, other, 1 - tail)) if other else 1.0
 
     def odds(share: float) -> float:
         return share / (1 - share) / exposure if share < 1 else math.inf

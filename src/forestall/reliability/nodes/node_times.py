@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
+from forestall.reliability.fits.ranking import fit_all
+from forestall.reliability.history.life_table import kaplan_meier
 from forestall.reliability.history.mean_times import (
     Interval,
     availability,
@@ -95,8 +97,6 @@ def law_of(
 
     `resolution` is what times of 0 are shorter than, hours.
     """
-    from forestall.reliability.fits.ranking import fit_all
-
     ended = int(np.count_nonzero(~censored))
     if ended < fewest:
         return None
@@ -242,7 +242,6 @@ def _repairs(fleet: Fleet, level: float, laws: bool) -> Repairs | None:
     told = fleet.down >= 0
     if not bool(told.any()):
         return None
-    from forestall.reliability.history.life_table import kaplan_meier
 
     hours = fleet.down[told] / HOUR
     running = ~fleet.ended[told]

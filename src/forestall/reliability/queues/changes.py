@@ -15,8 +15,10 @@ import numpy as np
 
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration
+from forestall.reliability.checkpoints.checkpoints import best_long_run, checkpoint_interval
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.queues.queues import Queue, job_failure, resized
+from forestall.reliability.systems.equilibrium import Integral, time_of_hazard
 from forestall.reliability.systems.systems import Group
 
 if TYPE_CHECKING:
@@ -197,8 +199,6 @@ def best_interval(cluster: Machine, queue: Queue) -> float:
     queue's jobs; see `forestall.reliability.checkpoints.checkpoints`. ParameterError without
     their cost.
     """
-    from forestall.reliability.checkpoints.checkpoints import best_long_run, checkpoint_interval
-
     if cluster.checkpoints is None:
         raise ParameterError("checkpoints", None, "the cost of a checkpoint")
     cost, restart = cluster.checkpoints.cost, cluster.checkpoints.restart
@@ -219,8 +219,6 @@ class JobLife:
     again."""
 
     def __init__(self, cluster: Machine, queue: Queue) -> None:
-        from forestall.reliability.systems.equilibrium import Integral
-
         self._cluster, self._queue = cluster, queue
         self.lifetime = cluster.shares(queue)[0][0].lifetime
         self.integral = Integral(self.log_sf)
@@ -246,8 +244,6 @@ class JobLife:
 
     def quantile(self, p: float) -> float:
         """Return the time by which a node has failed with probability `p`."""
-        from forestall.reliability.systems.equilibrium import time_of_hazard
-
         return float(time_of_hazard(self.log_sf, np.array([-math.log1p(-p)]))[0])
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration, parse_duration
 from forestall.reliability.queues.queues import Queue, RunTimes, job_failure
@@ -30,8 +31,9 @@ from forestall.reliability.systems.systems import (
     series_sf,
 )
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 
@@ -303,8 +305,6 @@ class Machine:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table of the queues with their failure probabilities."""
-        import polars as pl
-
         return pl.DataFrame(
             {
                 "queue": [queue.name for queue in self.queues],

@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.units import SECONDS
 from forestall.traces.failures.raw import (
     Format,
@@ -37,6 +38,9 @@ from forestall.traces.failures.raw import (
     single_system,
 )
 from forestall.traces.files.delimited import Int, Sheet, read_sheet
+
+with lazily():
+    import polars as pl
 
 TITAN = ("location", "remove", "event")
 ALPINE = ("Timestamp", "SSU", "Rack id", "Unique enclosure", "Slot")
@@ -94,8 +98,6 @@ def read_backblaze(path: Path, options: Options) -> RawFailures:
 
 def _seconds(sheet: Sheet, name: str, pattern: str) -> Int:
     """Return a column of dates as seconds since 1970, -1 where blank or none."""
-    import polars as pl
-
     column = sheet.frame[name].str.to_datetime(pattern, time_unit="ms", strict=False)
     return column.dt.epoch("s").cast(pl.Int64).fill_null(-1).to_numpy()
 

@@ -12,10 +12,10 @@ first event to the end of its last; that it was new then is not told.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.failures.raw import Format, Head, Int, Options, RawFailures, Service
@@ -23,8 +23,9 @@ from forestall.traces.files.findings import Finding, Findings, listed
 from forestall.traces.files.packed import read_bytes
 from forestall.traces.files.tokens import filled_lines, single_spaced
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 COLUMNS = (
     *("event_id", "component_id", "node_id", "platform_id", "node_name"),
@@ -92,8 +93,6 @@ def _of_system(names: pl.Series, system: str) -> pl.Series:
 
 def _reasons(frame: pl.DataFrame, down: np.ndarray) -> list[str] | None:
     """Return for each down event the code of the up event that it ended; None where none has."""
-    import polars as pl
-
     reasons = frame.filter(
         (pl.col("event_type") == UP) & ~pl.col("event_end_reason").is_in(["NULL", ""])
     ).select("node_id", pl.col("event_stop_time").alias("at"), "event_end_reason")
@@ -112,8 +111,6 @@ def _reasons(frame: pl.DataFrame, down: np.ndarray) -> list[str] | None:
 
 def _events(path: Path, findings: Findings) -> tuple[pl.DataFrame, Int]:
     """Return the well-formed events and their 1-based lines."""
-    import polars as pl
-
     text = read_bytes(path)
     lines = np.asarray(filled_lines(text), dtype=np.int64) + 1
     spaced = single_spaced(text)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS
@@ -26,6 +27,9 @@ from forestall.traces.failures.service import stated_service
 from forestall.traces.files.delimited import Int, Sheet, read_sheet
 from forestall.traces.files.findings import Finding, listed
 from forestall.traces.files.packed import read_head, text_of
+
+with lazily():
+    import polars as pl
 
 CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
 PRODUCTION, RETIREMENT = "node prod", "node decom"
@@ -89,8 +93,6 @@ def _unsorted(lines: Int, time: Int) -> Cleaning:
 
 def _log(sheet: Sheet) -> tuple[int, int]:
     """Return the first second of the file's records and the one past the last."""
-    import polars as pl
-
     moments = sheet.frame[STARTED].str.to_datetime(_PATTERN, time_unit="ms", strict=False)
     first, last = (pl.Series([m]).dt.epoch("s")[0] for m in (moments.min(), moments.max()))
     return first or 0, (last or 0) + 1

@@ -29,6 +29,7 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.traces.failures import own_parquet
@@ -48,6 +49,9 @@ from forestall.traces.files.findings import listed, shown
 from forestall.traces.files.packed import read_bytes, read_head, text_of
 from forestall.traces.files.parquet import is_parquet
 from forestall.traces.files.times import UNIX_FROM
+
+with lazily():
+    import polars as pl
 
 NOTES: Final = ("origin", "span", "nodes", "names")
 T = TypeVar("T")
@@ -211,8 +215,6 @@ def _nodes(sheet: Sheet, notes: Notes) -> tuple[Int, tuple[str, ...] | None]:
 
     Nodes are names where the comments list names, or where most nodes are no numbers.
     """
-    import polars as pl
-
     told = sheet.frame["node"].fill_null("")
     filled = told != ""
     words = filled & told.cast(pl.Float64, strict=False).is_null()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.failures import Failures
 from forestall.traces.failures.predicted import blanked
@@ -20,8 +21,9 @@ from forestall.traces.files.delimited import Sheet, check_columns
 from forestall.traces.files.findings import Findings
 from forestall.traces.files.parquet import read_parquet, told_by, write_parquet
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 REQUIRED: Final = ("time", "node")
 OPTIONAL: Final = ("downtime", "kind", "detectability", "predicted")
@@ -57,8 +59,6 @@ class Notes:
 
 def looks_like(path: Path) -> bool:
     """Return whether a Parquet file is one of ours, or has time and node among our columns only."""
-    import polars as pl
-
     try:
         names = set(pl.read_parquet_schema(path))
     except (pl.exceptions.PolarsError, OSError, ValueError):
@@ -70,8 +70,6 @@ def looks_like(path: Path) -> bool:
 
 def read(path: Path, strict: bool) -> tuple[Sheet, Notes]:
     """Return the rows as columns of text, and what the metadata tells."""
-    import polars as pl
-
     table = read_parquet(path)
     check_columns(path, table.columns, REQUIRED)
     texts = []
@@ -124,8 +122,6 @@ def _service(told: dict[str, Any], zero: int, nodes: int) -> Service | None:
 
 def write(failures: Failures, path: str | Path) -> None:
     """Write a log; all of `Failures` but its remarks comes back. The file appears whole or not."""
-    import polars as pl
-
     columns: dict[str, pl.Series] = {
         "time": pl.Series(failures.time),
         "node": _nodes(failures),
@@ -156,8 +152,6 @@ def write(failures: Failures, path: str | Path) -> None:
 
 
 def _nodes(failures: Failures) -> pl.Series:
-    import polars as pl
-
     if failures.names is None:
         return pl.Series(failures.node)
     return pl.Series(list(failures.names), dtype=pl.String).gather(failures.node)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.model.virtual import FAR
 from forestall.traces.files.delimited import Int, Sheet
 from forestall.traces.files.findings import Finding, Findings, shown
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 NAME: Final = "predicted"
 WHOLE: Final = "a whole number, as the times are, or nothing"
@@ -48,8 +50,6 @@ def moved(predicted: Int, seconds: int) -> Int:
 
 def blanked(predicted: Int) -> pl.Series:
     """Return the times as a column of a table, null where a failure was not foreseen."""
-    import polars as pl
-
     column = pl.Series(predicted)
     return column.set(column >= FAR, None)
 

@@ -6,18 +6,19 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.traces.files.findings import Finding, Findings, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.tokens import filled_lines
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 _LIMIT = 2**62
@@ -54,8 +55,6 @@ class Sheet:
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Sheet:
         """Return the rows where the mask holds, with what was found so far."""
-        import polars as pl
-
         part = Sheet(
             self.frame.filter(pl.Series(mask)), self.lines[mask], self.names, self.findings
         )
@@ -64,8 +63,6 @@ class Sheet:
 
     def repeated(self) -> npt.NDArray[np.bool_]:
         """Return which rows are the same in all columns as one above them, bool[n]."""
-        import polars as pl
-
         first = self.frame.select(pl.struct(pl.all()).is_first_distinct()).to_series()
         return ~first.to_numpy()
 
@@ -87,8 +84,6 @@ class Sheet:
         (None: they are bad).
         Rows with a bad field are noted and no longer kept; their value is 0.
         """
-        import polars as pl
-
         column = self.frame[name]
         exact = column.cast(pl.Int64, strict=False)
         real = column.cast(pl.Float64, strict=False)
@@ -111,8 +106,6 @@ class Sheet:
 
     def real(self, name: str, *, low: float, high: float) -> npt.NDArray[np.float64]:
         """Return a column of numbers in [low, high], float64[n], nan where blank; see `whole`."""
-        import polars as pl
-
         column = self.frame[name]
         numbers = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         empty = (column.fill_null("") == "").to_numpy()
@@ -212,8 +205,6 @@ def _read(
     path: str | Path, rows: list[bytes], names: tuple[str, ...], wanted: list[str]
 ) -> pl.DataFrame:
     """Return the wanted columns of rows that each have as many fields as there are names."""
-    import polars as pl
-
     if not rows:
         return pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
     places = [f"c{k}" for k in range(len(names))]  # names may stand twice, or be missing

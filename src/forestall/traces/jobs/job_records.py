@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.nodes import NodeSet
@@ -26,6 +27,9 @@ from forestall.traces.files.findings import Finding, Findings, shown
 from forestall.traces.files.packed import pack, read_head, text_of
 from forestall.traces.files.parquet import is_parquet, parquet_columns, put_parquet
 from forestall.traces.files.times import EXPECTED, times_of, window_from
+
+with lazily():
+    import polars as pl
 
 Int = npt.NDArray[np.int64]
 
@@ -81,8 +85,6 @@ def write_job_records(records: JobRecords, path: str | Path) -> None:
     Times are Unix seconds where the records have an origin, else their own; what is not known is
     blank. The file appears whole or not at all.
     """
-    import polars as pl
-
     zero = records.origin or 0
     lists: dict[bytes, str] = {}
     nodes = []
@@ -127,8 +129,6 @@ def looks_like(path: Path) -> bool:
 
 
 def _parquet(path: Path, strict: bool) -> Sheet:
-    import polars as pl
-
     try:
         table = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -181,8 +181,6 @@ def _records(sheet: Sheet, source: str | Path) -> JobRecords:
 
 def _times(sheet: Sheet) -> tuple[Int, Int, bool]:
     """Return starts and ends, `NEVER` where there is none, and whether they are Unix seconds."""
-    import polars as pl
-
     blank, texts = [], []
     for name in ("start", "end"):
         text = sheet.frame[name].fill_null("")

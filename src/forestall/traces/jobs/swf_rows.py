@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.findings import Finding, Findings, shown
 from forestall.traces.files.packed import text_of
 from forestall.traces.files.tokens import filled_lines, single_spaced
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Column = npt.NDArray[Any]
 """int64[n], or float64[n] for the columns in `FRACTIONAL`."""
@@ -188,8 +190,6 @@ def parse_row(text: bytes, line: int) -> tuple[list[float] | None, Finding | Non
 
 
 def _frame(spaced: bytes) -> pl.DataFrame:
-    import polars as pl
-
     schema: dict[str, Any] = {
         name: pl.Float64 if name in FRACTIONAL else pl.Int64 for name in COLUMNS
     }
@@ -207,8 +207,6 @@ def _frame(spaced: bytes) -> pl.DataFrame:
 
 def _doubtful(frame: pl.DataFrame) -> pl.Series:
     """Return which rows the fast reader did not take whole, bool[n]."""
-    import polars as pl
-
     odd = [~pl.col(name).is_finite() for name in sorted(FRACTIONAL)]
     missing = [pl.col(name).is_null() for name in COLUMNS]
     bounds = [pl.col("submit") < 0, pl.col(_EXTRA).is_not_null()]

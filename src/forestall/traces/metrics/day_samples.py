@@ -16,11 +16,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.metrics import day_files
 from forestall.traces.metrics.day_files import RECORD, Segment
 from forestall.traces.metrics.raw import Asked, Samples, no_such_metric
+
+with lazily():
+    import polars as pl
 
 Int = npt.NDArray[np.int64]
 
@@ -92,8 +96,6 @@ def read_day(path: Path, asked: Asked) -> Samples:
 
 def read_days(paths: Sequence[Path], asked: Asked) -> Samples:
     """Read day files of any hosts together, `time` and `node` apart; see `host_days`."""
-    import polars as pl
-
     wanted = list(day_files.NAMES if asked.names is None else asked.names)
     missing = [name for name in wanted if name not in day_files.NAMES]
     source = paths[0] if len(paths) == 1 else paths[0].parent

@@ -20,11 +20,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import read_sheet
 from forestall.traces.files.findings import Finding, Findings, shown
 from forestall.traces.files.packed import read_bytes, read_head, text_of
 from forestall.traces.metrics.raw import Asked, Samples, no_such_metric, readable
+
+with lazily():
+    import polars as pl
 
 PERIOD = 300
 """Seconds between samples."""
@@ -53,8 +57,6 @@ def is_tar(head: bytes) -> bool:
 
 def read_rows(path: Path, asked: Asked) -> Samples:
     """Read a day of PlanetLab; fields that are no number are missing samples, and named."""
-    import polars as pl
-
     header = text_of(read_head(path)).splitlines()[0].removeprefix("\ufeff").split(",")
     names = [name.strip() for name in header]
     if any(readable(name) != name for name in names):
@@ -87,8 +89,6 @@ def read_rows(path: Path, asked: Asked) -> Samples:
 
 def read_machines(path: Path, asked: Asked) -> Samples:
     """Read a folder, a tar archive, or the one file of a machine; see `read_rows`."""
-    import polars as pl
-
     machines: list[str] = []
     values: list[npt.NDArray[np.float64]] = []
     findings = Findings(path, asked.strict)

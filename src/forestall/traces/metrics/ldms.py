@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names
 from forestall.traces.files.findings import Finding, Findings, shown
@@ -24,8 +24,9 @@ from forestall.traces.files.packed import read_bytes, read_head
 from forestall.traces.metrics.raw import Asked, Samples, joined, readable
 from forestall.traces.metrics.table import quick_csv, samples_of
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 OWN = frozenset(
     {
@@ -77,8 +78,6 @@ def read_ldms(path: Path, asked: Asked) -> Samples:
 
 def joined_lines(parts: Sequence[Samples], path: Path) -> Samples:
     """Return the samples of the pieces of one file, which may be none."""
-    import polars as pl
-
     parts = [part for part in parts if len(part)]
     if not parts:
         whole = np.empty(0, dtype=np.int64)
@@ -118,8 +117,6 @@ def _careful(
     rows: bytes, names: Sequence[str], wanted: Sequence[str], first: int, findings: Findings
 ) -> tuple[pl.DataFrame, npt.NDArray[np.int64]]:
     """Return the wanted columns as text, and the lines, of rows with as many fields as names."""
-    import polars as pl
-
     good, kept, wrong = [], [], []
     for number, line in enumerate(rows.split(b"\n"), first):
         fields = [field.strip() for field in readable(line).split(",")]

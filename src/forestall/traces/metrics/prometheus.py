@@ -17,12 +17,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_bytes
 from forestall.traces.metrics.raw import Asked, Samples, joined, no_such_metric, readable
+
+with lazily():
+    import polars as pl
 
 Series = tuple[dict[str, str], list[Any]]
 
@@ -150,8 +154,6 @@ def _points(
 
 def _metric(name: str, found: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> Samples:
     """Return the samples of one metric of all nodes."""
-    import polars as pl
-
     sizes = [len(time) for _, time, _ in found]
     nodes = pl.Series([node for node, _, _ in found], dtype=pl.String)
     index = pl.Series(np.repeat(np.arange(len(found)), sizes))

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.metrics import Metrics
 from forestall.traces.files.findings import shown
 from forestall.traces.files.times import window_from
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 MAX_NODES = 10_000_000
@@ -132,8 +133,6 @@ def period_of(time: Int, node: Int) -> int:
 
 def joined(parts: Sequence[Samples], source: str | Path) -> Samples:
     """Return the samples of several files; files with other metrics fill each other's rows."""
-    import polars as pl
-
     parts = [part for part in parts if len(part)]
     if not parts:
         raise TraceError(source, "has no samples")
@@ -158,8 +157,6 @@ def joined(parts: Sequence[Samples], source: str | Path) -> Samples:
 
 def _merged(whole: Samples) -> Samples:
     """Return one row for each node and second, of each metric the first value there is."""
-    import polars as pl
-
     metrics = [f"m{k}" for k in range(whole.value.width)]  # their own names may be "node"
     table = whole.value.rename(dict(zip(whole.value.columns, metrics, strict=True)))
     table = table.with_columns(whole.node.alias("node"), pl.Series("time", whole.time))
@@ -179,8 +176,6 @@ def _merged(whole: Samples) -> Samples:
 
 def _numbered(samples: Samples) -> tuple[Int, tuple[str, ...] | None, int]:
     """Return the number of each sample's node, the names by number, and how many nodes."""
-    import polars as pl
-
     if samples.numbered:
         number = samples.node.to_numpy().astype(np.int64)
         return number, None, int(number.max()) + 1

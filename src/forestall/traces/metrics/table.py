@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
@@ -24,8 +24,9 @@ from forestall.traces.files.parquet import is_parquet
 from forestall.traces.files.times import EXPECTED, times_of
 from forestall.traces.metrics.raw import MAX_NODES, Asked, Samples, no_such_metric, readable
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 
@@ -69,8 +70,6 @@ def samples_of(
     numbered: bool | None = None,
 ) -> Samples:
     """Return the samples of a table whose columns of time and node are `keys`."""
-    import polars as pl
-
     time, node = keys
     line = np.arange(1, len(frame) + 1) if lines is None else lines
     times = times_of(frame[time])
@@ -113,8 +112,6 @@ def metrics_of(
     Without names asked for, text of which most is no number is none. Fields that cannot be read
     are missing values, and named.
     """
-    import polars as pl
-
     beside = [name for name in frame.columns if name not in set(keys)]
     wanted = beside if asked.names is None else list(asked.names)
     missing = [name for name in wanted if name not in beside]
@@ -195,8 +192,6 @@ def _find(columns: Sequence[str], usual: Sequence[str]) -> str | None:
 
 
 def _parquet(path: Path) -> pl.DataFrame:
-    import polars as pl
-
     try:
         return pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -232,8 +227,6 @@ def quick_csv(
 ) -> pl.DataFrame | None:
     """Return the columns of rows that are all as they should be, with numbers as numbers; else
     None. The column `text` stays text."""
-    import polars as pl
-
     count = rest.count(b"\n") + (not rest.endswith(b"\n") and bool(rest))
     plain = b'"' not in rest and b"\n\n" not in rest and not rest.startswith(b"\n")
     if not plain or count == 0 or rest.count(b",") != count * (len(names) - 1):

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.delimited import check_columns, header_names
@@ -24,8 +25,9 @@ from forestall.traces.files.packed import text_of
 from forestall.traces.ras.lines import Progress, moments, numbered_lines
 from forestall.traces.ras.records import Records
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 OURS: Final = ("time", "place", "severity", "kind", "alert", "message")
 ROWS: Final = 1_000_000
@@ -141,8 +143,6 @@ def read_table(path: Path, records: Records, progress: Progress | None = None) -
 
 def read_parquet(path: Path, records: Records, progress: Progress | None = None) -> None:
     """Add the records of a Parquet file with our columns."""
-    import polars as pl
-
     try:
         whole = pl.scan_parquet(path)
         names = tuple(whole.collect_schema().names())
@@ -164,8 +164,6 @@ def read_parquet(path: Path, records: Records, progress: Progress | None = None)
 
 
 def _filled(first: int, lines: pl.Series) -> tuple[pl.Series, pl.Series]:
-    import polars as pl
-
     numbers = pl.Series("line", np.arange(first, first + len(lines), dtype=np.int64))
     filled = lines.str.strip_chars() != ""
     return numbers.filter(filled), lines.filter(filled)
@@ -179,8 +177,6 @@ def _parsed(
     records: Records,
 ) -> pl.DataFrame:
     """Return the wanted columns of rows that have as many fields as the header."""
-    import polars as pl
-
     # A quote within a field makes readers differ about where fields end: such rows are left out.
     sound = rows.str.contains(_SOUND)
     counts = rows.str.replace_all(_QUOTED, "").str.count_matches(",", literal=True) + 1
@@ -204,8 +200,6 @@ def _parsed(
 
 
 def _add(frame: pl.DataFrame, columns: Columns, records: Records) -> None:
-    import polars as pl
-
     said = frame[columns.time].fill_null("")
     if records.count == 0 and len(frame):
         records.dated = columns.database or said.head(50).str.contains(_ISO).any()
@@ -246,8 +240,6 @@ def _add(frame: pl.DataFrame, columns: Columns, records: Records) -> None:
 
 def _times(said: pl.Series, columns: Columns, *, dated: bool) -> pl.Series:
     """Return seconds, null where the text is no time."""
-    import polars as pl
-
     if not dated:
         real = said.cast(pl.Float64, strict=False)
         whole = real.is_finite() & (real == real.floor()) & (real >= 0) & (real < MAX_SECONDS)
