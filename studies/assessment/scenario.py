@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.assess.attribution import Attribution, Fates, Samples, attribute
-from forestall.assess.benefit import Curve, Occasions, net_benefit, of_periods, unrelated
+from forestall.assess.attribution import Attribution, Fates, MetricSamples, attribute
+from forestall.assess.benefit import BenefitCurve, Occasions, net_benefit, of_periods, unrelated
 from forestall.assess.roc import area
 from forestall.assess.significance import AreaInterval, Permutation, delong, permutation
 from forestall.model.metrics import Metrics
@@ -95,7 +95,7 @@ class Machine:
     relation: float
     periods: Attribution
     occasions: Occasions
-    curve: Curve
+    curve: BenefitCurve
     area: AreaInterval
     chance: Permutation
     biased: float
@@ -126,7 +126,7 @@ class Machine:
         return breaks_even(self.curve)
 
 
-def breaks_even(curve: Curve) -> float:
+def breaks_even(curve: BenefitCurve) -> float:
     """Return the cost of an action, node-hours, from which on every threshold loses that acts in
     at least a twentieth of the periods."""
     some = curve.acted >= LEAST * curve.occasions
@@ -166,7 +166,7 @@ def attributed(records: JobRecords, metrics: Metrics) -> Attribution:
         records.start, records.end, records.failed(), records.offsets, records.node,
         (records.failed() | records.completed()) & (records.end <= close),
     )  # fmt: skip
-    samples = Samples(metrics.time, metrics.node, metrics.value[:, 0])
+    samples = MetricSamples(metrics.time, metrics.node, metrics.value[:, 0])
     return attribute(fates, samples, nodes=metrics.nodes, begin=0, close=close)
 
 
@@ -174,7 +174,7 @@ def planted(
     records: JobRecords,
     periods: Attribution,
     occasions: Occasions,
-    curve: Curve,
+    curve: BenefitCurve,
     truth: MemoryTruth,
 ) -> Truth:
     """Return what was put in beside what the attribution found."""

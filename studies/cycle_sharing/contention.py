@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.live.contention.curves import Curve, Threshold, curves, threshold
+from forestall.live.contention.curves import ContentionCurve, Threshold, curves, threshold
 from forestall.live.contention.herd import ContentionError
-from forestall.live.contention.plan import Plan
+from forestall.live.contention.plan import ExperimentPlan
 from forestall.live.contention.points import Point
 from forestall.model.errors import TraceError
 from forestall.traces.streams import stream
@@ -43,7 +43,7 @@ class Contention:
     source: str = ""
     why: str = ""
 
-    def curves(self, guest: Any) -> list[Curve]:
+    def curves(self, guest: Any) -> list[ContentionCurve]:
         """Return what each group of the owner's processes loses to a guest."""
         return curves(self.points, guest)
 
@@ -72,11 +72,11 @@ def left_out(why: str) -> Contention:
     return Contention((), why=why)
 
 
-def plan_here() -> Plan:
+def plan_here() -> ExperimentPlan:
     """Return what is measured on this host: one process, and groups of one and four a core."""
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     groups = tuple(sorted({1, *(len(cpus) * k for k in (1, 4))}))
-    return Plan(cpus, groups, LOADS, SECONDS, REPEATS, LIMIT)
+    return ExperimentPlan(cpus, groups, LOADS, SECONDS, REPEATS, LIMIT)
 
 
 def measured(progress: Callable[[int, int], None] | None = None) -> Contention:

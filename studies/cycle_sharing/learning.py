@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.hosts import HostTraces
-from forestall.predict.semi_markov.forecast import Curves, HostPast, Outlook, curves, foretold
+from forestall.predict.semi_markov.forecast import HostCurves, HostPast, Outlook, curves, foretold
 from forestall.predict.semi_markov.learning import DAY, MONDAY, weekend
 from forestall.predict.semi_markov.states import FAILING
 from forestall.simulate.cycle.forecasts import Forecasts
@@ -46,7 +46,7 @@ class LawForecasts(Forecasts):
         self._first = origin
         self._known: dict[tuple[bool, int], Outlook] = {}
 
-    def curves(self, slot: int) -> Curves:
+    def curves(self, slot: int) -> HostCurves:
         """Return the curves of a slot: those of its kind of day and time of day."""
         start = self._first + slot * self.parameters.predict_every
         key = bool(weekend(np.array([start]))[0]), start % DAY
@@ -72,7 +72,7 @@ class OtherwiseTaken(Forecasts):
         super().__init__(seen.hosts, parameters)
         self._seen, self._safe = seen, safe
 
-    def curves(self, slot: int) -> Curves:
+    def curves(self, slot: int) -> HostCurves:
         """Return the curves of a slot."""
         seen = self._seen.curves(slot)
         self.made = self._seen.made
@@ -105,7 +105,7 @@ class TrueForecasts(Forecasts):
             shares.append(np.cumsum(np.append(0, rates)) / (1e6 * hosts.speed[number]))
         self._given = np.stack(shares)
 
-    def curves(self, slot: int) -> Curves:
+    def curves(self, slot: int) -> HostCurves:
         """Return the curves of a slot: from its beginning on, nothing being unknown."""
         every, samples = self._every_samples, self.hosts.samples
         first = slot * self.parameters.predict_every // self.hosts.period

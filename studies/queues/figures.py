@@ -10,7 +10,7 @@ import numpy as np
 
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.lifetimes.base import Lifetime
-from forestall.reliability.systems.systems import Group, series_sf
+from forestall.reliability.systems.systems import ComponentGroup, series_sf
 from forestall.show.figure_files import save
 from forestall.show.style import (
     BLUE,
@@ -130,7 +130,7 @@ def figure_machine_life() -> Figure:
     hours = np.linspace(0, 1000, POINTS)
     for node, law, colour in _nodes():
         for k, (name, shape) in enumerate(LAWS):
-            axes.plot(hours, series_sf([Group(NODES, law(shape))], hours), DASHES[k],
+            axes.plot(hours, series_sf([ComponentGroup(NODES, law(shape))], hours), DASHES[k],
                       color=colour, linewidth=1.6, label=f"{node}: {name}")  # fmt: skip
     _finish(axes, f"Figure 7: reliability of {NODES} nodes", "Time (h)")
     return figure
@@ -156,8 +156,8 @@ def figure_mixed() -> Figure:
     hours = np.linspace(0, 1000, POINTS)
     half = NODES // 2
     for k, (name, shape) in enumerate((("exponential", 1.0), ("Weibull, shape 0.75", 0.75))):
-        mixed = [Group(half, commodity(shape)), Group(half, blade(shape))]
-        plain = [Group(NODES, commodity(shape))]
+        mixed = [ComponentGroup(half, commodity(shape)), ComponentGroup(half, blade(shape))]
+        plain = [ComponentGroup(NODES, commodity(shape))]
         for colour, kind, groups in ((LINES[0], "half blades", mixed),
                                      (LINES[1], "all commodity", plain)):  # fmt: skip
             axes.plot(hours, series_sf(groups, hours), DASHES[k], color=colour, linewidth=1.6,

@@ -14,7 +14,7 @@ from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.queues.queues import Queue, job_failure, move_nodes, queue_failure
 from forestall.reliability.queues.runtimes import PAPER_SCAN, HyperGamma
 from forestall.reliability.systems.spares import spares_within
-from forestall.reliability.systems.systems import Group, from_mttf, series_mttf, series_sf
+from forestall.reliability.systems.systems import ComponentGroup, from_mttf, series_mttf, series_sf
 from studies.queues import paper
 from studies.queues.inputs import HOUR, Inputs, YearSample
 
@@ -128,7 +128,7 @@ def _why_years(rules: Sequence[YearSample]) -> list[str]:
 
 def components_table() -> Table:
     """Return Table 2: the node's MTTF from those of its components."""
-    groups = [Group(1, from_mttf(mttf), name=name) for name, mttf in paper.COMPONENTS]
+    groups = [ComponentGroup(1, from_mttf(mttf), name=name) for name, mttf in paper.COMPONENTS]
     node = float(series_mttf(groups))
     return Table(
         "Table 2", "MTTF of a commodity node from its components (exponential, in series)",
@@ -271,8 +271,8 @@ def mixed_table() -> Table:
         strict=True,
     ):  # fmt: skip
         ours, theirs = (
-            [Group(nodes, with_scale_of(commodity(), other)),
-             Group(256 - nodes, with_scale_of(blade(), other))]
+            [ComponentGroup(nodes, with_scale_of(commodity(), other)),
+             ComponentGroup(256 - nodes, with_scale_of(blade(), other))]
             for other in (paper.SHAPE, paper.SCALE_SHAPE)
         )  # fmt: skip
         value, their_value = (
@@ -295,7 +295,7 @@ def with_scale_of(node: Lifetime, shape: float) -> Lifetime:
 
 def commodity(shape: float = 1.0) -> Lifetime:
     """Return the law of a commodity node's life, hours."""
-    groups = [Group(1, from_mttf(mttf)) for _, mttf in paper.COMPONENTS]
+    groups = [ComponentGroup(1, from_mttf(mttf)) for _, mttf in paper.COMPONENTS]
     return from_mttf(float(series_mttf(groups)), shape)
 
 

@@ -14,7 +14,7 @@ from forestall.model.errors import TraceError
 from forestall.model.failures import Failures
 from forestall.model.jobs import UNKNOWN, Jobs
 from forestall.traces.generate.failures import generate_failures
-from forestall.traces.generate.laws import Lognormal
+from forestall.traces.generate.laws import LognormalTimes
 from forestall.traces.generate.tasks import DAYS, JOBS, generate_task_jobs
 from forestall.traces.read import read_failures
 
@@ -23,7 +23,7 @@ SYSTEM, FROM, TRAINED_FROM, TRAINING_DAYS = 20, "2004-09-01", "2003-09-01", 366
 NODES, PROCESSORS = 256, 4
 FAILURES: Final = 307
 DAY, HOUR = 86_400, 3600
-REPAIR: Final = Lognormal(2.09 * HOUR, 0.717 * HOUR)
+REPAIR: Final = LognormalTimes(2.09 * HOUR, 0.717 * HOUR)
 """Mean and median of the 307 real repairs."""
 
 

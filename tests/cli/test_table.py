@@ -18,7 +18,7 @@ ROOT: Any = typer.main.get_command(app)
 
 
 @pytest.mark.parametrize("entry", commands.COMMANDS, ids=lambda entry: entry.name)
-def test_the_line_of_a_command_is_its_own(entry: commands.Entry) -> None:
+def test_the_line_of_a_command_is_its_own(entry: commands.CommandEntry) -> None:
     command = ROOT.commands[entry.name]
     assert command.name == entry.name
     assert (command.short_help or command.help).split("\n\n")[0] == entry.help

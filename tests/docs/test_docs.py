@@ -391,9 +391,9 @@ def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
 
 def test_every_key_and_column_of_a_calibration_is_documented() -> None:
     from forestall.app.hosts.calibrate.calibrate import ExperimentSettings, HostCalibration
-    from forestall.live.contention.measure import Measured
+    from forestall.live.contention.measure import MeasuredPoints
     from forestall.live.contention.memory import MemoryMeasured
-    from forestall.live.contention.plan import Plan
+    from forestall.live.contention.plan import ExperimentPlan
     from forestall.live.contention.points import MemoryPoint, Point
     from live.contention.contention_cases import linear, memory_points, points
 
@@ -401,8 +401,8 @@ def test_every_key_and_column_of_a_calibration_is_documented() -> None:
     tables = named["A calibration (`forestall calibrate --out DIR`)"]
     assert {*Point._fields, "load"} <= words_of(line_of(tables, "points.csv"))
     assert {*MemoryPoint._fields, "speed"} <= words_of(line_of(tables, "memory.csv"))
-    measured = Measured(tuple(points(lambda load, guest: linear(load, guest) / 5)), 1, 0)
-    plan = Plan(cpus=(0,), groups=(4,), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
+    measured = MeasuredPoints(tuple(points(lambda load, guest: linear(load, guest) / 5)), 1, 0)
+    plan = ExperimentPlan(cpus=(0,), groups=(4,), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
     lowest = {"nice": True, "idle": True, "autogroup": False}
     memory = MemoryMeasured(tuple(memory_points(2.0)))
     found = HostCalibration(

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from forestall.assess.alarms import Judged
-    from forestall.assess.benefit import Band, Curve
+    from forestall.assess.alarms import JudgedAlarms
+    from forestall.assess.benefit import Band, BenefitCurve
 
 Floats = npt.NDArray[np.float64]
 SIZE: Final = (7.6, 4.3)
@@ -41,7 +41,7 @@ HOUR: Final = 3600
 
 
 def plot_benefit(
-    curve: Curve,
+    curve: BenefitCurve,
     band: Band,
     ideal: tuple[Floats, Floats],
     axes: Axes | None = None,
@@ -95,7 +95,7 @@ def _band(
                        color=fill or line[0], alpha=0.3, linewidth=0)  # fmt: skip
 
 
-def _marks(place: Axes, curve: Curve, scale: float) -> None:
+def _marks(place: Axes, curve: BenefitCurve, scale: float) -> None:
     """Mark the knee and the best threshold, where acting pays."""
     knee = curve.knee()
     if knee is None:
@@ -106,7 +106,7 @@ def _marks(place: Axes, curve: Curve, scale: float) -> None:
                    label=name)  # fmt: skip
 
 
-def plot_lead_times(found: Sequence[Judged], axes: Axes | None = None) -> Figure:
+def plot_lead_times(found: Sequence[JudgedAlarms], axes: Axes | None = None) -> Figure:
     """Draw the share of failures with a last alarm at least so long ahead, for each horizon."""
     place = _axes(axes, SIZE)
     for k, one in enumerate(found):
@@ -125,7 +125,7 @@ def plot_lead_times(found: Sequence[Judged], axes: Axes | None = None) -> Figure
     return _figure(place)
 
 
-def plot_recall(found: Sequence[Judged], axes: Axes | None = None) -> Figure:
+def plot_recall(found: Sequence[JudgedAlarms], axes: Axes | None = None) -> Figure:
     """Draw recall and precision of each horizon with their intervals, recall beside chance."""
     place = _axes(axes, SIZE)
     x = np.arange(len(found), dtype=np.float64)

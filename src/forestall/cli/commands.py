@@ -17,7 +17,7 @@ PREDICTION: Final = "What will fail, and what a prediction is worth"
 LOGS: Final = "Logs"
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command: its name, its module below `forestall.cli`, its panel of the help, and its line
     there, which is the first paragraph of its own help.
 
@@ -32,97 +32,97 @@ class Entry(NamedTuple):
 
 
 COMMANDS: Final = (
-    Entry(
+    CommandEntry(
         "report", "site.report", BOOKS,
         "Say what a site's own records tell: what was lost to what, how nodes are, what to do.",
     ),
-    Entry(
+    CommandEntry(
         "lemons", "site.lemons", BOOKS,
         "Name nodes that fail more than chance allows, and what average ones would have saved.",
     ),
-    Entry(
+    CommandEntry(
         "import", "site.import_", BOOKS,
         "Turn the records of a site into files that every other command takes.",
     ),
-    Entry(
+    CommandEntry(
         "backtest", "site.backtest", BOOKS,
         "Replay records in time order, and say what quotes would have been worth.",
     ),
-    Entry(
+    CommandEntry(
         "demo", "runs.demo", RUNS,
         "Generate two weeks of jobs and failures, and show what predicting the failures is worth.",
     ),
-    Entry(
+    CommandEntry(
         "simulate", "runs.simulate", RUNS,
         "Replay jobs on a machine that fails, promise deadlines, and account for the promises.",
     ),
-    Entry(
+    CommandEntry(
         "sweep", "runs.sweep", RUNS,
         "Run every combination of parameter values: ranges from:to:by and lists a,b,c.",
     ),
-    Entry(
+    CommandEntry(
         "compare", "runs.compare", RUNS,
         "Put runs side by side: measures, differences to the first run, parameters that differ.",
     ),
-    Entry(
+    CommandEntry(
         "certify", "runs.audit", RUNS,
         "Check a run by its files alone: no node gives more than it has, none works while down, "
         "and\nwork adds up.",
     ),
-    Entry(
+    CommandEntry(
         "replay", "runs.audit", RUNS,
         "Drive the engine from a run's event log, one event at a time, and compare its decisions.",
     ),
-    Entry(
+    CommandEntry(
         "reliability", "reliability.reliability", FAILING,
         "Say how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts.",
     ),
-    Entry(
+    CommandEntry(
         "fit", "reliability.fit", FAILING,
         "Fit a lifetime distribution to times between failures, or rank all of them.",
     ),
-    Entry(
+    CommandEntry(
         "design", "reliability.design", FAILING,
         "Say how likely the jobs of each queue meet a failure, how often to write checkpoints, "
         "how\nmany spares a job needs, and what changes would buy.",
     ),
-    Entry(
+    CommandEntry(
         "interval", "reliability.interval", FAILING,
         "Say how often to checkpoint: the best interval, and how far the closed forms are from it.",
     ),
-    Entry(
+    CommandEntry(
         "spares", "reliability.spares", FAILING,
         "Say how many spares it takes so that, with the wanted probability, no job waits for a "
         "node.",
     ),
-    Entry(
+    CommandEntry(
         "calibrate", "hosts.calibrate", LIVE,
         "Measure how much a guest takes from this host's owner, and the loads at which it begins "
         "to.",
     ),
-    Entry(
+    CommandEntry(
         "agent", "hosts.agent", LIVE,
         "Watch this host: sample its load, name its state, and say how long it may stay "
         "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
     ),
-    Entry(
+    CommandEntry(
         "guest", "hosts.guest", LIVE,
         "Run guests on a shared host: lowered, stopped and ended before its owner notices.",
     ),
-    Entry(
+    CommandEntry(
         "machines", "hosts.machines", LIVE,
         "Start virtual machines with QEMU on the nodes of a fleet, and move them, running, before "
         "nodes fail.",
     ),
-    Entry(
+    CommandEntry(
         "predict", "judge.predict", PREDICTION,
         "Train predictors of failures on logs, ask them, and list them.",
     ),
-    Entry(
+    CommandEntry(
         "assess", "judge.assess", PREDICTION,
         "Say what predictors are worth: ours, and those of others by their scores or alarms.",
     ),
-    Entry(
+    CommandEntry(
         "traces", "traces.traces", LOGS,
         "Say what is in a log, write it in another format, filter it, or make one up.",
     ),
@@ -151,7 +151,7 @@ class Commands(Mapping[str, Any]):
         return len(self.entries)
 
 
-def _load(entry: Entry) -> Any:
+def _load(entry: CommandEntry) -> Any:
     """Import a command's module, and return the command as Typer makes it."""
     module = import_module(f"forestall.cli.{entry.module}")
     app = typer.Typer(rich_markup_mode="rich")

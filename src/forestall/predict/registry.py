@@ -22,7 +22,7 @@ LEARNERS: Final[dict[str, str]] = {
     "ar": "forestall.predict.linear.learners:Autoregressive",
     "arma": "forestall.predict.linear.learners:AutoregressiveMovingAverage",
     "neural": "forestall.predict.neural.neural:Neural",
-    "rules": "forestall.predict.rules.rules:Rules",
+    "rules": "forestall.predict.rules.rules:EventRules",
     "outlier": "forestall.predict.outliers.outliers:Outlier",
     "joined": "forestall.predict.joined.joined:Joined",
     "boosted": "forestall.predict.boosted.boosted:Boosted",

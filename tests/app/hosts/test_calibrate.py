@@ -20,9 +20,9 @@ from forestall.app.hosts.calibrate.calibrate import (
 )
 from forestall.app.hosts.calibrate.files import FILES, write_folder, write_thresholds
 from forestall.live.contention.herd import ContentionError
-from forestall.live.contention.measure import Measured
+from forestall.live.contention.measure import MeasuredPoints
 from forestall.live.contention.memory import MemoryMeasured
-from forestall.live.contention.plan import Plan
+from forestall.live.contention.plan import ExperimentPlan
 from forestall.model.errors import InputError, ParameterError, TraceError
 from live.contention.contention_cases import Loss, linear, memory_points, points
 
@@ -34,9 +34,9 @@ def made(
     loss: Loss = lambda load, guest: linear(load, guest) / 5, **more: object
 ) -> HostCalibration:
     """Return a calibration of made-up points."""
-    plan = Plan(cpus=(0,), groups=(1, 4), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
+    plan = ExperimentPlan(cpus=(0,), groups=(1, 4), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
     given = {
-        "measured": Measured(tuple(points(loss, groups=(1, 4), wobble=WOBBLE)), 1, 0),
+        "measured": MeasuredPoints(tuple(points(loss, groups=(1, 4), wobble=WOBBLE)), 1, 0),
         "memory": MemoryMeasured(tuple(memory_points(2.0))),
     }
     rest = (0.02, LOWEST, "host1", "6.1", "2026-11-22T03:00:00+00:00")
@@ -111,7 +111,7 @@ def test_th1_is_not_above_th2() -> None:
 
 def test_one_repeat_has_no_intervals() -> None:
     rows = [p for p in made().measured.points if p.repeat == 0]
-    found = made(measured=Measured(tuple(rows), 0, 0))
+    found = made(measured=MeasuredPoints(tuple(rows), 0, 0))
     assert found.calibration["th1_interval"] is None
     json.dumps(found.summary, allow_nan=False)
     assert words.rows(found.summary)[0][3] == "\N{EN DASH}"

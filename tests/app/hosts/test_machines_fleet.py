@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.adapters.qemu.migration import Transfer
+from forestall.adapters.qemu.migration import MemoryTransfer
 from forestall.app.hosts.machines.fleet import read_fleet
 from forestall.app.hosts.machines.foreseen import (
     DRAIN,
@@ -32,7 +32,7 @@ def test_nodes_are_enough(tmp_path: Path) -> None:
     assert list(plan.nodes) == ["b", "a"]  # their order in the file settles ties
     assert (plan.strategy, plan.alpha, plan.lead, plan.transfer) == ("best-fit", 0.5, 60, 2)
     assert plan.room("a") == 2
-    assert read.transfer() == Transfer()
+    assert read.transfer() == MemoryTransfer()
 
 
 def test_everything(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ expected = 12
     assert (plan.alpha, plan.lead, plan.horizon, plan.retry) == (-1.0, 300, 172_800, 10)
     assert plan.room("rack.1") == 2
     assert plan.transfer == 12
-    assert read.transfer() == Transfer("tcp", 119 * 2**20, 50, 60)
+    assert read.transfer() == MemoryTransfer("tcp", 119 * 2**20, 50, 60)
     assert read.wrapper == ("nice", "-n", "5")
 
 

@@ -14,7 +14,7 @@ from forestall.app.judge.predictors import judge as judging
 from forestall.app.judge.predictors.judge import How, JudgedPredictor, judge, task_of
 from forestall.app.judge.predictors.study import Stakes, study_of
 from forestall.app.judge.predictors.words import verdict
-from forestall.assess.panel import Estimate
+from forestall.assess.panel import RedrawnEstimate
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
@@ -126,7 +126,7 @@ def test_the_study_and_its_words() -> None:
 
 def stood(name: str, skill: float, spread: float) -> JudgedPredictor:
     draws = skill + spread * np.linspace(-1, 1, 101)
-    one = Estimate(skill, skill - spread, skill + spread, draws, 30)
+    one = RedrawnEstimate(skill, skill - spread, skill + spread, draws, 30)
     return JudgedPredictor(name, {"brier_skill": one, "auc": one})
 
 

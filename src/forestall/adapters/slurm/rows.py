@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.adapters.slurm.notes import Notes
+from forestall.adapters.slurm.notes import OddNotes
 from forestall.adapters.slurm.sacct_text import Piece
-from forestall.adapters.slurm.times import Moments, elapsed_of, limit_of, moments_of, settle
+from forestall.adapters.slurm.times import TimeColumn, elapsed_of, limit_of, moments_of, settle
 from forestall.adapters.slurm.words import MOST_NAMES, Growing, Words, by_word, coded
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import UNKNOWN
@@ -63,7 +63,7 @@ _FLAGS: Final = frozenset({
 """Options of sbatch, srun and salloc that take no word after them; all others may."""
 
 
-class Rows:
+class RowCollector:
     """Collects the rows of all pieces as columns.
 
     Parameters
@@ -72,7 +72,7 @@ class Rows:
     zone : of dates without one; None: UTC
     """
 
-    def __init__(self, notes: Notes, zone: str | None) -> None:
+    def __init__(self, notes: OddNotes, zone: str | None) -> None:
         self._notes = notes
         self._zone = zone
         self._numbers = {name: Growing(np.int64) for name in LONGS}
@@ -147,7 +147,7 @@ class Rows:
         times = {
             name: moments_of(frame[name], self._zone)
             if name in frame.columns
-            else Moments.none(len(frame))
+            else TimeColumn.none(len(frame))
             for name in ("Submit", "Eligible", "Start", "End")
         }
         length = np.where(elapsed >= 0, elapsed + np.maximum(found["suspended"], 0), UNKNOWN)
@@ -406,7 +406,7 @@ def _hosts(text: str) -> int:
         return UNKNOWN
 
 
-def _before(times: Moments, start: Long) -> Long:
+def _before(times: TimeColumn, start: Long) -> Long:
     """Return one reading of times that are not after the start, the first where both will do."""
     other = (times.first > start) & (times.second <= start)
     return np.where(other, times.second, times.first)

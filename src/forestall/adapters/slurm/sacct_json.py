@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from forestall._lazy import lazily
-from forestall.adapters.slurm.notes import Notes
+from forestall.adapters.slurm.notes import OddNotes
 from forestall.adapters.slurm.sacct_text import Piece
 from forestall.model.errors import TraceError
 from forestall.traces.files.packed import chunks_of_lines
@@ -48,7 +48,9 @@ def looks_like(head: bytes) -> bool:
     return is_json(head) and (b'"jobs"' in head or b"openapi" in head or b"slurmdb" in head)
 
 
-def pieces(path: str | Path, notes: Notes, source: str = "", rows: int = ROWS) -> Iterator[Piece]:
+def pieces(
+    path: str | Path, notes: OddNotes, source: str = "", rows: int = ROWS
+) -> Iterator[Piece]:
     """Yield the jobs of a file as columns of text, some at a time.
 
     Raises TraceError where the file cannot be read or has no list of jobs.
@@ -79,7 +81,7 @@ def _piece(rows: list[tuple[str, ...]], first: int, source: str) -> Piece:
     return Piece(frame, np.arange(first, first + len(rows), dtype=np.int64), source)
 
 
-def _jobs(path: str | Path, notes: Notes, source: str) -> Iterator[Any]:
+def _jobs(path: str | Path, notes: OddNotes, source: str) -> Iterator[Any]:
     """Yield the entries of the list ``jobs``; only a part of the text is in memory at a time."""
     decoder = json.JSONDecoder()
     text = _Text(path)

@@ -105,7 +105,7 @@ def _seconds(text: str, bare: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class Moments:
+class TimeColumn:
     """A column of times.
 
     Attributes
@@ -127,13 +127,13 @@ class Moments:
         return np.asarray(self.first != self.second)
 
     @classmethod
-    def none(cls, count: int) -> Moments:
+    def none(cls, count: int) -> TimeColumn:
         """Return a column without any time."""
         never = np.full(count, NEVER)
         return cls(never, never, np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_))
 
 
-def moments_of(column: pl.Series, zone: str | None = None) -> Moments:
+def moments_of(column: pl.Series, zone: str | None = None) -> TimeColumn:
     """Return the times of a column of text: Unix seconds, dates with a zone, and dates without one,
     which are taken to be of `zone` (None: UTC)."""
     text = column.fill_null("")
@@ -163,7 +163,7 @@ def moments_of(column: pl.Series, zone: str | None = None) -> Moments:
         first, second = np.where(local, first, seconds), np.where(local, second, seconds)
     none = ~done | (seconds < _FIRST_DAY)
     bad |= done & (seconds >= MAX_SECONDS)
-    return Moments(np.where(none, NEVER, first), np.where(none, NEVER, second), bad, local)
+    return TimeColumn(np.where(none, NEVER, first), np.where(none, NEVER, second), bad, local)
 
 
 def _first_filled(text: pl.Series) -> str:
@@ -275,7 +275,7 @@ class Settled:
     unlike: Bool
 
 
-def settle(start: Moments, end: Moments, length: Long) -> Settled:
+def settle(start: TimeColumn, end: TimeColumn, length: Long) -> Settled:
     """Return one reading of each start and end.
 
     Parameters
@@ -314,7 +314,7 @@ def settle(start: Moments, end: Moments, length: Long) -> Settled:
     return Settled(begin, finish, settled, doubtful & ~settled, moved, unlike)
 
 
-def _readings(start: Moments, end: Moments) -> Iterator[tuple[Long, Long]]:
+def _readings(start: TimeColumn, end: TimeColumn) -> Iterator[tuple[Long, Long]]:
     for first in (start.first, start.second):
         for last in (end.first, end.second):
             yield first, last

@@ -11,7 +11,7 @@ Tell = Callable[[str], None]
 """Called with what is being done now, in words."""
 
 
-class Steps:
+class StepProgress:
     """Tells a progress bar, where there is one, of each step that is done."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:

@@ -29,7 +29,7 @@ with lazily():
 
 if TYPE_CHECKING:
     from forestall.app.hosts.machines.machines import FleetFolder
-    from forestall.live.machines.coordinator import Outcome
+    from forestall.live.machines.coordinator import MachineOutcome
 
 GUEST = "The machine"
 QEMU = "QEMU"
@@ -399,7 +399,7 @@ def stop(name: NAME, fleet: FLEET = HERE, as_json: JSON = False) -> None:
         say(f"{name}: {seen.state}")
 
 
-def _tell(outcomes: list[Outcome], *, as_json: bool) -> int:
+def _tell(outcomes: list[MachineOutcome], *, as_json: bool) -> int:
     """Print what came of it; returns the exit code."""
     if as_json:
         say_json([machines.outcome_json(one) for one in outcomes])

@@ -111,7 +111,7 @@ def cycle_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
     return cycle_words.rows(summary)
 
 
-class Table(NamedTuple):
+class RunWords(NamedTuple):
     """How the runs of a model are told."""
 
     headline: Callable[[Mapping[str, Any], int | None], str]
@@ -119,9 +119,9 @@ class Table(NamedTuple):
 
 
 TABLES: Final = {
-    "promise": Table(headline, rows),
-    "virtual": Table(virtual_headline, virtual_rows),
-    "cycle": Table(cycle_headline, cycle_rows),
+    "promise": RunWords(headline, rows),
+    "virtual": RunWords(virtual_headline, virtual_rows),
+    "cycle": RunWords(cycle_headline, cycle_rows),
 }
 """By model."""
 

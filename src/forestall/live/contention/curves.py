@@ -29,7 +29,7 @@ LEVEL: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ContentionCurve:
     """What a group loses to a guest.
 
     Attributes
@@ -93,7 +93,7 @@ class Threshold:
     by_group: dict[int, float]
 
 
-def curves(points: Iterable[Point], guest: Guest) -> list[Curve]:
+def curves(points: Iterable[Point], guest: Guest) -> list[ContentionCurve]:
     """Return the curve of each group for a guest at this priority, by size.
 
     Each reduction is of phases of the same repeat. Loads that were not measured in every repeat
@@ -113,7 +113,9 @@ def curves(points: Iterable[Point], guest: Guest) -> list[Curve]:
         load = np.array([[a.load for a, _ in pairs] for _, pairs in rows])
         lost = np.array([[1 - b.load / a.load for a, b in pairs] for _, pairs in rows])
         if rows:
-            made.append(Curve(group, guest, np.array([row[0] for row in rows]), load, lost))
+            made.append(
+                ContentionCurve(group, guest, np.array([row[0] for row in rows]), load, lost)
+            )
     return made
 
 
@@ -151,7 +153,7 @@ def _values(at: Floats, lost: Floats, limit: float) -> Floats:
 
 
 def threshold(
-    found: Sequence[Curve], limit: float, chance: np.random.Generator, draws: int = DRAWS
+    found: Sequence[ContentionCurve], limit: float, chance: np.random.Generator, draws: int = DRAWS
 ) -> Threshold:
     """Return the least threshold over the groups, with an interval from resampled repeats.
 

@@ -24,7 +24,7 @@ Strategy = Literal["best-fit", "first-fit", "random"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlacementPlan:
     """The nodes there are, and how machines are placed on them.
 
     Attributes
@@ -76,7 +76,7 @@ class Need:
     seconds: int | None = None
     deadline: int | None = None
 
-    def on(self, plan: Plan, now: int) -> tuple[int, int]:
+    def on(self, plan: PlacementPlan, now: int) -> tuple[int, int]:
         """Return work, thousandths of a processor-second, and deadline.
 
         A machine whose deadline has passed while it runs is worth saving as any other.
@@ -111,7 +111,7 @@ class Situation:
     decisions: int = 0
 
 
-class Picture:
+class EnginePicture:
     """The engine, told of a situation; gives its decisions with names in the place of numbers.
 
     The engine places tasks itself, so it is led to where they are: all nodes are down at first and
@@ -119,7 +119,7 @@ class Picture:
     does one that holds more machines than it has processors for.
     """
 
-    def __init__(self, plan: Plan, situation: Situation) -> None:
+    def __init__(self, plan: PlacementPlan, situation: Situation) -> None:
         self._names = list(plan.nodes)
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._plan = plan

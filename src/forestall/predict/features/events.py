@@ -58,7 +58,7 @@ def telling_kinds(past: Observations, most: int = KINDS) -> tuple[str, ...]:
     return tuple(log.kinds[k] for k in best if off[k] > 0)
 
 
-class EventRows:
+class EventWalk:
     """The walk along records; see `forestall.predict.features.features_kernels`."""
 
     def __init__(self, seen: Observations, kinds: tuple[str, ...]) -> None:

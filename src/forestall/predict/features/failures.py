@@ -66,7 +66,7 @@ def service_of(seen: Observations) -> tuple[Nodes, Nodes]:
     return since, until
 
 
-class FailureRows:
+class FailureWalk:
     """The walk along failures; see `forestall.predict.features.features_kernels`."""
 
     def __init__(self, seen: Observations, kinds: tuple[str, ...], downtimes: bool) -> None:

@@ -47,7 +47,7 @@ class MetricRows:
         first = np.searchsorted(node, np.arange(seen.nodes + 1)).astype(np.int64)
         order = np.argsort(time, kind="stable").astype(np.int64)
         origin = _first_values(value, node, seen.nodes)
-        self._data = features_kernels.Samples(
+        self._data = features_kernels.SampleColumns(
             time=time,
             node=node,
             value=value,

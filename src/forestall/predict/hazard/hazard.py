@@ -15,7 +15,7 @@ from forestall.model.failures import Failures
 from forestall.model.observations import window_of
 from forestall.predict.hazard import fit as fits
 from forestall.predict.hazard import hazard_kernels as kernels
-from forestall.predict.hazard.fit import Law, quiet_hazard
+from forestall.predict.hazard.fit import GapLaw, quiet_hazard
 from forestall.predict.hazard.hazard_kernels import DAY, HAZARD, Hazard
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class HazardPredictor:
         number = max(history.nodes, nodes or 0, int(history.node.max(initial=-1)) + 1)
         seen = fits.seen_in(history, number, window)
         if self._fixed:
-            law = fits.Law(self.shape, self.prior_failures, self.prior_exposure)
+            law = fits.GapLaw(self.shape, self.prior_failures, self.prior_exposure)
         else:
             law = fits.most_likely(seen)
         table = records(number, HAZARD)
@@ -180,7 +180,7 @@ class HazardPredictor:
         """Return the tables with a row for `node`; what was never observed has the prior."""
         hazard = self._known
         if node >= len(hazard.nodes):
-            law = Law(hazard.shape, hazard.prior_failures, hazard.prior_exposure)
+            law = GapLaw(hazard.shape, hazard.prior_failures, hazard.prior_exposure)
             table = records(node + 1, HAZARD)
             table[: len(hazard.nodes)] = hazard.nodes
             table[len(hazard.nodes) :] = _quiet(law, self._end, self._end)[0]
@@ -258,7 +258,7 @@ class HazardPredictor:
         return made
 
 
-def _quiet(law: Law, begin: int, end: int) -> Any:
+def _quiet(law: GapLaw, begin: int, end: int) -> Any:
     """Return what is known of a node that has not failed in [begin, end), as HAZARD[1].
 
     Its gap began before; as if a mean gap before, and at `end` its hazard is that of a node in

@@ -30,7 +30,7 @@ from forestall.predict.turnaround.book_state import (
     START,
     STOP,
     SUBMIT,
-    Book,
+    BookState,
     new_book,
 )
 from forestall.predict.turnaround.classes import (
@@ -62,7 +62,7 @@ EVENTS: Final[dict[str, int]] = {
 
 
 @dataclass(frozen=True)
-class Record:
+class DecileRecord:
     """What became of promises of one decile: no probability is shown without it."""
 
     low: float
@@ -99,7 +99,7 @@ class TimedQuote:
     wait: float
     run: float
     reasons: tuple[str, ...]
-    record: Record
+    record: DecileRecord
 
 
 class CompletionBook:
@@ -119,7 +119,7 @@ class CompletionBook:
     """
 
     def __init__(self, rules: Mapping[str, float] | None = None) -> None:
-        self._book: Book = new_book(64, 64, 64, 64, 4, 8, 4, dict(rules or {}))
+        self._book: BookState = new_book(64, 64, 64, 64, 4, 8, 4, dict(rules or {}))
         self._places: dict[Hashable, int] = {}
         self._codes: dict[str, dict[str, int]] = {"user": {}, "name": {}, "part": {}}
         self._rows: dict[tuple[int, Hashable], int] = {}
@@ -259,7 +259,9 @@ class CompletionBook:
         left = deadline - int(entry["submit"]) - waits
         return float(np.where(left > 0, completion.cdf(np.maximum(left, 0.0)), 0.0).mean())
 
-    def record(self, probability: float, *, asked: Literal["probability", "deadline"]) -> Record:
+    def record(
+        self, probability: float, *, asked: Literal["probability", "deadline"]
+    ) -> DecileRecord:
         """Return what became of the promises in the decile of `probability`: those where it was
         asked for, or those of named deadlines."""
         question = BY_LEVEL if asked == "probability" else BY_DEADLINE
@@ -268,7 +270,7 @@ class CompletionBook:
         settled = (mine["counted"] == 1) & (mine["bin"] == decile) & (mine["state"] > OPEN)
         kept = int((settled & (mine["state"] == KEPT)).sum())
         made = kept + int((settled & (mine["state"] == KEPT + 1)).sum())
-        return Record(decile / 10, (decile + 1) / 10, made, kept)
+        return DecileRecord(decile / 10, (decile + 1) / 10, made, kept)
 
     # ------------------------------------------------------------------------------------ inside
 

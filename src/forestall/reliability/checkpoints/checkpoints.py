@@ -188,7 +188,7 @@ def mean_completion(
     return total
 
 
-class Choice(NamedTuple):
+class ChosenInterval(NamedTuple):
     """An interval and what it comes to.
 
     `overhead` is expected time over work, less 1; `ratio` its length over the best interval's;
@@ -218,7 +218,7 @@ class CheckpointInterval:
 
     mttf: float
     assumes: str
-    choices: tuple[Choice, ...]
+    choices: tuple[ChosenInterval, ...]
     system: SystemLifetime
     plan: CheckpointPlan | None = None
 
@@ -226,7 +226,7 @@ class CheckpointInterval:
         told = ", ".join(f"{one.name}={one.interval:.6g}" for one in self.choices)
         return f"CheckpointInterval({told}, mttf={self.mttf:.6g}, efficiency={self.efficiency:.4g})"
 
-    def choice(self, name: str) -> Choice | None:
+    def choice(self, name: str) -> ChosenInterval | None:
         """Return the interval of that name, None where it does not exist."""
         return next((one for one in self.choices if one.name == name), None)
 
@@ -341,10 +341,12 @@ def checkpoint_interval(
     return CheckpointInterval(mean, said, choices, system, plan)
 
 
-def _choice(name: str, interval: float, efficiency: float, best: float, most: float) -> Choice:
+def _choice(
+    name: str, interval: float, efficiency: float, best: float, most: float
+) -> ChosenInterval:
     if efficiency == 0:
-        return Choice(name, interval, 0.0, math.inf, interval / best, math.inf)
-    return Choice(
+        return ChosenInterval(name, interval, 0.0, math.inf, interval / best, math.inf)
+    return ChosenInterval(
         name,
         interval,
         efficiency,

@@ -15,7 +15,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.reliability.history.gaps import Gaps, NodeYears, gaps_of
 from forestall.reliability.history.observed import Observed
-from forestall.reliability.history.outages import Outages, joined_up, outages_of, running_end
+from forestall.reliability.history.outages import NodeOutages, joined_up, outages_of, running_end
 from forestall.reliability.history.rates import Rates
 from forestall.reliability.history.years import Years, calendar_years, years_of_age
 
@@ -62,7 +62,7 @@ class History:
     start: Ints
     end: Ints
     new: Bools
-    outages: Outages
+    outages: NodeOutages
     clock: Clock = "calendar"
     first: First = "auto"
     origin: int | None = None

@@ -38,7 +38,7 @@ MOST = 1e9
 
 
 @dataclass(frozen=True)
-class Goodness:
+class PowerLawGoodness:
     """Cramer-von Mises distance of the failures from the fitted process, and its p-value from
     `draws` samples of that process, each fitted again."""
 
@@ -141,7 +141,7 @@ class PowerLaw:
         low, high = gammaincinv(n, [tail, 1 - tail]) / self.failures * self.shape
         return float(low), float(high)
 
-    def goodness(self, rng: np.random.Generator, draws: int = 999) -> Goodness:
+    def goodness(self, rng: np.random.Generator, draws: int = 999) -> PowerLawGoodness:
         """Return the Cramer-von Mises test of the process with a p-value by parametric bootstrap.
 
         Given how many failures each system has, their transformed ages are a sorted uniform sample;
@@ -167,7 +167,7 @@ class PowerLaw:
             sample = np.maximum((low + u * (high - low)) ** (1 / shape), np.finfo(float).tiny)
             fitted = factor * _conditional(sample, a, b)
             far += int(np.count_nonzero(_distance(sample, a, b, fitted) >= seen))
-        return Goodness(float(seen), (far + 1) / (draws + 1), draws)
+        return PowerLawGoodness(float(seen), (far + 1) / (draws + 1), draws)
 
     def table(self, level: float = 0.95) -> pl.DataFrame:
         """Return a Polars table of the parameters with their intervals."""

@@ -158,7 +158,7 @@ def dispersion(
 
 
 @dataclass(frozen=True)
-class Share:
+class BurstShare:
     """A share of the failures, beside what chance shows.
 
     `share` of all failures; `expected`, `low`, `high` the mean and the 95 % range over simulated
@@ -173,7 +173,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Bursts:
+class FailureBursts:
     """Clusters of failures that follow each other closely on a machine.
 
     Attributes
@@ -193,8 +193,8 @@ class Bursts:
     size: Ints
     nodes: Ints
     duration: Ints
-    in_bursts: Share
-    on_several: Share
+    in_bursts: BurstShare
+    on_several: BurstShare
     draws: int
     period: float | None
 
@@ -214,7 +214,7 @@ def bursts(
     threshold: float | None = None,
     period: float | None = None,
     draws: int = 999,
-) -> Bursts:
+) -> FailureBursts:
     """Return the bursts of a machine, against independent nodes with the same failures each.
 
     Parameters
@@ -251,9 +251,11 @@ def bursts(
     for observed, drawn in zip(seen.tolist(), chance, strict=True):
         low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
         above = int(np.count_nonzero(drawn >= observed - 1e-12))
-        shares.append(Share(observed, float(drawn.mean()), low, high, (above + 1) / (draws + 1)))
+        shares.append(
+            BurstShare(observed, float(drawn.mean()), low, high, (above + 1) / (draws + 1))
+        )
     ends = starts + size - 1
-    return Bursts(
+    return FailureBursts(
         threshold, starts[real], size[real], many[real], (time[ends] - time[starts])[real],
         shares[0], shares[1], draws, period,
     )  # fmt: skip

@@ -18,8 +18,8 @@ import numpy as np
 from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.failures.raw import Format, Head, Int, Options, RawFailures, Service
-from forestall.traces.files.findings import Finding, Findings, listed
+from forestall.traces.failures.raw import FailureFormat, Head, Int, Options, RawFailures, Service
+from forestall.traces.files.findings import Findings, LineFinding, listed
 from forestall.traces.files.packed import read_bytes
 from forestall.traces.files.tokens import filled_lines, single_spaced
 
@@ -55,7 +55,7 @@ def read(path: Path, options: Options) -> RawFailures:
         "events that end before they start",
         "left out",
         (
-            Finding(int(line), f"{b} is before the start {a}", "event_stop_time")
+            LineFinding(int(line), f"{b} is before the start {a}", "event_stop_time")
             for line, a, b in zip(lines[backwards], start[backwards], stop[backwards], strict=True)
         ),
     )
@@ -133,9 +133,9 @@ def _events(path: Path, findings: Findings) -> tuple[pl.DataFrame, Int]:
     bad = frame.select(pl.any_horizontal(*missing, strange).fill_null(True)).to_series()
     numbers = lines[1:]
     message = f"is no event; expected {len(COLUMNS)} fields: {' '.join(COLUMNS)}"
-    found = (Finding(int(line), message) for line in numbers[bad.to_numpy()])
+    found = (LineFinding(int(line), message) for line in numbers[bad.to_numpy()])
     findings.add("malformed", "malformed events", "left out", found)
     return frame.filter(~bad), numbers[~bad.to_numpy()]
 
 
-FORMAT = Format("fta", "Failure Trace Archive: event_trace.tab", looks_like, read)
+FORMAT = FailureFormat("fta", "Failure Trace Archive: event_trace.tab", looks_like, read)

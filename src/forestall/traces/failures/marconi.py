@@ -17,7 +17,7 @@ import numpy as np
 from forestall._lazy import lazily
 from forestall.model.units import MAX_SECONDS, SECONDS
 from forestall.traces.failures.raw import (
-    Format,
+    FailureFormat,
     Head,
     Options,
     RawFailures,
@@ -74,4 +74,4 @@ def read(path: Path, options: Options) -> RawFailures:
     )
 
 
-FORMAT = Format("m100", "Marconi100's node days: restarts", looks_like, read)
+FORMAT = FailureFormat("m100", "Marconi100's node days: restarts", looks_like, read)

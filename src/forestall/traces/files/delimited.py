@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.errors import TraceError
-from forestall.traces.files.findings import Finding, Findings, listed, shown
+from forestall.traces.files.findings import Findings, LineFinding, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.tokens import filled_lines
 
@@ -25,7 +25,7 @@ _LIMIT = 2**62
 
 
 @dataclass
-class Sheet:
+class TextColumns:
     """Columns of text, and which rows are still good.
 
     Attributes
@@ -53,9 +53,9 @@ class Sheet:
         """Return whether the table has this column."""
         return name in self.frame.columns
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> Sheet:
+    def where(self, mask: npt.NDArray[np.bool_]) -> TextColumns:
         """Return the rows where the mask holds, with what was found so far."""
-        part = Sheet(
+        part = TextColumns(
             self.frame.filter(pl.Series(mask)), self.lines[mask], self.names, self.findings
         )
         part.keep = self.keep[mask]
@@ -119,7 +119,7 @@ class Sheet:
         if len(where):
             said = self.frame[name][where].to_list()
             found = (
-                Finding(int(line), _said(value, expected), name)
+                LineFinding(int(line), _said(value, expected), name)
                 for line, value in zip(self.lines[where], said, strict=True)
             )
             self.findings.add(f"bad_{name}", f"rows with an unusable {name}", "left out", found)
@@ -137,7 +137,7 @@ def read_sheet(
     *,
     strict: bool = False,
     titles: int = 0,
-) -> Sheet:
+) -> TextColumns:
     """Read the named columns of a comma-separated file with a header, packed or not.
 
     `titles` filled lines stand above the header. Rows with more or fewer fields than the header
@@ -161,12 +161,12 @@ def read_sheet(
         messages = (
             f"has {counts[row]} fields; expected the header's {len(names)}" for row in wrong
         )
-        found = map(Finding, numbers[wrong].tolist(), messages)
+        found = map(LineFinding, numbers[wrong].tolist(), messages)
         findings.add("malformed", "rows with a wrong number of fields", "left out", found)
         filled = [line for line, count in zip(filled, counts, strict=True) if count == len(names)]
         numbers = np.delete(numbers, wrong)
     wanted = [name for name in dict.fromkeys((*required, *optional)) if name in names]
-    return Sheet(_read(path, filled, names, wanted), numbers, names, findings)
+    return TextColumns(_read(path, filled, names, wanted), numbers, names, findings)
 
 
 def _fields(line: bytes) -> int:

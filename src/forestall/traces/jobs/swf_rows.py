@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import text_of
 from forestall.traces.files.tokens import filled_lines, single_spaced
 
@@ -155,14 +155,14 @@ class SwfRows:
             yield row, values
 
 
-def parse_row(text: bytes, line: int) -> tuple[list[float] | None, Finding | None]:
+def parse_row(text: bytes, line: int) -> tuple[list[float] | None, LineFinding | None]:
     """Return the 18 values of one row, and what was wrong with it or changed in it.
 
     Slow and plain: only rows that the fast reader did not take come here.
     """
     words = text.split()
     if len(words) != len(COLUMNS):
-        return None, Finding(line, f"has {len(words)} fields; expected {len(COLUMNS)} numbers")
+        return None, LineFinding(line, f"has {len(words)} fields; expected {len(COLUMNS)} numbers")
     values: list[float] = []
     finding = None
     for place, (name, word) in enumerate(zip(COLUMNS, words, strict=True), 1):
@@ -170,22 +170,22 @@ def parse_row(text: bytes, line: int) -> tuple[list[float] | None, Finding | Non
         label = f"field {place} ({name})"
         if not abs(value) < _MOST:
             said = shown(text_of(word))
-            return None, Finding(line, f"{said} is no number; expected a finite one", label)
+            return None, LineFinding(line, f"{said} is no number; expected a finite one", label)
         if name in FRACTIONAL:
             values.append(value)
             continue
         whole = int(word) if word.lstrip(b"+-").isdigit() else math.floor(value + 0.5)
         if whole != value and finding is None:
-            finding = Finding(line, f"{text_of(word)} is no whole number", label)
+            finding = LineFinding(line, f"{text_of(word)} is no whole number", label)
         values.append(whole)
     for place in (1, 3, 8):
         if values[place] >= MAX_SECONDS:
             label = f"field {place + 1} ({COLUMNS[place]})"
             said = f"{int(values[place])} s are too many; expected fewer than {MAX_SECONDS:,}"
-            return None, Finding(line, said, label)
+            return None, LineFinding(line, said, label)
     if values[1] < 0:
         said = f"{int(values[1])} is negative; expected seconds since the log's start"
-        return None, Finding(line, said, "field 2 (submit)")
+        return None, LineFinding(line, said, "field 2 (submit)")
     return values, finding
 
 

@@ -17,7 +17,7 @@ from forestall.model.errors import TraceError
 from forestall.model.jobs import UNKNOWN, Jobs
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.atomic import atomic_path
-from forestall.traces.files.delimited import Int, Sheet, check_columns, read_sheet
+from forestall.traces.files.delimited import Int, TextColumns, check_columns, read_sheet
 from forestall.traces.files.findings import Findings
 from forestall.traces.files.packed import pack
 from forestall.traces.files.parquet import is_parquet, put_parquet
@@ -57,7 +57,9 @@ def jobs_from_table(table: Any, *, source: str = "table", strict: bool = False) 
         for name in wanted
     )
     lines = np.arange(1, len(frame) + 1, dtype=np.int64)
-    return _jobs_of(Sheet(texts, lines, tuple(frame.columns), Findings(source, strict)), source)
+    return _jobs_of(
+        TextColumns(texts, lines, tuple(frame.columns), Findings(source, strict)), source
+    )
 
 
 def write_job_table(jobs: Jobs, path: str | Path) -> None:
@@ -80,7 +82,7 @@ def submit_order(submit: Int) -> tuple[Int, Int]:
     return order.astype(np.int64), late
 
 
-def _jobs_of(sheet: Sheet, source: str) -> Jobs:
+def _jobs_of(sheet: TextColumns, source: str) -> Jobs:
     job = sheet.whole("job")
     submit = sheet.whole("submit", low=0, below=MAX_SECONDS)
     size = sheet.whole("size", blank=UNKNOWN)
@@ -115,7 +117,7 @@ def _jobs_of(sheet: Sheet, source: str) -> Jobs:
     )
 
 
-def _text(sheet: Sheet, name: str, index: Int) -> tuple[str, ...] | None:
+def _text(sheet: TextColumns, name: str, index: Int) -> tuple[str, ...] | None:
     if not sheet.has(name):
         return None
     return tuple(sheet.frame[name].fill_null("")[index].to_list())

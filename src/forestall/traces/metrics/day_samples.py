@@ -21,7 +21,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.metrics import day_files
 from forestall.traces.metrics.day_files import RECORD, Segment
-from forestall.traces.metrics.raw import Asked, Samples, no_such_metric
+from forestall.traces.metrics.raw import MetricSelection, RawSamples, no_such_metric
 
 with lazily():
     import polars as pl
@@ -89,12 +89,12 @@ class _Boot:
                       f"{steps[k]:+,.0f} s" for k in at.tolist()]  # fmt: skip
 
 
-def read_day(path: Path, asked: Asked) -> Samples:
+def read_day(path: Path, asked: MetricSelection) -> RawSamples:
     """Read one day file."""
     return read_days([path], asked)
 
 
-def read_days(paths: Sequence[Path], asked: Asked) -> Samples:
+def read_days(paths: Sequence[Path], asked: MetricSelection) -> RawSamples:
     """Read day files of any hosts together, `time` and `node` apart; see `host_days`."""
     wanted = list(day_files.NAMES if asked.names is None else asked.names)
     missing = [name for name in wanted if name not in day_files.NAMES]
@@ -105,7 +105,7 @@ def read_days(paths: Sequence[Path], asked: Asked) -> Samples:
     value = np.concatenate([host.values() for host in hosts])
     columns = [day_files.NAMES.index(name) for name in wanted]
     names = [name for host in hosts for name in [host.host] * len(host.time)]
-    return Samples(
+    return RawSamples(
         np.concatenate([host.time for host in hosts]),
         pl.Series("node", names, dtype=pl.String),
         pl.DataFrame({name: value[:, k] for name, k in zip(wanted, columns, strict=True)}),

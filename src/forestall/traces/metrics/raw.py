@@ -32,7 +32,7 @@ SHARES = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class MetricSelection:
     """What the caller asked for: metrics, columns (or labels) of node and time, strictness."""
 
     names: tuple[str, ...] | None = None
@@ -42,7 +42,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Samples:
+class RawSamples:
     """Samples in any order.
 
     Attributes
@@ -69,7 +69,7 @@ class Samples:
 
 
 def assembled(
-    samples: Samples, source: str | Path, *, start: str | int | None, days: float | None
+    samples: RawSamples, source: str | Path, *, start: str | int | None, days: float | None
 ) -> Metrics:
     """Return the samples in [start, start + days) in order of (node, time), one a second.
 
@@ -131,7 +131,7 @@ def period_of(time: Int, node: Int) -> int:
     return int(np.median(gaps))
 
 
-def joined(parts: Sequence[Samples], source: str | Path) -> Samples:
+def joined(parts: Sequence[RawSamples], source: str | Path) -> RawSamples:
     """Return the samples of several files; files with other metrics fill each other's rows."""
     parts = [part for part in parts if len(part)]
     if not parts:
@@ -143,7 +143,7 @@ def joined(parts: Sequence[Samples], source: str | Path) -> Samples:
     cleaning = Cleaning()
     for part in parts:
         cleaning += part.cleaning
-    whole = Samples(
+    whole = RawSamples(
         np.concatenate([part.time for part in parts]),
         pl.concat([part.node.cast(kind).alias("node") for part in parts]),
         pl.concat([part.value for part in parts], how="diagonal"),
@@ -155,7 +155,7 @@ def joined(parts: Sequence[Samples], source: str | Path) -> Samples:
     return whole if len(alike) == 1 else _merged(whole)
 
 
-def _merged(whole: Samples) -> Samples:
+def _merged(whole: RawSamples) -> RawSamples:
     """Return one row for each node and second, of each metric the first value there is."""
     metrics = [f"m{k}" for k in range(whole.value.width)]  # their own names may be "node"
     table = whole.value.rename(dict(zip(whole.value.columns, metrics, strict=True)))
@@ -164,7 +164,7 @@ def _merged(whole: Samples) -> Samples:
         pl.col(name).drop_nulls().first() for name in metrics
     )
     back = dict(zip(metrics, whole.value.columns, strict=True))
-    return Samples(
+    return RawSamples(
         one["time"].to_numpy().astype(np.int64),
         one["node"],
         one.select(metrics).rename(back),
@@ -174,7 +174,7 @@ def _merged(whole: Samples) -> Samples:
     )
 
 
-def _numbered(samples: Samples) -> tuple[Int, tuple[str, ...] | None, int]:
+def _numbered(samples: RawSamples) -> tuple[Int, tuple[str, ...] | None, int]:
     """Return the number of each sample's node, the names by number, and how many nodes."""
     if samples.numbered:
         number = samples.node.to_numpy().astype(np.int64)
@@ -189,7 +189,7 @@ def _numbered(samples: Samples) -> tuple[Int, tuple[str, ...] | None, int]:
     return table["number"].to_numpy().astype(np.int64), tuple(names.to_list()), len(names)
 
 
-def _ordered(samples: Samples, node: Int) -> tuple[Int, Cleaning]:
+def _ordered(samples: RawSamples, node: Int) -> tuple[Int, Cleaning]:
     """Return the rows in order of (node, time), one a second, and what there was to remark."""
     order = np.argsort(node, kind="stable")
     late = np.flatnonzero((np.diff(node[order]) == 0) & (np.diff(samples.time[order]) < 0)) + 1
@@ -204,7 +204,7 @@ def _ordered(samples: Samples, node: Int) -> tuple[Int, Cleaning]:
     return order[~again], cleaning
 
 
-def _places(samples: Samples, rows: Int) -> list[str]:
+def _places(samples: RawSamples, rows: Int) -> list[str]:
     if len(rows) == 0:
         return []
     if samples.line is not None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.traces.files.packed import chunks_of_lines
 from forestall.traces.ras.layouts import BY_PRIORITY, Clock, Layout
-from forestall.traces.ras.records import Records
+from forestall.traces.ras.records import RasColumns
 
 with lazily():
     import polars as pl
@@ -56,7 +56,7 @@ def numbered_lines(path: Path, progress: Progress | None = None) -> Iterator[tup
 
 
 @dataclass
-class Years:
+class MissingYears:
     """The year of times that have none: the next one begins where December is followed by
     January."""
 
@@ -80,13 +80,13 @@ class Years:
 def read_layout(
     path: Path,
     layout: Layout,
-    records: Records,
+    records: RasColumns,
     *,
     year: int | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Add the records of a log of lines; those that are none of this form are noted."""
-    years = Years(LEAP_YEAR if year is None else year)
+    years = MissingYears(LEAP_YEAR if year is None else year)
     records.dated = layout.clock != "yearless" or year is not None
     records.labels = "(?P<label>" in layout.pattern
     for first, lines in numbered_lines(path, progress):
@@ -94,7 +94,7 @@ def read_layout(
 
 
 def _add_chunk(
-    first: int, lines: pl.Series, layout: Layout, records: Records, years: Years
+    first: int, lines: pl.Series, layout: Layout, records: RasColumns, years: MissingYears
 ) -> None:
     numbers = pl.Series("line", np.arange(first, first + len(lines), dtype=np.int64))
     frame = lines.str.extract_groups(layout.whole).struct.unnest()
@@ -130,7 +130,7 @@ def _add_chunk(
     records.add(pl.DataFrame(columns), masks=layout.masks)
 
 
-def _severity(frame: pl.DataFrame, numbers: pl.Series, records: Records) -> pl.Series:
+def _severity(frame: pl.DataFrame, numbers: pl.Series, records: RasColumns) -> pl.Series:
     if "severity" in frame.columns:
         return records.severities(frame["severity"], numbers)
     if "priority" in frame.columns:
@@ -142,7 +142,7 @@ def _severity(frame: pl.DataFrame, numbers: pl.Series, records: Records) -> pl.S
     return pl.repeat(0, len(frame), dtype=pl.Int8, eager=True)
 
 
-def _seconds(frame: pl.DataFrame, clock: Clock, years: Years) -> pl.Series:
+def _seconds(frame: pl.DataFrame, clock: Clock, years: MissingYears) -> pl.Series:
     """Return Unix seconds, null where the text is no time."""
     text = frame["time"]
     if clock == "unix":
@@ -169,7 +169,7 @@ def moments(text: pl.Series, form: str) -> pl.Series:
     return text.str.to_datetime(form, time_unit="ms", strict=False).dt.epoch("s")
 
 
-def _yearless(text: pl.Series, years: Years) -> pl.Series:
+def _yearless(text: pl.Series, years: MissingYears) -> pl.Series:
     names = text.str.slice(0, 3)
     month = names.replace_strict(
         list(_MONTHS), list(range(1, 13)), default=0, return_dtype=pl.Int64

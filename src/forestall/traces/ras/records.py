@@ -11,7 +11,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.traces.failures.lines import UNKNOWN_PLACE
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.ras.kinds import Templates, masked
 from forestall.traces.ras.layouts import WORDS
 
@@ -28,7 +28,7 @@ millions of lines can be all dirt."""
 
 
 @dataclass
-class Book:
+class NumberedNames:
     """Numbers for names, in the order in which they come."""
 
     numbers: dict[str, int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Book:
 
 
 @dataclass
-class Records:
+class RasColumns:
     """What was read so far.
 
     Attributes
@@ -61,8 +61,8 @@ class Records:
     least: int | None = None
     dated: bool = True
     labels: bool = False
-    places: Book = field(default_factory=Book)
-    kinds: Book = field(default_factory=Book)
+    places: NumberedNames = field(default_factory=NumberedNames)
+    kinds: NumberedNames = field(default_factory=NumberedNames)
     count: int = 0
     disorder: int = 0
     _last: int | None = None
@@ -119,7 +119,7 @@ class Records:
         """Note lines that are left out: what each said, and what was expected."""
         some = self._first(kind, len(lines))
         found = (
-            Finding(line, f"{shown(value)} {what}", field)
+            LineFinding(line, f"{shown(value)} {what}", field)
             for line, value in zip(lines.head(some).to_list(), said.head(some), strict=True)
         )
         self.findings.add(kind, text, "left out", found)
@@ -180,7 +180,7 @@ class Records:
         self._note("unsorted", text, lines[late].tolist())
 
 
-def coded(texts: pl.Series, book: Book) -> npt.NDArray[np.int32]:
+def coded(texts: pl.Series, book: NumberedNames) -> npt.NDArray[np.int32]:
     """Return the number of each text in a book, int32[n]."""
     names = texts.unique(maintain_order=True)
     numbers = pl.Series(book.read(names.to_list()), dtype=pl.Int32)

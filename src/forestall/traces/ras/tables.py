@@ -23,7 +23,7 @@ from forestall.traces.files.delimited import check_columns, header_names
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import text_of
 from forestall.traces.ras.lines import Progress, moments, numbered_lines
-from forestall.traces.ras.records import Records
+from forestall.traces.ras.records import RasColumns
 
 with lazily():
     import polars as pl
@@ -120,7 +120,7 @@ def database_columns(names: tuple[str, ...]) -> Columns | None:
     )
 
 
-def read_table(path: Path, records: Records, progress: Progress | None = None) -> None:
+def read_table(path: Path, records: RasColumns, progress: Progress | None = None) -> None:
     """Add the records of a comma-separated table, packed or not."""
     names: tuple[str, ...] = ()
     columns: Columns | None = None
@@ -141,7 +141,7 @@ def read_table(path: Path, records: Records, progress: Progress | None = None) -
         _add(frame, columns, records)
 
 
-def read_parquet(path: Path, records: Records, progress: Progress | None = None) -> None:
+def read_parquet(path: Path, records: RasColumns, progress: Progress | None = None) -> None:
     """Add the records of a Parquet file with our columns."""
     try:
         whole = pl.scan_parquet(path)
@@ -174,7 +174,7 @@ def _parsed(
     rows: pl.Series,
     names: tuple[str, ...],
     columns: Columns,
-    records: Records,
+    records: RasColumns,
 ) -> pl.DataFrame:
     """Return the wanted columns of rows that have as many fields as the header."""
     # A quote within a field makes readers differ about where fields end: such rows are left out.
@@ -199,7 +199,7 @@ def _parsed(
     return frame.select(fields).with_columns(numbers)
 
 
-def _add(frame: pl.DataFrame, columns: Columns, records: Records) -> None:
+def _add(frame: pl.DataFrame, columns: Columns, records: RasColumns) -> None:
     said = frame[columns.time].fill_null("")
     if records.count == 0 and len(frame):
         records.dated = columns.database or said.head(50).str.contains(_ISO).any()

@@ -19,7 +19,7 @@ from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
 from forestall.live.contention import memory as memory_study
 from forestall.live.contention.curves import (
-    Curve,
+    ContentionCurve,
     MemoryCurve,
     Threshold,
     curves,
@@ -28,14 +28,14 @@ from forestall.live.contention.curves import (
     threshold,
 )
 from forestall.live.contention.measure import (
-    Measured,
+    MeasuredPoints,
     background,
     lowest_priority,
     measure,
     refuse_if_busy,
 )
 from forestall.live.contention.memory import MemoryMeasured, measure_memory
-from forestall.live.contention.plan import Plan
+from forestall.live.contention.plan import ExperimentPlan
 from forestall.model.errors import ParameterError
 from forestall.traces.streams import stream
 
@@ -71,11 +71,11 @@ class ExperimentSettings:
     seed: int = 1
     force: bool = False
 
-    def plan(self) -> Plan:
+    def plan(self) -> ExperimentPlan:
         """Return the plan. Raises ParameterError."""
         cpus = parse_cpus(self.cpus)
         quick = self.quick
-        loads = QUICK_LOADS if quick else Plan.loads
+        loads = QUICK_LOADS if quick else ExperimentPlan.loads
         if self.loads is not None:
             shares = (parse_share(part, "--loads") for part in self.loads.split(","))
             loads = tuple(dict.fromkeys(shares))
@@ -85,11 +85,11 @@ class ExperimentSettings:
         limit, pattern = parse_share(self.limit, "--limit"), _pattern(self.pattern)
         seconds, repeats = self.seconds, self.repeats
         if seconds is None:
-            seconds = QUICK_SECONDS if quick else Plan.seconds
+            seconds = QUICK_SECONDS if quick else ExperimentPlan.seconds
         if repeats is None:
-            repeats = QUICK_REPEATS if quick else Plan.repeats
+            repeats = QUICK_REPEATS if quick else ExperimentPlan.repeats
         try:
-            return Plan(cpus, groups, loads, seconds, repeats, limit, pattern, self.seed)
+            return ExperimentPlan(cpus, groups, loads, seconds, repeats, limit, pattern, self.seed)
         except ParameterError as error:
             typed = getattr(self, error.name)
             value = error.value if typed is None else typed
@@ -100,7 +100,7 @@ class ExperimentSettings:
         """MB that guests leave free in the part on memory."""
         return memory_study.QUICK if self.quick else memory_study.LEFT
 
-    def takes(self, plan: Plan) -> float:
+    def takes(self, plan: ExperimentPlan) -> float:
         """About how long all of it takes, s."""
         more = memory_study.takes(MEMORY_SECONDS, plan.repeats, self.left) if self.memory else 0.0
         return LOOK + plan.takes + more
@@ -180,8 +180,8 @@ class HostCalibration:
     """
 
     asked: ExperimentSettings
-    plan: Plan
-    measured: Measured
+    plan: ExperimentPlan
+    measured: MeasuredPoints
     memory: MemoryMeasured
     background: float
     lowest: dict[str, bool]
@@ -190,12 +190,12 @@ class HostCalibration:
     date: str
 
     @cached_property
-    def normal(self) -> list[Curve]:
+    def normal(self) -> list[ContentionCurve]:
         """What each group loses to a guest at normal priority."""
         return curves(self.measured.points, "normal")
 
     @cached_property
-    def lowered(self) -> list[Curve]:
+    def lowered(self) -> list[ContentionCurve]:
         """What each group loses to a guest at lowest priority."""
         return curves(self.measured.points, "lowest")
 
@@ -307,7 +307,7 @@ def _rows(**columns: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _curve(one: Curve) -> dict[str, Any]:
+def _curve(one: ContentionCurve) -> dict[str, Any]:
     ends = one.interval()
     rows = _rows(
         asked=one.asked,

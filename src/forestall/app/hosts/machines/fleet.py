@@ -32,9 +32,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from forestall.adapters.qemu.guest import checked_name, parse_memory
-from forestall.adapters.qemu.migration import Transfer
+from forestall.adapters.qemu.migration import MemoryTransfer
 from forestall.app.kit.toml_tables import FileTable
-from forestall.live.machines.picture import Plan
+from forestall.live.machines.picture import PlacementPlan
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import parse_duration
 
@@ -110,9 +110,9 @@ class FleetFile(FileTable):
     wrapper: tuple[str, ...] = ()
     migration: MigrationTable = MigrationTable()
 
-    def plan(self) -> Plan:
+    def plan(self) -> PlacementPlan:
         """Return what the coordinator goes by."""
-        return Plan(
+        return PlacementPlan(
             nodes=self.nodes,
             strategy=self.strategy,
             alpha=self.alpha,
@@ -124,10 +124,10 @@ class FleetFile(FileTable):
             seed=self.seed,
         )
 
-    def transfer(self) -> Transfer:
+    def transfer(self) -> MemoryTransfer:
         """Return how memory travels."""
         table = self.migration
-        return Transfer(table.link, table.bandwidth, table.downtime, table.timeout)
+        return MemoryTransfer(table.link, table.bandwidth, table.downtime, table.timeout)
 
 
 def read_fleet(folder: Path) -> FleetFile:

@@ -13,7 +13,7 @@ from forestall.app.judge.alarms.words import verdict
 from forestall.app.reliability.failures.study import versions
 from forestall.app.reliability.fit.fit import finite
 from forestall.app.runs.settings import inputs_of
-from forestall.assess.alarms import HORIZONS, Judged, Line, judge, line_of
+from forestall.assess.alarms import HORIZONS, JudgedAlarms, Line, judge, line_of
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 from forestall.traces.alarms import read_alarms
@@ -71,7 +71,7 @@ class AlarmStudy:
     failures: Failures
     alarms: Alarms
     line: Line
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedAlarms, ...]
     by_score: tuple[Mapping[str, Any], ...]
     summary: dict[str, Any] = field(default_factory=dict)
 
@@ -247,7 +247,7 @@ def summary_of(found: AlarmStudy) -> dict[str, Any]:
     return plain
 
 
-def _main(one: Judged) -> dict[str, Any]:
+def _main(one: JudgedAlarms) -> dict[str, Any]:
     """Return the few numbers that scripts ask for first, at the main horizon."""
     return {
         "recall": one.recall.value,
@@ -258,7 +258,7 @@ def _main(one: Judged) -> dict[str, Any]:
     }
 
 
-def row_of(one: Judged) -> dict[str, Any]:
+def row_of(one: JudgedAlarms) -> dict[str, Any]:
     """Return one horizon as JSON has it."""
     leads = one.lead_quantiles(QUANTILES)
     early = one.first[one.first >= 0]

@@ -11,7 +11,7 @@ import numpy as np
 from forestall.app.judge.jobs.inputs import JobInputs, read_inputs
 from forestall.app.judge.jobs.study import JobStudy, JobStudySettings
 from forestall.app.judge.jobs.summary import summary_of
-from forestall.assess.attribution import Attribution, Fates, Samples, attribute
+from forestall.assess.attribution import Attribution, Fates, MetricSamples, attribute
 from forestall.assess.benefit import (
     KNEE,
     Occasions,
@@ -80,7 +80,7 @@ def study_of(
     start = np.minimum(records.start, inputs.close)
     end = np.clip(records.end, start, inputs.close)
     fates = Fates(start, end, failed, records.offsets, records.node, judged)
-    samples = Samples(inputs.time, inputs.node, asked.sign * inputs.value)
+    samples = MetricSamples(inputs.time, inputs.node, asked.sign * inputs.value)
     periods = attribute(
         fates, samples, nodes=inputs.nodes, begin=inputs.begin, close=inputs.close,
         rule=asked.value,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from forestall.app.judge.jobs.inputs import JobInputs
 from forestall.assess.attribution import Attribution, Rule
-from forestall.assess.benefit import Band, Curve, Occasions, Worth
+from forestall.assess.benefit import Band, BenefitCurve, Occasions, Worth
 from forestall.assess.roc import Roc
 from forestall.assess.significance import AreaInterval, Permutation
 from forestall.model.errors import ParameterError
@@ -89,7 +89,7 @@ class JobStudy:
     inputs: JobInputs
     periods: Attribution
     occasions: Occasions
-    curve: Curve
+    curve: BenefitCurve
     band: Band
     blind: Band
     ideal: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]

@@ -19,7 +19,7 @@ from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
-    from forestall.assess.panel import Decisions, Estimate
+    from forestall.assess.panel import Decisions, RedrawnEstimate
     from forestall.predict.learner import Learner
 
 Int = npt.NDArray[np.int64]
@@ -114,7 +114,7 @@ class JudgedPredictor:
     """
 
     name: str
-    estimates: dict[str, Estimate] = field(default_factory=dict)
+    estimates: dict[str, RedrawnEstimate] = field(default_factory=dict)
     scores: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
     leads: Float = field(default_factory=lambda: np.empty(0))
     why: str = ""
@@ -195,7 +195,7 @@ def judge_one(
 
 def measure(
     scores: dict[int, Scores], reference: dict[int, Scores], task: Task
-) -> dict[str, Estimate]:
+) -> dict[str, RedrawnEstimate]:
     """Return the measures of held-out decisions.
 
     `auc`, `brier_skill` (against the constant rate of the past) of the main horizon;
@@ -234,7 +234,7 @@ def leads_of(scores: Scores, task: Task) -> tuple[Float, Int]:
     return lead, week[hit]
 
 
-def _median(values: Float, block: Int, weights: Float, level: float) -> Estimate:
+def _median(values: Float, block: Int, weights: Float, level: float) -> RedrawnEstimate:
     """Return a median with an interval from redrawn weeks."""
     if len(values) == 0:
         return panels.estimate(np.nan, np.full(len(weights), np.nan), level, weights.shape[1])

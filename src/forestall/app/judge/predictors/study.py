@@ -18,8 +18,8 @@ from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from forestall.app.judge.predictors.judge import How, JudgedPredictor, Task
-    from forestall.assess.benefit import Curve, Occasions, Worth
-    from forestall.assess.panel import Estimate
+    from forestall.assess.benefit import BenefitCurve, Occasions, Worth
+    from forestall.assess.panel import RedrawnEstimate
     from forestall.model.observations import Observations
 
 Tell = Callable[[int, int], None]
@@ -51,7 +51,7 @@ class Act:
     """
 
     worth: Worth
-    curve: Curve
+    curve: BenefitCurve
     occasions: Occasions
     months: float
 
@@ -215,7 +215,7 @@ def _row(one: JudgedPredictor, found: PredictorStudy) -> dict[str, Any]:
     if one.estimates:
         stands = judging.standing(one, found.base, found.task.how.level)
         row["standing"] = stands["word"]
-        difference: Estimate = stands["skill"]
+        difference: RedrawnEstimate = stands["skill"]
         row["skill_over_baseline"] = _number(difference.value)
         row["skill_over_baseline_low"] = _number(difference.low)
         row["skill_over_baseline_high"] = _number(difference.high)

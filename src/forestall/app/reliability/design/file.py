@@ -51,7 +51,7 @@ from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import parse_duration
 from forestall.reliability.queues.cluster import Checkpoints, Cluster, age_of
 from forestall.reliability.queues.queues import Queue
-from forestall.reliability.systems.systems import Age, Group, from_mttf
+from forestall.reliability.systems.systems import Age, ComponentGroup, from_mttf
 
 SUCCESS: Final = 0.99
 MISSION: Final = 30 * 86_400
@@ -191,7 +191,7 @@ def read_plan(path: str | Path) -> DesignFile:
     """Return what a TOML file says; TraceError names the file, the table and the key."""
     source = Path(path)
     table = _checked(source, _read(source))
-    groups: list[Group] = []
+    groups: list[ComponentGroup] = []
     fitted: list[str] = []
     for number, given in enumerate(table.groups, 1):
         place = f"groups[{number}]"
@@ -327,7 +327,7 @@ def _queue(given: QueueTable) -> Queue:
 
 def _group(
     source: Path, place: str, given: GroupTable, ages: Age | None
-) -> tuple[Group, tuple[str, ...]]:
+) -> tuple[ComponentGroup, tuple[str, ...]]:
     age: Age = given.ages if given.ages is not None else ("new" if ages is None else ages)
     if (given.mttf is None) == (given.log is None):
         raise TraceError(source, "needs either mttf or log", field=place)
@@ -337,7 +337,7 @@ def _group(
             raise TraceError(source, "is missing", field=f"{place}.count")
         if given.system is not None:
             raise TraceError(source, "needs a log as well", field=f"{place}.system")
-        return Group(given.count, from_mttf(given.mttf, given.shape), age, given.name), ()
+        return ComponentGroup(given.count, from_mttf(given.mttf, given.shape), age, given.name), ()
     if "shape" in given.model_fields_set:
         raise TraceError(source, "is fitted where there is a log", field=f"{place}.shape")
     return _fitted_group(source, place, given, age)
@@ -345,7 +345,7 @@ def _group(
 
 def _fitted_group(
     source: Path, place: str, given: GroupTable, age: Age
-) -> tuple[Group, tuple[str, ...]]:
+) -> tuple[ComponentGroup, tuple[str, ...]]:
     """Return a group whose law is fitted to its nodes' gaps between failures, in a log."""
     from forestall.reliability.fits.estimate import fit
     from forestall.reliability.history.history import history
@@ -364,4 +364,4 @@ def _fitted_group(
         f"{given.log} ({int(censored.sum()):,} of them still running at the end of the log)",
         *(f"{given.name}: {note}" for note in found.notes),
     )
-    return Group(count, found.lifetime, age, given.name), words
+    return ComponentGroup(count, found.lifetime, age, given.name), words

@@ -15,7 +15,7 @@ from forestall.model.failures import Failures
 from forestall.model.ras import RasLog, Severity
 from forestall.model.units import SECONDS, parse_duration
 from forestall.traces.generate.ras import Truth
-from forestall.traces.ras import Filtered, FilterSettings, pipeline, read_ras
+from forestall.traces.ras import FilteredLog, FilterSettings, pipeline, read_ras
 from forestall.traces.ras.pipeline import STEPS
 from forestall.traces.ras.places import check_level
 from forestall.traces.ras.read import severity_of
@@ -40,7 +40,7 @@ class FilterStudy:
     """
 
     log: RasLog
-    filtered: Filtered
+    filtered: FilteredLog
     failures: Failures
     level: str
     summary: Mapping[str, Any]
@@ -183,7 +183,7 @@ def write_truth(failures: Failures, truth: Truth, path: str | Path) -> None:
         table.write_csv(beside)
 
 
-def _summary(log: RasLog, filtered: Filtered, failures: Failures, level: str) -> dict[str, Any]:
+def _summary(log: RasLog, filtered: FilteredLog, failures: Failures, level: str) -> dict[str, Any]:
     counts = np.bincount(log.severity, minlength=len(Severity))
     return {
         "source": log.source,
@@ -231,7 +231,7 @@ def _most(kinds: tuple[str, ...], counts: Any) -> list[dict[str, Any]]:
     return [{"kind": kinds[k], "count": int(counts[k])} for k in order.tolist() if counts[k]]
 
 
-def _rules(log: RasLog, filtered: Filtered) -> list[dict[str, Any]] | None:
+def _rules(log: RasLog, filtered: FilteredLog) -> list[dict[str, Any]] | None:
     rules = filtered.rules
     if rules is None:
         return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from forestall.__about__ import __version__
-from forestall.app.kit.progress import Progress, Steps
+from forestall.app.kit.progress import Progress, StepProgress
 from forestall.app.reliability.failures import groups
 from forestall.app.reliability.failures.change import Aged, FailureTrend, change_of, rate_by_age
 from forestall.app.reliability.failures.laws import UNITS, Laws, laws_of
@@ -164,7 +164,7 @@ def study_of(
     seen = history(failures, clock=asked.clock)
     if len(seen) == 0:
         raise ParameterError("failures", "none", "a log with failures while nodes were in service")
-    step = Steps(progress, 6 + _parts(seen))
+    step = StepProgress(progress, 6 + _parts(seen))
     question, plain = asked.question, asked.plain_question
     node = laws_of(seen, "node", asked.unit, question, asked.families)
     step()
