@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from forestall.traces.generate import generate_jobs as generate_jobs
     from forestall.traces.generate.guests import generate_guests as generate_guests
     from forestall.traces.generate.hosts import generate_hosts as generate_hosts
-    from forestall.traces.generate.laws import Lognormal as Lognormal
+    from forestall.traces.generate.laws import LognormalTimes as LognormalTimes
     from forestall.traces.generate.memory import generate_memory as generate_memory
     from forestall.traces.generate.ras import generate_ras as generate_ras
     from forestall.traces.generate.tasks import generate_task_jobs as generate_task_jobs
@@ -100,7 +100,7 @@ _HOME: Final[dict[str, str]] = {
     "Hostlist": "forestall.model.site.hostlist",
     "JobRecords": "forestall.model.site.job_records",
     "Jobs": "forestall.model.jobs",
-    "Lognormal": "forestall.traces.generate.laws",
+    "LognormalTimes": "forestall.traces.generate.laws",
     "Metrics": "forestall.model.metrics",
     "NodeEvents": "forestall.model.site.node_events",
     "NodeSet": "forestall.model.nodes",

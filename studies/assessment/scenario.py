@@ -89,7 +89,7 @@ class Machine:
     relation: float
     periods: judge.Attribution
     occasions: judge.Occasions
-    curve: judge.Curve
+    curve: judge.BenefitCurve
     area: judge.AreaInterval
     chance: judge.Permutation
     biased: float
@@ -140,7 +140,7 @@ class Machine:
         }
 
 
-def breaks_even(curve: judge.Curve) -> float:
+def breaks_even(curve: judge.BenefitCurve) -> float:
     """Return the cost of an action, node-hours, from which on every threshold loses that acts in
     at least a twentieth of the periods."""
     some = curve.acted >= LEAST * curve.occasions
@@ -181,7 +181,7 @@ def attributed(records: fs.JobRecords, metrics: fs.Metrics) -> judge.Attribution
         records.start, records.end, records.failed(), records.offsets, records.node,
         (records.failed() | records.completed()) & (records.end <= close),
     )  # fmt: skip
-    samples = judge.Samples(metrics.time, metrics.node, metrics.value[:, 0])
+    samples = judge.MetricSamples(metrics.time, metrics.node, metrics.value[:, 0])
     return judge.attribute(fates, samples, nodes=metrics.nodes, begin=0, close=close)
 
 
@@ -189,7 +189,7 @@ def planted(
     records: fs.JobRecords,
     periods: judge.Attribution,
     occasions: judge.Occasions,
-    curve: judge.Curve,
+    curve: judge.BenefitCurve,
     truth: Any,
 ) -> Truth:
     """Return what was put in beside what the attribution found."""

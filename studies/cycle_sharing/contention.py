@@ -41,7 +41,7 @@ class Contention:
     source: str = ""
     why: str = ""
 
-    def curves(self, guest: Any) -> list[contention.Curve]:
+    def curves(self, guest: Any) -> list[contention.ContentionCurve]:
         """Return what each group of the owner's processes loses to a guest."""
         return contention.curves(self.points, guest)
 
@@ -70,11 +70,11 @@ def left_out(why: str) -> Contention:
     return Contention((), why=why)
 
 
-def plan_here() -> contention.Plan:
+def plan_here() -> contention.ExperimentPlan:
     """Return what is measured on this host: one process, and groups of one and four a core."""
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     groups = tuple(sorted({1, *(len(cpus) * k for k in (1, 4))}))
-    return contention.Plan(cpus, groups, LOADS, SECONDS, REPEATS, LIMIT)
+    return contention.ExperimentPlan(cpus, groups, LOADS, SECONDS, REPEATS, LIMIT)
 
 
 def measured(progress: Callable[[int, int], None] | None = None) -> Contention:

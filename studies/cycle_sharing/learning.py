@@ -43,7 +43,7 @@ class LawForecasts(fs.hosts.Forecasts):
         self._first = origin
         self._known: dict[tuple[bool, int], fs.hosts.Outlook] = {}
 
-    def curves(self, slot: int) -> fs.hosts.Curves:
+    def curves(self, slot: int) -> fs.hosts.HostCurves:
         """Return the curves of a slot: those of its kind of day and time of day."""
         start = self._first + slot * self.parameters.predict_every
         key = bool(fs.hosts.weekend(np.array([start]))[0]), start % DAY
@@ -73,7 +73,7 @@ class OtherwiseTaken(fs.hosts.Forecasts):
         super().__init__(seen.hosts, parameters)
         self._seen, self._safe = seen, safe
 
-    def curves(self, slot: int) -> fs.hosts.Curves:
+    def curves(self, slot: int) -> fs.hosts.HostCurves:
         """Return the curves of a slot."""
         seen = self._seen.curves(slot)
         self.made = self._seen.made
@@ -106,7 +106,7 @@ class TrueForecasts(fs.hosts.Forecasts):
             shares.append(np.cumsum(np.append(0, rates)) / (1e6 * hosts.speed[number]))
         self._given = np.stack(shares)
 
-    def curves(self, slot: int) -> fs.hosts.Curves:
+    def curves(self, slot: int) -> fs.hosts.HostCurves:
         """Return the curves of a slot: from its beginning on, nothing being unknown."""
         every, samples = self._every_samples, self.hosts.samples
         first = slot * self.parameters.predict_every // self.hosts.period

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,6 @@ import polars as pl
 import forestall as fs
 from studies.kit.workers import cores, over_workers
 from studies.promises.inputs import JOBS, Inputs, gathered, rolled, scattered
-
-Checkpoint = Literal["none", "risk", "periodic", "daly"]
-Placement = Literal["fault-aware", "first"]
 
 DOWNTIME: Final = 120
 CHUNK: Final = 16
@@ -49,8 +46,8 @@ class Case:
     risk: float
     seed: int
     variant: str = ""
-    checkpoint: Checkpoint = "risk"
-    placement: Placement = "fault-aware"
+    checkpoint: str = "risk"
+    placement: str = "fault-aware"
     room: bool = False
     repeat: bool = False
     failures: str = "log"

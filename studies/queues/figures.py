@@ -125,7 +125,7 @@ def figure_machine_life() -> Figure:
     hours = np.linspace(0, 1000, POINTS)
     for node, law, colour in _nodes():
         for k, (name, shape) in enumerate(LAWS):
-            life = systems.series_sf([systems.Group(NODES, law(shape))], hours)
+            life = systems.series_sf([systems.ComponentGroup(NODES, law(shape))], hours)
             axes.plot(hours, life, style.DASHES[k], color=colour, linewidth=1.6,
                       label=f"{node}: {name}")  # fmt: skip
     _finish(axes, f"Figure 7: reliability of {NODES} nodes", "Time (h)")
@@ -152,8 +152,11 @@ def figure_mixed() -> Figure:
     hours = np.linspace(0, 1000, POINTS)
     half = NODES // 2
     for k, (name, shape) in enumerate((("exponential", 1.0), ("Weibull, shape 0.75", 0.75))):
-        mixed = [systems.Group(half, commodity(shape)), systems.Group(half, blade(shape))]
-        plain = [systems.Group(NODES, commodity(shape))]
+        mixed = [
+            systems.ComponentGroup(half, commodity(shape)),
+            systems.ComponentGroup(half, blade(shape)),
+        ]
+        plain = [systems.ComponentGroup(NODES, commodity(shape))]
         for colour, kind, groups in ((style.LINES[0], "half blades", mixed),
                                      (style.LINES[1], "all commodity", plain)):  # fmt: skip
             axes.plot(hours, systems.series_sf(groups, hours), style.DASHES[k], color=colour,

@@ -123,7 +123,8 @@ def _why_years(rules: Sequence[YearSample]) -> list[str]:
 def components_table() -> Table:
     """Return Table 2: the node's MTTF from those of its components."""
     groups = [
-        systems.Group(1, systems.from_mttf(mttf), name=name) for name, mttf in paper.COMPONENTS
+        systems.ComponentGroup(1, systems.from_mttf(mttf), name=name)
+        for name, mttf in paper.COMPONENTS
     ]
     node = float(systems.series_mttf(groups))
     return Table(
@@ -267,8 +268,8 @@ def mixed_table() -> Table:
         strict=True,
     ):  # fmt: skip
         ours, theirs = (
-            [systems.Group(nodes, with_scale_of(commodity(), other)),
-             systems.Group(256 - nodes, with_scale_of(blade(), other))]
+            [systems.ComponentGroup(nodes, with_scale_of(commodity(), other)),
+             systems.ComponentGroup(256 - nodes, with_scale_of(blade(), other))]
             for other in (paper.SHAPE, paper.SCALE_SHAPE)
         )  # fmt: skip
         value, their_value = (
@@ -291,7 +292,7 @@ def with_scale_of(node: systems.Lifetime, shape: float) -> systems.Lifetime:
 
 def commodity(shape: float = 1.0) -> systems.Lifetime:
     """Return the law of a commodity node's life, hours."""
-    groups = [systems.Group(1, systems.from_mttf(mttf)) for _, mttf in paper.COMPONENTS]
+    groups = [systems.ComponentGroup(1, systems.from_mttf(mttf)) for _, mttf in paper.COMPONENTS]
     return systems.from_mttf(float(systems.series_mttf(groups)), shape)
 
 

@@ -18,7 +18,7 @@ SYSTEM, FROM, TRAINED_FROM, TRAINING_DAYS = 20, "2004-09-01", "2003-09-01", 366
 NODES, PROCESSORS = 256, 4
 FAILURES: Final = 307
 DAY, HOUR = 86_400, 3600
-REPAIR: Final = fs.Lognormal(2.09 * HOUR, 0.717 * HOUR)
+REPAIR: Final = fs.LognormalTimes(2.09 * HOUR, 0.717 * HOUR)
 """Mean and median of the 307 real repairs."""
 DAYS: Final = 365
 JOBS: Final = 112_454

@@ -17,13 +17,13 @@ from forestall import __version__
 from forestall.app.kit.model import Model
 from forestall.app.runs.models import MODELS
 from forestall.app.runs.settings import FAILURE_OPTIONS, HOST_OPTIONS, READING_OPTIONS
-from forestall.cli.application import whole
+from forestall.cli.application import app
 from forestall.cli.choice import spelled
 from forestall.cli.runs.options import HOSTS, READING
 from forestall.cli.runs.parameters import MODEL, default_of, parameter_choices
 from forestall.model.settings import Kind
 
-ROOT: Any = typer.main.get_command(whole())
+ROOT: Any = typer.main.get_command(app)
 
 
 def commands(

@@ -10,17 +10,19 @@ from typing import Annotated, Any
 import typer
 
 from forestall.__about__ import __version__
+from forestall._lazy import lazily
 from forestall.cli import INTERRUPTED, UNUSABLE, complain
+from forestall.cli.commands import LazyGroup
 from forestall.cli.registry import ReaderLeftError, StoppedError, examples
 from forestall.cli.typed import as_typed, options_of
 from forestall.model.errors import ForestallError
 
-BOOKS = "What a site's own records tell"
-LIVE = "Live: act before nodes fail"
-PREDICTION = "What will fail, and what a prediction is worth"
+with lazily():
+    pass
 
 app = typer.Typer(
     name="forestall",
+    cls=LazyGroup,
     help="Replay workloads on clusters that fail, promise deadlines with probabilities, and "
     "account for what became of the promises. Say how machines fail, and lay out queues, "
     "checkpoints and spares for it. Keep the books of a site from its own records. Watch shared "
@@ -57,7 +59,7 @@ def run(
             "TERMINAL_WIDTH", "100"
         )  # help in a file or a pager: no narrow columns
     try:
-        root = typer.main.get_command(commands or whole())
+        root = typer.main.get_command(commands or app)
         done = root.main(args=list(arguments), prog_name=name, standalone_mode=False)
     except StoppedError as stop:
         return complain(str(stop), INTERRUPTED)
@@ -87,39 +89,6 @@ def _options(command: Any, arguments: Sequence[str]) -> dict[str, str]:
             break
         command = inner[word]
     return options_of(command.params)
-
-
-def whole() -> typer.Typer:
-    """Return the application with every command in its place."""
-    from forestall.cli.hosts import agent, calibrate, guest, machines
-    from forestall.cli.judge import assess, predict
-    from forestall.cli.reliability import design, fit, interval, reliability, spares
-    from forestall.cli.runs import audit, compare, demo, simulate, sweep
-    from forestall.cli.site import backtest, import_, lemons, report
-    from forestall.cli.traces import traces
-
-    panels = {
-        BOOKS: (report, lemons),
-        "Runs and promises": (demo, simulate, sweep, compare, audit),
-        "How machines fail, and what to do": (reliability, fit, design, interval, spares),
-        LIVE: (calibrate,),
-    }
-    if not app.registered_commands:
-        for panel, modules in panels.items():
-            known = len(app.registered_commands)
-            for module in modules:
-                module.add_to(app)
-            for added in app.registered_commands[known:]:
-                added.rich_help_panel = panel
-        app.add_typer(import_.group(), name="import", rich_help_panel=BOOKS)
-        app.add_typer(backtest.group(), name="backtest", rich_help_panel=BOOKS)
-        app.add_typer(agent.group(), name="agent", rich_help_panel=LIVE)
-        app.add_typer(guest.group(), name="guest", rich_help_panel=LIVE)
-        app.add_typer(machines.group(), name="machines", rich_help_panel=LIVE)
-        app.add_typer(predict.group(), name="predict", rich_help_panel=PREDICTION)
-        app.add_typer(assess.group(), name="assess", rich_help_panel=PREDICTION)
-        app.add_typer(traces.group(), name="traces", rich_help_panel="Logs")
-    return app
 
 
 def _show_version(asked: bool) -> None:

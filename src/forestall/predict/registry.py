@@ -41,7 +41,7 @@ LEARNERS: Final = Entries(
         _learner("ar", "autoregressive", "linear.learners:Autoregressive", _SERIES),
         _learner("arma", "ARMA", "linear.learners:AutoregressiveMovingAverage", _SERIES),
         _learner("neural", "neural network", "neural.neural:Neural"),
-        _learner("rules", "rules", "rules.rules:Rules"),
+        _learner("rules", "rules", "rules.rules:EventRules"),
         _learner("outlier", "outliers", "outliers.outliers:Outlier"),
         _learner("joined", "joined", "joined.joined:Joined"),
         _learner("boosted", "boosted trees", "boosted.boosted:Boosted"),

@@ -1,17 +1,17 @@
 """`fs.contention`: what a guest takes from the owner of a host, measured here."""
 
-from forestall.live.contention.curves import Curve, Threshold, curves, threshold
+from forestall.live.contention.curves import ContentionCurve, Threshold, curves, threshold
 from forestall.live.contention.figure import contention_figure
 from forestall.live.contention.herd import ContentionError
 from forestall.live.contention.measure import background, measure, refuse_if_busy
-from forestall.live.contention.plan import Guest, Plan
+from forestall.live.contention.plan import ExperimentPlan, Guest
 from forestall.live.contention.points import Point
 
 __all__ = [
+    "ContentionCurve",
     "ContentionError",
-    "Curve",
+    "ExperimentPlan",
     "Guest",
-    "Plan",
     "Point",
     "Threshold",
     "background",

@@ -2,7 +2,7 @@
 
 from forestall.predict.linear.arma import fit_arma
 from forestall.predict.linear.forecasts import best_window
-from forestall.predict.semi_markov.forecast import Curves, HostPast, Outlook, curves, foretold
+from forestall.predict.semi_markov.forecast import HostCurves, HostPast, Outlook, curves, foretold
 from forestall.predict.semi_markov.learning import MONDAY, HostHistory, weekend
 from forestall.predict.semi_markov.states import (
     FAILING,
@@ -24,8 +24,8 @@ __all__ = [
     "MONDAY",
     "ORIGIN",
     "UP_DOWN",
-    "Curves",
     "Forecasts",
+    "HostCurves",
     "HostHistory",
     "HostPast",
     "Outlook",

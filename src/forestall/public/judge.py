@@ -1,8 +1,8 @@
 """`fs.judge`: what predictions are worth: ROC and significance, attribution, cost and benefit."""
 
-from forestall.assess.attribution import Attribution, Fates, Samples, attribute
+from forestall.assess.attribution import Attribution, Fates, MetricSamples, attribute
 from forestall.assess.benefit import (
-    Curve,
+    BenefitCurve,
     Occasions,
     at_random,
     net_benefit,
@@ -24,11 +24,11 @@ from forestall.assess.significance import (
 __all__ = [
     "AreaInterval",
     "Attribution",
-    "Curve",
+    "BenefitCurve",
     "Fates",
+    "MetricSamples",
     "Occasions",
     "Permutation",
-    "Samples",
     "area",
     "at_random",
     "attribute",

@@ -7,12 +7,12 @@ from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.queues.queues import job_failure, move_nodes, queue_failure
 from forestall.reliability.queues.runtimes import PAPER_SCAN, HyperGamma
 from forestall.reliability.systems.spares import spares_within
-from forestall.reliability.systems.systems import Group, from_mttf, series_mttf, series_sf
+from forestall.reliability.systems.systems import ComponentGroup, from_mttf, series_mttf, series_sf
 
 __all__ = [
     "PAPER_SCAN",
+    "ComponentGroup",
     "Fitted",
-    "Group",
     "History",
     "HyperGamma",
     "Lifetime",

@@ -178,7 +178,7 @@ def remarks_of(past: Observations) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionQuestion:
     """A question: which nodes, from when (None: now), for how long, and what happened since."""
 
     nodes: str | None = None
@@ -187,7 +187,7 @@ class Asked:
     since: Sources | None = None
 
 
-def ask(path: Path, asked: Asked) -> dict[str, Any]:
+def ask(path: Path, asked: PredictionQuestion) -> dict[str, Any]:
     """Return the failure probabilities of nodes over a window, the riskiest first.
 
     Raises ParameterError where the moment lies before what the predictor knows.
@@ -257,6 +257,6 @@ def _finite(value: float) -> float | None:
 
 
 __all__ = [
-    "Asked", "Sources", "ask", "listing", "made", "moment", "remarks_of", "settings_from", "spoken",
-    "train",
+    "PredictionQuestion", "Sources", "ask", "listing", "made", "moment", "remarks_of",
+    "settings_from", "spoken", "train",
 ]  # fmt: skip

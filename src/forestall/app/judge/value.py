@@ -34,7 +34,7 @@ HOUR: Final = 3600
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayedWorkload:
     """A workload and the failures that it meets, both from time 0 on.
 
     Attributes
@@ -82,7 +82,7 @@ def figures_of(result: Result) -> dict[str, float]:
 
 
 def replayed(
-    replays: Sequence[Replay],
+    replays: Sequence[ReplayedWorkload],
     learners: Mapping[str, Learner],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[str, Any]]:
@@ -106,7 +106,7 @@ def replayed(
     return [_row(name, runs) for name in names]
 
 
-def _run(replay: Replay, learner: Learner | None, name: str) -> Result:
+def _run(replay: ReplayedWorkload, learner: Learner | None, name: str) -> Result:
     chosen: dict[str, Any] = {"accuracy": 1.0 if name == PERFECT else 0.0}
     if learner is not None:
         chosen = {"predictor": learner}
@@ -178,7 +178,7 @@ class Account:
             else:
                 learners[name] = Learned.trained(name, training.log, nodes).learner
         given = parameters.model_dump(exclude={"nodes", "predictor", "accuracy"})
-        replay = Replay(inputs.read_jobs(), failures, nodes, given)
+        replay = ReplayedWorkload(inputs.read_jobs(), failures, nodes, given)
         rows = replayed([replay], learners, progress)
         return {
             "verdict": verdict(rows),

@@ -31,7 +31,7 @@ POINTS = 2048
 
 
 @dataclass(frozen=True)
-class Answer:
+class IntervalAnswer:
     """The best interval, what it is compared with and, for a job of given length, its promises.
 
     Attributes
@@ -133,7 +133,7 @@ def answer(
     work: str | None = None,
     recall: float = 0.0,
     rate: Measured | None = None,
-) -> Answer:
+) -> IntervalAnswer:
     """Return the answer to ``forestall interval``; ParameterError names the option.
 
     A measured `rate` stands in the place of `mttf`. With `recall` r only 1 - r of the failures are
@@ -179,10 +179,10 @@ def answer(
     more = (recall, rate, ends)
     memory = found.system.rate is None and not carried(found.system)
     if found.plan is None or (memory and found.plan.segments > MOST_SEGMENTS):
-        return Answer(found, shape, None, (), *more)
+        return IntervalAnswer(found, shape, None, (), *more)
     job = completion_of(found.plan, found.system, points=POINTS)
     deadlines = tuple(np.asarray(job.quantile(PROMISES)).tolist())
-    return Answer(found, shape, job, deadlines, *more)
+    return IntervalAnswer(found, shape, job, deadlines, *more)
 
 
 def _check(

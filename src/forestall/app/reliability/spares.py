@@ -32,7 +32,7 @@ CHAIN_DOWN: Final = 150
 
 
 @dataclass(frozen=True)
-class Asked:
+class SparesQuestion:
     """A question, durations as text; see `forestall.cli.reliability.spares`. A `measured`
     rate stands in the place of `mttf` and `rate`."""
 
@@ -84,7 +84,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SparesAdvice:
     """An answer: a sentence, the reliability of each number of spares, and remarks.
 
     `mttf` is a node's mean life, s; `more` goes into the JSON as it is.
@@ -112,7 +112,7 @@ class Answer:
         }
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: SparesQuestion) -> SparesAdvice:
     """Return how many spares it takes, with a measured rate also at its interval's ends. Raises
     ParameterError."""
     done = _answer(asked)
@@ -152,7 +152,7 @@ def _repair_words(rate: Measured) -> str:
     return f"{duration(rate.repair)} in the mean"
 
 
-def _answer_at(asked: Asked, mttf: float) -> int | None:
+def _answer_at(asked: SparesQuestion, mttf: float) -> int | None:
     """Return the spares at another MTTF, s: 0 where it has no end."""
     if not math.isfinite(mttf):
         return 0
@@ -161,7 +161,7 @@ def _answer_at(asked: Asked, mttf: float) -> int | None:
     return _answer(replace(asked, measured=other)).found.spares
 
 
-def _answer(asked: Asked) -> Answer:
+def _answer(asked: SparesQuestion) -> SparesAdvice:
     seconds, mean = asked.seconds, asked.mean()
     if asked.nodes < 1:
         raise ParameterError("nodes", asked.nodes, "at least 1")
@@ -194,10 +194,10 @@ def _answer(asked: Asked) -> Answer:
     )
     if asked.copies:
         remarks.append(_ring(asked))
-    return Answer(sentence, found, tuple(remarks), mean, {})
+    return SparesAdvice(sentence, found, tuple(remarks), mean, {})
 
 
-def _of_pool(asked: Asked, seconds: float, mean: float) -> Answer:
+def _of_pool(asked: SparesQuestion, seconds: float, mean: float) -> SparesAdvice:
     if asked.copies:
         raise ParameterError("copies", asked.copies, "0 with a pool")
     age = _age(asked, "steady")
@@ -236,10 +236,10 @@ def _of_pool(asked: Asked, seconds: float, mean: float) -> Answer:
                 "(birth-death chain, pool whole at the start)."
             )
     remarks.append(f"{found.assumes[0].upper()}{found.assumes[1:]}.")
-    return Answer(sentence, found, tuple(remarks), mean, more)
+    return SparesAdvice(sentence, found, tuple(remarks), mean, more)
 
 
-def _repair(asked: Asked) -> float:
+def _repair(asked: SparesQuestion) -> float:
     """Return how long a failed node is away, s."""
     assert asked.repair is not None
     if asked.repair != MEASURED:
@@ -253,7 +253,7 @@ def _repair(asked: Asked) -> float:
     return asked.measured.repair
 
 
-def _age(asked: Asked, otherwise: str) -> Age:
+def _age(asked: SparesQuestion, otherwise: str) -> Age:
     try:
         return age_of(asked.ages or otherwise)
     except ParameterError as error:
@@ -264,7 +264,7 @@ def _counted(spares: int) -> str:
     return "1 spare" if spares == 1 else f"{spares:,} spares"
 
 
-def _failures(asked: Asked, mean: float) -> str:
+def _failures(asked: SparesQuestion, mean: float) -> str:
     per = 1000 * DAY / mean
     text = f"Failures: MTTF of a node {format_duration(mean)}, {per:.3g} per 1000 node-days"
     if asked.mttf is None and asked.rate is None:
@@ -272,7 +272,7 @@ def _failures(asked: Asked, mean: float) -> str:
     return f"{text}; shape {asked.shape:g}."
 
 
-def _ring(asked: Asked) -> str:
+def _ring(asked: SparesQuestion) -> str:
     copies = min(asked.copies, asked.nodes)
     pairs = ring.recoverable_sets(asked.nodes, copies, min(copies, asked.nodes))
     share = pairs / math.comb(asked.nodes, min(copies, asked.nodes))

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, QUIET, READING, TRAINING, chosen
 from forestall.cli.screen import Bar, say, say_json, show
+
+with lazily():
+    from forestall.app.judge import value as judge_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,11 +59,9 @@ def value(
     **given: Any,
 ) -> None:
     """Replay a workload with predictors, without any, and with the perfect one."""
-    from forestall.app.judge.value import Account
-
     names = [name.strip() for name in predictors.split(",") if name.strip()]
     with Bar("runs", quiet=quiet) as bar:
-        account = Account(log, chosen(given), names).replayed(bar)
+        account = judge_value.Account(log, chosen(given), names).replayed(bar)
     if as_json:
         say_json(account)
     elif not quiet:

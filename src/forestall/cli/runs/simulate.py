@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import Choice, with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import (
@@ -21,7 +22,12 @@ from forestall.cli.runs.options import (
     TRAINING,
     chosen,
 )
+from forestall.cli.runs.table import print_run
 from forestall.cli.screen import Bar, say, say_json
+
+with lazily():
+    from forestall.app.runs import settings as runs_settings
+    from forestall.app.runs import single
 
 RESULTS = (
     Choice("out", OUTPUT, "Folder for all files; without it only the table is printed.", "DIR"),
@@ -80,21 +86,16 @@ def simulate(
     the deadlines. With --model cycle: run jobs as guests on hosts whose owners come back, and say
     how long that took and how often a host left its guest.
     """
-    from forestall.app.runs.settings import settings_of, with_config
-
-    settings = settings_of(log, with_config(config, chosen(given)))
-    from forestall.app.runs.single import run
+    settings = runs_settings.settings_of(log, runs_settings.with_config(config, chosen(given)))
 
     with Bar("jobs", quiet=quiet) as bar:
         if not settings.model.is_compiled(settings.parameters):
             bar.tell(f"compiling kernels, the first time only: {settings.model.compiling}")
-        done = run(settings, force=force, progress=bar)
+        done = single.run(settings, force=force, progress=bar)
     result = done.result
     if as_json:
         say_json(result.summary)
     elif not quiet:
-        from forestall.cli.runs.table import print_run
-
         played = getattr(result.outcome, "failures", ())
         failures = None if settings.inputs.failures is None else len(played)
         print_run(result.summary, result.cleaning, done.hints, failures)

@@ -134,7 +134,7 @@ def parse_memory_share(text: str, name: str) -> float:
     return share
 
 
-class Ended(NamedTuple):
+class AgentEnd(NamedTuple):
     """What an agent did until it ended: samples taken, and those of them that are not on disk."""
 
     samples: int
@@ -149,7 +149,7 @@ def run_agent(
     tell: Callable[[str], None],
     show: Hook | None = None,
     beside: bool = False,
-) -> Ended:
+) -> AgentEnd:
     """Be the agent of a folder until `until` s have passed or SIGTERM, SIGINT or SIGHUP comes.
 
     Parameters
@@ -190,7 +190,7 @@ def run_agent(
         finally:
             if exporter is not None:
                 exporter.close()
-    return Ended(agent.samples, store.waiting + store.lost)
+    return AgentEnd(agent.samples, store.waiting + store.lost)
 
 
 def _sweep(folder: Path) -> None:

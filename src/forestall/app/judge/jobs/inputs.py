@@ -21,7 +21,7 @@ SHOWN: Final = 12
 
 
 @dataclass(frozen=True)
-class Inputs:
+class JobInputs:
     """What is judged.
 
     Attributes
@@ -88,7 +88,7 @@ def _states(given: Iterable[str], known: Iterable[str], option: str) -> frozense
 
 def read_inputs(
     jobs: Path, metrics: Path, metric: str | None, reading: Mapping[str, Any]
-) -> Inputs:
+) -> JobInputs:
     """Read accounting records and metrics; see `joined`.
 
     `reading` may hold ``from``, ``days`` and ``strict``.
@@ -104,7 +104,7 @@ def read_inputs(
     return joined(records, samples, metric)
 
 
-def joined(records: JobRecords, samples: Metrics, metric: str | None = None) -> Inputs:
+def joined(records: JobRecords, samples: Metrics, metric: str | None = None) -> JobInputs:
     """Return jobs and one metric on the clock and the numbering of the metrics.
 
     The window is that of the samples. Nodes are joined by their names where both have names, by
@@ -131,7 +131,7 @@ def joined(records: JobRecords, samples: Metrics, metric: str | None = None) -> 
         for one in (*records.cleaning.remarks, *samples.cleaning.remarks)
     )
     step = max(samples.period, 1)
-    return Inputs(
+    return JobInputs(
         records=records,
         time=samples.time[good],
         node=samples.node[good],

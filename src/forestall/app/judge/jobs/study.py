@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.judge.jobs.inputs import Inputs
+from forestall.app.judge.jobs.inputs import JobInputs
 from forestall.assess.attribution import Attribution, Rule
-from forestall.assess.benefit import Band, Curve, Occasions, Worth
+from forestall.assess.benefit import Band, BenefitCurve, Occasions, Worth
 from forestall.assess.roc import Roc
 from forestall.assess.significance import AreaInterval, Permutation
 from forestall.model.errors import ParameterError
@@ -20,7 +20,7 @@ DRAWS: Final = 3000
 
 
 @dataclass(frozen=True)
-class Asked:
+class JobStudySettings:
     """How a metric shall be judged.
 
     Attributes
@@ -68,7 +68,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Study:
+class JobStudy:
     """What the metric is worth; areas are None where there is none.
 
     Attributes
@@ -83,12 +83,12 @@ class Study:
         before it
     """
 
-    asked: Asked
+    asked: JobStudySettings
     told: Mapping[str, Any]
-    inputs: Inputs
+    inputs: JobInputs
     periods: Attribution
     occasions: Occasions
-    curve: Curve
+    curve: BenefitCurve
     band: Band
     blind: Band
     ideal: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forestall.app.site.sources import Given
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
-    from forestall.reliability.nodes.fleet import Fleet
+    from forestall.reliability.nodes.fleet import WatchedNodes
 
 DAY: Final = 86_400
 LEAST: Final = DAY
@@ -176,7 +176,7 @@ def _missing(site: SiteRecords) -> str:
     return "hold no outages, no failures and no runs that a node's failure ended"
 
 
-def _of_fleet(fleet: Fleet, what: str, level: float) -> Measured | None:
+def _of_fleet(fleet: WatchedNodes, what: str, level: float) -> Measured | None:
     days = float(fleet.node_days.sum())
     if days <= 0:
         return None
