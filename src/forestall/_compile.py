@@ -18,7 +18,8 @@ from typing import Any, Final, TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.extending import overload
+from llvmlite import ir
+from numba.extending import intrinsic, overload
 
 PACKAGE = Path(__file__).parent
 F = TypeVar("F", bound=Callable[..., Any])
@@ -167,3 +168,36 @@ def _readable(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
     hidden = {name: field(name) for name in dtype.names or () if hasattr(np.void, name)}
     return np.dtype((type("Record", (np.record,), hidden), dtype))
+
+
+def _word_instruction(
+    name: str, emit: Callable[[Any, Any], Any], plainly: Callable[[Any], int]
+) -> Callable[[Any], Any]:
+    """Return a function of one 64-bit word that compiles to one instruction of the processor, which
+    LLVM does not find in the usual tricks with masks; `plainly` is what it is where run as plain
+    Python."""
+    if INTERPRETED:
+        return lambda word: np.int64(plainly(int(word)))
+
+    def typed(typingctx: Any, word: Any) -> Any:  # Numba insists on the first one's name
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return emit(builder, arguments[0])
+
+        return numba.types.int64(word), generate
+
+    typed.__name__ = name
+    made: Callable[[Any], Any] = intrinsic(typed)
+    return made
+
+
+population: Final = _word_instruction(
+    "population", lambda builder, word: builder.ctpop(word), int.bit_count
+)
+"""Number of set bits of a word, as int64."""
+
+trailing_zeros: Final = _word_instruction(
+    "trailing_zeros",
+    lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 1)),
+    lambda word: (word & -word).bit_length() - 1,
+)
+"""Number of the lowest set bit of a word that is not zero, as int64."""

@@ -11,6 +11,14 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from forestall._lazy import lazily
+
+with lazily():
+    from rich import console as rich_console
+    from rich import progress as rich_progress
+    from rich import table as rich_table
+    from rich import text as rich_text
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -54,13 +62,11 @@ def show(
 
     Those in `wrap` (the last one) have several lines where they must.
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     listed = [tuple(row) for row in rows]
     count = max((len(row) for row in listed), default=len(heads))
-    table = Table(box=None, show_header=bool(heads), padding=(0, 2, 0, 0), header_style="bold")
+    table = rich_table.Table(
+        box=None, show_header=bool(heads), padding=(0, 2, 0, 0), header_style="bold"
+    )
     for k in range(count):
         table.add_column(
             heads[k] if k < len(heads) else "",
@@ -69,11 +75,11 @@ def show(
             overflow="fold",
         )
     for row in listed:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(rich_text.Text(cell) for cell in row))
     width = WIDTH
     if sys.stdout.isatty():
         width = min(WIDTH, shutil.get_terminal_size().columns)
-    console = Console(width=width, highlight=False, emoji=False)
+    console = rich_console.Console(width=width, highlight=False, emoji=False)
     with console.capture() as printed:
         console.print(table)
     print("\n".join(line.rstrip() for line in printed.get().splitlines()))
@@ -117,22 +123,13 @@ class Bar:
             self._bar.stop()
 
 
-def _new_bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("time left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
+def _new_bar() -> rich_progress.Progress:
+    return rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TextColumn("time left"),
+        rich_progress.TimeRemainingColumn(),
+        console=rich_console.Console(stderr=True),
         transient=True,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import polars as pl
 
 from forestall.app.kit.checked import checked
 from forestall.app.kit.log import csv_lines, read_log, write_lines
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.cycle import (
     ESTIMATE,
     FAR,
@@ -45,12 +46,6 @@ _FIELDS = (
 )
 _FIGURES = ("jct", "mttf", "etl", "jctf", "rank", "chance")
 _PARTS = ("rank", "chance")
-LOOKED_AT: Final = {
-    "falcon": ("jct", "mttf", "etl", "jctf", "chance"),
-    "condor": ("rank",),
-    "omniscient": ("etl", "jctf"),
-}
-"""Figures of a host that each scheduler looks at; the others are empty fields."""
 
 
 def write_guest_log(outcome: CycleOutcome, folder: Path) -> None:
@@ -78,7 +73,7 @@ def _event_rows(outcome: CycleOutcome) -> Iterator[tuple[Any, ...]]:
 def figure(name: str, value: int, scheduler: str) -> int | float | str:
     """Return a figure of a host as the files have it: empty where the time never comes, or where
     the scheduler does not look at it; ranks in units of a host of speed 1, chances from 0 to 1."""
-    if name not in LOOKED_AT[scheduler] or value >= FAR:
+    if name not in SCHEDULERS[scheduler].looks_at or value >= FAR:
         return ""
     return value / MILLION if name in _PARTS else value
 
@@ -197,7 +192,7 @@ def _estimates(path: Path, scheduler: str) -> npt.NDArray[Any]:
     table = _columns(path, CANDIDATES)
     made = np.zeros(len(table), dtype=ESTIMATE)
     made["host"] = _whole(table, "host", path)
-    for name in LOOKED_AT[scheduler]:
+    for name in SCHEDULERS[scheduler].looks_at:
         if name not in _PARTS:
             made[name] = _whole(table, name, path, empty=FAR)
             continue

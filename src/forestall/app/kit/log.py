@@ -6,15 +6,12 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from forestall.model.errors import TraceError
 from forestall.traces.files.atomic import atomic_path
-
-if TYPE_CHECKING:
-    pass
 
 
 def write_lines(path: Path, lines: Iterator[str]) -> None:
@@ -42,7 +39,7 @@ def _chain(header: tuple[str, ...], rows: Any) -> Iterator[tuple[Any, ...]]:
 def read_log(path: Path) -> pl.DataFrame:
     """Return a log of a run; TraceError where there is none."""
     if not path.exists():
-        raise TraceError(path, "is missing; simulate with --log-events writes it")
+        raise TraceError(path, "is missing; simulate with {log_events} writes it")
     try:
         return pl.read_csv(path, infer_schema_length=None)
     except pl.exceptions.PolarsError as error:

@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+Progress = Callable[[int, int], None]
+"""Called with how many of how many steps are done."""
+
 Tell = Callable[[str], None]
 """Called with what is being done now, in words."""
+
+
+class StepProgress:
+    """Tells a progress bar, where there is one, of each step that is done."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def __call__(self) -> None:
+        """Count one more step as done."""
+        self._done = min(self._done + 1, self._total)
+        if self._progress is not None:
+            self._progress(self._done, self._total)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from forestall.model.settings import told
 from forestall.show import words as say_
 from forestall.show.figure_files import data_uri
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     Html,
+    pairs,
     paragraph,
     picture,
     table,
@@ -34,3 +37,8 @@ def versions(summary: Summary) -> dict[str, object]:
 def show(figure: Any, alt: str, caption: str = "") -> Html:
     """Return a figure as a part of a page."""
     return picture(data_uri(figure), alt, caption, figure.get_figwidth())
+
+
+def parameter_table(kind: type, parameters: Mapping[str, Any]) -> Html:
+    """Return the parameters of a run, of a class that declares them, with their units."""
+    return pairs(told(kind, parameters), ("Parameter", "Value"))

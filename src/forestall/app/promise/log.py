@@ -17,8 +17,9 @@ from forestall.model.events import Event, EventKind
 from forestall.model.failures import Failures
 from forestall.model.nodes import NodeSet
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.kit.failures import expected_downtime
 from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import expected_downtime, foreseen_by, rules_of
+from forestall.simulate.promise.prepare import foreseen_by, rules_of
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import polars as pl
 
-from forestall.app.kit import series
-from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
+from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
 from forestall.app.promise import words
+from forestall.reliability.shares import wilson
 from forestall.show import words as say_
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Html,
     cards,
@@ -26,6 +26,7 @@ from forestall.show.page import (
 )
 from forestall.show.style import GREEN, GREY, ORANGE, SKY, VERMILLION, has_matplotlib
 from forestall.show.words import Summary
+from forestall.simulate.promise.parameters import Parameters
 
 NODE_TIME = (
     ("useful", "Useful work", GREEN),
@@ -72,7 +73,7 @@ def write_report(
         section("Work lost over time", drawn.get("lost", EMPTY)),
         section("Waiting, response and slowdown", times_table(summary)),
         section("What was left out", left_out(summary)),
-        section("Parameters", pairs(parameters_shown(summary), ("Parameter", "Value"))),
+        section("Parameters", parameter_table(Parameters, parameters_shown(summary))),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )
     return write_page(path, text)
@@ -172,7 +173,7 @@ def calibration_table(summary: Summary) -> Html:
     for row in summary.get("calibration") or []:
         if not row["count"]:
             continue
-        low, high = series.wilson(round(row["kept_share"] * row["count"]), row["count"])
+        low, high = wilson(round(row["kept_share"] * row["count"]), row["count"])
         rows.append(
             (
                 f"{row['low']:.1f} to {row['high']:.1f}",

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.kit.given import failures_of, jobs_of, parameters_of
+from forestall.app.kit.checked import checked
+from forestall.app.kit.given import failures_of, jobs_of
+from forestall.app.kit.learned import Learned
 from forestall.app.promise.hazard import at_start
-from forestall.app.promise.learned import Learned, answers, plugin_of
+from forestall.app.promise.learned import answers, plugin_of
 from forestall.app.promise.result import Result
 from forestall.engine.promise.plugin import Placement
 from forestall.model.errors import ParameterError
@@ -16,18 +18,11 @@ from forestall.model.jobs import Jobs
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.learner import Learner
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.clock.progress import Progress
+from forestall.simulate.kit.failures import expected_downtime, prepare_failures
 from forestall.simulate.promise.parameters import NAMED, Parameters
-from forestall.simulate.promise.prepare import (
-    expected_downtime,
-    foreseen_by,
-    prepare_failures,
-    prepare_jobs,
-)
-from forestall.simulate.promise.run import (
-    Progress,
-    first_moment,
-    play,
-)
+from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
+from forestall.simulate.promise.run import first_moment, play
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
@@ -83,7 +78,7 @@ def simulate(
     own_placement = placement if callable(placement) else None
     if own_placement is None:
         parameters = {"placement": placement, **parameters}
-    settings = parameters_of(parameters)
+    settings = checked(Parameters, parameters)
     log = prepare_failures(run_log, settings)
     workload = prepare_jobs(jobs_of(jobs), log, settings)
     period = log.span if settings.repeat_failures else 0

@@ -27,7 +27,7 @@ def model_of(values: Mapping[str, Any]) -> Model:
     for name in all_parameters():
         if name in values and name not in model.fields and name not in READ:
             theirs = " or ".join(one.name for one in MODELS.values() if name in one.fields)
-            allowed = f"only with --model {theirs}, not with --model {model.name}"
+            allowed = f"only with {{model}} {theirs}, not with {{model}} {model.name}"
             raise ParameterError(name, values[name], allowed)
     return model
 

@@ -43,7 +43,7 @@ def replay_and_compare(folder: Path) -> Replayed:
     try:
         logged = path.read_bytes().decode("utf-8").splitlines(keepends=True)
     except OSError as error:
-        why = f"cannot be read: {error.strerror}; simulate with --log-events writes it"
+        why = f"cannot be read: {error.strerror}; simulate with {{log_events}} writes it"
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
         raise TraceError(path, "is no text") from None

@@ -29,7 +29,7 @@ def with_failures(site: SiteRecords, path: Path, given: Given) -> SiteRecords:
 
     if site.events is not None and len(site.events):
         allowed = "no failure log beside the outages that Slurm recorded"
-        raise ParameterError("--failures", str(path), allowed)
+        raise ParameterError("failures", str(path), allowed)
     read = read_failures(
         path,
         system=given.system,

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from forestall._lazy import lazily
 from forestall.app.promise import words
+from forestall.cli.choice import spelled
 from forestall.cli.screen import say, show
 from forestall.model.cleaning import Cleaning
+from forestall.model.spelling import named
 from forestall.show import words as say_
+
+with lazily():
+    from forestall.app.cycle import words as cycle_words
+    from forestall.app.virtual import words as virtual_words
 
 NAMED = 5
 
@@ -88,33 +95,25 @@ def _spread(three: Mapping[str, Any], text: Any, unit: str = "") -> tuple[str, s
 
 def virtual_headline(summary: Mapping[str, Any], failures: int | None) -> str:
     """Return what was run of virtual machines, in one line."""
-    from forestall.app.virtual.words import headline as parts
-
-    return ", ".join(parts(summary, failures))
+    return ", ".join(virtual_words.headline(summary, failures))
 
 
 def virtual_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
     """Return (measure, value with unit, what it means) for a run of virtual machines."""
-    from forestall.app.virtual.words import rows as told
-
-    return told(summary)
+    return virtual_words.rows(summary)
 
 
 def cycle_headline(summary: Mapping[str, Any], failures: int | None) -> str:
     """Return what was run of guests on shared hosts, in one line."""
-    from forestall.app.cycle.words import headline as parts
-
-    return ", ".join(parts(summary))
+    return ", ".join(cycle_words.headline(summary))
 
 
 def cycle_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
     """Return (measure, value with unit, what it means) for a run of guests on shared hosts."""
-    from forestall.app.cycle.words import rows as told
-
-    return told(summary)
+    return cycle_words.rows(summary)
 
 
-class Table(NamedTuple):
+class RunWords(NamedTuple):
     """How the runs of a model are told."""
 
     headline: Callable[[Mapping[str, Any], int | None], str]
@@ -122,9 +121,9 @@ class Table(NamedTuple):
 
 
 TABLES: Final = {
-    "promise": Table(headline, rows),
-    "virtual": Table(virtual_headline, virtual_rows),
-    "cycle": Table(cycle_headline, cycle_rows),
+    "promise": RunWords(headline, rows),
+    "virtual": RunWords(virtual_headline, virtual_rows),
+    "cycle": RunWords(cycle_headline, cycle_rows),
 }
 """By model."""
 
@@ -145,7 +144,7 @@ def print_notes(cleaning: Cleaning, hints: Iterable[str] = ()) -> None:
     lines = [
         f"{remark.action}: {remark.counted} ({_some(remark.names)})" for remark in cleaning.remarks
     ]
-    hinted = [f"hint: {hint}" for hint in hints]
+    hinted = [f"hint: {named(hint, spelled)}" for hint in hints]
     if lines or hinted:
         say()
     for line in (*lines, *hinted):

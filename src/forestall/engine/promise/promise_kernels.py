@@ -113,7 +113,7 @@ def begin_due(state, j, now):
 @inlined
 def fail_node(state, node, until, now):
     """Take a node down; return the job that it killed, which must be placed again, or -1."""
-    victim = state.machine.nodes[node].job
+    victim = runs.job_on(state, node)
     machines.fail(state.machine, node, until)
     if victim >= 0:
         give_up(state, victim, now)

@@ -56,12 +56,15 @@ JOB: Final = np.dtype(
         ("requested_at", "i8"),
         ("since", "i8"),
         ("row", "i8"),
+        ("low", "i8"),
+        ("place", "i8"),
     ]
 )
 """What the scheduler knows of a job: nodes; expected run time; seconds between checkpoint requests;
 submit time; status; reservation or run [start, end); promise (deadline -1: none); work saved and
 progress at the last request, s; what a failure now would roll back to; the last request; requests
-since the last checkpoint; row of its node set (-1: none)."""
+since the last checkpoint; row of its node set (-1: none), a word before which that is empty, and
+its place in the machine's list of running jobs."""
 
 DECISION: Final = np.dtype(
     [
@@ -166,11 +169,11 @@ def new_machine(nodes: int) -> Machine:
     """Return a machine of `nodes` nodes, all up and unassigned."""
     machine = Machine(
         records(nodes, NODE),
-        np.zeros((2, (nodes + 63) // 64), dtype=np.uint64),
+        np.zeros((3, (nodes + 63) // 64), dtype=np.uint64),
         np.zeros(nodes, dtype=np.int64),
-        np.array([0, nodes, 0], dtype=np.int64),
+        np.zeros(nodes, dtype=np.int64),
+        np.array([0, nodes, 0, 0], dtype=np.int64),
     )
-    machine.nodes["job"] = -1
     machine.rows[IDLE] = full_row(nodes)
     return machine
 

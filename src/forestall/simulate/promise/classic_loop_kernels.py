@@ -10,15 +10,9 @@ from forestall.engine.promise.state import CONSERVATIVE
 from forestall.model.events import EventKind
 from forestall.predict.foreseen_kernels import FAR
 from forestall.simulate.clock.heap_kernels import cancel
+from forestall.simulate.clock.stop_kernels import ENDED, FULL, PAUSED, STALLED
 from forestall.simulate.promise import world_kernels as worlds
-from forestall.simulate.promise.loop_kernels import (
-    ENDED,
-    FULL,
-    PAUSED,
-    STALLED,
-    carry_out_all,
-    fits,
-)
+from forestall.simulate.promise.loop_kernels import carry_out_all, fits
 
 _PASS = np.int64(EventKind.PASS)
 _ALARM = np.int64(0)

@@ -7,16 +7,9 @@ from __future__ import annotations
 
 from forestall._compile import entry
 from forestall.engine.promise import promise_kernels as engine
+from forestall.simulate.clock.stop_kernels import ASKED, ENDED, FULL, PAUSED, STALLED
 from forestall.simulate.promise import world_kernels as worlds
-from forestall.simulate.promise.loop_kernels import (
-    ASKED,
-    ENDED,
-    FULL,
-    PAUSED,
-    STALLED,
-    carry_out_all,
-    fits,
-)
+from forestall.simulate.promise.loop_kernels import carry_out_all, fits
 
 
 @entry

@@ -23,17 +23,13 @@ from forestall.engine.promise.state import (
 from forestall.model.errors import InputError
 from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS
+from forestall.simulate.clock import stop_kernels as stops_
 from forestall.simulate.clock.heap_kernels import new_heap
+from forestall.simulate.clock.progress import CHUNK, Progress
 from forestall.simulate.promise import loop_kernels as loop
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import Workload, rules_of
-
-CHUNK = 200_000
-"""Events between two reports of progress."""
-
-Progress = Callable[[int, int], None]
-"""Called with the number of jobs done and of all jobs."""
 
 
 @dataclass(frozen=True)
@@ -179,19 +175,19 @@ def play(
     state = new_state(len(workload.jobs), parameters.nodes, rules, prediction, int(world.clock[0]))
     state = state._replace(jobs=job_records(workload))
     log = new_log(1024 if log_events else 0)
-    run, status = _loop_of(parameters), loop.PAUSED
-    while status != loop.ENDED:
-        status = run(state, world, log, CHUNK, status == loop.ASKED)
-        assert status != loop.STALLED, "jobs are left, yet nothing will happen any more"
-        if status == loop.ASKED:
+    run, status = _loop_of(parameters), stops_.PAUSED
+    while status != stops_.ENDED:
+        status = run(state, world, log, CHUNK, status == stops_.ASKED)
+        assert status != stops_.STALLED, "jobs are left, yet nothing will happen any more"
+        if status == stops_.ASKED:
             assert plugin is not None, "only a plugin is asked"
             plugin.answer(state, int(world.at[worlds.NOW]))
-        elif status == loop.FULL:
+        elif status == stops_.FULL:
             check_clock(world, workload)
             state = grown(state)
             world = grown_world(world, parameters.nodes)
             log = grown_log(log, state, world) if log_events else log
-        if status != loop.FULL and progress is not None:
+        if status != stops_.FULL and progress is not None:
             progress(len(world.jobs) - int(world.at[worlds.LEFT]), len(world.jobs))
     return collect(workload, failures, parameters, state, world, log)
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from forestall.app.cycle.certify.sheet import PARTS, GuestSheet
 from forestall.app.kit.sheet import MAX_AMOUNT, NONE, Bool, Int, read_summary, value_of
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 
@@ -213,7 +214,7 @@ def _given(path: Path, summary: Any) -> Given:
         for name in ("begin", "end")
     ]
     return Given(
-        scheduler=asked.word("scheduler", ("falcon", "condor", "omniscient")),
+        scheduler=asked.word("scheduler", tuple(SCHEDULERS)),
         rank=asked.word("rank", ("idle", "speed")),
         resumes=resumes,
         interval=interval if resumes else 0,

@@ -14,6 +14,7 @@ from forestall.app.cycle.certify.sheet import PARTS, GuestSheet
 from forestall.app.cycle.certify.work import free_hosts
 from forestall.app.kit.finding import Check, Finding
 from forestall.app.kit.sheet import MAX_AMOUNT, NONE, Bool, Int
+from forestall.decide.cycle.entries import SCHEDULERS
 
 FILES = ("events.csv", "decisions.csv", "candidates.csv")
 EVENTS = ("guest_ended", "host_state", "try")
@@ -26,11 +27,6 @@ REASONS = (
 )
 ENDS_FIRST, LONGEST_LEFT, BEST_RANK, TRUE_END, TRUE_LONGEST, NO_HOST, DOOMED, ENOUGH = range(8)
 NEVER = 2**61
-LOOKED_AT = {
-    "falcon": ("jct", "mttf", "etl", "jctf", "chance"),
-    "condor": ("rank",),
-    "omniscient": ("etl", "jctf"),
-}
 _NOTHING = np.zeros(0, dtype=np.int64)
 
 
@@ -94,7 +90,7 @@ def _figures(sheet: GuestSheet, scheduler: str, wanted: Bool) -> dict[str, Int]:
     read: dict[str, Int] = {}
     for name in ("jct", "mttf", "etl", "jctf", "rank", "chance"):
         empty = sheet.frame[name].is_null().to_numpy()
-        if name not in LOOKED_AT[scheduler]:
+        if name not in SCHEDULERS[scheduler].looks_at:
             sheet.refuse(~empty, name, f"empty, as {scheduler} does not look at it")
         elif name in ("rank", "chance"):
             sheet.refuse(empty != ~wanted, name, "there just where a host is told of")
@@ -360,7 +356,7 @@ def check_choices(run: CycleFolder, log: LogFolder) -> Check:
     text = "job {0} starts at {1}: {2} of the host is not that of candidates.csv "
     text += "(decisions.csv, line {3})"
     here = row >= 0
-    for name in LOOKED_AT[run.given.scheduler]:
+    for name in SCHEDULERS[run.given.scheduler].looks_at:
         figure = told.figures[name][line]
         odd = here & (figure != found.figures[name][np.maximum(row, 0)]) if here.any() else here
         finding.where(odd, text, names, told.time[line], [name] * len(line), line + 2)

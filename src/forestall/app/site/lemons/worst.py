@@ -99,7 +99,7 @@ def find(
     `Asked`. Raises TraceError and ParameterError for what cannot be used."""
     if not 0 < false_discovery_rate < 1:
         allowed = "a number between 0 and 1, such as 0.05"
-        raise ParameterError("--false-discovery-rate", false_discovery_rate, allowed)
+        raise ParameterError("false_discovery_rate", false_discovery_rate, allowed)
     site = sources.gather(given, progress)
     asked = sources.asked_of(site, given, **(assumed or {}))
     site = sources.cut(site, asked)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
     from forestall.app.site.nodes.failure_rate import Measured
     from forestall.assess.goodput import Assumed, Blocks
-    from forestall.assess.job_ettr import SizeClass
+    from forestall.assess.job_ettr import EttrClass
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
 
@@ -53,10 +53,10 @@ class Study:
     blocks, assumed : what was drawn anew, and the checkpoints
     """
 
-    every: SizeClass
-    classes: tuple[SizeClass, ...]
-    long: tuple[SizeClass, ...]
-    gpus: tuple[SizeClass, ...]
+    every: EttrClass
+    classes: tuple[EttrClass, ...]
+    long: tuple[EttrClass, ...]
+    gpus: tuple[EttrClass, ...]
     rate: Measured | None
     waits: bool
     blocks: Blocks
@@ -190,7 +190,7 @@ def _series(found: Study, asked: Asked) -> tuple[Figure, ...]:
     return tuple(made)
 
 
-def _plain(row: SizeClass, waits: bool) -> dict[str, object]:
+def _plain(row: EttrClass, waits: bool) -> dict[str, object]:
     told: dict[str, object] = {
         "least": row.least,
         "most": row.most,
@@ -204,7 +204,7 @@ def _plain(row: SizeClass, waits: bool) -> dict[str, object]:
     return told
 
 
-def _table(key: str, title: str, rows: tuple[SizeClass, ...], found: Study) -> Table | None:
+def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: Study) -> Table | None:
     if not rows:
         return None
     heads = ["GPUs" if key == "by_gpus" else "Nodes", "Jobs", "Stopped", "Node-hours",
@@ -269,7 +269,7 @@ def _model_table(found: Study) -> Table | None:
                  records_of(plain), note, (1, 2, 3, 4, 6, 7))  # fmt: skip
 
 
-def _verdict(row: SizeClass) -> str:
+def _verdict(row: EttrClass) -> str:
     if row.differs is None or row.model is None:
         return "not told"
     if row.jobs < FEWEST:
@@ -332,7 +332,7 @@ def _picture(found: Study, asked: Asked) -> Picture:
     return Picture("ettr", lambda: _draw(rows), f"ETTR by size: {told}.", caption)
 
 
-def _draw(rows: tuple[SizeClass, ...]) -> Drawn:
+def _draw(rows: tuple[EttrClass, ...]) -> Drawn:
     import numpy as np
 
     from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure

@@ -79,12 +79,12 @@ class Found:
         """The same for the page."""
         told = self.options
         level = "0.01 to 0.99" if told["level"] is None else told["level"]
-        levels = {"--level": level} if told["question"] != "probability" else {}
+        levels = {"level": level} if told["question"] != "probability" else {}
         return {
-            "--question": told["question"],
+            "question": told["question"],
             **levels,
-            "--warm-up": f"{told['warm_up']:,}",
-            "--seed": told["seed"],
+            "warm_up": f"{told['warm_up']:,}",
+            "seed": told["seed"],
         }
 
     def as_json(self) -> dict[str, Any]:
@@ -126,14 +126,14 @@ def find(
     TraceError and ParameterError for what cannot be used.
     """
     if question not in QUESTIONS:
-        raise ParameterError("--question", question, "deadline, probability or both")
+        raise ParameterError("question", question, "deadline, probability or both")
     if chance is not None and not 0 < chance < 1:
-        raise ParameterError("--level", chance, "a number between 0 and 1, such as 0.9")
+        raise ParameterError("level", chance, "a number between 0 and 1, such as 0.9")
     if chance is not None and "deadline" not in QUESTIONS[question]:
-        allowed = "none with --question probability: it is that of the deadlines asked for"
-        raise ParameterError("--level", chance, allowed)
+        allowed = "none with {question} probability: it is that of the deadlines asked for"
+        raise ParameterError("level", chance, allowed)
     if warm_up < 0:
-        raise ParameterError("--warm-up", warm_up, "a whole number of jobs, at least 0")
+        raise ParameterError("warm_up", warm_up, "a whole number of jobs, at least 0")
     site = sources.gather(given)
     if site.accounting is None or not len(site.accounting):
         raise ParameterError("FILES", "", "records of jobs; there are none")

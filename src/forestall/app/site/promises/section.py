@@ -14,7 +14,7 @@ from forestall.app.site.words import clean, counted, number, percent, titled
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.assess.promises import Decile, Scores
+    from forestall.assess.promises import PromiseScores, ScoredDecile
     from forestall.model.site.site_records import SiteRecords
 
 KEY: Final = "promises"
@@ -120,7 +120,7 @@ def verdict(answer: Answer) -> str:
     )
 
 
-def _counted_deciles(judged: tuple[Decile, ...]) -> str:
+def _counted_deciles(judged: tuple[ScoredDecile, ...]) -> str:
     return "the only decile told" if len(judged) == 1 else f"all {len(judged)} deciles told"
 
 
@@ -275,7 +275,9 @@ def deciles_table(answer: Answer) -> Table:
 
 def others_table(answer: Answer) -> Table:
     """Return the book beside those that ran in its shadow."""
-    entries: list[tuple[str, Scores, Any]] = [("corrected (said)", answer.scores, answer.sharp)]
+    entries: list[tuple[str, PromiseScores, Any]] = [
+        ("corrected (said)", answer.scores, answer.sharp)
+    ]
     entries += [(one.name, one.scores, one.sharp) for one in answer.others]
     entries += [
         ("corrected, void as missed", answer.void_missed, None),
@@ -328,7 +330,7 @@ def others_table(answer: Answer) -> Table:
     )
 
 
-def _agreeing(good: int, scores: Scores) -> str:
+def _agreeing(good: int, scores: PromiseScores) -> str:
     few = sum(one.made > 0 for one in scores.deciles) - len(scores.judged)
     return f"{good} of {len(scores.judged)}" + (f", {few} too few" if few else "")
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
-    from forestall.assess.coverage import Coverage, Outcomes, Share
+    from forestall.assess.coverage import Coverage, CoverageShare, Outcomes
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
-    from forestall.predict.waits.online import Replay, Waits
+    from forestall.predict.waits.online import QuotedBounds, WaitHistory
 
 Ints = npt.NDArray[np.int64]
 
@@ -56,9 +56,9 @@ class Study:
     """
 
     accounting: Accounting
-    waits: Waits
-    found: Replay
-    adapted: Replay
+    waits: WaitHistory
+    found: QuotedBounds
+    adapted: QuotedBounds
     outcomes: Outcomes
     told: Coverage
     told_adapted: Coverage
@@ -83,7 +83,7 @@ class Row:
     bound: float
     half: float
     known: int
-    held: Share
+    held: CoverageShare
 
 
 def section(site: SiteRecords, asked: Asked) -> Section:
@@ -91,9 +91,9 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     accounting = site.accounting
     if accounting is None or len(accounting) == 0:
         return _nothing("there are no records of jobs", "accounting records (sacct)")
-    from forestall.predict.waits.online import Waits
+    from forestall.predict.waits.online import WaitHistory
 
-    waits = Waits.of(accounting, MOST)
+    waits = WaitHistory.of(accounting, MOST)
     if len(waits) == 0 or not waits.started.any():
         return _nothing("no job of these records started", "records of jobs that ran")
     if not (waits.left > waits.ready).any():
@@ -124,14 +124,14 @@ def _nothing(why: str, remedy: str, *figures: Figure) -> Section:
     )  # fmt: skip
 
 
-def _study(accounting: Accounting, waits: Waits, asked: Asked) -> Study:
+def _study(accounting: Accounting, waits: WaitHistory, asked: Asked) -> Study:
     from forestall.assess.coverage import Outcomes, coverage
-    from forestall.predict.waits.online import Rule, classes_of, replay
+    from forestall.predict.waits.online import BoundRule, classes_of, replay
     from forestall.traces.streams import stream
 
     classes = classes_of(accounting, waits)
-    found = replay(waits, classes, Rule(QUANTILE))
-    adapted = replay(waits, classes, Rule.adaptive(QUANTILE))
+    found = replay(waits, classes, BoundRule(QUANTILE))
+    adapted = replay(waits, classes, BoundRule.adaptive(QUANTILE))
     waited = waits.waited
     outcomes = Outcomes(found.bound, waited, waits.started, waits.ready)
     other = Outcomes(adapted.bound, waited, waits.started, waits.ready)
@@ -341,7 +341,7 @@ def _ways(found: Study, asked: Asked) -> Table:
     user = found.accounting.user.code[found.waits.row]
     inside = in_burst(user, found.outcomes.when)
     decided, missed = found.outcomes.decided, found.outcomes.missed
-    shown: list[tuple[str, Share, float]] = []
+    shown: list[tuple[str, CoverageShare, float]] = []
     for name, mask in (("in bursts of their user", inside), ("other jobs", ~inside)):
         some = np.flatnonzero(decided & mask)
         held = held_share(

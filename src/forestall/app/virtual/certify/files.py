@@ -27,6 +27,7 @@ from forestall.app.kit.sheet import (
     read_summary,
     value_of,
 )
+from forestall.decide.virtual.entries import MIGRATIONS, STRATEGIES
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 
@@ -212,8 +213,8 @@ class _Parameters:
 
 def _transfer(asked: _Parameters) -> tuple[bool, int, int]:
     """Return whether tasks migrate, s of copying while they run, and s of standstill."""
-    kind = asked.word("migration", ("stop-and-copy", "pre-copy", "none"))
-    strategy = asked.word("strategy", ("random", "first-fit", "best-fit", "omniscient"))
+    kind = asked.word("migration", tuple(MIGRATIONS))
+    strategy = asked.word("strategy", tuple(STRATEGIES))
     migrates = kind != "none" and (strategy != "random" or asked.flag("random_migrates"))
     cost = asked.whole("migration_cost", 0, MAX_SECONDS)
     most = asked.number("max_downtime", 0, MAX_SECONDS)
