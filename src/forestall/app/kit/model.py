@@ -8,7 +8,9 @@ table of them; everything that takes ``--model`` asks there and nowhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from forestall.model.units import exact_duration
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from forestall.app.cycle.result import CycleResult
+    from forestall.app.kit.certify.finding import Certificate
     from forestall.app.kit.measure import Measure
     from forestall.app.promise.result import Result
     from forestall.app.runs.inputs import Inputs
@@ -32,6 +35,13 @@ if TYPE_CHECKING:
     AnyResult = Result | VirtualResult | CycleResult
 
 LOG_WORDS: Final[Mapping[str, str]] = {"downtime": "log"}
+
+
+def _loaded(place: str) -> Callable[[Path], Any]:
+    """Return the function that stands at ``module:function``."""
+    module, _, name = place.partition(":")
+    found: Callable[[Path], Any] = getattr(import_module(module), name)
+    return found
 
 
 class Model(ABC):
@@ -54,6 +64,9 @@ class Model(ABC):
     compiling : how long the first run compiles, in words
     told_by : measures that the model's own figures of a sweep tell, by the figure's name
     labels : words and factors for axes, beside those of `app.runs.sweep_figures`
+    certifier : the function that checks the folder of a run, as ``module:function``; it is loaded
+        by itself, since it shares nothing with the simulator
+    replayer : the function that drives an engine from the log in such a folder
     """
 
     name: ClassVar[str]
@@ -74,6 +87,8 @@ class Model(ABC):
     compiling: ClassVar[str] = "about 15 s"
     told_by: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     labels: ClassVar[Mapping[str, tuple[str, float]]] = {}
+    certifier: ClassVar[str]
+    replayer: ClassVar[str]
 
     @property
     @abstractmethod
@@ -129,6 +144,17 @@ class Model(ABC):
     @abstractmethod
     def measures(self) -> tuple[Measure, ...]:
         """Return the measures that a sweep tells least and most of."""
+
+    def certified(self, folder: Path) -> Certificate:
+        """Return what the certifier finds in the folder of a run."""
+        certificate: Certificate = _loaded(self.certifier)(folder)
+        return certificate
+
+    def replayed(self, folder: Path) -> list[str]:
+        """Return the lines of `decisions.csv` as an engine gives them that is driven from the log
+        in the folder of a run."""
+        lines: list[str] = _loaded(self.replayer)(folder)
+        return lines
 
     def own_figures(
         self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]

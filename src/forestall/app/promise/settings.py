@@ -20,6 +20,8 @@ class Promise(Model):
     """Jobs that have nodes of their own, promises with deadlines, and checkpoints."""
 
     name = "promise"
+    certifier = "forestall.app.promise.certify.certifier:certify_promise"
+    replayer = "forestall.app.promise.log:replay"
     durations = frozenset(
         {"checkpoint_overhead", "checkpoint_interval", "downtime", "min_runtime", "mtbf"}
     )

@@ -26,6 +26,8 @@ class Virtual(Model):
     """Jobs of many tasks, each in a virtual machine, that share nodes and move before failures."""
 
     name = "virtual"
+    certifier = "forestall.app.virtual.certify.certifier:certify_virtual"
+    replayer = "forestall.app.virtual.log:replay_tasks"
     durations = frozenset(
         {
             "predict_every", "lead", "migration_cost", "checkpoint_interval",
