@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from forestall.app.promise.certify.certifier import RULES
 from forestall.app.runs.certify import Certificate, certify
 from forestall.model.errors import InputError, TraceError
 from forestall.model.nodes import NodeSet
@@ -149,6 +150,10 @@ def test_tampering_is_caught(folder: Path, file: str, old: str, new: str, check:
     certificate = certify(folder)
     assert check in failed(certificate), str(certificate)
     assert not certificate.passed
+
+
+def test_every_rule_can_fail() -> None:
+    assert {check for *_, check in TAMPERINGS} == {rule.name for rule in RULES}
 
 
 def test_details_name_the_culprit(folder: Path) -> None:

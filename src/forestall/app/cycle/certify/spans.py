@@ -7,7 +7,7 @@ import numpy as np
 from forestall.app.cycle.certify.facts import Facts
 from forestall.app.cycle.certify.files import STATES
 from forestall.app.kit.certify.finding import Finding
-from forestall.app.kit.certify.intervals import firsts, lasts, overlapping
+from forestall.app.kit.certify.intervals import Axis, firsts, lasts, overlapping
 from forestall.app.kit.certify.sheet import Bool, Int
 
 
@@ -80,7 +80,8 @@ def alone(run: Facts, finding: Finding) -> str:
     stays, jobs = run.stays, run.jobs
     order = np.lexsort((stays.end, stays.start, stays.host))
     host, start, end = stays.host[order], stays.start[order], stays.end[order]
-    both = overlapping(host, start, end)
+    axis = Axis.over(start, end)
+    both = overlapping(axis.key(host, start), axis.key(host, end))
     names = jobs.name[stays.job[order]]
     text = "job {0} comes to host {1} at {2}, which has a guest (stays.csv, line {3})"
     finding.where(both, text, names, host, start, stays.line[order])

@@ -64,14 +64,12 @@ def lasts(first: Bool) -> Bool:
     return final
 
 
-def overlapping(owner: Int, start: Int, end: Int) -> Bool:
-    """Return which rows begin before an earlier one of their owner has ended; rows are in order of
-    (owner, start)."""
-    axis = Axis.over(start, end)
-    starts, ends = axis.key(owner, start), axis.key(owner, end)
-    late = np.zeros(len(owner), dtype=np.bool_)
-    late[1:] = starts[1:] < np.maximum.accumulate(ends)[:-1]
-    return late & ~firsts(owner)
+def overlapping(start: Int, end: Int) -> Bool:
+    """Return which of the intervals [start, end) begin before an earlier one of their owner has
+    ended; they are on one axis, in order of their starts."""
+    late = np.zeros(len(start), dtype=np.bool_)
+    late[1:] = start[1:] < np.maximum.accumulate(end)[:-1]
+    return late
 
 
 def touches(since: Int, until: Int, start: Int, end: Int) -> Bool:

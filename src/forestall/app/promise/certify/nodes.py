@@ -93,7 +93,7 @@ def _look(world: _World, found: Sweep, row: Int, node: Int) -> None:
     start, end = world.run.runs.start[row], world.run.runs.end[row]
     name = world.run.names[row]
     starts, ends = world.axis.key(node, start), world.axis.key(node, end)
-    twice = overlapping(node, start, end)
+    twice = overlapping(starts, ends)
     text = "node {0} runs job {1} at {2}, when job {3} has not ended"
     found.two_jobs.where(twice, text, node, name, start, np.roll(name, 1))
     text = "job {0} runs on node {1} from {2} to {3}, "
