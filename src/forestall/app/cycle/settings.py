@@ -29,6 +29,8 @@ class Cycle(Model):
     """Jobs that run as guests on hosts whose owners come back, placed by a scheduler."""
 
     name = "cycle"
+    certifier = "forestall.app.cycle.certify.certifier:certify_cycle"
+    replayer = "forestall.app.cycle.log:replay_guests"
     on_hosts = True
     label = "Cycle sharing"
     parameters = CycleParameters

@@ -21,6 +21,8 @@ class Promise(Model):
     name = "promise"
     label = "Jobs and promises"
     parameters = Parameters
+    certifier = "forestall.app.promise.certify.certifier:certify_promise"
+    replayer = "forestall.app.promise.log:replay"
     unlearnt = ("trace",)
     deep = frozenset({"calibration"})
     drawn = (

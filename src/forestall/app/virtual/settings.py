@@ -27,6 +27,8 @@ class Virtual(Model):
     name = "virtual"
     label = "Virtual machines"
     parameters = VirtualParameters
+    certifier = "forestall.app.virtual.certify.certifier:certify_virtual"
+    replayer = "forestall.app.virtual.log:replay_tasks"
     unlearnt = ("synthetic", "recorded")
     deep = frozenset({"wait"})
     drawn = (

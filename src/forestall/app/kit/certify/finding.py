@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from forestall.app.kit.certify.sheet import NONE
 
 
 class Check(NamedTuple):
@@ -17,10 +20,23 @@ class Check(NamedTuple):
     detail: str
 
 
+class Told:
+    """Values as they stand in a file: empty fields as such, whole parts of a unit in the unit."""
+
+    def __init__(self, values: npt.NDArray[Any], parts: int = 1) -> None:
+        self.values, self.parts = values, parts
+
+    def __getitem__(self, row: int) -> str:
+        value = self.values[row]
+        if value == NONE:
+            return "nothing"
+        return f"{value}" if self.parts == 1 else f"{value / self.parts}"
+
+
 class Finding:
     """Collects what is wrong for one check."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str = "") -> None:
         self.name = name
         self.count = 0
         self.first = ""
@@ -32,6 +48,24 @@ class Finding:
             self.count += int(rows.size)
             if not self.first:
                 self.first = text.format(*(label[rows[0]] for label in labels))
+
+    def wrong(self, text: str, *values: Any) -> None:
+        """Note what is wrong whatever the row."""
+        self.where(np.ones(1, dtype=np.bool_), text, *([value] for value in values))
+
+    def take(self, other: Finding) -> None:
+        """Note what another finding has found."""
+        self.count += other.count
+        self.first = self.first or other.first
+
+    def each(self, wrong: Sequence[str]) -> None:
+        """Note what is wrong, in words; the first is told, and how many more there are."""
+        self.count += len(wrong)
+        self.first = self.first or (wrong[0] if wrong else "")
+
+    def all(self, wrong: Sequence[str]) -> None:
+        """Note what is wrong, in words, all of which are told."""
+        self.each(["; ".join(wrong)] if wrong else [])
 
     def check(self, good: str) -> Check:
         """Return the check: passed with `good` as its detail, or failed with what was found."""
