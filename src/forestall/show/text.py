@@ -13,7 +13,7 @@ from forestall.show.clean import clean, example
 from forestall.show.quantities import counted, quiet, titled, value_of
 
 if TYPE_CHECKING:
-    from forestall.show.blocks import Block, Row
+    from forestall.show.blocks import Block
     from forestall.show.facts import Fact
     from forestall.show.report import Report, Section
 
@@ -253,19 +253,18 @@ def _steps(steps: Steps, width: int, short: Short | None) -> list[str]:
 
 
 def _table(table: Table, width: int, short: Short | None) -> list[str]:
-    first, last = (table.rows, ()) if short is None else cut_rows(table)
+    first, last = (table.texts, ()) if short is None else cut_rows(table)
     left = len(table.rows) - len(first) - len(last)
     gap = None
     if left and short is not None:
         gap = len(first), "... " + short.left(f"{counted(left, 'rows')} more", "{} ({})")
-    rows = [[str(cell) for cell in row] for row in (*first, *last)]
-    lines = grid(rows, table.heads, width, right=table.right, gap=gap)
+    lines = grid([*first, *last], table.heads, width, right=table.right, gap=gap)
     head = [line for text in (table.title, table.caption) for line in paragraph(text, width)]
     note = paragraph(table.note, width, "  ") if table.note else []
     return [*head, *lines, *note]
 
 
-Rows = tuple["Row", ...]
+Rows = tuple[tuple[str, ...], ...]
 
 
 def cut_rows(table: Table) -> tuple[Rows, Rows]:
@@ -274,11 +273,11 @@ def cut_rows(table: Table) -> tuple[Rows, Rows]:
     Short tables are whole. Of a long one totals stay, and of one that is not ranked, where the
     largest may be the last, its end.
     """
-    rows = table.rows
+    rows = table.texts
     if len(rows) <= MOST_ROWS:
         return rows, ()
     tail = 0 if table.ranked else TAIL
-    total = next((k for k in range(len(rows)) if str(rows[k][0]).lower() in TOTALS), len(rows))
+    total = next((k for k in range(len(rows)) if rows[k][0].lower() in TOTALS), len(rows))
     return rows[:HEAD], rows[max(HEAD, min(total, len(rows) - tail)) :]
 
 

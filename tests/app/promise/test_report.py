@@ -39,7 +39,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        if tag == "img":
+        if tag == "img" or (tag == "svg" and ("role", "img") in attrs):
             self.images.append(dict(attrs))
         if tag not in VOID:
             self.open.append(tag)
@@ -71,14 +71,17 @@ def written(made: Made, folder: Path, **summary: Any) -> tuple[str, Page]:
 @needs_matplotlib
 def test_the_report_is_whole_and_needs_nothing_else(tmp_path: Path) -> None:
     text, page = written(Made(120, 30), tmp_path)
-    assert not re.search(r"https?://|//[a-z]", re.sub(r'src="data:[^"]*"', "", text))
+    assert not re.search(r"https?://|//[a-z]", re.sub(r'(src|href)="data:[^"]*"', "", text))
     assert "http://" not in text
     assert "https://" not in text
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
     assert len(page.images) == 4
     for image in page.images:
-        assert str(image["src"]).startswith("data:image/png;base64,")
-        assert len(str(image["alt"])) > 20
+        assert len(str(image["aria-label"])) > 20
+    loaded = re.findall(r'(?:src|href)="([^"]*)"|url\(([^)]*)\)', text)
+    assert loaded
+    for one, other in loaded:
+        assert (one or other).startswith(("#", "data:image/png;base64,"))
     assert "prefers-color-scheme:dark" in text
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 

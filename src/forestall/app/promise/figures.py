@@ -23,6 +23,7 @@ from forestall.show.style import (
     LINES,
     MARKERS,
     ORANGE,
+    PALE,
     SKY,
     VERMILLION,
     Clock,
@@ -40,7 +41,6 @@ NAMED_LOSSES = 3
 MARKED_LOSSES = 10
 TRENDS = 80
 """Steps of the line of means over a level that jumps about."""
-PALE = "#b5dcf5"
 
 
 def calibration(jobs: pl.DataFrame) -> Figure:

@@ -17,6 +17,7 @@ from forestall.simulate.promise.measures import measures
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from forestall.show.shown import Shown
     from forestall.simulate.promise.run import Outcome
 
 
@@ -109,6 +110,15 @@ class Result:
         from forestall.app.promise.hazard import described
 
         return described(self.predictor)
+
+    @property
+    def report(self) -> Shown:
+        """What the run was worth, as text, page, JSON or Markdown; a notebook shows it."""
+        from forestall.app.promise.report import Told, report
+        from forestall.show.shown import Shown
+
+        told = Told(self.summary, self.jobs, self.runs, self.failures, None, self.cleaning)
+        return Shown(report(told))
 
     def plot_calibration(self) -> Figure:
         """Return the reliability diagram of the promises."""

@@ -184,7 +184,7 @@ def _print(found: Answer) -> None:
 
 
 def _print_measured(found: Answer) -> None:
-    from forestall.app.site.text import paragraph
+    from forestall.show.text import paragraph
 
     rate = found.measured
     assert rate is not None

@@ -146,8 +146,8 @@ def spares(
 
 
 def _print(done: Answer) -> None:
-    from forestall.app.site.text import paragraph
     from forestall.cli.reliability.design import percent
+    from forestall.show.text import paragraph
 
     say(done.sentence)
     say()

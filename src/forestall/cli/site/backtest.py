@@ -126,13 +126,13 @@ def promises(
 
 
 def _print(found: Found, openmetrics: str | None, written: str | None, how: str) -> None:
-    from forestall.app.site import openmetrics as metrics
+    from forestall.app.site import shown
 
     if openmetrics == "-":
-        print(metrics.openmetrics(found.report()), end="")
+        print(shown.openmetrics(found.report()), end="")
         return
     if openmetrics is not None:
-        metrics.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report())
     if how == "json":
         say_json(found.as_json())
     elif how != "none":

@@ -81,12 +81,12 @@ def lemons(
     with Bar("lemons", quiet=quiet) as bar:
         found = find(given, assumed, false_discovery_rate=false_discovery_rate, progress=bar)
     if openmetrics is not None:
-        from forestall.app.site import openmetrics as metrics
+        from forestall.app.site import shown
 
         if openmetrics == "-":
-            print(metrics.openmetrics(found.report()), end="")
+            print(shown.openmetrics(found.report()), end="")
             return
-        metrics.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report())
     if as_json:
         say_json(found.as_json())
     elif not quiet:

@@ -17,7 +17,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
 if TYPE_CHECKING:
-    from forestall.app.site.report import Report
+    from forestall.app.site.report import Findings
 
 ASSUMED = "What is assumed"
 PAGE_NAME = "report.html"
@@ -127,8 +127,8 @@ def report(
     with Bar("report", quiet=quiet) as bar:
         made = make(given, assumed, _options(given.paths, options, assumed), bar)
     if target is not None:
-        from forestall.app.site.page import page
-        from forestall.show.html_pieces import write_page
+        from forestall.app.site.shown import page
+        from forestall.show.page import write_page
 
         with Bar("figures", quiet=quiet) as bar:
             text = page(made, bar)
@@ -137,20 +137,18 @@ def report(
     _print(made, openmetrics, target, how)
 
 
-def _print(made: Report, openmetrics: str | None, target: Path | None, how: str) -> None:
-    from forestall.app.site import openmetrics as metrics
+def _print(made: Findings, openmetrics: str | None, target: Path | None, how: str) -> None:
+    from forestall.app.site import shown
 
     if openmetrics == "-":
-        print(metrics.openmetrics(made), end="")
+        print(shown.openmetrics(made), end="")
         return
     if openmetrics is not None:
-        metrics.write_openmetrics(openmetrics, made)
+        shown.write_openmetrics(openmetrics, made)
     if how == "json":
         say_json(made.as_json())
     elif how != "none":
-        from forestall.app.site.text import text_of
-
-        print(text_of(made, full=how == "full"), end="")
+        print(shown.text_of(made, full=how == "full"), end="")
         for place in (target, openmetrics):
             if place is not None:
                 say(f"Written: {place}")
