@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
-MANY: Final = 6000
+MANY: Final = 20_000
 """Corners above which a line or an area is drawn as an image inside the SVG."""
 MANY_MARKS: Final = 4500
 """Marks above which a row of them is."""

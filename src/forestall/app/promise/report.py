@@ -16,7 +16,7 @@ import polars as pl
 
 from forestall.app.kit import series
 from forestall.app.kit.report import measured, versions
-from forestall.app.promise import figures, words
+from forestall.app.promise import digest, figures, words
 from forestall.app.promise.gantt import gantt
 from forestall.model.cleaning import Cleaning
 from forestall.show import closing
@@ -180,6 +180,11 @@ def _promises_kept(summary: Summary) -> tuple[Fact, ...]:
 # Sections -----------------------------------------------------------------------------------------
 
 
+def measures(run: Told) -> Section:
+    """Return the measures that the terminal shows; a page has them in other places."""
+    return Section("measures", "Measures", series=digest.measures(run.summary))
+
+
 def node_time(run: Told) -> Section:
     """Return what became of all node-seconds."""
     title = "Where the node time went"
@@ -299,6 +304,7 @@ def times(run: Told) -> Section:
 
 
 SECTIONS: Final[tuple[Callable[[Told], Section], ...]] = (
+    measures,
     node_time,
     promises,
     levels,
