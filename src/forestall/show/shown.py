@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from forestall.show.as_json import as_json
 from forestall.show.markdown import markdown
 from forestall.show.openmetrics import openmetrics
 from forestall.show.page import fragment, page, write_page
-from forestall.show.text import text_of
+from forestall.show.text import Short, text_of
 
 if TYPE_CHECKING:
     from forestall.show.report import Report
+
+SHORT: Final = Short(
+    more="text(full=True)", whole="Shortened. All of it: text(full=True), save(PATH), json."
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Shown:
 
     def text(self, *, full: bool = False) -> str:
         """Return it as a terminal shows it, with `full` all of it."""
-        return text_of(self.report, full=full)
+        return text_of(self.report, full=full, short=SHORT)
 
     def save(self, path: str | Path) -> Path:
         """Write it as one page, whole or not at all, and return where."""
