@@ -23,6 +23,8 @@ from forestall.simulate.promise.run import Outcome
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from forestall.show.shown import Shown
+
 
 @dataclass(frozen=True)
 class Result(RunResult[Outcome]):
@@ -99,6 +101,15 @@ class Result(RunResult[Outcome]):
         if self.outcome.parameters.predictor != "hazard":
             return {"name": "own"}
         return described(self.predictor)
+
+    @property
+    def report(self) -> Shown:
+        """What the run was worth, as text, page, JSON or Markdown; a notebook shows it."""
+        from forestall.app.promise.report import Told, report
+        from forestall.show.shown import Shown
+
+        told = Told(self.summary, self.jobs, self.runs, self.failures, None, self.cleaning)
+        return Shown(report(told))
 
     def plot_calibration(self) -> Figure:
         """Return the reliability diagram of the promises."""

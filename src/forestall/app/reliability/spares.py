@@ -146,7 +146,7 @@ def _range(low: int | None, high: int | None) -> str:
 
 
 def _repair_words(rate: Measured) -> str:
-    from forestall.app.site.words import duration
+    from forestall.show.quantities import duration
 
     assert rate.repair is not None
     return f"{duration(rate.repair)} in the mean"

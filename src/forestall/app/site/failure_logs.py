@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forestall.app.site.windows import failure_span
-from forestall.app.site.words import counted
 from forestall.model.errors import ParameterError
 from forestall.model.site.job_records import NEVER
+from forestall.show.quantities import counted
 from forestall.traces.files.places import placed
 
 if TYPE_CHECKING:

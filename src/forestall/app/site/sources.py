@@ -27,10 +27,10 @@ from forestall.app.site.windows import (
     window,
     younger,
 )
-from forestall.app.site.words import counted
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.site_records import SiteRecords
 from forestall.model.units import parse_duration
+from forestall.show.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

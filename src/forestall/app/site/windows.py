@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.app.site.words import brief
 from forestall.model.errors import ParameterError
 from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.show.quantities import brief
 
 if TYPE_CHECKING:
     from forestall.app.site.given import Given

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.app.site.words import between, counted, duration, number
 from forestall.model.errors import ParameterError, TraceError
 from forestall.reliability.history.rates import compound_interval
+from forestall.show.quantities import between, counted, duration, number
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.app.site import words
-from forestall.app.site.facts import UNITS, Figure
+from forestall.show import quantities as words
+from forestall.show.clean import LONGEST, clean
+from forestall.show.facts import UNITS, Fact
 
 
 @pytest.mark.parametrize(
@@ -50,15 +51,15 @@ def test_intervals(low: float | None, high: float | None, text: str) -> None:
 
 
 def test_the_quiet_line() -> None:
-    one = Figure("a", "A", 3600, "seconds", 1, low=60, high=7200)
+    one = Fact("a", "A", 3600, "seconds", 1, low=60, high=7200)
     assert words.from_records(one) == "95 %: 1 min to 2 h; 1 record"
-    assert words.from_records(Figure("a", "A", 1, "count", 2_000)) == "2,000 records"
+    assert words.from_records(Fact("a", "A", 1, "count", 2_000)) == "2,000 records"
 
 
 @given(st.text(alphabet=st.characters(), max_size=400))
 def test_names_become_one_line_that_can_be_printed(text: str) -> None:
-    shown = words.clean(text)
-    assert len(shown) <= words.LONGEST
+    shown = clean(text)
+    assert len(shown) <= LONGEST
     assert all(one.isprintable() or one == "\u00a0" for one in shown)
     shown.encode("utf-8")
 
@@ -69,11 +70,11 @@ def test_every_value_can_be_written(value: float, unit: str) -> None:
 
 
 def test_names_that_play_tricks() -> None:
-    assert words.clean("a\u202eb") == "a\\u202eb"
-    assert words.clean("\x1b]0;x\x07") == "\\x1b]0;x\\x07"
-    assert words.clean("\udc80") == "\\udc80"
-    assert words.clean("Jürgen") == "Jürgen"
-    assert words.clean("x" * 500) == "x" * 157 + "..."
+    assert clean("a\u202eb") == "a\\u202eb"
+    assert clean("\x1b]0;x\x07") == "\\x1b]0;x\\x07"
+    assert clean("\udc80") == "\\udc80"
+    assert clean("Jürgen") == "Jürgen"
+    assert clean("x" * 500) == "x" * 157 + "..."
 
 
 @pytest.mark.parametrize(
