@@ -12,8 +12,9 @@ import polars as pl
 
 from forestall.model.jobs import Jobs
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.kit.failures import prepare_failures
 from forestall.simulate.promise.parameters import Checkpoint, Parameters, Placement
-from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_failures, prepare_jobs
+from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_jobs
 from studies.kit.workers import cores, over_workers
 from studies.promises.inputs import JOBS, Inputs, gathered, rolled, scattered
 

@@ -117,7 +117,7 @@ def _workload(
 
 def outcome_of(case: Case, given: Given) -> VirtualOutcome:
     """Play a case."""
-    from forestall.simulate.promise.prepare import prepare_failures
+    from forestall.simulate.kit.failures import prepare_failures
     from forestall.simulate.virtual.run import play_virtual
 
     parameters = parameters_of(case)

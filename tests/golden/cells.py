@@ -6,11 +6,14 @@ begins with `@` is an act of `golden.play`.
 
 from __future__ import annotations
 
+from golden.cells_books import BOOKS
+from golden.cells_logs import LOGS
 from golden.cells_runs import RUNS
 from golden.play import INPUTS, Cell
 
 INPUT_STEPS = (
     "traces generate jobs jobs.swf --nodes 16 --count 90 --load 0.9 --seed 3",
+    "traces generate jobs many.swf --nodes 16 --count 2300 --load 0.9 --seed 5",
     "traces generate jobs few.csv --nodes 16 --count 40 --load 0.7 --seed 4",
     "traces generate failures failures.csv --nodes 16 --days 120 --rate-per-year 2500"
     " --repair constant --seed 2",
@@ -27,4 +30,6 @@ CELLS = (
     Cell(INPUTS, INPUT_STEPS),
     Cell("help", ("@help",)),
     *RUNS,
+    *LOGS,
+    *BOOKS,
 )

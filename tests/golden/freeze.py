@@ -2,13 +2,14 @@
 
 With `--out DIR` every plain content becomes a file, so that two states of the package can be
 compared with `diff -r`. `--write` renews the hashes that the test holds everything to. `--cells
-WORD` takes only cells whose name has the word in it; hashes of the others stay.
+WORD` takes only cells whose name that expression finds; hashes of the others stay.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import time
@@ -38,10 +39,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the plain contents")
     parser.add_argument("--write", action="store_true", help="renew the hashes")
-    parser.add_argument("--cells", default="", metavar="WORD", help="only cells with this name")
+    parser.add_argument(
+        "--cells", default="", metavar="WORD", help="only cells whose name this expression finds"
+    )
     parser.add_argument("--times", action="store_true", help="say how long each cell took")
     asked = parser.parse_args()
-    chosen = [one for one in CELLS if asked.cells in one.name or one.name == INPUTS]
+    chosen = [one for one in CELLS if re.search(asked.cells, one.name) or one.name == INPUTS]
     hashes = known() if asked.cells and HASHES.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for cell in chosen:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import sys
 import zipfile
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -20,13 +21,14 @@ import polars as pl
 
 import forestall as fs
 
-DIGITS = 9
+DIGITS, SHORT_DIGITS = 9, 6
+"""Of numbers, and of those that have but 32 bits."""
 PICTURES = {".png", ".svg", ".pdf"}
 _LONG = re.compile(r"(?<![\w.])\d+\.\d+(?:[eE][-+]?\d+)?(?![\w.])")
 _PICTURE = re.compile(r"data:[\w/+.-]+(?:;[\w=-]+)*,[^\"')\s]+")
 _VERSION = re.compile(
     r"(?i)\b(forestall|python|numpy|numba|polars|scipy|matplotlib|scikit-learn)"
-    r"([\"']?\s*[:=]?\s*[\"']?v?)\d+\.\d+[\w.+]*"
+    r"([\"']: [\"']| v?|==)\d+\.\d+[\w.+]*"
 )
 _INLINE = {"a", "abbr", "b", "code", "em", "i", "small", "span", "strong", "sub", "sup", "tt", "u"}
 _UNTOLD = {"script", "style", "svg"}
@@ -34,7 +36,8 @@ _UNTOLD = {"script", "style", "svg"}
 
 def plain_text(text: str, root: Path) -> str:
     """Return text without places, versions and the last bits of numbers."""
-    text = text.replace(str(root.resolve()), "<root>").replace(str(root), "<root>")
+    for place, name in ((root.resolve(), "<root>"), (root, "<root>"), (sys.executable, "<python>")):
+        text = text.replace(str(place), name)
     text = text.replace(f"forestall {fs.__version__}", "forestall <version>")
     text = _VERSION.sub(r"\1\2<version>", text)
     return _LONG.sub(_rounded, text)
@@ -52,6 +55,11 @@ def _rounded(found: re.Match[str]) -> str:
 def plain_json(text: str) -> str:
     """Return JSON with its keys in order; raises ValueError where it is none."""
     return json.dumps(json.loads(text), sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+
+
+def _plain_line(line: str) -> str:
+    """Return a line of JSON, without the check sum that may stand before it: it has all digits."""
+    return plain_json(re.sub(r"^[0-9a-f]{8} (?=\{)", "", line))
 
 
 def plain_output(text: str) -> str:
@@ -83,7 +91,7 @@ def plain_file(path: Path, root: Path) -> dict[str, str]:
         markup = plain_text(_PICTURE.sub("data:<picture>", text), root)
         return {"#all": markup, "#told": "\n".join(told(markup)) + "\n"}
     if suffix == ".jsonl":
-        text = "".join(plain_json(line) for line in text.splitlines())
+        text = "".join(_plain_line(line) for line in text.splitlines())
     elif suffix == ".json":
         text = plain_json(text)
     return {"": plain_text(text, root)}
@@ -103,7 +111,10 @@ def _array_lines(path: Path) -> Iterator[str]:
                 yield f"{name}\n{_value(values)}\n"
                 continue
             yield f"{name} {values.dtype} {values.shape}\n"
-            yield from (f"{_value(one)}\n" for one in values.ravel().tolist())
+            if values.dtype == np.float32:
+                yield from (f"{one:.{SHORT_DIGITS}g}\n" for one in values.ravel())
+            else:
+                yield from (f"{_value(one)}\n" for one in values.ravel().tolist())
 
 
 def _value(one: Any) -> str:

@@ -16,17 +16,24 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
+import typer
+
+from golden.draw import draw
 from golden.plain import plain_file, plain_output, plain_text
 
 INPUTS = "inputs"
 RECORDED = Path(__file__).resolve().parents[1] / "adapters" / "slurm" / "recorded"
-WIDTH = {"COLUMNS": "100", "TERMINAL_WIDTH": "100"}
-"""Tables and help are as wide on every terminal."""
+RECORDED_VERSIONS = ("20.11", "26.05")
+ASKED = "# asked: 2026-11-21T21:16:43\n"
+"""When the recorded queues were asked, which their tables do not tell."""
+SETTING = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "PATH": "/usr/bin:/bin"}
+"""Tables and help are as wide on every terminal, and no other forestall is found."""
 FOREIGN = ("FORESTALL_DATA", "FORCE_COLOR", "SOURCE_DATE_EPOCH", "CLICOLOR_FORCE")
 """What would change an output if the caller's environment had it."""
 
@@ -51,12 +58,17 @@ class Said(NamedTuple):
         return plain_text(f"exit code {self.code}\n{out}--- standard error\n{err}", root)
 
 
+_commands = cache(typer.main.get_command)
+"""Typer reads every command's signature for each call; here once, which halves the time."""
+
+
 def call(arguments: list[str]) -> Said:
     """Run one command of the command line in this process."""
     out, err = io.StringIO(), io.StringIO()
     code: object = 0
     with (
         patch.object(sys, "argv", ["forestall", *arguments]),
+        patch("typer.main.get_command", _commands),
         redirect_stdout(out),
         redirect_stderr(err),
     ):
@@ -71,7 +83,7 @@ def call(arguments: list[str]) -> Said:
 def _within(folder: Path) -> Iterator[None]:
     """Work in a folder, with nothing of the caller's environment that would show."""
     before = Path.cwd()
-    with patch.dict(os.environ, {**WIDTH, "XDG_STATE_HOME": str(folder)}):
+    with patch.dict(os.environ, {**SETTING, "XDG_STATE_HOME": str(folder)}):
         for name in FOREIGN:
             os.environ.pop(name, None)
         os.chdir(folder)
@@ -116,6 +128,14 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
+def _drop(path: str) -> None:
+    """Do away with a file or a folder that is frozen elsewhere."""
+    if Path(path).is_dir():
+        shutil.rmtree(path)
+    else:
+        Path(path).unlink()
+
+
 def _copy(folder: str, to: str) -> None:
     """Take a folder a second time."""
     shutil.copytree(folder, to)
@@ -138,9 +158,11 @@ def _write(file: str, text: str) -> None:
     Path(file).write_text(text.replace("\\n", "\n"), encoding="utf-8")
 
 
-def _recorded(version: str) -> None:
-    """Take what a real Slurm of a version printed, as it lies with the tests."""
-    shutil.copytree(RECORDED / version, f"slurm-{version}")
+def _recorded(name: str) -> None:
+    """Take what a real Slurm of a version printed, such as `slurm-20.11`."""
+    shutil.copytree(RECORDED / name.removeprefix("slurm-"), name)
+    table = Path(name, "squeue.start.txt").read_text(encoding="utf-8")
+    Path(name, "starts.txt").write_text(ASKED + table, encoding="utf-8")
 
 
 def _help(*path: str) -> dict[str, str]:
@@ -155,7 +177,8 @@ def _help(*path: str) -> dict[str, str]:
 
 ACTS: dict[str, Callable[..., dict[str, str] | None]] = {
     "@copy": _copy,
-    "@drop": shutil.rmtree,
+    "@draw": draw,
+    "@drop": _drop,
     "@falsify": _falsify,
     "@help": _help,
     "@recorded": _recorded,

@@ -15,12 +15,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._lazy import lazily
 from forestall.assess.alarm_cover import Cover, cover
 from forestall.model.errors import ParameterError
-
-with lazily():
-    from scipy import special
+from forestall.reliability.shares import wilson
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -363,16 +360,6 @@ def _share(hits: Flags, week: Ints, drawn: Ints | None, level: float) -> AlarmSh
         low, high = np.quantile(ratios, ((1 - level) / 2, (1 + level) / 2))
         by_weeks = (float(low), float(high))
     return AlarmShare(count, of, wilson(count, of, level), by_weeks)
-
-
-def wilson(count: int, of: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a share (Wilson 1927), `of` above 0."""
-    z = float(special.ndtri((1 + level) / 2))
-    share, extra = count / of, z * z / of
-    centre = (share + extra / 2) / (1 + extra)
-    half = z / (1 + extra) * float(np.sqrt(share * (1 - share) / of + extra / (4 * of)))
-    low = 0.0 if count == 0 else max(centre - half, 0.0)
-    return low, 1.0 if count == of else min(centre + half, 1.0)
 
 
 class _Latest:

@@ -21,9 +21,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from forestall.model.errors import ParameterError
+from forestall.reliability.shares import wilson
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -265,19 +265,6 @@ def blocks_of(
     return made.reshape(groups, count), kept.reshape(groups, count)
 
 
-def wilson(held: int, made: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a share; (nan, nan) of none."""
-    if made == 0:
-        return math.nan, math.nan
-    z = float(ndtri((1 + level) / 2))
-    share = held / made
-    scale = 1 + z * z / made
-    middle = (share + z * z / (2 * made)) / scale
-    half = z / scale * math.sqrt(share * (1 - share) / made + z * z / (4 * made * made))
-    # At the ends the exact bound is the end itself; rounding must not leave it.
-    return (0.0 if held == 0 else middle - half), (1.0 if held == made else middle + half)
-
-
 def longest_run(flags: Flags) -> int:
     """Return how many in a row are set, at most."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.view(np.int8), [0]))))
@@ -321,7 +308,7 @@ def _share(
     made: Ints, kept: Ints, length: int, rng: np.random.Generator, level: float, draws: int
 ) -> CoverageShare:
     total, held = int(made.sum()), int(kept.sum())
-    naive = wilson(held, total, level)
+    naive = wilson(held, total, level) if total else (math.nan, math.nan)
     low, high = naive
     if len(made) >= FEWEST:
         # How often each block is drawn is multinomial: one product instead of all the blocks.

@@ -12,10 +12,10 @@ import pytest
 
 from app.cycle.cycle_small import guests_file, hosts_file, idle_hosts
 from forestall.app.cycle import simulate as cycle
+from forestall.app.cycle.hints import on_hosts
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.settings import CYCLE
 from forestall.app.cycle.simulate import SharedHosts, hosts_of, simulate_cycle
-from forestall.app.kit.hints import on_hosts
 from forestall.app.runs.settings import inputs_of, settings_of
 from forestall.app.runs.sweep import plan_of, values_of
 from forestall.model.errors import InputError, ParameterError, TraceError

@@ -238,7 +238,7 @@ def test_learners_and_their_files(tmp_path: Path) -> None:
 
 
 def test_training_is_done_once() -> None:
-    from forestall.app.promise.hazard import Training
+    from forestall.app.kit.learned import Training
 
     log = Failures.build(np.arange(0, 9000, 300), np.arange(30) % 4)
     training = Training(TrainingLog(log, 0))

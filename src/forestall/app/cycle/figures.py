@@ -17,9 +17,9 @@ from forestall.app.cycle.map import draw_map, draw_map_legend
 from forestall.app.cycle.tables import GUEST_COLOUR, STATE_COLOURS
 from forestall.app.cycle.words import SCHEDULERS
 from forestall.app.kit import series
+from forestall.app.kit.axes import flat, say_none
 from forestall.app.kit.series import Floats
 from forestall.app.kit.sweep_lines import INTERVAL, reach, spread
-from forestall.app.promise.figures import flat, say_none
 from forestall.predict.semi_markov.states import NAMES
 from forestall.show.style import (
     BLUE,

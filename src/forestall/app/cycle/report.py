@@ -10,10 +10,9 @@ import polars as pl
 from forestall.app.cycle import counts, words
 from forestall.app.cycle import tables as parts
 from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
-from forestall.app.virtual.counts import shared_fate
-from forestall.app.virtual.words import sureness
+from forestall.app.kit.shares import shared_fate, sureness
 from forestall.show import words as plain
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Html,
     cards,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from forestall.app.kit.hints import on_hosts
+from forestall.app.cycle.hints import on_hosts
 from forestall.app.kit.model import Model
 
 if TYPE_CHECKING:

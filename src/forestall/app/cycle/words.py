@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from forestall.app.cycle.counts import LEFT, Lasting, Mean, Promised
-from forestall.app.virtual.words import between, sureness, whole
+from forestall.app.kit.measure import whole
+from forestall.app.kit.shares import between, sureness
 from forestall.show import words
 from forestall.show.words import Summary
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.kit.given import parameters_of
-from forestall.app.promise.learned import Learned
+from forestall.app.kit.checked import checked
+from forestall.app.kit.learned import Learned
 from forestall.app.promise.simulate import simulate
 from forestall.app.runs.settings import inputs_of, learnt_of, parameter_value
 from forestall.model.errors import ParameterError
@@ -158,7 +158,7 @@ class Account:
         """Return the account as JSON can hold it. Raises InputError and its kin."""
         inputs = inputs_of(self.log, self.values)
         known = {name: self.values[name] for name in Parameters.model_fields if name in self.values}
-        parameters = parameters_of({n: parameter_value(n, v) for n, v in known.items()})
+        parameters = checked(Parameters, {n: parameter_value(n, v) for n, v in known.items()})
         if parameters.policy != "promise":
             allowed = "promise: other policies promise nothing"
             raise ParameterError("policy", parameters.policy, allowed)

@@ -6,15 +6,12 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from forestall.model.errors import TraceError
 from forestall.traces.files.atomic import atomic_path
-
-if TYPE_CHECKING:
-    pass
 
 
 def write_lines(path: Path, lines: Iterator[str]) -> None:

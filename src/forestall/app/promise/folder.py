@@ -13,7 +13,7 @@ from forestall.model.errors import TraceError
 
 if TYPE_CHECKING:
     from forestall.simulate.promise.run import Outcome
-from forestall.app.kit.output import skipped_table, write_csv, write_json
+from forestall.app.kit.output import since_first, skipped_table, write_csv, write_json
 
 
 class Tables(Protocol):
@@ -64,11 +64,3 @@ def save(
         )
     write_json(result.summary, folder / "summary.json")
     return folder
-
-
-def since_first(jobs: pl.DataFrame, span: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Return a span since the first submission in the log's own seconds."""
-    if span is None:
-        return None
-    first = int(jobs["submit"][0])
-    return first + span[0], first + span[1]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import polars as pl
 
-from forestall.app.kit import series
 from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
 from forestall.app.promise import words
+from forestall.reliability.shares import wilson
 from forestall.show import words as say_
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Html,
     cards,
@@ -172,7 +172,7 @@ def calibration_table(summary: Summary) -> Html:
     for row in summary.get("calibration") or []:
         if not row["count"]:
             continue
-        low, high = series.wilson(round(row["kept_share"] * row["count"]), row["count"])
+        low, high = wilson(round(row["kept_share"] * row["count"]), row["count"])
         rows.append(
             (
                 f"{row['low']:.1f} to {row['high']:.1f}",

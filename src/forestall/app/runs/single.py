@@ -10,9 +10,9 @@ from forestall.app.kit.folder import OTHER_RUN_FILES, RUN_FILES, check_folder, f
 from forestall.app.runs.settings import Settings
 
 if TYPE_CHECKING:
+    from forestall.app.kit.learned import Training
     from forestall.app.kit.model import AnyParameters, AnyResult
-    from forestall.app.promise.hazard import Training
-    from forestall.simulate.promise.run import Progress
+    from forestall.simulate.clock.progress import Progress
 
 
 @dataclass(frozen=True)

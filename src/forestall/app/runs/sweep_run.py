@@ -36,8 +36,8 @@ from forestall.show.style import has_matplotlib
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from forestall.app.kit.learned import Training
     from forestall.app.kit.model import AnyParameters
-    from forestall.app.promise.hazard import Training
     from forestall.model.jobs import Jobs
 
 Logs = tuple["Jobs", Any, "Training | None"]

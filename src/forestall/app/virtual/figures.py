@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from forestall.app.kit import series
+from forestall.app.kit.axes import draw_busy, flat, say_none
 from forestall.app.kit.sweep_lines import line_colours
-from forestall.app.promise.figures import draw_busy, flat, say_none
 from forestall.app.virtual import counts
 from forestall.app.virtual.marks import (
     LEFT,

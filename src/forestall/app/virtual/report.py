@@ -7,12 +7,14 @@ from pathlib import Path
 
 import polars as pl
 
+from forestall.app.kit import measure as measure_
 from forestall.app.kit import series
+from forestall.app.kit import shares as shares_
 from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
 from forestall.app.virtual import counts, words
 from forestall.app.virtual import tables as parts
 from forestall.show import words as plain
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Html,
     cards,
@@ -122,8 +124,8 @@ def verdict(summary: Summary, jobs: pl.DataFrame) -> Html:
     ends = parts.ends_of(jobs)
     failed = pl.col("fate") == "failure"
     told = (
-        words.on_completion(summary, counts.shared_fate(jobs, "completed"), ends),
-        words.on_failures(summary, counts.shared_fate(jobs, failed), ends),
+        words.on_completion(summary, shares_.shared_fate(jobs, "completed"), ends),
+        words.on_failures(summary, shares_.shared_fate(jobs, failed), ends),
         words.on_moves(summary),
     )
     return Html(
@@ -133,20 +135,23 @@ def verdict(summary: Summary, jobs: pl.DataFrame) -> Html:
 
 def headlines(summary: Summary, jobs: pl.DataFrame) -> list[tuple[str, str, str]]:
     """Return the headline measures as (name, value, what it means)."""
-    count, done = words.whole(summary, "jobs_count"), words.whole(summary, "jobs_completed")
-    tasks, ended = words.whole(summary, "tasks_count"), words.whole(summary, "tasks_completed")
+    count, done = measure_.whole(summary, "jobs_count"), measure_.whole(summary, "jobs_completed")
+    tasks, ended = (
+        measure_.whole(summary, "tasks_count"),
+        measure_.whole(summary, "tasks_completed"),
+    )
     useful = plain.number((summary.get("processor_seconds") or {}).get("useful"))
     lost = plain.number(summary.get("lost_work"))
     share = f", {plain.percent(lost / useful)} of the useful work" if useful and lost else ""
-    saved, vain = words.whole(summary, "tasks_saved"), words.whole(summary, "moves_in_vain")
+    saved, vain = measure_.whole(summary, "tasks_saved"), measure_.whole(summary, "moves_in_vain")
     wait = summary.get("wait") or {}
     return [
         ("Jobs completed", plain.percent(summary.get("job_completion_rate")),
          f"by their deadlines: {done:,} of {count:,}; "
-         + words.sureness(done, count, counts.shared_fate(jobs, "completed"))),
+         + shares_.sureness(done, count, shares_.shared_fate(jobs, "completed"))),
         ("Tasks completed", plain.percent(summary.get("task_completion_rate")),
          f"by their deadlines: {ended:,} of {tasks:,}; "
-         + words.sureness(ended, tasks, *counts.tasks_shared(jobs))),
+         + shares_.sureness(ended, tasks, *counts.tasks_shared(jobs))),
         ("Utilization", plain.percent(summary.get("utilization")),
          "of processor time went into tasks that ended"),
         ("Lost work", plain.NOTHING if lost is None else parts.hours(lost),

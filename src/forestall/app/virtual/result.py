@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from forestall.app.kit.folder import OTHER_RUN_FILES, RUN_FILES, fill_folder
-from forestall.app.kit.output import skipped_table, write_csv, write_json
+from forestall.app.kit.output import since_first, skipped_table, write_csv, write_json
 from forestall.app.kit.versions import versions
-from forestall.app.promise.folder import since_first
 from forestall.app.virtual import counts
 from forestall.assess.predicted_times import score
 from forestall.model.cleaning import Cleaning

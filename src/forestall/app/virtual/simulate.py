@@ -11,7 +11,7 @@ import numpy as np
 
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import failures_of, jobs_of
-from forestall.app.promise.learned import Learned
+from forestall.app.kit.learned import Learned
 from forestall.app.virtual.predictions import predictions_for
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.errors import ParameterError
@@ -20,7 +20,7 @@ from forestall.model.jobs import Jobs
 from forestall.model.units import MAX_SECONDS
 from forestall.model.virtual import FAR, PROCESSOR
 from forestall.predict.hazard.hazard import HazardPredictor
-from forestall.simulate.promise.prepare import prepare_failures
+from forestall.simulate.kit.failures import prepare_failures
 from forestall.simulate.virtual.outcome import VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.prepare import prepare_virtual
@@ -28,7 +28,7 @@ from forestall.simulate.virtual.run import first_moment, play_virtual
 
 if TYPE_CHECKING:
     from forestall.app.virtual.predictions import TimesToFailure
-    from forestall.simulate.promise.run import Progress
+    from forestall.simulate.clock.progress import Progress
 
 NAMED: Final = ("synthetic", "recorded", "hazard")
 """Predictors that a name is enough for."""

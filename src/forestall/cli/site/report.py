@@ -24,7 +24,7 @@ with lazily():
     from forestall.app.site import page as site_page
     from forestall.app.site import report as site_report
     from forestall.app.site import text as site_text
-    from forestall.show import page as show_page
+    from forestall.show import html_pieces
     from forestall.traces.files import places
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def report(
     if target is not None:
         with Bar("figures", quiet=quiet) as bar:
             text = site_page.page(made, bar)
-        show_page.write_page(target, text)
+        html_pieces.write_page(target, text)
     how = "json" if as_json else "none" if quiet else "full" if full else "short"
     _print(made, openmetrics, target, how)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from forestall.simulate.promise.parameters import Positive, Seconds, Share
+from forestall.simulate.kit.fields import Positive, Seconds, Share
 
 Scheduler = Literal["falcon", "condor", "omniscient"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from forestall.model.units import MAX_SECONDS
+from forestall.simulate.kit.fields import MAX_NODES, Positive, Seconds, Share
 
 Policy = Literal["promise", "fcfs", "easy", "conservative"]
 Checkpoint = Literal["risk", "none", "periodic", "daly"]
@@ -14,11 +14,6 @@ Placement = Literal["fault-aware", "first"]
 Forecast = Literal["trace", "hazard", "learned"]
 NAMED = frozenset({"trace", "hazard"})
 """Predictors that a name is enough for; "learned" stands for a trained one."""
-Seconds = Annotated[int, Field(ge=0, lt=MAX_SECONDS)]
-Positive = Annotated[int, Field(ge=1, lt=MAX_SECONDS)]
-Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
-
-MAX_NODES = 2**20
 
 
 class Parameters(BaseModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from forestall.model.virtual import MOST_PROCESSORS
-from forestall.simulate.promise.parameters import MAX_NODES, Positive, Seconds, Share
+from forestall.simulate.kit.fields import MAX_NODES, Positive, Seconds, Share
 
 Strategy = Literal["random", "first-fit", "best-fit", "omniscient"]
 Migration = Literal["stop-and-copy", "pre-copy", "none"]

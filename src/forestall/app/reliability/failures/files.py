@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from forestall.app.reliability.failures.study import FailureStudy
-    from forestall.show.page import Html
+    from forestall.show.html_pieces import Html
 
 TABLES: Final = (
     "years.csv",
@@ -70,7 +70,7 @@ def write_pictures(found: FailureStudy, folder: Path, progress: Progress) -> dic
 
     from forestall.app.reliability.fit.plot import settle
     from forestall.show.figure_files import png
-    from forestall.show.page import picture
+    from forestall.show.html_pieces import picture
 
     shown = {}
     for done, one in enumerate(pictures(found), 1):
