@@ -16,6 +16,7 @@ from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_p
 from forestall.cli.site.report import print_commands
 
 with lazily():
+    from forestall.app.site import shown
     from forestall.app.site.promises import backtest
     from forestall.app.site.promises import files as promises_files
 
