@@ -1,1 +1,81 @@
-"""One look for all results: facts, tables and figures."""
+'''One way to show a result: say what was found once, and every renderer shows it.
+
+A result is a `Report` (module `report`): a title, a headline, a verdict in plain paragraphs, the
+facts that matter most, and `Section`s. A section has a key, a title, a lead, and
+
+- facts (`facts.Fact`): a number with its unit, what it means, from how many records, its interval;
+- a body (`blocks`): `Table`, `Bar` (shares of a whole), `Figure`, `Prose`, `Listing`, `Steps`, in
+  the order in which they are shown;
+- series: facts that a table shows already, for JSON and OpenMetrics only;
+- notes on how things are counted, and what could not be told (`facts.Untold`).
+
+The renderers take a report and nothing else of it is written anywhere:
+
+==============  ===================================================================================
+`text`          the terminal, at most 100 columns; short or full. `text.grid` prints any table
+`page`          one HTML page (`templates`, `style.css`): no scripts, no network, light and dark
+`as_json`       plain values
+`openmetrics`   facts and series for Prometheus, in base units
+`markdown`      CommonMark with tables
+`notebook`      `InNotebook(report)` shows itself
+==============  ===================================================================================
+
+Below them: `quantities` writes numbers, times, shares and intervals with their units (three
+digits); `words` has the fixed forms of the measures of runs; `clean` makes names from records safe;
+`style` is the one look of figures; `svg` and `figure_files` make files and page parts of them;
+`drawings` draws the figures of a report once for both; `closing` makes the sections at the end of a
+page: what was read, left out, chosen. `html_pieces` is the former kit for pages and goes away.
+
+A section is one function and one entry::
+
+    def lost_work(run: Run) -> Section:
+        """Return what failures took."""
+        share = run.lost / run.useful
+        fact = Fact(
+            "lost_work", "Lost work", run.lost / 3600, "node_hours",
+            meaning=f"{words.percent(share)} of the useful work",
+        )
+        rows = [(job.name, words.node_hours(job.lost)) for job in run.worst]
+        records = [{"job": job.name, "lost_node_s": job.lost} for job in run.worst]
+        return Section(
+            "lost_work",
+            "Work lost to failures",
+            f"Failures destroyed {words.node_hours(run.lost)}.",
+            facts=(fact,),
+            body=(
+                Figure("lost", lambda: draw_lost(run), "Work lost over time, cumulated."),
+                Table.of("worst_jobs", ("Job", "Lost work"), rows, records),
+                Prose("Work since the last checkpoint is lost.", soft=True),
+            ),
+        )
+
+    SECTIONS = (node_time, promises, lost_work, waiting)
+
+    def report(run: Run) -> Report:
+        return Report(
+            "What the promises were worth",
+            headline(run),
+            tuple(section(run) for section in SECTIONS),
+            verdict=(on_promises(run), on_work(run)),
+            top=top_facts(run),
+            closing=(closing.left_out(run.skipped), closing.parameters(run.parameters)),
+        )
+
+    made = report(run)
+    drawn = draw(made, folder=folder)            # NAME.png, NAME.svg, and parts of the page
+    write_page(folder / "report.html", page(made, drawn=drawn))
+
+To move a page from `html_pieces`: ``cards`` become `Report.top` or `Section.facts` (a value that is
+text already goes into `Fact.shown`); ``table(heads, rows, caption)`` becomes ``Table.of(key, heads,
+rows, records, caption=...)``, with ``right=()`` where it was of kind ``names``; a cell that is the
+best becomes ``Cell(text, best=True)``, a value with its interval below it ``Cell(text,
+below=...)``; ``key(colour)`` in a row becomes the table's ``colours``, ``stacked_bar`` a `Bar`;
+``pairs`` at the end become `closing.parameters` and `closing.made_with`; ``verdict`` becomes
+`Report.verdict`, ``paragraph(text, "soft")`` ``Prose(text, soft=True)``. A table's title stands
+above it as a heading, its caption quietly inside it; most tables of a section need only a caption.
+Sections without anything to show are left out. Every table needs `records` with plain values and
+units in their names: without them JSON has only the texts.
+
+Figures in pages are SVG in the page's colours: `style.INK`, black, white and `style.FAINT` follow
+the page from light to dark, all other colours stay; so text on a light patch takes `style.DARK`.
+'''

@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forestall.show.svg import svg
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ def save(figure: Figure, path: str | Path) -> Path:
     """Write the figure whole or not at all; the suffix names the format (.png, .svg, .pdf)."""
     target = Path(path)
     kind = target.suffix.lstrip(".") or "png"
-    metadata = {"Software": None} if kind == "png" else None
     with atomic_path(target) as beside:
-        figure.savefig(beside, format=kind, dpi=figure.dpi, metadata=metadata)
+        if kind == "svg":
+            beside.write_bytes(svg(figure))
+        else:
+            metadata = {"Software": None} if kind == "png" else None
+            figure.savefig(beside, format=kind, dpi=figure.dpi, metadata=metadata)
     return target

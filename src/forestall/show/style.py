@@ -28,6 +28,8 @@ LINES: Final = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 DASHES: Final = ("-", "--", "-.", ":")
 INK: Final = "#222222"
+DARK: Final = "#212121"
+"""Ink on light patches, which stays dark on a dark page, where `INK` becomes light."""
 FAINT: Final = "#d9d9d9"
 GREY: Final = "#a0a8b0"
 

@@ -13,7 +13,7 @@ from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
 from forestall.app.virtual.counts import shared_fate
 from forestall.app.virtual.words import sureness
 from forestall.show import words as plain
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Html,
     cards,

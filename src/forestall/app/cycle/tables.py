@@ -12,7 +12,7 @@ from forestall.app.kit import series
 from forestall.app.virtual.counts import shared_fate, wilson
 from forestall.app.virtual.words import between
 from forestall.show import words as plain
-from forestall.show.page import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
+from forestall.show.html_pieces import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
 from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 
 WHOLE_SPACE: Final = "\N{NO-BREAK SPACE}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.kit.report import NO_FIGURES
 from forestall.show import style
-from forestall.show.page import EMPTY, Html, html, paragraph, picture
+from forestall.show.html_pieces import EMPTY, Html, html, paragraph, picture
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,7 +6,7 @@ from typing import Any
 
 from forestall.show import words as say_
 from forestall.show.figure_files import data_uri
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     Html,
     paragraph,
     picture,

@@ -10,7 +10,7 @@ from forestall.app.kit import series
 from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
 from forestall.app.promise import words
 from forestall.show import words as say_
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Html,
     cards,

@@ -15,7 +15,7 @@ from forestall.app.promise.measures import MEASURES
 from forestall.app.runs.sweep_figures import Labels, told_as
 from forestall.show import words as say_
 from forestall.show.figure_files import data_uri
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Cell,
     Html,

@@ -16,7 +16,7 @@ from forestall.app.kit.report import NO_FIGURES
 from forestall.app.site.text import RULES
 from forestall.app.site.top import cards, grouped, leads, more_of, saving, with_something
 from forestall.app.site.words import LONGEST, clean, example, from_records, titled, value_of
-from forestall.show.page import POLICY, STYLE
+from forestall.show.html_pieces import POLICY, STYLE
 from forestall.show.style import has_matplotlib
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ class SiteReport:
     def save(self, path: str | Path) -> Path:
         """Write the page, whole or not at all, and return where."""
         from forestall.app.site.page import page
-        from forestall.show.page import write_page
+        from forestall.show.html_pieces import write_page
 
         return write_page(path, page(self.report))
 

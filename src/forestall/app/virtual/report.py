@@ -12,7 +12,7 @@ from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
 from forestall.app.virtual import counts, words
 from forestall.app.virtual import tables as parts
 from forestall.show import words as plain
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Html,
     cards,

@@ -9,7 +9,7 @@ import polars as pl
 from forestall.app.kit import series
 from forestall.app.virtual import counts, words
 from forestall.show import words as plain
-from forestall.show.page import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
+from forestall.show.html_pieces import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
 from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
 from forestall.show.words import Summary
 

@@ -128,7 +128,7 @@ def report(
         made = make(given, assumed, _options(given.paths, options, assumed), bar)
     if target is not None:
         from forestall.app.site.page import page
-        from forestall.show.page import write_page
+        from forestall.show.html_pieces import write_page
 
         with Bar("figures", quiet=quiet) as bar:
             text = page(made, bar)

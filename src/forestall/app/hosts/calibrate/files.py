@@ -11,7 +11,7 @@ from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
 from forestall.live.contention.herd import ContentionError
 from forestall.model.errors import TraceError
-from forestall.show.page import Html, picture
+from forestall.show.html_pieces import Html, picture
 from forestall.show.style import has_matplotlib
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Final
 
 from forestall.app.hosts.calibrate import words
 from forestall.app.kit.report import NO_FIGURES
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Html,
     cards,

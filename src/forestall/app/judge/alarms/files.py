@@ -12,7 +12,7 @@ from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
 from forestall.assess.figures_benefit import horizon_text
 from forestall.show import words as plain
-from forestall.show.page import cards, page, pairs, paragraph, section, table, write_page
+from forestall.show.html_pieces import cards, page, pairs, paragraph, section, table, write_page
 from forestall.show.words import Summary
 
 if TYPE_CHECKING:

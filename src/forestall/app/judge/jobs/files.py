@@ -14,7 +14,7 @@ from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.reliability.fit.words import figure
 from forestall.show import words as plain
-from forestall.show.page import cards, page, pairs, paragraph, section, table, write_page
+from forestall.show.html_pieces import cards, page, pairs, paragraph, section, table, write_page
 from forestall.show.words import Summary
 
 if TYPE_CHECKING:

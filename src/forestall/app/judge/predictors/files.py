@@ -16,7 +16,16 @@ from forestall.app.kit.output import write_csv, write_json
 from forestall.assess import benefit
 from forestall.assess.calibration import reliability_table
 from forestall.assess.roc import roc
-from forestall.show.page import EMPTY, Html, page, pairs, paragraph, section, table, write_page
+from forestall.show.html_pieces import (
+    EMPTY,
+    Html,
+    page,
+    pairs,
+    paragraph,
+    section,
+    table,
+    write_page,
+)
 from forestall.show.words import Summary
 from forestall.traces.streams import stream
 

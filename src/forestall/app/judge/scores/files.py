@@ -12,7 +12,16 @@ from forestall.app.kit import pages
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import skipped_table, write_csv, write_json
 from forestall.app.reliability.fit.words import figure
-from forestall.show.page import Html, cards, page, pairs, paragraph, section, table, write_page
+from forestall.show.html_pieces import (
+    Html,
+    cards,
+    page,
+    pairs,
+    paragraph,
+    section,
+    table,
+    write_page,
+)
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from forestall.app.reliability.failures.study import Study
-    from forestall.show.page import Html
+    from forestall.show.html_pieces import Html
 
 Progress = Callable[[int, int], None]
 TABLES: Final = (
@@ -70,7 +70,7 @@ def write_pictures(found: Study, folder: Path, progress: Progress) -> dict[str, 
 
     from forestall.app.reliability.fit.plot import settle
     from forestall.show.figure_files import png
-    from forestall.show.page import picture
+    from forestall.show.html_pieces import picture
 
     shown = {}
     for done, one in enumerate(pictures(found), 1):

@@ -10,7 +10,7 @@ from forestall.app.kit.report import NO_FIGURES
 from forestall.app.reliability.failures import words
 from forestall.app.reliability.fit import words as fit_words
 from forestall.show import words as plain
-from forestall.show.page import (
+from forestall.show.html_pieces import (
     EMPTY,
     Html,
     Text,

@@ -9,7 +9,7 @@ from forestall.app.kit import pages
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.site.promises.backtest import TITLE
-from forestall.show.page import write_page
+from forestall.show.html_pieces import write_page
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.parquet import put_parquet
 
