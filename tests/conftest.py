@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from forestall._compile import INTERPRETED
+
 # A run in the background, or under nohup, ignores these; the commands that tests start would, too.
 for _one, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_one) == signal.SIG_IGN:
         signal.signal(_one, _usual)
+
+collect_ignore_glob = ["test_interpreted.py"] if INTERPRETED else ["*/test_*_kernels.py"]
+"""Kernels that only other kernels call have no door to Python once compiled: their tests run
+interpreted, in the process that `test_interpreted.py` starts."""
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
-FILES = sorted(
-    p
-    for room in ("decide", "predict", "simulate")
-    for p in (TESTS / room).glob("test_*_kernels.py")
-)
+TESTS = Path(__file__).resolve().parent
+FILES = sorted(TESTS.rglob("test_*_kernels.py"))
 
 
 @pytest.mark.slow
