@@ -16,13 +16,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from forestall.__about__ import __version__
+from forestall.show import style
 from forestall.show.blocks import Bar, Cell, Prose, Steps, Table, more_of
 from forestall.show.blocks import Figure as Drawable
 from forestall.show.clean import LONGEST, clean
 from forestall.show.closing import closing_of
 from forestall.show.drawings import NO_FIGURES, Drawings, Progress, draw
 from forestall.show.quantities import quiet, titled, value_of
-from forestall.show.style import has_matplotlib
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _rendered(name: str, report: Report, progress: Progress | None, drawn: Drawi
             sections=sections,
             closing=closing,
             drawn=drawings,
-            missing="" if has_matplotlib() or not figures else NO_FIGURES,
+            missing="" if style.has_matplotlib() or not figures else NO_FIGURES,
             style=_style(),
             version=__version__,
         )

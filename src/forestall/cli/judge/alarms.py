@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from forestall.cli.choice import with_options
-from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command
 from forestall.cli.runs.options import (
     FAILURES,
@@ -19,10 +18,7 @@ from forestall.cli.runs.options import (
     STUDY_OUT,
     chosen,
 )
-from forestall.cli.screen import Bar, say, say_json, show
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from forestall.cli.study import Output, tell_study
 
 JUDGING = "Judging"
 
@@ -101,50 +97,16 @@ def alarms(
     **given: Any,
 ) -> None:
     """Say what alarms were worth: recall beside chance, precision, false alarms, lead times."""
+    from forestall.app.judge.alarms.files import FOLDER
     from forestall.app.judge.alarms.judge import Asked, horizons_of, study
     from forestall.model.units import parse_duration
 
     asked = Asked(
         horizons_of(horizons), parse_duration(lead, "--lead"), nodes, level=level, seed=seed
     )
-    if out is not None:
-        from forestall.app.judge.alarms.files import check_alarms_folder
-
-        check_alarms_folder(out, force=force)
-    with Bar("horizons", quiet=quiet) as bar:
-        found = study(raised, failures, chosen(given), asked, bar)
-    written: str | None = None
-    if out is not None:
-        from forestall.app.judge.alarms.files import write_alarms_folder
-
-        with Bar("figures", quiet=quiet) as bar:
-            written = write_alarms_folder(found, out, bar)
-    if as_json:
-        say_json(found.summary)
-    elif not quiet:
-        print_alarms(found.summary)
-        if written is not None:
-            say()
-            say(written)
-
-
-def print_alarms(summary: Mapping[str, Any]) -> None:
-    """Print the verdict and the tables."""
-    from forestall.app.judge.alarms import words
-
-    say(summary["verdict"])
-    say()
-    tell(words.headline(summary))
-    show(words.rows(summary), words.HEADS, right=range(8))
-    say()
-    show(words.count_rows(summary), words.COUNT_HEADS, right=range(8))
-    if summary["by_score"]:
-        say()
-        within = words.within(summary)
-        say(f"Only alarms of high scores, within {within}")
-        show(words.score_rows(summary), words.SCORE_HEADS, right=range(7))
-    notes = words.notes(summary)
-    if notes:
-        say()
-    for note in notes:
-        tell(note)
+    tell_study(
+        FOLDER,
+        lambda bar: study(raised, failures, chosen(given), asked, bar),
+        "horizons",
+        Output(out, force, quiet, as_json),
+    )
