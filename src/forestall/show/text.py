@@ -101,11 +101,11 @@ def brief_of(report: Report, *, width: int = WIDTH, wrap: bool = False) -> str:
     at, the facts that matter most, and the tables and sentences of each section under its title.
     No cards of sections, no notes on how things are counted, no closing sections.
 
-    A paragraph of the verdict is one line, as pipes take it, unless it is to `wrap`.
+    The verdict's first paragraph is one line, as pipes take it, unless it is to `wrap`.
     """
     lines: list[str] = []
     for text in filter(None, report.verdict):
-        lines += _hanging(text, width) if wrap else [clean(text, MOST)]
+        lines += _hanging(text, width) if wrap or lines else [clean(text, MOST)]
     if report.headline:
         lines += ["", *_hanging(report.headline, width)]
     if report.top:
