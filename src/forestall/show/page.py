@@ -128,11 +128,18 @@ def _environment() -> Environment:
         "SHORT_TITLES": SHORT_TITLES,
         "kind_of": lambda block: type(block).__name__,
         "more_of": more_of,
+        "parted": _parted,
         "quiet": quiet,
         "side": _side,
         "value_of": value_of,
     }
     return made
+
+
+def _parted(value: str) -> tuple[str, str]:
+    """Return the number of a value and its unit; all of it where it does not begin with one."""
+    number, _, unit = value.partition(" ")
+    return (number, unit) if any(one.isdigit() for one in number) else (value, "")
 
 
 def _told(text: str, most: int = MOST) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,14 +19,9 @@ from forestall.cli.judge import (
 from forestall.cli.judge import (
     value as assess_value,
 )
-from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
-from forestall.cli.screen import Bar, say, say_json, show
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from forestall.cli.study import Output, tell_study
 
 COLUMNS = "Columns"
 JUDGING = "Judging"
@@ -174,6 +169,7 @@ def scores(
     as_json: JSON = False,
 ) -> None:
     """Say whether high scores mean failures, how surely, and what they are as probabilities."""
+    from forestall.app.judge.scores.files import FOLDER
     from forestall.app.judge.scores.judge import ScoreQuestion, study
 
     asked = ScoreQuestion(
@@ -189,48 +185,9 @@ def scores(
         binning=binning,
         probabilities=probabilities,
     )
-    if out is not None:
-        from forestall.app.judge.scores.files import check_scores_folder
-
-        check_scores_folder(out, force=force)
-    with Bar("measures", quiet=quiet) as bar:
-        found = study(table, asked, strict=strict, progress=bar)
-    written: str | None = None
-    if out is not None:
-        from forestall.app.judge.scores.files import write_scores_folder
-
-        with Bar("figures", quiet=quiet) as bar:
-            written = write_scores_folder(found, out, bar)
-    if as_json:
-        say_json(found.summary)
-    elif not quiet:
-        print_scores(found.summary)
-        if written is not None:
-            say()
-            say(written)
-
-
-def print_scores(summary: Mapping[str, Any]) -> None:
-    """Print the verdict and the tables."""
-    from forestall.app.judge.scores import words
-
-    say(summary["verdict"])
-    say()
-    show(words.measure_rows(summary))
-    others = words.other_rows(summary)
-    if others:
-        say()
-        tell(f"Beside {summary['score']}, on the same cases (differences: first less the other)")
-        show(others, words.OTHER_HEADS, right=(1, 3, 5, 6), wrap=(0,))
-    say()
-    say("Thresholds (a score at or above is an alarm)")
-    show(words.point_rows(summary), words.POINT_HEADS, right=range(8))
-    if summary["probabilities"]:
-        say()
-        say("Probabilities, in bins (where the share should lie, were they right: if right)")
-        show(words.bin_rows(summary), words.BIN_HEADS, right=(1, 2, 5, 6))
-    remarks = words.remark_lines(summary)
-    if remarks:
-        say()
-    for line in remarks:
-        tell(line)
+    tell_study(
+        FOLDER,
+        lambda bar: study(table, asked, strict=strict, progress=bar),
+        "measures",
+        Output(out, force, quiet, as_json),
+    )
