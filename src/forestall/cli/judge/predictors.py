@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,10 +11,7 @@ from forestall.cli.choice import with_options
 from forestall.cli.judge.predict import EVENTS, METRICS, NODES, UNTIL
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READ_FAILURES, STUDY_OUT, chosen
-from forestall.cli.screen import Bar, say, say_json, show
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from forestall.cli.study import Output, tell_study
 
 JUDGEMENT = "Judgement"
 STAKES = "What is at stake"
@@ -127,44 +124,17 @@ def predictors(
 ) -> None:
     """Train every predictor on a log's past, and judge it on what came after."""
     from forestall.app.judge.predict import Sources
+    from forestall.app.judge.predictors.files import FOLDER
     from forestall.app.judge.predictors.judge import How
     from forestall.app.judge.predictors.study import checked_stakes, study
 
     how = How(split, alarm_share, draws, level, seed)
     stakes = checked_stakes(action_cost, loss, price, currency)
-    if out is not None:
-        from forestall.app.judge.predictors.files import check_study_folder
-
-        check_study_folder(out, force=force)
     sources = Sources(log, chosen(given), events, metrics, nodes, until)
     asked = None if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
-    with Bar("predictors", quiet=quiet) as bar:
-        found = study(sources, asked, how, stakes, split_at=split_at, progress=bar)
-    written = None
-    if out is not None:
-        from forestall.app.judge.predictors.files import write_study_folder
-
-        with Bar("figures", quiet=quiet) as bar:
-            written = write_study_folder(found, out, bar)
-    if as_json:
-        say_json(found.summary)
-    elif not quiet:
-        print_study(found.summary)
-        if written is not None:
-            say()
-            say(written)
-
-
-def print_study(summary: Mapping[str, Any]) -> None:
-    """Print the table of predictors."""
-    from forestall.app.judge.predictors import words
-
-    say(summary["verdict"])
-    say()
-    say(words.task_line(summary))
-    say()
-    show(words.rows(summary), words.HEADS, right=(6,))
-    say(words.NOTE)
-    say(words.stakes_line(summary))
-    for line in words.left_out(summary):
-        say(line)
+    tell_study(
+        FOLDER,
+        lambda bar: study(sources, asked, how, stakes, split_at=split_at, progress=bar),
+        "predictors",
+        Output(out, force, quiet, as_json),
+    )

@@ -172,7 +172,7 @@ def _act(task: Task, chosen: Judged, past: Occasions, stakes: Stakes) -> Act:
 
 def summary_of(found: Study, stakes: Stakes) -> dict[str, Any]:
     """Return the study as JSON can hold it; times in s of the log's clock, rates in words."""
-    from forestall.app.judge.predictors.words import verdict
+    from forestall.app.judge.predictors.report import verdict
 
     task, whole = found.task, found.task.whole
     summary: dict[str, Any] = {
