@@ -11,7 +11,7 @@ from forestall.app.reliability.fit.words import figure
 from forestall.assess.figures import plot_roc
 from forestall.assess.figures_benefit import plot_benefit
 from forestall.show import closing
-from forestall.show.blocks import Figure, Listing, Prose, Table
+from forestall.show.blocks import Block, Figure, Listing, Prose, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, number, percent
@@ -205,7 +205,7 @@ def _telling(found: Study) -> Section:
     table = Table.of("area", ("", "Value", ""), area_rows(summary), [
         {"area": one[0], "value": one[1], "meaning": one[2]} for one in area_rows(summary)
     ], right=(1,))  # fmt: skip
-    drawn = () if curve is None else (
+    drawn: tuple[Figure, ...] = () if curve is None else (
         Figure(
             FIGURES[0],
             lambda: plot_roc({summary["metric"]: curve}),
@@ -222,7 +222,7 @@ def _paying(found: Study) -> Section:
     """Return what acting on the metric brings: at thresholds, and by the share acted on."""
     summary = found.summary
     told = tuple(Prose(line, soft=True) for line in notes(summary))
-    body = (_worth(summary), _benefit(found), _shares(summary), *told)
+    body: tuple[Block, ...] = (_worth(summary), _benefit(found), _shares(summary), *told)
     return Section("paying", "Does acting on it pay?", body=body)
 
 

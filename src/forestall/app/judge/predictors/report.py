@@ -14,7 +14,7 @@ from forestall.assess.figures_benefit import plot_benefit
 from forestall.assess.roc import roc
 from forestall.model.units import format_duration
 from forestall.show import closing
-from forestall.show.blocks import Figure, Prose, Table
+from forestall.show.blocks import Block, Figure, Prose, Table
 from forestall.show.report import Report, Section
 from forestall.show.words import Summary
 from forestall.traces.streams import stream
@@ -218,7 +218,7 @@ def _predictors(found: Study) -> Section:
         "On held-out time; lines are intervals from redrawn weeks, dashed lines chance.",
     )
     out = [f"{row['name']}: {row['why']}" for row in summary["predictors"] if row["why"]]
-    body = (table, figure, *(Prose(line, soft=True) for line in out))
+    body: tuple[Block, ...] = (table, figure, *(Prose(line, soft=True) for line in out))
     return Section("predictors", "Predictors", body=body)
 
 
@@ -257,7 +257,7 @@ def _chosen(found: Study) -> Section:
 def _acting(found: Study) -> Section:
     """Return whether acting on the chosen predictor pays."""
     summary = found.summary
-    drawn = () if found.act is None else (
+    drawn: tuple[Figure, ...] = () if found.act is None else (
         Figure(
             FIGURES[4],
             lambda: benefit_figure(found),

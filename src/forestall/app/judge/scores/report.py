@@ -9,7 +9,7 @@ from forestall.app.kit.study_folder import flat, made_with
 from forestall.app.reliability.fit.words import between, figure
 from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
 from forestall.show import closing
-from forestall.show.blocks import Figure, Listing, Table
+from forestall.show.blocks import Block, Figure, Listing, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, counted, number
@@ -392,7 +392,7 @@ def _probabilities(found: ScoreStudy) -> Section:
                 "probabilities right.",
             ),
         )
-    body = (*drawn, bins(summary))
+    body: tuple[Block, ...] = (*drawn, bins(summary))
     return Section("probabilities", "Do the probabilities come true?", body=body)
 
 

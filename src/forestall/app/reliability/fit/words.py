@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor, isfinite, log10
 from typing import Any, Final
 
+from forestall.app.kit.study_folder import flat
 from forestall.show import words
+from forestall.show.blocks import Table
 
 CRITERIA: Final = {
     "aic": "AIC",
@@ -21,7 +23,6 @@ METHODS: Final = {
     "bootstrap": "from a bootstrap",
 }
 RANKED_HEADS: Final = ("", "Family", "Log-lik.", "AIC", "BIC", "KS", "AD", "Weight", "Parameters")
-SHORT_HEADS: Final = ("", "Family", "AIC", "KS", "AD", "Weight", "Parameters")
 CHANCE_HEADS: Final = ("Family", "KS", "p", "AD", "p")
 
 Plain = Mapping[str, Any]
@@ -119,10 +120,11 @@ def measure_rows(fit: Plain) -> list[tuple[str, ...]]:
     return rows
 
 
-def ranking_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
-    """Return a row of `RANKED_HEADS` for each family that was fitted, best first."""
-    fitted = (one for one in families if one["why"] is None)
-    return [
+def ranking_tables(families: Iterable[Plain], key: str, caption: str = "") -> tuple[Table, ...]:
+    """Return the families that were fitted, best first, and, where there are any, the p-values of
+    their fits; `key` begins the tables' names."""
+    fitted = [one for one in families if one["why"] is None]
+    rows = [
         (
             str(place),
             one["family"],
@@ -136,20 +138,13 @@ def ranking_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
         )
         for place, one in enumerate(fitted, 1)
     ]
-
-
-def short_ranking_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
-    """Return a row of `SHORT_HEADS` for each family that was fitted, best first."""
-    fitted = [one for one in families if one["why"] is None]
-    return [
-        (*full[:2], full[3], *full[5:8], parameters(one["params"], 3))
-        for one, full in zip(fitted, ranking_rows(fitted), strict=True)
-    ]
-
-
-def chance_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
-    """Return (family, KS, its p-value, AD, its p-value), of those that have p-values."""
-    return [
+    told = [{**flat(one), **one["params"]} for one in fitted]
+    ranked = Table.of(
+        f"{key}_families", RANKED_HEADS, rows, told, right=(0, 2, 3, 4, 5, 6, 7), ranked=True,
+        caption=caption,
+    )  # fmt: skip
+    tested = [one for one in fitted if "ks_p" in one]
+    rows_p = [
         (
             one["family"],
             figure(one["ks"], 3),
@@ -157,9 +152,15 @@ def chance_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
             figure(one["ad"], 3),
             chance(one["ad_p"]),
         )
-        for one in families
-        if one["why"] is None and "ks_p" in one
+        for one in tested
     ]
+    if not tested:
+        return (ranked,)
+    records = [{name: one[name] for name in ("family", "ks", "ks_p", "ad", "ad_p")}
+               for one in tested]  # fmt: skip
+    caption = "p-values of the goodness of fit, right for fitted parameters"
+    return ranked, Table.of(f"{key}_chances", CHANCE_HEADS, rows_p, records, ranked=True,
+                            caption=caption)  # fmt: skip
 
 
 def ranking_notes(families: Iterable[Plain]) -> list[str]:
