@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT
-from forestall.cli.screen import say, say_json, show
-
-if TYPE_CHECKING:
-    from forestall.app.reliability.fit.fit import Answer
+from forestall.cli.screen import say, say_json
+from forestall.cli.study import say_report
 
 FIT = "Fit"
 
@@ -126,6 +124,7 @@ def fit(
 ) -> None:
     """Fit a lifetime distribution to times between failures, or rank all of them."""
     from forestall.app.reliability.fit.fit import Question, fit_file
+    from forestall.app.reliability.fit.report import report_of
 
     question = Question(family, rank_by, zeros, resolution, level, ci, p_values, draws, seed, unit)
     if plot is not None:
@@ -140,46 +139,6 @@ def fit(
     if as_json:
         say_json(answer.plain())
     else:
-        print_answer(answer)
+        say_report(report_of(answer))
         if plot is not None:
             say(f"Figure: {plot}")
-
-
-def print_answer(answer: Answer) -> None:
-    """Print the ranking, where there is one, and the fit of the best."""
-    from forestall.app.reliability.fit import words
-
-    unit = answer.question.unit
-    plain: Any = answer.plain()
-    best = plain if answer.ranking is None else plain["best"]
-    say(words.sample_line(best, unit))
-    say()
-    if answer.ranking is not None:
-        ranked_by = words.CRITERIA[answer.question.rank_by]
-        say(f"Families, ranked by {ranked_by}")
-        rows = words.ranking_rows(plain["families"])
-        show([row[:-1] for row in rows], words.RANKED_HEADS[:-1], right=(0, 2, 3, 4, 5, 6, 7))
-        say()
-        show([(row[1], row[-1]) for row in rows], ("Family", "Parameters"))
-        if answer.question.p_values:
-            say()
-            show(words.chance_rows(plain["families"]), words.CHANCE_HEADS, right=(1, 2, 3, 4))
-        for line in words.ranking_notes(plain["families"]):
-            say(line)
-        say()
-    method = words.METHODS[answer.question.ci]
-    say(f"{answer.best.fitted.family.title} (intervals {method})")
-    show(words.parameter_rows(best, unit), words.parameter_heads(best), right=(1, 2, 3))
-    say()
-    show(words.measure_rows(best))
-    print_notes(best["notes"], answer)
-
-
-def print_notes(notes: list[str], answer: Answer) -> None:
-    """Print what was left out of the file and what is odd about sample and fit."""
-    lines = [f"{one.action}: {one.counted}" for one in answer.cleaning.remarks]
-    lines += [f"note: {note}" for note in notes]
-    if lines:
-        say()
-    for line in lines:
-        say(line)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from forestall.app.kit.study_folder import flat
 from forestall.app.reliability.failures import pictures, words
 from forestall.app.reliability.failures.words import TESTS, TRENDS, Row, hours
-from forestall.app.reliability.fit import words as fit_words
+from forestall.app.reliability.fit.report import ranking_notes, ranking_tables
 from forestall.app.reliability.fit.words import between, chance, figure
 from forestall.show import closing
 from forestall.show.blocks import Block, Prose, Table
@@ -269,9 +269,9 @@ def _ranking(summary: Summary, by: str) -> tuple[Block, ...]:
     families = fits["families"]
     caption = "Families ranked by AIC; the weight is the share of the evidence. "
     caption += words.zeros_line(fits, summary["unit"])
-    tables = fit_words.ranking_tables(families, by, caption.strip())
+    tables = ranking_tables(families, by, caption.strip())
     why = (Prose(fits["why"]),) if fits["why"] else ()
-    notes = (Prose(line, soft=True) for line in fit_words.ranking_notes(families))
+    notes = (Prose(line, soft=True) for line in ranking_notes(families))
     return (tables[0], *why, *tables[1:], *notes)
 
 
