@@ -202,7 +202,7 @@ def grid(
         if not row:
             break
         parts = [
-            textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
+            textwrap.wrap(cell, max(size, 1), break_on_hyphens=False) or [""]
             for cell, size in zip(row, widths, strict=True)
         ]
         for k in range(max(len(part) for part in parts)):

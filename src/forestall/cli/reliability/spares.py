@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import say_json
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
-
-if TYPE_CHECKING:
-    from forestall.app.reliability.spares import Answer
+from forestall.cli.study import say_report
 
 NODES = "Nodes and failures"
 MODEL = "Model"
@@ -134,6 +132,7 @@ def spares(
     measured from a site's records.
     """
     from forestall.app.reliability.spares import Asked, answer
+    from forestall.app.reliability.spares_report import report_of
 
     measured = rate_of(given_of(files, options), told=rate if mttf is None else mttf)
     done = answer(
@@ -142,26 +141,4 @@ def spares(
     if as_json:
         say_json(done.json)
     else:
-        _print(done)
-
-
-def _print(done: Answer) -> None:
-    from forestall.app.site.text import paragraph
-    from forestall.cli.reliability.design import percent
-
-    say(done.sentence)
-    say()
-    found = done.found
-    show(
-        [
-            (f"{count:,}", percent(reliability), "<" if count == found.spares else "")
-            for count, reliability in found.rows()
-        ],
-        ("Spares", "Reliability", ""),
-        right=(0, 1),
-        wrap=(),
-    )
-    say()
-    for remark in done.remarks:
-        for line in paragraph(remark) if remark.startswith("Measured:") else [remark]:
-            say(line)
+        say_report(report_of(done))

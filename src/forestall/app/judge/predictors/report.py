@@ -265,7 +265,7 @@ def _acting(found: Study) -> Section:
             acting(summary).capitalize() + ".",
         ),
     )  # fmt: skip
-    body = (Prose(stakes_line(summary)), act_table(summary), *drawn)
+    body: tuple[Block, ...] = (Prose(stakes_line(summary)), act_table(summary), *drawn)
     return Section("acting", "Does acting pay?", body=body)
 
 
