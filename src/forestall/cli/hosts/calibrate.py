@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT, QUIET, STUDY_OUT
-from forestall.cli.screen import Bar, say, say_json, show
-
-if TYPE_CHECKING:
-    from forestall.app.hosts.calibrate.calibrate import Calibration
+from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.study import say_report
 
 EXPERIMENT = "The experiment"
 
@@ -171,6 +169,7 @@ def calibrate(
         write_folder,
         write_thresholds,
     )
+    from forestall.app.hosts.calibrate.report import report_of
     from forestall.app.hosts.calibrate.words import duration
 
     asked = Asked(seconds, repeats, loads, groups, limit, cpus, pattern, memory, quick, seed, force)
@@ -184,14 +183,14 @@ def calibrate(
         say(f"This takes about {duration(asked.takes(plan))}.", error=True)
     with Bar("points", quiet=quiet) as bar:
         found = run(asked, progress=bar)
-    if out is not None:
-        write_folder(found, out, force=force)
+    written = "" if out is None else write_folder(found, out, force=force)
     if as_json:
         say_json(found.summary)
     elif not quiet:
-        _print(found)
-        if out is not None:
-            say(f"Files are in {out}; open {out / 'report.html'}")
+        say_report(report_of(found))
+        say()
+        if written:
+            say(written)
     if folder is not None:
         place = write_thresholds(found, folder, force=force)
         if not (quiet or as_json):
@@ -208,19 +207,3 @@ def _agents_folder(folder: Path | None, save: bool) -> Path | None:
     if folder is not None:
         raise ParameterError("--folder", str(folder), "nothing with --save, which names one")
     return default_folder()
-
-
-def _print(found: Calibration) -> None:
-    from forestall.app.hosts.calibrate import words
-
-    summary = found.summary
-    show(words.rows(summary), words.HEADS, right=range(6), wrap=())
-    say()
-    memory = words.memory_rows(summary)
-    if memory:
-        show(memory, words.MEMORY_HEADS, right=range(6), wrap=())
-        say()
-    for line in words.threshold_lines(summary):
-        say(line)
-    for line in (*words.memory_lines(summary), *words.remarks(summary)):
-        say(line)
