@@ -1,7 +1,8 @@
 """FCFS, EASY and conservative backfilling on loaded logs.
 
 Yardsticks, timed in the same run: for EASY a straightforward compiled loop (`plain_easy.py`), for
-all three the plain Python references of the tests, on the log's first jobs. `python -m
+its node sets rows of bits as long as the machine (`plain_nodes.py`), for `fs.simulate` its kernel
+alone, for all three the plain Python references of the tests, on the log's first jobs. `python -m
 benchmarks.classic`
 """
 
@@ -11,6 +12,8 @@ import numpy as np
 
 from benchmarks.common import data, line, seconds
 from benchmarks.plain_easy import plain_easy
+from benchmarks.plain_nodes import place_by_rows
+from forestall.app.promise.simulate import simulate as fs_simulate
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.simulate.promise.parameters import Parameters
@@ -25,7 +28,7 @@ NONE = Failures.none()
 
 
 def simulate(work: Workload, parameters: Parameters, *, placed: bool) -> Outcome:
-    """Run one classic policy without failures."""
+    """Run one classic policy without failures, with or without node sets."""
     return play(work, NONE, parameters, foreseen_by(None, NONE, 0), placed=placed)
 
 
@@ -43,6 +46,38 @@ def against_compiled(name: str, jobs: Jobs, nodes: int) -> None:
     )
     line(f"EASY {name}, {len(work.jobs):,} jobs", counted, "compiled loop", theirs)
     line(f"EASY {name}, with node sets", placed, "compiled loop", theirs)
+
+
+def against_rows(name: str, jobs: Jobs, nodes: int) -> None:
+    """EASY with node sets beside the same schedule placed by rows as long as the machine."""
+    parameters = Parameters(nodes=nodes, policy="easy", estimates="requested")
+    work = prepare_jobs(jobs, NONE, parameters)
+    outcome = simulate(work, parameters, placed=True)
+    told = outcome.jobs["first_start"].copy(), outcome.jobs["finish"].copy(), work.jobs.size, nodes
+    low, high = outcome.ranges[:, 0], outcome.ranges[:, 1]
+    sums = np.add.reduceat((low + high - 1) * (high - low) // 2, outcome.runs["first_range"])
+    same = place_by_rows(*told)[outcome.runs["job"]] == sums
+    assert bool(same.all()), "the yardstick gives other nodes"
+    counted, rows, placed = seconds(
+        lambda: simulate(work, parameters, placed=False),
+        lambda: place_by_rows(*told),
+        lambda: simulate(work, parameters, placed=True),
+        rounds=3,
+    )
+    line(f"EASY {name}, with node sets", placed, "whole rows", counted + rows)
+
+
+def against_kernel(name: str, jobs: Jobs, nodes: int) -> None:
+    """The whole of `fs.simulate`, node sets included, beside its kernel alone, which counts."""
+    given = {"nodes": nodes, "policy": "easy", "estimates": "requested"}
+    parameters = Parameters(**given)
+    work = prepare_jobs(jobs, NONE, parameters)
+    whole, kernel = seconds(
+        lambda: fs_simulate(jobs, **given),
+        lambda: simulate(work, parameters, placed=False),
+        rounds=31,
+    )
+    line(f"fs.simulate, EASY {name}", whole, "its kernel", kernel)
 
 
 def against_python(name: str, jobs: Jobs, nodes: int, first: int) -> None:
@@ -74,6 +109,9 @@ def main() -> None:
     against_compiled("Gaia", gaia, 2004)
     against_compiled("CEA Curie", curie, 93_312)
     against_compiled("overloaded (load 1.3)", crowded, 256)
+    against_kernel("KTH SP2", kth, 100)
+    against_rows("KTH SP2", kth, 100)
+    against_rows("CEA Curie", curie, 93_312)
     against_python("KTH SP2", kth, 100, 4000)
     against_python("Gaia", gaia, 2004, 4000)
     against_python("CEA Curie", curie, 93_312, 2000)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from benchmarks.common import data, line, seconds
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.kit.failures import prepare_failures
 from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import foreseen_by, prepare_failures, prepare_jobs
+from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
 from forestall.simulate.promise.run import play
 from forestall.traces.read import read_failures, read_jobs
 from reference.promise_reference import simulate_promise

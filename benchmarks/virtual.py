@@ -22,7 +22,7 @@ from benchmarks.common import line, seconds
 from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual import placement_kernels as placement
 from forestall.model.predictions import Predictions
-from forestall.simulate.promise.prepare import prepare_failures
+from forestall.simulate.kit.failures import prepare_failures
 from forestall.simulate.virtual.outcome import VirtualOutcome
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.prepare import prepare_virtual

@@ -18,6 +18,8 @@ from typing import Any, Final, TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba.extending import intrinsic, overload
 
 PACKAGE = Path(__file__).parent
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,6 +99,52 @@ def entry(function: F) -> F:
     return _compiled(function, no_cfunc_wrapper=not INTERPRETED)
 
 
+class ByType:
+    """A kernel with a body of its own for each type of its first argument, a named tuple: Numba
+    chooses while it compiles the callers, so that the choice costs a run nothing. The function that
+    is decorated is the body for types that none was given for.
+
+    A body is compiled into each process that compiles a caller, and kept with the callers.
+    """
+
+    def __init__(self, question: Callable[..., Any], inline: str) -> None:
+        self.__doc__, self.__name__ = question.__doc__, question.__name__
+        self._question = question
+        self._bodies: dict[type, Callable[..., Any]] = {}
+        if not INTERPRETED:
+            options = {**FLAGS, **NO_WRAPPERS}
+            overload(self, jit_options=options, strict=False, inline=inline)(self._compiled_for)
+
+    def __call__(self, about: Any, *rest: Any) -> Any:
+        """Answer uncompiled."""
+        return self._bodies.get(type(about), self._question)(about, *rest)
+
+    def of(self, *types: type) -> Callable[[F], F]:
+        """Return a decorator that makes a plain function the body for these types."""
+
+        def given(body: F) -> F:
+            for one in types:
+                assert one not in self._bodies, f"{self.__name__} has a body for {one.__name__}"
+                self._bodies[one] = body
+            return body
+
+        return given
+
+    def _compiled_for(self, about: Any, *_rest: Any) -> Callable[..., Any]:
+        return self._bodies.get(about.instance_class, self._question)
+
+
+def by_type(question: Callable[..., Any]) -> ByType:
+    """Make a kernel that Numba chooses a body for by the type of its first argument."""
+    return ByType(question, "never")
+
+
+def merged_by_type(question: Callable[..., Any]) -> ByType:
+    """Make such a kernel whose bodies become part of their callers, before those are compiled: for
+    what is a line or two."""
+    return ByType(question, "always")
+
+
 def plain(function: F) -> F:
     """Return the uncompiled function behind a kernel, for the rare call that need not be fast."""
     behind: F = getattr(function, "py_func", function)
@@ -120,3 +168,36 @@ def _readable(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
     hidden = {name: field(name) for name in dtype.names or () if hasattr(np.void, name)}
     return np.dtype((type("Record", (np.record,), hidden), dtype))
+
+
+def _word_instruction(
+    name: str, emit: Callable[[Any, Any], Any], plainly: Callable[[Any], int]
+) -> Callable[[Any], Any]:
+    """Return a function of one 64-bit word that compiles to one instruction of the processor, which
+    LLVM does not find in the usual tricks with masks; `plainly` is what it is where run as plain
+    Python."""
+    if INTERPRETED:
+        return lambda word: np.int64(plainly(int(word)))
+
+    def typed(typingctx: Any, word: Any) -> Any:  # Numba insists on the first one's name
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return emit(builder, arguments[0])
+
+        return numba.types.int64(word), generate
+
+    typed.__name__ = name
+    made: Callable[[Any], Any] = intrinsic(typed)
+    return made
+
+
+population: Final = _word_instruction(
+    "population", lambda builder, word: builder.ctpop(word), int.bit_count
+)
+"""Number of set bits of a word, as int64."""
+
+trailing_zeros: Final = _word_instruction(
+    "trailing_zeros",
+    lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 1)),
+    lambda word: (word & -word).bit_length() - 1,
+)
+"""Number of the lowest set bit of a word that is not zero, as int64."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.assess.alarms import Judged, Line, judge, line_of, wilson
+from forestall.assess.alarms import JudgedAlarms, Line, judge, line_of
 from forestall.model.errors import ParameterError
 
 Alarm = tuple[int, int, int]
@@ -23,7 +23,7 @@ def line(alarms: list[Alarm], failures: list[Failure], nodes: int = NODES, end: 
 
 def judged(
     alarms: list[Alarm], failures: list[Failure], horizon: int = 10, lead: int = 0
-) -> Judged:
+) -> JudgedAlarms:
     return judge(line(alarms, failures), horizon, np.random.default_rng(1), lead=lead)
 
 
@@ -171,13 +171,6 @@ def test_what_lies_outside_the_window_is_left_out() -> None:
     assert (seen.alarm_time.tolist(), seen.failure_time.tolist()) == ([5], [10])
     free = line_of([5], [0], [10], [1], nodes=2)
     assert (free.begin, free.end) == (5, 11)
-
-
-def test_wilson_as_statsmodels_has_it() -> None:
-    proportion = pytest.importorskip("statsmodels.stats.proportion")
-    for count, of in ((0, 5), (3, 10), (10, 10), (250, 1000)):
-        expected = proportion.proportion_confint(count, of, 0.05, "wilson")
-        assert wilson(count, of) == pytest.approx(expected, abs=1e-12)
 
 
 def test_what_is_refused() -> None:

@@ -19,6 +19,7 @@ from scipy.special import bdtr, betaincinv, expit, logit, ndtr, ndtri, stdtrit
 
 from forestall.assess.roc import Flags, Floats, Ints, checked, numbered, numbers
 from forestall.model.errors import ParameterError
+from forestall.reliability.shares import wilson_bounds
 
 Binning = Literal["width", "count"]
 Bounds = Literal["wilson", "jeffreys"]
@@ -330,12 +331,7 @@ def share_interval(
         return low, high
     if interval != "wilson":
         raise ParameterError("interval", interval, "wilson or jeffreys")
-    z = float(ndtri((1 + level) / 2))
-    share = k / n
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
-    low = np.where(k > 0, np.maximum(middle - half, 0.0), 0.0)
-    return low, np.where(k < n, np.minimum(middle + half, 1.0), 1.0)
+    return wilson_bounds(k, n, level)
 
 
 def _bars(count: Ints, said: Floats, level: float) -> tuple[Floats, Floats]:

@@ -21,9 +21,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from forestall.model.errors import ParameterError
+from forestall.reliability.shares import wilson
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ BURST: Final = 60
 
 
 @dataclass(frozen=True)
-class Share:
+class CoverageShare:
     """How many of those made held, with two intervals.
 
     Attributes
@@ -99,7 +99,7 @@ class Coverage:
     jobs: int
     unbounded: int
     undecided: int
-    held: Share
+    held: CoverageShare
     longest: int
     median_bound: float
     mean_bound: float
@@ -215,7 +215,7 @@ def held_share(
     level: float = 0.95,
     block: int | None = None,
     draws: int = DRAWS,
-) -> Share:
+) -> CoverageShare:
     """Return the share that held, with its intervals; parameters as in `coverage`."""
     return shares(held, when, np.zeros(len(held), dtype=np.int32), 1, rng, level, block, draws)[0]
 
@@ -229,7 +229,7 @@ def shares(
     level: float = 0.95,
     block: int | None = None,
     draws: int = DRAWS,
-) -> tuple[Share, ...]:
+) -> tuple[CoverageShare, ...]:
     """Return the share that held in each group, int[n] from 0 to `groups` - 1: by partition, say.
     Other parameters as in `coverage`; raises ParameterError."""
     if not 0 < level < 1:
@@ -263,19 +263,6 @@ def blocks_of(
     made = np.bincount(place, minlength=groups * count)
     kept = np.bincount(place[held], minlength=groups * count)
     return made.reshape(groups, count), kept.reshape(groups, count)
-
-
-def wilson(held: int, made: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a share; (nan, nan) of none."""
-    if made == 0:
-        return math.nan, math.nan
-    z = float(ndtri((1 + level) / 2))
-    share = held / made
-    scale = 1 + z * z / made
-    middle = (share + z * z / (2 * made)) / scale
-    half = z / scale * math.sqrt(share * (1 - share) / made + z * z / (4 * made * made))
-    # At the ends the exact bound is the end itself; rounding must not leave it.
-    return (0.0 if held == 0 else middle - half), (1.0 if held == made else middle + half)
 
 
 def longest_run(flags: Flags) -> int:
@@ -319,9 +306,9 @@ def _there(table: tuple[Ints, Ints], group: int) -> tuple[Ints, Ints]:
 
 def _share(
     made: Ints, kept: Ints, length: int, rng: np.random.Generator, level: float, draws: int
-) -> Share:
+) -> CoverageShare:
     total, held = int(made.sum()), int(kept.sum())
-    naive = wilson(held, total, level)
+    naive = wilson(held, total, level) if total else (math.nan, math.nan)
     low, high = naive
     if len(made) >= FEWEST:
         # How often each block is drawn is multinomial: one product instead of all the blocks.
@@ -329,4 +316,6 @@ def _share(
         drawn = (often @ kept) / (often @ made)
         ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
         low, high = min(low, float(ends[0])), max(high, float(ends[1]))
-    return Share(total, held, low, high, *naive, blocks=len(made), block=length, level=level)
+    return CoverageShare(
+        total, held, low, high, *naive, blocks=len(made), block=length, level=level
+    )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 UNKNOWN = -1
@@ -49,7 +51,8 @@ class Jobs:
     def __post_init__(self) -> None:
         lengths = {len(a) for a in (self.job, self.submit, self.size, self.runtime, self.estimate)}
         assert len(lengths) == 1, f"columns of unlike lengths: {lengths}"
-        assert bool(np.all(np.diff(self.submit) >= 0)), "jobs are not in submit order"
+        in_order = self.submit[1:] >= self.submit[:-1]
+        assert bool(in_order.all()), "jobs are not in submit order"
 
     def __len__(self) -> int:
         return len(self.job)
@@ -77,7 +80,17 @@ class Jobs:
 
     def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Jobs:
         """Return the jobs at these positions (ascending) or where the mask holds."""
-        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
+        masked = index.dtype == np.bool_
+        if masked and bool(index.all()) and len(index) == len(self):
+            return self
+        where = np.flatnonzero(index) if masked else index
+        chosen = index.tolist()
+
+        def taken(texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
+            if texts is None:
+                return None
+            return tuple(compress(texts, chosen) if masked else map(texts.__getitem__, chosen))
+
         return replace(
             self,
             job=self.job[where],
@@ -85,14 +98,12 @@ class Jobs:
             size=self.size[where],
             runtime=self.runtime[where],
             estimate=self.estimate[where],
-            user=None if self.user is None else tuple(self.user[i] for i in where),
-            queue=None if self.queue is None else tuple(self.queue[i] for i in where),
+            user=taken(self.user),
+            queue=taken(self.queue),
         )
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``job,submit,size,runtime,estimate[,user][,queue]``."""
-        import polars as pl
-
         columns: dict[str, object] = {
             "job": self.job,
             "submit": self.submit,

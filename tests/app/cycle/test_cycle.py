@@ -12,10 +12,10 @@ import pytest
 
 from app.cycle.cycle_small import guests_file, hosts_file, idle_hosts
 from forestall.app.cycle import simulate as cycle
+from forestall.app.cycle.hints import on_hosts
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.settings import CYCLE
 from forestall.app.cycle.simulate import SharedHosts, hosts_of, simulate_cycle
-from forestall.app.kit.hints import on_hosts
 from forestall.app.runs.settings import inputs_of, settings_of
 from forestall.app.runs.sweep import plan_of, values_of
 from forestall.model.errors import InputError, ParameterError, TraceError
@@ -173,9 +173,9 @@ def test_points_that_are_alike(tmp_path: Path) -> None:
         assert len(same) == seeds * (2 if one["restart"] == "scratch" else 1)
     with_others = plan_of(tmp_path / "jobs.csv", {"seed": "1:3", "nodes": 4})
     assert with_others.same == ((0,), (1,), (2,))
-    assert values_of("seed", "1:3", CYCLE) == (1, 2, 3)
+    assert values_of(CYCLE.declared["seed"], "1:3") == (1, 2, 3)
     with pytest.raises(ParameterError, match="retries"):
-        values_of("retries", "1:3", CYCLE)
+        values_of(CYCLE.declared["retries"], "1:3")
 
 
 @pytest.mark.parametrize("scheduler", ["falcon", "omniscient"])

@@ -22,6 +22,7 @@ from forestall.app.kit import series
 from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces
 from forestall.predict.semi_markov.learning import MONDAY
+from forestall.reliability.shares import wilson
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.prepare import prepare_guests
 from forestall.simulate.cycle.run import play_cycle
@@ -271,7 +272,7 @@ def test_what_was_said_and_what_came_by_hand() -> None:
     assert [(one.low, one.stays, one.kept) for one in found] == [(0.1, 2, 0.5), (0.3, 1, 1.0),
                                                                 (0.9, 1, 1.0)]  # fmt: skip
     assert [one.said for one in found] == pytest.approx([0.145, 0.3, 1.0])
-    assert (found[0].kept_low, found[0].kept_high) == series.wilson(1, 2)
+    assert (found[0].kept_low, found[0].kept_high) == wilson(1, 2)
     squares = (0.9**2 + 0.19**2 + 0.7**2 + 0) / 4
     assert counts.brier(table, "chance") == pytest.approx(squares)
     assert counts.promised(table, "promise") == []

@@ -69,19 +69,6 @@ def test_outages_are_the_union_of_downtimes(raw: list[tuple[int, int, int]]) -> 
     assert set(found) == plain
 
 
-def test_wilson_interval() -> None:
-    low, high = series.wilson(9, 10)  # Wilson 1927, as tabulated
-    assert (low, high) == pytest.approx((0.5958, 0.9821), abs=1e-4)
-    assert series.wilson(0, 0) == (0.0, 1.0)
-
-
-@given(st.integers(1, 10_000), st.floats(0, 1))
-def test_wilson_interval_holds_the_share(count: int, share: float) -> None:
-    good = round(share * count)
-    low, high = series.wilson(good, count)
-    assert 0 <= low <= good / count <= high <= 1
-
-
 def test_deciles_leave_out_no_promise() -> None:
     made = Made(200, 40)
     found = series.deciles(made.jobs)

@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 
 import forestall as fs
-from forestall.app.kit.given import parameters_of
+from forestall.app.kit.checked import checked
 from forestall.model.errors import InputError, ParameterError
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.promise.parameters import Parameters
 from simulate.promise.cases import (
     assert_equal_outcomes,
     failures_of,
@@ -34,7 +35,7 @@ FILES = ("jobs.csv", "runs.csv", "failures.csv", "events.csv", "decisions.csv", 
 SCRIPT = """
 import sys
 from forestall.app.promise.simulate import simulate
-from simulate.cases import failures_of, jobs_of, loaded_case
+from simulate.promise.cases import failures_of, jobs_of, loaded_case
 case = loaded_case(5, jobs=60)
 for policy in ("promise", "fcfs", "easy", "conservative"):
     result = simulate(
@@ -126,9 +127,11 @@ def test_bad_parameters_are_named(name: str, value: object) -> None:
 
 
 def test_defaults_by_policy() -> None:
-    assert parameters_of({}).checkpoint == "risk"
-    assert parameters_of({"policy": "easy"}).checkpoint == "none"
-    assert parameters_of({"policy": "easy", "checkpoint": "periodic"}).checkpoint == "periodic"
+    assert checked(Parameters, {}).checkpoint == "risk"
+    assert checked(Parameters, {"policy": "easy"}).checkpoint == "none"
+    assert (
+        checked(Parameters, {"policy": "easy", "checkpoint": "periodic"}).checkpoint == "periodic"
+    )
 
 
 def test_nothing_to_simulate() -> None:

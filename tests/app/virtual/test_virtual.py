@@ -238,7 +238,7 @@ def test_learners_and_their_files(tmp_path: Path) -> None:
 
 
 def test_training_is_done_once() -> None:
-    from forestall.app.promise.hazard import Training
+    from forestall.app.kit.learned import Training
 
     log = Failures.build(np.arange(0, 9000, 300), np.arange(30) % 4)
     training = Training(TrainingLog(log, 0))
@@ -311,10 +311,11 @@ def test_kernels_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert VIRTUAL.is_compiled(VirtualParameters())
     monkeypatch.setattr(_compile, "INTERPRETED", False)
     monkeypatch.setattr(_compile, "cache_folder", lambda: tmp_path)
-    for name in ("simulate_1/loop_kernels.run-1.nbc", "simulate_1/promise_loop_kernels.run-1.nbc"):
+    for name in ("simulate_1/loop_kernels.run-1.nbc", "simulate_1/promise_loop_kernels.run-1.nbi"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
+        (tmp_path / name).write_bytes(b"for Foreseen")
     assert MODELS["promise"].is_compiled(Parameters())
+    assert not MODELS["promise"].is_compiled(Parameters(predictor="hazard"))
     assert not VIRTUAL.is_compiled(VirtualParameters())
     (tmp_path / "virtual_1").mkdir()
     (tmp_path / "virtual_1" / "loop_kernels.run-1.nbc").touch()

@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 from app.promise.test_report import HOSTILE, Page, needs_matplotlib
 from app.virtual.virtual_synthetic import FAILURE_TYPES, RUN_TYPES, MadeVirtual
-from forestall.app.kit import series
+from forestall.app.kit import series as series_
+from forestall.app.kit import shares as shares_
 from forestall.app.virtual import counts, words
 from forestall.app.virtual.report import write_virtual_report
 from forestall.app.virtual.tables import quarters_table, seen
 from forestall.model.errors import TraceError
 from forestall.model.virtual import FAR
+from forestall.reliability.shares import wilson
 
 DAY = 86_400
 
@@ -62,15 +64,8 @@ def test_what_is_held_on_rows_of_nodes_is_exact(
         for k in range(bins):
             low, high = max(start, edges[k]), min(start + length, edges[k + 1])
             plain[node * rows // 7, k] += rate * max(high - low, 0.0)
-    got = counts.held_by_row(table, 7, rows, edges)
+    got = series_.held_by_row(table, 7, rows, edges)
     assert got == pytest.approx(plain / (40 / bins), abs=1e-9)
-
-
-def test_intervals_are_wider_where_fates_are_shared() -> None:
-    assert counts.wilson(8, 10) == series.wilson(8, 10)
-    assert counts.wilson(8, 10, 0.5) == series.wilson(8, 10)
-    # Half as many as there are: (0.8 + z2/10 +- z sqrt(0.8 * 0.2 / 5 + z2 / 100)) / (1 + z2/5)
-    assert counts.wilson(8, 10, 2.0) == pytest.approx((0.3755, 0.9638), abs=1e-4)
 
 
 def test_days_that_share_their_fate_count_as_few() -> None:
@@ -79,19 +74,19 @@ def test_days_that_share_their_fate_count_as_few() -> None:
         {"submit": submit, "completed": [d % 2 for d in range(30) for _ in "x" * 10]}
     )
     # Days differ by 5 of 10 from the mean: 30 * 25 * 30/29 / 300^2 over 0.25 / 300.
-    assert counts.shared_fate(by_day, "completed") == pytest.approx(10 * 30 / 29)
+    assert shares_.shared_fate(by_day, "completed") == pytest.approx(10 * 30 / 29)
     alike = pl.DataFrame(
         {"submit": submit, "completed": [k % 2 for _ in range(30) for k in range(10)]}
     )
-    assert counts.shared_fate(alike, "completed") == 1.0
-    assert counts.shared_fate(by_day.head(190), "completed") is None  # 19 days
-    assert counts.shared_fate(by_day.with_columns(completed=pl.lit(1)), "completed") is None
-    assert counts.shared_fate(by_day.head(0), "completed") is None
+    assert shares_.shared_fate(alike, "completed") == 1.0
+    assert shares_.shared_fate(by_day.head(190), "completed") is None  # 19 days
+    assert shares_.shared_fate(by_day.with_columns(completed=pl.lit(1)), "completed") is None
+    assert shares_.shared_fate(by_day.head(0), "completed") is None
 
 
 def test_tasks_of_a_job_share_its_fate() -> None:
     jobs = pl.DataFrame({"submit": [0] * 40, "size": [8] * 40, "tasks_completed": [0, 8] * 20})
-    effect = counts.shared_fate(jobs, "tasks_completed", "size", by_job=True)
+    effect = shares_.shared_fate(jobs, "tasks_completed", "size", by_job=True)
     assert effect == pytest.approx(8 * 40 / 39)
 
 
@@ -105,11 +100,11 @@ def test_the_interval_to_trust_counts_days_or_jobs() -> None:
         }
     )
     # Days are all or nothing: 10 jobs (20 tasks) of one are worth 29/30 of one.
-    assert counts.job_interval(days) == pytest.approx(counts.wilson(150, 300, 10 * 30 / 29))
-    assert counts.task_interval(days) == pytest.approx(counts.wilson(300, 600, 20 * 30 / 29))
+    assert counts.job_interval(days) == pytest.approx(wilson(150, 300, shared=10 * 30 / 29))
+    assert counts.task_interval(days) == pytest.approx(wilson(300, 600, shared=20 * 30 / 29))
     short = days.with_columns(submit=pl.lit(0))
-    assert counts.job_interval(short) == counts.wilson(150, 300)
-    assert counts.task_interval(short) == pytest.approx(counts.wilson(300, 600, 2 * 300 / 299))
+    assert counts.job_interval(short) == wilson(150, 300)
+    assert counts.task_interval(short) == pytest.approx(wilson(300, 600, shared=2 * 300 / 299))
     assert counts.job_interval(days.head(0)) is counts.task_interval(days.head(0)) is None
 
 
@@ -226,7 +221,7 @@ def test_the_head_line_has_counts_and_uncertainty() -> None:
         "19 waited until their deadlines and were dropped."
     )
     shared = words.on_completion(summary, 4.0, ends)
-    low, high = counts.wilson(150, 200, 4.0)
+    low, high = wilson(150, 200, shared=4.0)
     assert f"or {100 * low:.1f} to {100 * high:.1f} % where jobs of one day" in shared
     assert high - low > 0.2
     assert "jobs of one day" not in words.on_completion(summary, 1.0, ends)  # the same: said once
@@ -280,7 +275,7 @@ def test_rows_have_units_and_fit_the_terminal() -> None:
     assert sum(widths) + 4 <= 100
     told = {row[0]: row[1:] for row in rows}
     done = int(made.jobs["completed"].sum())
-    low, high = series.wilson(done, 200)
+    low, high = wilson(done, 200)
     assert told["Jobs completed"] == (
         f"{done / 2:.1f} %",
         f"{done} of 200 by their deadlines; 95 %: {100 * low:.1f} to {100 * high:.1f} %",
@@ -322,7 +317,7 @@ def test_rows_have_the_interval_of_the_summary() -> None:
     ],
 )
 def test_intervals_have_digits_enough(ends: tuple[float, float], said: str) -> None:
-    assert words.between(ends) == said
+    assert shares_.between(ends) == said
 
 
 def test_rows_of_a_run_without_anything() -> None:

@@ -36,7 +36,24 @@ WORD = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**63, 2**64 
 def test_bits_of_a_word(word: int) -> None:
     assert bits.ones(np.uint64(word)) == word.bit_count()
     if word:
-        assert bits.lowest(np.uint64(word)) == (word & -word).bit_length() - 1
+        first = (word & -word).bit_length() - 1
+        assert bits.lowest(np.uint64(word)) == first
+        text = f"{word >> first:b}"[::-1] + "0"
+        assert bits.run_after(np.uint64(word), first) == text.index("0")
+
+
+@given(WORD, st.integers(0, 63))
+def test_lowest_bits_of_a_word(word: int, wanted: int) -> None:
+    wanted = min(wanted, word.bit_count() - 1)
+    if wanted >= 0:
+        places = [k for k in range(64) if word >> k & 1][:wanted]
+        assert int(bits.lowest_of(np.uint64(word), wanted)) == sum(1 << k for k in places)
+
+
+@given(st.integers(0, 63), st.integers(1, 64))
+def test_a_run_of_bits(first: int, length: int) -> None:
+    length = min(length, 64 - first)
+    assert int(bits.run_of(first, length)) == sum(1 << k for k in range(first, first + length))
 
 
 @given(SETS, st.integers(0, 64 * WORDS - 1))

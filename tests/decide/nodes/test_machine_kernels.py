@@ -42,16 +42,29 @@ class Nodes(RuleBasedStateMachine):
     @rule(data=st.data())
     def a_job_starts(self, data: st.DataObject) -> None:
         mine = data.draw(st.lists(st.sampled_from(self.idle()), min_size=1, unique=True))
-        machines.assign(self.machine, row_of(np.array(mine), self.words), self.next)
+        first = data.draw(st.integers(0, min(mine) // 64))
+        row = row_of(np.array(mine), self.words)
+        machines.assign(self.machine, row, first, len(mine))
         self.job.update(dict.fromkeys(mine, self.next))
         self.next += 1
+
+    @precondition(lambda self: self.idle())
+    @rule(data=st.data())
+    def the_first_idle_nodes_are_found(self, data: st.DataObject) -> None:
+        wanted = data.draw(st.integers(1, len(self.idle())))
+        row = np.zeros(self.words, dtype=np.uint64)
+        first = machines.take_first(self.machine, row, wanted)
+        assert members(row).tolist() == self.idle()[:wanted]
+        assert first == self.idle()[0] // 64
 
     @precondition(lambda self: self.job)
     @rule(data=st.data())
     def a_job_ends(self, data: st.DataObject) -> None:
         job = data.draw(st.sampled_from(sorted(set(self.job.values()))))
         mine = [n for n, j in self.job.items() if j == job]
-        machines.vacate(self.machine, row_of(np.array(mine), self.words))
+        row = row_of(np.array(mine), self.words)
+        machines.vacate(self.machine, row, data.draw(st.integers(0, min(mine) // 64)), len(mine))
+        assert not row.any()
         for node in mine:
             del self.job[node]
 
@@ -64,7 +77,7 @@ class Nodes(RuleBasedStateMachine):
         assert sorted(m.down[: len(self.up_at)].tolist()) == sorted(self.up_at)
         assert m.at[machines.UNASSIGNED] == len(idle)
         assert not idle or m.at[machines.LOWEST] <= idle[0] // 64
-        assert m.nodes["job"].tolist() == [self.job.get(n, -1) for n in range(self.count)]
+        assert members(m.rows[machines.BUSY]).tolist() == sorted(self.job)
 
     @rule(time=st.integers(0, 52), held=st.sets(st.integers(0, 129)))
     def knows_recoveries(self, time: int, held: set[int]) -> None:

@@ -14,8 +14,9 @@ from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.predict.foreseen_kernels import Foreseen
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.kit.failures import prepare_failures
 from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_failures, prepare_jobs
+from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_jobs
 from forestall.simulate.promise.run import Outcome, play
 from reference.classic_reference import simulate_classic
 from reference.promise_reference import simulate_promise

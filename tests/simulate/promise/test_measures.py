@@ -7,12 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.simulate.promise.measures import (
-    calibration,
-    down_seconds,
-    quality_of_service,
-    spread,
-)
+from forestall.simulate.kit.spread import median, spread
+from forestall.simulate.promise.measures import calibration, down_seconds, quality_of_service
 from simulate.promise.cases import (
     CLASSIC,
     SHARES,
@@ -49,6 +45,15 @@ def test_a_promise_of_whole_tenths_lies_in_its_own_bin(tenth: int) -> None:
     # 0.3 is below 3 / 10 times 10 in floats for some; bins are [low, high).
     bins = calibration(np.array([tenth / 10]), np.array([1]))
     assert bins[tenth]["count"] == 1
+
+
+INTEGERS = st.lists(st.integers(0, 5) | st.integers(0, 2**40), min_size=1, max_size=40)
+REALS = st.lists(st.floats(1, 1e6), min_size=1, max_size=40)
+
+
+@given(st.one_of(INTEGERS.map(np.array), REALS.map(np.array)))
+def test_the_median_is_that_of_numpy_to_the_last_bit(values: np.ndarray) -> None:
+    assert median(values) == float(np.median(values))
 
 
 def test_spread() -> None:

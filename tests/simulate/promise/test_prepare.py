@@ -14,15 +14,9 @@ from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.kit.failures import DEFAULT_DOWNTIME, prepare_failures
 from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import (
-    DEFAULT_DOWNTIME,
-    foreseen_by,
-    node_mtbf,
-    prepare_failures,
-    prepare_jobs,
-    rules_of,
-)
+from forestall.simulate.promise.prepare import foreseen_by, node_mtbf, prepare_jobs, rules_of
 
 
 def remarks(cleaning: Any) -> dict[str, tuple[str, tuple[str, ...]]]:

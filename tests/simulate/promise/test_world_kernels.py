@@ -68,11 +68,16 @@ def test_keys_sort_like_time_kind_and_order(one: tuple[int, ...], other: tuple[i
 NODES = st.sets(st.integers(0, 191), max_size=60)
 
 
-@given(st.one_of(NODES, st.just(set(range(64, 192))), st.just(set(range(130)))), st.integers(0, 3))
-def test_ranges_of_a_node_set(nodes: set[int], before: int) -> None:
+@given(
+    st.one_of(NODES, st.just(set(range(64, 192))), st.just(set(range(130)))),
+    st.integers(0, 3),
+    st.integers(0, 3),
+)
+def test_ranges_of_a_node_set(nodes: set[int], before: int, early: int) -> None:
     ranges = np.full((300, 2), -9, dtype=np.int64)
     row = row_of(np.array(sorted(nodes), dtype=np.int64), 3)
-    count = worlds.note_ranges(ranges, before, row)
+    first = max(min(nodes, default=0) // 64 - early, 0)
+    count = worlds.note_ranges(ranges, before, row, first, len(nodes))
     mine = ranges[before:count].tolist()
     assert {n for low, high in mine for n in range(low, high)} == nodes
     assert all(low < high for low, high in mine)

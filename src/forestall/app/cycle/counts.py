@@ -15,9 +15,10 @@ import polars as pl
 
 from forestall.app.kit import series
 from forestall.app.kit.series import Floats, Ints
-from forestall.app.virtual.counts import DAY, FEWEST_UNITS, wilson
+from forestall.app.kit.shares import DAY, FEWEST_UNITS
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.predict.semi_markov.states import FAILING, NAMES
+from forestall.reliability.shares import wilson
 
 HOUR: Final = 3600
 TEXTS: Final = ("outcome", "ended", "state", "name")
@@ -354,7 +355,7 @@ def stay_ends(stays: pl.DataFrame) -> pl.DataFrame:
 
 def share_interval(part: int, jobs: pl.DataFrame, shared: float | None) -> tuple[float, float]:
     """Return the 95 % Wilson interval of a share of jobs, as wide as its design effect makes it."""
-    return wilson(part, len(jobs), shared or 1.0)
+    return wilson(part, len(jobs), shared=shared or 1.0)
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def _draw_cells(
 def cells(table: pl.DataFrame, hosts: int, rows: int, edges: series.Floats) -> series.Floats:
     """Return float64[rows, bins]: how many hosts of each row are in the times of the table, mean
     within each bin; host h is in row ``h * rows // hosts``."""
-    from forestall.app.virtual.counts import held_by_row
+    from forestall.app.kit.series import held_by_row
 
     told = table.select(
         node="host", start="start", end="end", rate=pl.lit(1.0)

@@ -25,7 +25,7 @@ from forestall.traces.host_traces import (
 )
 
 if TYPE_CHECKING:
-    from forestall.simulate.promise.run import Progress
+    from forestall.simulate.clock.progress import Progress
 
 KEPT: Final = 2
 """Sets of parameters about hosts whose forecasts are kept for runs to come."""

@@ -9,8 +9,8 @@ import polars as pl
 
 from forestall.app.cycle import counts, words
 from forestall.app.kit import series
-from forestall.app.virtual.counts import shared_fate, wilson
-from forestall.app.virtual.words import between
+from forestall.app.kit.shares import between, shared_fate
+from forestall.reliability.shares import wilson
 from forestall.show import words as plain
 from forestall.show.html_pieces import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
 from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
@@ -58,7 +58,7 @@ def fate_table(jobs: pl.DataFrame) -> Html:
             continue
         shared = shared_fate(jobs, pl.col("fate") == slug)
         over_days |= shared is not None
-        ends = [between(wilson(found[slug], count, f or 1.0)) for f in (1.0, shared)]
+        ends = [between(wilson(found[slug], count, shared=f or 1.0)) for f in (1.0, shared)]
         cells = [plain.count(found[slug]), plain.percent(found[slug] / count), *ends]
         rows.append((key(colour) + Html(html(name)), *cells))
     heads = ["Jobs", "Count", "Share", "95 % interval", "… over days"]

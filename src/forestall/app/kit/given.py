@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from forestall.app.kit.checked import checked
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
-from forestall.simulate.promise.parameters import Parameters
 from forestall.traces.jobs.table import jobs_from_table
 from forestall.traces.predictions import predicted_column
 from forestall.traces.read import read_failures, read_jobs
-
-
-def parameters_of(values: Mapping[str, Any]) -> Parameters:
-    """Return validated parameters; ParameterError names the first one that cannot be."""
-    return checked(Parameters, values)
 
 
 def jobs_of(jobs: Jobs | str | Path | Any) -> Jobs:

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from forestall.model.units import format_duration
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
-    from forestall.model.jobs import Jobs
-    from forestall.simulate.cycle.outcome import CycleOutcome
 
 LONG_GAP = 86_400
 """Seconds between what a predictor has seen and a run from which on it is worth a hint."""
-
-
-DAY: Final = 86_400
-MOST_WARM_UP: Final = 1 / 3
-"""Share of the host traces above which a warm-up is worth a hint."""
-MOST_NOT_COMPLETED: Final = 0.05
-"""Share of jobs without a makespan from which on a hint says so."""
-NAMED: Final = 3
-"""Hosts that a hint names."""
 
 
 def on_unseen(seen_to: int, start: int) -> str:
@@ -33,7 +20,7 @@ def on_unseen(seen_to: int, start: int) -> str:
         return ""
     return (
         f"the predictor knows of nothing in the {format_duration(gap)} before the run, and takes "
-        "it that no node failed then; train it up to the run (predict train --until, or --train)"
+        "it that no node failed then; train it up to the run (predict train {until}, or {train})"
     )
 
 
@@ -49,7 +36,7 @@ def on_failures(
     if fold >= 2 and fold == int(fold):
         found.append(
             f"the failure log has {failures.nodes:,} nodes, {int(fold)} times the machine's; "
-            f"--fold-nodes {int(fold)} takes {int(fold)} neighbours as one"
+            f"{{fold_nodes}} {int(fold)} takes {int(fold)} neighbours as one"
         )
     if played == 0:
         found.append(
@@ -60,130 +47,6 @@ def on_failures(
     if end < last and not parameters.repeat_failures:
         found.append(
             f"the failure log ends after {format_duration(end)} and the jobs after "
-            f"{format_duration(last)}; --repeat-failures starts it again"
+            f"{format_duration(last)}; {{repeat_failures}} starts it again"
         )
     return found
-
-
-def on_hosts(jobs: Jobs, outcome: CycleOutcome) -> list[str]:
-    """Return what is odd about a run of guests on shared hosts; `jobs` are those of the log."""
-    found = [
-        _on_late(jobs, outcome),
-        _on_not_completed(outcome),
-        _on_warm_up(outcome),
-        _on_first_moment(outcome),
-        _on_unlearnt(outcome),
-        _on_idle_hosts(outcome),
-        _on_short_outages(outcome),
-    ]
-    return [hint for hint in found if hint]
-
-
-def _on_late(jobs: Jobs, outcome: CycleOutcome) -> str:
-    """Return that jobs come after the traces' end."""
-    end = outcome.states.end
-    late = int(np.count_nonzero(jobs.submit >= end))
-    if not late:
-        return ""
-    which = "1 job is" if late == 1 else f"{late:,} jobs are"
-    said = f"{which} submitted after {format_duration(end)}, when the host traces end"
-    warm_up = outcome.parameters.warm_up
-    if not warm_up:
-        return said
-    return f"{said}; their first {format_duration(warm_up)} are there to learn from (--warm-up)"
-
-
-def _on_not_completed(outcome: CycleOutcome) -> str:
-    """Return that so many jobs were not completed that the makespans of the others mislead."""
-    from forestall.simulate.cycle.outcome import Fate
-
-    fates = outcome.jobs["outcome"]
-    share = float(np.mean(fates != Fate.COMPLETED)) if len(fates) else 0.0
-    if share < MOST_NOT_COMPLETED:
-        return ""
-    return (
-        f"{share:.0%} of jobs were not completed; makespans are those of the others, so compare "
-        "them only with those of runs that complete the same jobs"
-    ).replace("%", " %", 1)
-
-
-def _on_warm_up(outcome: CycleOutcome) -> str:
-    """Return that much of the traces is only learnt from."""
-    warm_up, whole = outcome.parameters.warm_up, outcome.hosts.end
-    if warm_up <= MOST_WARM_UP * whole:
-        return ""
-    return (
-        f"{warm_up / whole:.0%} of the host traces lie before the jobs, to learn from; "
-        "a shorter --warm-up leaves more for jobs"
-    ).replace("%", " %", 1)
-
-
-def _on_first_moment(outcome: CycleOutcome) -> str:
-    """Return that the jobs' time 0 is no midnight of the hosts' clock, so that hours of the day
-    that a job log means are others."""
-    origin = outcome.hosts.origin
-    if origin is None and outcome.parameters.warm_up % DAY == 0:
-        return ""
-    first = (origin or 0) + outcome.parameters.warm_up
-    if first % DAY == 0:
-        return ""
-    clock = f"{first % DAY // 3600}:{first % 3600 // 60:02d}"
-    said = f" of {np.datetime64(first, 's').astype('datetime64[D]')}" if origin is not None else ""
-    return (
-        f"time 0 of the jobs is {clock}{said} on the hosts' clock; --from chooses when the host "
-        "traces begin, and --warm-up how much later the jobs do"
-    )
-
-
-def _on_unlearnt(outcome: CycleOutcome) -> str:
-    """Return that Falcon had no day to learn from of a kind on which jobs came."""
-    from forestall.predict.semi_markov.learning import MONDAY, weekend
-
-    if outcome.parameters.scheduler != "falcon":
-        return ""
-    origin = MONDAY if outcome.hosts.origin is None else outcome.hosts.origin
-    submit = outcome.workload.jobs.submit + origin + outcome.parameters.warm_up
-    days = np.unique(submit // DAY)
-    for kind, words in ((False, "weekdays"), (True, "weekends")):
-        mine = days[weekend(days * DAY) == kind]
-        if len(mine) == 0:
-            continue
-        before = np.arange(-(-origin // DAY), int(mine[0]), dtype=np.int64)
-        if not bool(np.any(weekend(before * DAY) == kind)):
-            return (
-                f"no whole day of {words} lies in the host traces before the first job on one: "
-                "Falcon had nothing to learn of them (a longer --warm-up gives it some)"
-            )
-    return ""
-
-
-def _on_idle_hosts(outcome: CycleOutcome) -> str:
-    """Return that hosts were never available while jobs were there."""
-    runs, first = outcome.states.runs, int(outcome.workload.jobs.submit[0])
-    stop = np.append(runs["start"][1:], outcome.states.end)
-    stop[outcome.states.first[1:] - 1] = outcome.states.end
-    useful = (runs["state"] <= 1) & (stop > first) & (runs["start"] <= outcome.end)
-    never = sorted(set(range(len(outcome.hosts))) - set(runs["host"][useful].tolist()))
-    if not never:
-        return ""
-    some = ", ".join(outcome.hosts.names[k] for k in never[:NAMED])
-    more = f" and {len(never) - NAMED:,} more" if len(never) > NAMED else ""
-    return f"hosts that were never available while there were jobs: {some}{more}"
-
-
-def _on_short_outages(outcome: CycleOutcome) -> str:
-    """Return that outages of an up-and-down log are no longer than the hold time."""
-    hosts, hold = outcome.hosts, outcome.parameters.hold
-    if bool(np.nanmax(hosts.load, initial=0.0) > 0):
-        return ""
-    gone = np.isnan(hosts.load)
-    edge = np.zeros((len(hosts), 1), dtype=np.bool_)
-    change = np.diff(np.concatenate((edge, gone, edge), axis=1).astype(np.int8), axis=1)
-    lasts = np.nonzero(change == -1)[1] - np.nonzero(change == 1)[1]
-    short = int(np.count_nonzero(lasts * hosts.period <= hold))
-    if not short:
-        return ""
-    return (
-        f"{short:,} of {len(lasts):,} outages are no longer than the hold time, {hold} s, and end "
-        "no guest; --hold 0 makes all of them count"
-    )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from forestall.show import words as say_
+from forestall.show import words
 from forestall.show.words import Summary
 
 
@@ -24,4 +24,9 @@ class Measure:
         found: Any = summary
         for part in self.key.split("."):
             found = (found or {}).get(part)
-        return say_.number(found)
+        return words.number(found)
+
+
+def whole(summary: Summary, name: str) -> int:
+    """Return a count of the summary; one that is missing is 0."""
+    return int(words.number(summary.get(name)) or 0)

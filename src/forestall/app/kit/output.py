@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from forestall.model.cleaning import Cleaning
 from forestall.traces.files.atomic import atomic_path
-
-if TYPE_CHECKING:
-    pass
 
 
 def skipped_table(cleaning: Cleaning) -> pl.DataFrame:
@@ -38,3 +35,11 @@ def write_json(value: dict[str, Any], path: Path) -> None:
     """Write a dictionary as JSON, whole or not at all."""
     text = json.dumps(value, indent=2, allow_nan=False) + "\n"
     _whole(path, lambda place: place.write_text(text, encoding="utf-8"))
+
+
+def since_first(jobs: pl.DataFrame, span: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return a span since the first submission in the log's own seconds."""
+    if span is None:
+        return None
+    first = int(jobs["submit"][0])
+    return first + span[0], first + span[1]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+from forestall.reliability.shares import wilson
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 BINS = 1500
 """No figure of a level over time has more steps than this."""
 DECILES = 10
-_Z = 1.959963984540054
-"""Two-sided 95 % of the normal distribution."""
 
 
 def time_weighted(starts: Ints, ends: Ints, weights: Ints, edges: Floats) -> Floats:
@@ -97,16 +96,6 @@ def outages(failures: pl.DataFrame) -> tuple[Ints, Ints, Ints]:
     return column(merged, "node"), column(merged, "time"), column(merged, "until")
 
 
-def wilson(successes: int, count: int) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a share; sensible near 0 and 1, and for few."""
-    if count == 0:
-        return 0.0, 1.0
-    share, z2 = successes / count, _Z * _Z
-    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
-    half = _Z * sqrt(share * (1 - share) / count + z2 / (4 * count * count)) / (1 + z2 / count)
-    return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)
-
-
 @dataclass(frozen=True)
 class Decile:
     """Promises between `low` and `high`: how many, what was promised and kept, 95 % interval."""
@@ -155,3 +144,38 @@ def busiest_window(runs: pl.DataFrame, failures: pl.DataFrame, length: int) -> t
     inside = np.searchsorted(moments, begins + length) - np.searchsorted(moments, begins)
     start = int(begins[np.argmax(inside)])
     return start, start + length
+
+
+def amounts(table: pl.DataFrame, name: str) -> Floats:
+    """Return a column of processors or processor-seconds as float64[n]; a null counts as 0."""
+    return table[name].cast(pl.Float64).fill_null(0.0).to_numpy()
+
+
+def held_by_row(runs: pl.DataFrame, nodes: int, rows: int, edges: Floats) -> Floats:
+    """Return the processors that virtual machines hold on each row of nodes, mean within each bin.
+
+    Parameters
+    ----------
+    runs : ``node,start,end,rate``, any order
+    nodes, rows : node j is in row ``j * rows // nodes``
+    edges : float64[bins + 1], s, of bins of equal width
+
+    Returns
+    -------
+    float64[rows, bins] : exact time-weighted means; time and memory are linear in runs and cells
+    """
+    bins, first, last = len(edges) - 1, float(edges[0]), float(edges[-1])
+    width = (last - first) / bins
+    row = column(runs, "node") * rows // nodes
+    rate = amounts(runs, "rate")
+    changes, areas = np.zeros(rows * bins), np.zeros(rows * bins)
+    for name, sign in (("start", 1.0), ("end", -1.0)):
+        at = np.clip(column(runs, name).astype(np.float64), first, last)
+        place = np.minimum(((at - first) / width).astype(np.int64), bins - 1)
+        flat = row * bins + place
+        left = first + (place + 1) * width - at
+        changes += np.bincount(flat, sign * rate, rows * bins)
+        areas += np.bincount(flat, sign * rate * left, rows * bins)
+    steps = changes.reshape(rows, bins)
+    level = np.cumsum(steps, axis=1) - steps + areas.reshape(rows, bins) / width
+    return np.asarray(np.maximum(level, 0.0), dtype=np.float64)  # nothing below 0 by rounding

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
 
 from forestall.__about__ import __version__
-
-if TYPE_CHECKING:
-    pass
 
 
 def versions() -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,41 +12,13 @@ from forestall._compile import records
 from forestall.model.errors import ParameterError, TraceError
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.hazard.hazard_kernels import HAZARD, Hazard, hazard_of
-from forestall.simulate.promise.prepare import DEFAULT_DOWNTIME
+from forestall.simulate.kit.failures import expected_downtime
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from forestall.predict.learner import Learner
     from forestall.simulate.promise.parameters import Parameters
-    from forestall.traces.training import TrainingLog
 
 HAZARD_FILE = "hazard.csv"
-
-
-@dataclass(frozen=True)
-class Training:
-    """A log to learn from, and the predictor that learnt from it."""
-
-    log: TrainingLog
-    _made: dict[tuple[int, str | None], HazardPredictor | Learner] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-
-    def predictor(self, nodes: int, name: str | None = None) -> HazardPredictor | Learner:
-        """Return a predictor for a machine of so many nodes; of that name in `predict list`, or
-        None for the hazard predictor. It is fitted once: runs leave it as it is."""
-        if (nodes, name) not in self._made:
-            self._made[nodes, name] = self._fitted(nodes, name)
-        return self._made[nodes, name]
-
-    def _fitted(self, nodes: int, name: str | None) -> HazardPredictor | Learner:
-        if name is not None:
-            from forestall.app.promise.learned import Learned
-
-            return Learned.trained(name, self.log, nodes).learner
-        learnt = HazardPredictor()
-        learnt.fit(self.log.failures, nodes=nodes, end=self.log.end)
-        return learnt
 
 
 def at_start(predictor: object, settings: Parameters, start: int) -> HazardPredictor:
@@ -71,9 +42,7 @@ def at_start(predictor: object, settings: Parameters, start: int) -> HazardPredi
         allowed = "trace, where a classic policy asks for risks"
         raise ParameterError("predictor", "hazard", allowed)
     since = start if predictor.end > 0 else min(start, 0)
-    asked = settings.downtime
-    downtime = asked if isinstance(asked, int) else DEFAULT_DOWNTIME
-    return predictor.for_run(settings.nodes, since, downtime)
+    return predictor.for_run(settings.nodes, since, expected_downtime(settings))
 
 
 def described(predictor: HazardPredictor) -> dict[str, Any]:
@@ -108,7 +77,7 @@ def read_hazard(folder: Path, told: dict[str, Any]) -> Hazard:
     """
     path = folder / HAZARD_FILE
     if not path.exists():
-        raise TraceError(path, "is missing; simulate with --log-events writes it")
+        raise TraceError(path, "is missing; simulate with {log_events} writes it")
     types = {
         name: pl.Float64 if HAZARD[name].kind == "f" else pl.Int64 for name in HAZARD.names or ()
     }

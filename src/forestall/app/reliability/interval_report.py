@@ -12,7 +12,7 @@ from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
 
 if TYPE_CHECKING:
-    from forestall.app.reliability.interval import Answer
+    from forestall.app.reliability.interval import IntervalAnswer
     from forestall.reliability.checkpoints.completion import CompletionTime
 
 TITLES: Final = {
@@ -25,7 +25,7 @@ ENDLESS: Final = 1e12
 """Seconds from which on a time is told as never."""
 
 
-def report_of(answer: Answer, assumed_cost: str = "") -> Report:
+def report_of(answer: IntervalAnswer, assumed_cost: str = "") -> Report:
     """Return the answer as a report; `assumed_cost` is what a checkpoint is taken to cost where
     nobody says."""
     mttf = answer.found.mttf
@@ -45,7 +45,7 @@ def report_of(answer: Answer, assumed_cost: str = "") -> Report:
     )
 
 
-def verdict(answer: Answer) -> str:
+def verdict(answer: IntervalAnswer) -> str:
     """Return in a sentence how often to checkpoint, and what that costs."""
     if answer.hopeless:
         return "No interval helps: failures come before practically any checkpoint is finished."
@@ -56,7 +56,7 @@ def verdict(answer: Answer) -> str:
     return f"{every}: efficiency {percent(best.efficiency)}, overhead {percent(best.overhead)}."
 
 
-def _intervals(answer: Answer) -> Section:
+def _intervals(answer: IntervalAnswer) -> Section:
     """Return the best interval beside the closed forms."""
     choices = answer.found.choices
     rows = [
@@ -85,7 +85,7 @@ def _intervals(answer: Answer) -> Section:
     return Section("intervals", "Intervals", series=facts, body=(table,))
 
 
-def _assumptions(answer: Answer, assumed_cost: str) -> Section:
+def _assumptions(answer: IntervalAnswer, assumed_cost: str) -> Section:
     """Return what the interval rests on."""
     lines = []
     if answer.measured is not None:
@@ -101,7 +101,7 @@ def _assumptions(answer: Answer, assumed_cost: str) -> Section:
     return Section("assumptions", "What this rests on", body=(Listing(tuple(lines)),))
 
 
-def _measured(answer: Answer) -> list[str]:
+def _measured(answer: IntervalAnswer) -> list[str]:
     """Return the failure rate that records tell, and what its interval means for the answer."""
     assert answer.measured is not None
     lines = [f"Measured: {answer.measured.text}"]
@@ -120,7 +120,7 @@ def _measured(answer: Answer) -> list[str]:
     return [*lines, f"The best interval at the ends of that: {ends}."]
 
 
-def _job(answer: Answer) -> tuple[Section, ...]:
+def _job(answer: IntervalAnswer) -> tuple[Section, ...]:
     """Return when a job of given length is done; nothing where none is given."""
     if answer.job is not None:
         return (Section("job", "The job", body=_completion(answer, answer.job)),)
@@ -130,7 +130,7 @@ def _job(answer: Answer) -> tuple[Section, ...]:
     return (Section("job", "The job", body=(Prose(many),)),)
 
 
-def _completion(answer: Answer, job: CompletionTime) -> tuple[Block, ...]:
+def _completion(answer: IntervalAnswer, job: CompletionTime) -> tuple[Block, ...]:
     """Return the job's mean, and by when it is done with some probabilities."""
     if not job.mean() < ENDLESS:
         return (Prose("With these failures the job practically never ends."),)

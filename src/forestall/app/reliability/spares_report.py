@@ -9,10 +9,10 @@ from forestall.show.report import Report, Section
 from forestall.show.words import probability
 
 if TYPE_CHECKING:
-    from forestall.app.reliability.spares import Answer
+    from forestall.app.reliability.spares import SparesAdvice
 
 
-def report_of(answer: Answer) -> Report:
+def report_of(answer: SparesAdvice) -> Report:
     """Return the answer as a report."""
     found = answer.found
     rows = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forestall.app.promise.hazard import Training
+    from forestall.app.kit.learned import Training
     from forestall.model.failures import Failures
     from forestall.model.hosts import HostTraces
     from forestall.model.jobs import Jobs
@@ -88,7 +88,7 @@ class Inputs:
         """Return what was known before these failures, None without a training log."""
         if self.train is None:
             return None
-        from forestall.app.promise.hazard import Training
+        from forestall.app.kit.learned import Training
         from forestall.traces.training import read_training
 
         log = read_training(

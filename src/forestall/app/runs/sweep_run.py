@@ -36,8 +36,8 @@ from forestall.show.style import has_matplotlib
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from forestall.app.kit.learned import Training
     from forestall.app.kit.model import AnyParameters
-    from forestall.app.promise.hazard import Training
     from forestall.model.jobs import Jobs
 
 Logs = tuple["Jobs", Any, "Training | None"]
@@ -168,7 +168,7 @@ def _played(
     except BrokenProcessPool:
         raise InputError(
             "a worker process ended, perhaps for want of memory; finished points are kept: try the "
-            "same command with fewer --workers"
+            "same command with fewer {workers}"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)

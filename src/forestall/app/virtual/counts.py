@@ -6,18 +6,16 @@ Tables are those of `jobs.csv`, `tasks.csv`, `runs.csv`, `migrations.csv` and `f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 import polars as pl
 
 from forestall.app.kit import series
-from forestall.app.kit.series import Floats, Ints
+from forestall.app.kit.series import Floats, Ints, amounts, held_by_row
+from forestall.app.kit.shares import shared_fate
 from forestall.model.virtual import FAR
+from forestall.reliability.shares import wilson
 
-DAY = 86_400
-FEWEST_UNITS = 20
-"""Days (or jobs) below which nothing is said of how far what belongs together shares its fate."""
 TEXTS = ("outcome", "begun", "kind")
 QUARTERS = ("most failures", "more failures", "fewer failures", "fewest failures")
 
@@ -30,46 +28,11 @@ def typed(table: pl.DataFrame) -> pl.DataFrame:
     return table.cast({name: pl.Int64 for name in table.columns if name not in TEXTS})
 
 
-def amounts(table: pl.DataFrame, name: str) -> Floats:
-    """Return a column of processors or processor-seconds as float64[n]; a null counts as 0."""
-    return table[name].cast(pl.Float64).fill_null(0.0).to_numpy()
-
-
 def span_of(runs: pl.DataFrame, jobs: pl.DataFrame | None = None) -> tuple[int, int]:
     """Return the first submission (or start) and the last end, at least a second apart."""
     starts = series.column(runs, "start") if jobs is None else series.column(jobs, "submit")
     start = int(starts.min()) if len(starts) else 0
     return start, max(int(series.column(runs, "end").max(initial=start)), start + 1)
-
-
-def held_by_row(runs: pl.DataFrame, nodes: int, rows: int, edges: Floats) -> Floats:
-    """Return the processors that virtual machines hold on each row of nodes, mean within each bin.
-
-    Parameters
-    ----------
-    runs : ``node,start,end,rate``, any order
-    nodes, rows : node j is in row ``j * rows // nodes``
-    edges : float64[bins + 1], s, of bins of equal width
-
-    Returns
-    -------
-    float64[rows, bins] : exact time-weighted means; time and memory are linear in runs and cells
-    """
-    bins, first, last = len(edges) - 1, float(edges[0]), float(edges[-1])
-    width = (last - first) / bins
-    row = series.column(runs, "node") * rows // nodes
-    rate = amounts(runs, "rate")
-    changes, areas = np.zeros(rows * bins), np.zeros(rows * bins)
-    for name, sign in (("start", 1.0), ("end", -1.0)):
-        at = np.clip(series.column(runs, name).astype(np.float64), first, last)
-        place = np.minimum(((at - first) / width).astype(np.int64), bins - 1)
-        flat = row * bins + place
-        left = first + (place + 1) * width - at
-        changes += np.bincount(flat, sign * rate, rows * bins)
-        areas += np.bincount(flat, sign * rate * left, rows * bins)
-    steps = changes.reshape(rows, bins)
-    level = np.cumsum(steps, axis=1) - steps + areas.reshape(rows, bins) / width
-    return np.asarray(np.maximum(level, 0.0), dtype=np.float64)  # nothing below 0 by rounding
 
 
 def processors_held(runs: pl.DataFrame, edges: Floats) -> Floats:
@@ -107,56 +70,13 @@ def most_waiting(since: Ints, until: Ints, tasks: Ints, edges: Floats) -> Floats
     return most
 
 
-def wilson(successes: int, count: int, shared: float = 1.0) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a share of `count`, each worth 1 / `shared` of one."""
-    if shared <= 1 or count == 0:
-        return series.wilson(successes, count)
-    share, n, z = successes / count, count / shared, 1.959963984540054
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return max(middle - half, 0.0), min(middle + half, 1.0)
-
-
-def shared_fate(
-    jobs: pl.DataFrame, done: str | pl.Expr, of: str | None = None, *, by_job: bool = False
-) -> float | None:
-    """Return how much wider than chance a share is, as what comes on one day shares its fate: the
-    design effect, at least 1.
-
-    The variance of the share where days are drawn (a ratio of sums over days) over that where jobs
-    or tasks are drawn one by one (Kish, Survey Sampling, 1965). None with fewer than 20 days, or
-    where all or none are done.
-
-    Parameters
-    ----------
-    jobs : ``submit`` and the columns that follow
-    done, of : columns whose sums make the share; without `of` each job counts as one
-    by_job : draw jobs in place of days, for a share of tasks
-    """
-    drawn = pl.int_range(pl.len()) if by_job else pl.col("submit") // DAY
-    units = (
-        jobs.group_by(drawn.alias("unit"))
-        .agg(
-            n=pl.len().cast(pl.Float64) if of is None else pl.col(of).cast(pl.Float64).sum(),
-            y=(pl.col(done) if isinstance(done, str) else done).cast(pl.Float64).sum(),
-        )
-        .sort("unit")
-    )
-    n, y = units["n"].to_numpy(), units["y"].to_numpy()
-    share = float(y.sum() / n.sum()) if len(units) else 0.0
-    if len(units) < FEWEST_UNITS or share in (0.0, 1.0):
-        return None
-    spread = float(np.sum((y - share * n) ** 2)) * len(units) / (len(units) - 1) / n.sum() ** 2
-    return max(float(spread / (share * (1 - share) / n.sum())), 1.0)
-
-
 def job_interval(jobs: pl.DataFrame) -> tuple[float, float] | None:
     """Return the 95 % interval of the share of jobs completed, counting days where there are 20 of
     them, else jobs; None without jobs."""
     if jobs.is_empty():
         return None
     done = int(series.column(jobs, "completed").sum())
-    return wilson(done, len(jobs), shared_fate(jobs, "completed") or 1.0)
+    return wilson(done, len(jobs), shared=shared_fate(jobs, "completed") or 1.0)
 
 
 def task_interval(jobs: pl.DataFrame) -> tuple[float, float] | None:
@@ -165,7 +85,7 @@ def task_interval(jobs: pl.DataFrame) -> tuple[float, float] | None:
     if jobs.is_empty():
         return None
     done, count = (int(series.column(jobs, name).sum()) for name in ("tasks_completed", "size"))
-    return wilson(done, count, tasks_shared(jobs)[0] or 1.0)
+    return wilson(done, count, shared=tasks_shared(jobs)[0] or 1.0)
 
 
 def tasks_shared(jobs: pl.DataFrame) -> tuple[float | None, str]:
@@ -218,7 +138,7 @@ def by_size(jobs: pl.DataFrame) -> list[SizeBin]:
         inside = power == k
         count, good = int(inside.sum()), int(done[inside].sum())
         low = 2 ** (k - 1) + 1 if k > 1 else 2**k
-        found.append(SizeBin(low, 2**k, count, good, series.wilson(good, count)))
+        found.append(SizeBin(low, 2**k, count, good, wilson(good, count)))
     return found
 
 

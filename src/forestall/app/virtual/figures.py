@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from forestall.app.kit import series
+from forestall.app.kit.axes import draw_busy, flat, say_none
 from forestall.app.kit.sweep_lines import line_colours
-from forestall.app.promise.figures import draw_busy, flat, say_none
 from forestall.app.virtual import counts
 from forestall.app.virtual.marks import (
     LEFT,
@@ -26,6 +26,7 @@ from forestall.app.virtual.marks import (
     explain,
     shade,
 )
+from forestall.decide.virtual.entries import STRATEGIES
 from forestall.show.style import (
     BLUE,
     DASHES,
@@ -48,7 +49,6 @@ HOUR = 3600
 WINDOW = 3 * 86_400
 MOST_MOVES = 300
 """Migrations in one map; a window of its own choice with more is halved until it has fewer."""
-STRATEGIES = ("random", "first-fit", "best-fit", "omniscient")
 RATES = (
     ("job_completion_rate", "Jobs", "Jobs completed by their deadlines (%)"),
     ("task_completion_rate", "Tasks", "Tasks completed by their deadlines (%)"),

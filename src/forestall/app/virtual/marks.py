@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from forestall.app.kit import series
-from forestall.app.promise.gantt import DOWN
+from forestall.app.kit import series as series_
+from forestall.app.kit.axes import DOWN
 from forestall.app.virtual import counts
 from forestall.show.style import BLACK, GREEN, INK, ORANGE, PURPLE, VERMILLION, Clock, legend
 
@@ -57,7 +58,7 @@ def shade(
     edges = series.edges_of(*window, COLUMNS)
     near = runs.filter((pl.col("start") < window[1]) & (pl.col("end") > window[0]))
     size = np.bincount(np.arange(nodes) * rows // nodes, minlength=rows) * processors_per_node
-    used = 100 * counts.held_by_row(near, nodes, rows, edges) / size[:, None]
+    used = 100 * series_.held_by_row(near, nodes, rows, edges) / size[:, None]
     left, right = (float(t) for t in clock(window))
     image = axes.imshow(
         used, origin="lower", aspect="auto", extent=(left, right, -0.5, nodes - 0.5), vmin=0,

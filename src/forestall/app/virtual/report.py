@@ -7,8 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from forestall.app.kit import measure as measure_
 from forestall.app.kit import series
-from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
+from forestall.app.kit import shares as shares_
+from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
 from forestall.app.virtual import counts, words
 from forestall.app.virtual import tables as parts
 from forestall.show import words as plain
@@ -25,6 +27,7 @@ from forestall.show.html_pieces import (
 )
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
+from forestall.simulate.virtual.parameters import VirtualParameters
 
 Tables = Mapping[str, pl.DataFrame]
 
@@ -84,7 +87,10 @@ def write_virtual_report(
         section("Waiting", parts.waiting(summary)),
         section("What was left out", left_out(summary)),
         section("How to read this page", *(paragraph(text) for text in HOW)),
-        section("Parameters", pairs(dict(summary.get("parameters") or {}), ("Parameter", "Value"))),
+        section(
+            "Parameters",
+            parameter_table(VirtualParameters, summary.get("parameters") or {}),
+        ),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )
     return write_page(path, text)
@@ -122,8 +128,8 @@ def verdict(summary: Summary, jobs: pl.DataFrame) -> Html:
     ends = parts.ends_of(jobs)
     failed = pl.col("fate") == "failure"
     told = (
-        words.on_completion(summary, counts.shared_fate(jobs, "completed"), ends),
-        words.on_failures(summary, counts.shared_fate(jobs, failed), ends),
+        words.on_completion(summary, shares_.shared_fate(jobs, "completed"), ends),
+        words.on_failures(summary, shares_.shared_fate(jobs, failed), ends),
         words.on_moves(summary),
     )
     return Html(
@@ -133,20 +139,23 @@ def verdict(summary: Summary, jobs: pl.DataFrame) -> Html:
 
 def headlines(summary: Summary, jobs: pl.DataFrame) -> list[tuple[str, str, str]]:
     """Return the headline measures as (name, value, what it means)."""
-    count, done = words.whole(summary, "jobs_count"), words.whole(summary, "jobs_completed")
-    tasks, ended = words.whole(summary, "tasks_count"), words.whole(summary, "tasks_completed")
+    count, done = measure_.whole(summary, "jobs_count"), measure_.whole(summary, "jobs_completed")
+    tasks, ended = (
+        measure_.whole(summary, "tasks_count"),
+        measure_.whole(summary, "tasks_completed"),
+    )
     useful = plain.number((summary.get("processor_seconds") or {}).get("useful"))
     lost = plain.number(summary.get("lost_work"))
     share = f", {plain.percent(lost / useful)} of the useful work" if useful and lost else ""
-    saved, vain = words.whole(summary, "tasks_saved"), words.whole(summary, "moves_in_vain")
+    saved, vain = measure_.whole(summary, "tasks_saved"), measure_.whole(summary, "moves_in_vain")
     wait = summary.get("wait") or {}
     return [
         ("Jobs completed", plain.percent(summary.get("job_completion_rate")),
          f"by their deadlines: {done:,} of {count:,}; "
-         + words.sureness(done, count, counts.shared_fate(jobs, "completed"))),
+         + shares_.sureness(done, count, shares_.shared_fate(jobs, "completed"))),
         ("Tasks completed", plain.percent(summary.get("task_completion_rate")),
          f"by their deadlines: {ended:,} of {tasks:,}; "
-         + words.sureness(ended, tasks, *counts.tasks_shared(jobs))),
+         + shares_.sureness(ended, tasks, *counts.tasks_shared(jobs))),
         ("Utilization", plain.percent(summary.get("utilization")),
          "of processor time went into tasks that ended"),
         ("Lost work", plain.NOTHING if lost is None else parts.hours(lost),

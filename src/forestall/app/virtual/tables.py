@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from forestall.app.kit import measure as measure_
 from forestall.app.kit import series
+from forestall.app.kit import series as series_
+from forestall.app.kit import shares as shares_
 from forestall.app.virtual import counts, words
+from forestall.reliability.shares import wilson
 from forestall.show import words as plain
 from forestall.show.html_pieces import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
 from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
@@ -68,8 +72,10 @@ def job_table(jobs: pl.DataFrame) -> Html:
     for slug, name, colour in JOB_ENDS:
         if ends[slug] or slug in ("completed", "failure"):
             cells = [plain.count(ends[slug]), plain.percent(ends[slug] / count)]
-            shared = counts.shared_fate(jobs, pl.col("fate") == slug)
-            cells += [words.between(counts.wilson(ends[slug], count, f or 1)) for f in (1, shared)]
+            shared = shares_.shared_fate(jobs, pl.col("fate") == slug)
+            cells += [
+                shares_.between(wilson(ends[slug], count, shared=f or 1)) for f in (1, shared)
+            ]
             over_days |= shared is not None
             rows.append((key(colour) + Html(html(name)), *cells))
     heads = ["Jobs", "Count", "Share", "95 % interval", "… over days"]
@@ -133,8 +139,8 @@ def machine(summary: Summary) -> tuple[int, int]:
     """Return the nodes of the machine and the processors of each."""
     parameters = summary.get("parameters") or {}
     return (
-        max(words.whole(parameters, "nodes"), 1),
-        max(words.whole(parameters, "processors_per_node"), 1),
+        max(measure_.whole(parameters, "nodes"), 1),
+        max(measure_.whole(parameters, "processors_per_node"), 1),
     )
 
 
@@ -207,8 +213,8 @@ def moves_table(summary: Summary, migrations: pl.DataFrame) -> Html:
     ]
     nodes = migrations.select("time", "source").unique()
     rows.append(("Times that a node was left", plain.count(len(nodes)), ""))
-    saved, vain = words.whole(summary, "tasks_saved"), words.whole(summary, "moves_in_vain")
-    tasks = words.whole(summary, "tasks_count")
+    saved, vain = measure_.whole(summary, "tasks_saved"), measure_.whole(summary, "moves_in_vain")
+    tasks = measure_.whole(summary, "tasks_count")
     share = plain.percent(saved / tasks) + " of all tasks" if tasks else ""
     rows.append(("Bought: tasks saved", plain.count(saved), share))
     rows.append(("Moves in vain", plain.count(vain), plain.percent(vain / count)))
@@ -270,7 +276,7 @@ def jobs_that_lost(jobs: pl.DataFrame) -> Html:
         for row in worst.head(MOST).iter_rows(named=True)
     ]  # fmt: skip
     heads = ("Job", "Submitted after", "Tasks", "Completed", "Work lost", "The job")
-    share = counts.amounts(worst.head(MOST), "lost").sum() / counts.amounts(worst, "lost").sum()
+    share = series_.amounts(worst.head(MOST), "lost").sum() / series_.amounts(worst, "lost").sum()
     text = f"{plain.counted(len(worst), 'job')} lost work to failures"
     if len(worst) > MOST:
         text += f"; these {MOST} have {plain.percent(float(share))} of it"
@@ -312,7 +318,7 @@ def waiting(summary: Summary) -> Html:
     if plain.number(wait.get("median")) is None:
         return EMPTY
     cells = (plain.duration(wait.get(name)) for name in ("mean", "median", "p95"))
-    dropped = words.whole(summary, "jobs_dropped")
+    dropped = measure_.whole(summary, "jobs_dropped")
     caption = f"Of jobs that were placed; {dropped:,} were dropped." if dropped else ""
     heads = ("", "Mean", "Median", "95th percentile")
     return table(heads, [("Wait until the first start", *cells)], caption)

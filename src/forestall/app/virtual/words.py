@@ -4,35 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from forestall.app.virtual.counts import wilson
+from forestall.app.kit.measure import whole
+from forestall.app.kit.shares import between, sureness
+from forestall.reliability.shares import wilson
 from forestall.show import words
 from forestall.show.words import Summary
 
 HOURS = " processor-hours"
-TINY = 1e-9
-"""Per cent that rounding can leave of 0."""
 
 
 def processor_hours(value: object) -> str:
     """Return processor-seconds as processor-hours."""
     text = words.node_hours(value)
     return text.removesuffix(words.NODE_HOURS) + (HOURS if text != words.NOTHING else "")
-
-
-def between(ends: tuple[float, float]) -> str:
-    """Return an interval of shares: ``96.6 to 97.1 %``.
-
-    It has digits enough, up to three, to tell its ends from each other, from 0 and from 100."""
-    low, high = (100 * end for end in ends)
-    low, high = 0.0 if low < TINY else low, 100.0 if high > 100 - TINY else high
-    texts = ["", ""]
-    for digits in (1, 2, 3):
-        texts = [f"{end:.{digits}f}" for end in (low, high)]
-        first, last = (float(text) for text in texts)
-        if first < last and (first > 0 or low == 0) and (last < 100 or high == 100):
-            break
-    texts[0], texts[1] = "0" if low == 0 else texts[0], "100" if high == 100 else texts[1]
-    return f"{texts[0]} to {texts[1]} %"
 
 
 def interval_of(summary: Summary, kind: str) -> str:
@@ -44,11 +28,6 @@ def interval_of(summary: Summary, kind: str) -> str:
         if low is not None and high is not None:
             return between((low, high))
     return between(wilson(whole(summary, f"{kind}s_completed"), whole(summary, f"{kind}s_count")))
-
-
-def whole(summary: Summary, name: str) -> int:
-    """Return a count of the summary; one that is missing is 0."""
-    return int(words.number(summary.get(name)) or 0)
 
 
 def uncompleted(summary: Summary) -> int:
@@ -227,7 +206,7 @@ def on_completion(summary: Summary, shared: float | None, ends: Mapping[str, int
         f"{done:,} of {words.counted(count, 'job')} ({words.percent(done / count)}) had all their "
         f"tasks done by their deadlines; the 95 % interval is {alone}"
     )
-    over = alone if shared is None else between(wilson(done, count, shared))
+    over = alone if shared is None else between(wilson(done, count, shared=shared))
     if over != alone:
         text += f", or {over} where jobs of one day count as sharing their fate"
     named = {
@@ -245,12 +224,6 @@ def on_completion(summary: Summary, shared: float | None, ends: Mapping[str, int
 
 def _list(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def sureness(done: int, count: int, shared: float | None, over: str = "days") -> str:
-    """Return the 95 % interval of a share, as wide as its design effect makes it."""
-    ends = between(wilson(done, count, shared or 1.0))
-    return f"95 % interval {ends}" + (f" (over {over})" if shared is not None else "")
 
 
 def on_failures(summary: Summary, shared: float | None, ends: Mapping[str, int]) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import (
@@ -19,6 +20,10 @@ from forestall.cli.runs.options import (
     chosen,
 )
 from forestall.cli.study import Output, tell_study
+from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.app.judge.alarms import files, judge
 
 JUDGING = "Judging"
 
@@ -97,16 +102,12 @@ def alarms(
     **given: Any,
 ) -> None:
     """Say what alarms were worth: recall beside chance, precision, false alarms, lead times."""
-    from forestall.app.judge.alarms.files import FOLDER
-    from forestall.app.judge.alarms.judge import Asked, horizons_of, study
-    from forestall.model.units import parse_duration
-
-    asked = Asked(
-        horizons_of(horizons), parse_duration(lead, "--lead"), nodes, level=level, seed=seed
+    asked = judge.AlarmSettings(
+        judge.horizons_of(horizons), parse_duration(lead, "--lead"), nodes, level=level, seed=seed
     )
     tell_study(
-        FOLDER,
-        lambda bar: study(raised, failures, chosen(given), asked, bar),
+        files.FOLDER,
+        lambda bar: judge.study(raised, failures, chosen(given), asked, bar),
         "horizons",
         Output(out, force, quiet, as_json),
     )

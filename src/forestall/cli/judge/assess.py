@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.judge import (
     alarms as assess_alarms,
 )
@@ -22,6 +23,9 @@ from forestall.cli.judge import (
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
 from forestall.cli.study import Output, tell_study
+
+with lazily():
+    from forestall.app.judge.scores import files, judge
 
 COLUMNS = "Columns"
 JUDGING = "Judging"
@@ -169,10 +173,7 @@ def scores(
     as_json: JSON = False,
 ) -> None:
     """Say whether high scores mean failures, how surely, and what they are as probabilities."""
-    from forestall.app.judge.scores.files import FOLDER
-    from forestall.app.judge.scores.judge import ScoreQuestion, study
-
-    asked = ScoreQuestion(
+    asked = judge.ScoreQuestion(
         score=tuple(name.strip() for name in score.split(",")),
         failed=failed,
         group=group,
@@ -186,8 +187,8 @@ def scores(
         probabilities=probabilities,
     )
     tell_study(
-        FOLDER,
-        lambda bar: study(table, asked, strict=strict, progress=bar),
+        files.FOLDER,
+        lambda bar: judge.study(table, asked, strict=strict, progress=bar),
         "measures",
         Output(out, force, quiet, as_json),
     )

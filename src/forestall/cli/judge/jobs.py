@@ -8,10 +8,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READING, STUDY_OUT, chosen
 from forestall.cli.study import Output, tell_study
+from forestall.model.errors import ParameterError
+from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.app.judge.jobs import files, judge, study
 
 JOBS_AND_METRICS = "Jobs and metrics"
 ACTING = "Acting"
@@ -181,12 +187,7 @@ def jobs(
     **given: Any,
 ) -> None:
     """Say whether a node metric is worth acting on before jobs fail, and on which nodes now."""
-    from forestall.app.judge.jobs.files import FOLDER
-    from forestall.app.judge.jobs.judge import study
-    from forestall.app.judge.jobs.study import Asked
-    from forestall.model.units import parse_duration
-
-    asked = Asked(
+    asked = study.JobStudySettings(
         None if failed_states is None else _names(failed_states, "--failed-states"),
         () if ignored_states is None else _names(ignored_states, "--ignored-states"),
         value,
@@ -201,16 +202,14 @@ def jobs(
         seed=seed,
     )
     tell_study(
-        FOLDER,
-        lambda bar: study(records, metrics, metric, chosen(given), asked, bar),
+        files.FOLDER,
+        lambda bar: judge.study(records, metrics, metric, chosen(given), asked, bar),
         "analysis",
         Output(out, force, quiet, as_json),
     )
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:
-    from forestall.model.errors import ParameterError
-
     found = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     if not found:
         raise ParameterError(option, text, "states such as FAILED,NODE_FAIL")

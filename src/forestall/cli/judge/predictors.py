@@ -7,11 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.judge.predict import EVENTS, METRICS, NODES, UNTIL
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READ_FAILURES, STUDY_OUT, chosen
 from forestall.cli.study import Output, tell_study
+
+with lazily():
+    from forestall.app.judge import predict
+    from forestall.app.judge.predictors import files, judge, study
 
 JUDGEMENT = "Judgement"
 STAKES = "What is at stake"
@@ -123,18 +128,13 @@ def predictors(
     **given: Any,
 ) -> None:
     """Train every predictor on a log's past, and judge it on what came after."""
-    from forestall.app.judge.predict import Sources
-    from forestall.app.judge.predictors.files import FOLDER
-    from forestall.app.judge.predictors.judge import How
-    from forestall.app.judge.predictors.study import checked_stakes, study
-
-    how = How(split, alarm_share, draws, level, seed)
-    stakes = checked_stakes(action_cost, loss, price, currency)
-    sources = Sources(log, chosen(given), events, metrics, nodes, until)
+    how = judge.How(split, alarm_share, draws, level, seed)
+    stakes = study.checked_stakes(action_cost, loss, price, currency)
+    sources = predict.Sources(log, chosen(given), events, metrics, nodes, until)
     asked = None if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
     tell_study(
-        FOLDER,
-        lambda bar: study(sources, asked, how, stakes, split_at=split_at, progress=bar),
+        files.FOLDER,
+        lambda bar: study.study(sources, asked, how, stakes, split_at=split_at, progress=bar),
         "predictors",
         Output(out, force, quiet, as_json),
     )

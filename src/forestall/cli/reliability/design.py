@@ -7,10 +7,15 @@ from typing import Annotated
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET
 from forestall.cli.screen import Bar, say, say_json
 from forestall.cli.study import say_report
+
+with lazily():
+    from forestall.app.reliability.design import design as app_design
+    from forestall.app.reliability.design import files, report
 
 SEARCH = "Search"
 
@@ -92,14 +97,10 @@ def design(
 
     Failure probabilities are of jobs that fill their queue: all its nodes, up to its limit.
     """
-    from forestall.app.reliability.design.design import design as work_out
-    from forestall.app.reliability.design.files import check_design_folder, save_design
-    from forestall.app.reliability.design.report import report_of
-
     if out is not None:
-        check_design_folder(out, force=force)
+        files.check_design_folder(out, force=force)
     with Bar("searching", quiet=quiet or as_json) as bar:
-        done = work_out(
+        done = app_design.design(
             cluster,
             optimize=optimize,
             jobs=jobs,
@@ -107,11 +108,11 @@ def design(
             progress=bar,
         )
     if out is not None:
-        save_design(done, out)
+        files.save_design(done, out)
     if as_json:
         say_json(done.json)
     elif not quiet:
-        say_report(report_of(done, top))
+        say_report(report.report_of(done, top))
         if out is not None:
             say()
             say(f"Written to {out}")

@@ -7,10 +7,17 @@ from typing import Annotated, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT
 from forestall.cli.screen import say, say_json
 from forestall.cli.study import say_report
+
+with lazily():
+    from forestall.app.reliability.fit import fit as app_fit
+    from forestall.app.reliability.fit import plot as fit_plot
+    from forestall.app.reliability.fit import report
+    from forestall.reliability.lifetimes import registry
 
 FIT = "Fit"
 
@@ -27,9 +34,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _families() -> list[str]:
-    from forestall.reliability.lifetimes.registry import FAMILIES
-
-    return list(FAMILIES)
+    return list(registry.FAMILIES)
 
 
 GAPS = Annotated[
@@ -123,22 +128,17 @@ def fit(
     as_json: JSON = False,
 ) -> None:
     """Fit a lifetime distribution to times between failures, or rank all of them."""
-    from forestall.app.reliability.fit.fit import Question, fit_file
-    from forestall.app.reliability.fit.report import report_of
-
-    question = Question(family, rank_by, zeros, resolution, level, ci, p_values, draws, seed, unit)
+    question = app_fit.FitQuestion(
+        family, rank_by, zeros, resolution, level, ci, p_values, draws, seed, unit
+    )
     if plot is not None:
-        from forestall.app.reliability.fit.plot import check_plot
-
-        check_plot(plot)
-    answer = fit_file(gaps, question, strict=strict)
+        fit_plot.check_plot(plot)
+    answer = app_fit.fit_file(gaps, question, strict=strict)
     if plot is not None:
-        from forestall.app.reliability.fit.plot import draw_fit
-
-        draw_fit(answer, plot)
+        fit_plot.draw_fit(answer, plot)
     if as_json:
         say_json(answer.plain())
     else:
-        say_report(report_of(answer))
+        say_report(report.report_of(answer))
         if plot is not None:
             say(f"Figure: {plot}")

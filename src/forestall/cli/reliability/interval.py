@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
@@ -13,6 +14,10 @@ from forestall.cli.screen import say_json
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
 from forestall.cli.study import say_report
 from forestall.model.errors import ParameterError
+
+with lazily():
+    from forestall.app.reliability import interval as reliability_interval
+    from forestall.app.reliability import interval_report
 
 USUAL = "5m"
 """What a checkpoint costs where nobody says."""
@@ -125,13 +130,10 @@ def interval(
     Intervals count work between checkpoints. Overhead is expected time over work, less 1. With
     --slurm or files a node's MTTF is measured from a site's records.
     """
-    from forestall.app.reliability.interval import answer
-    from forestall.app.reliability.interval_report import report_of
-
     given = given_of(files, options)
     if checkpoint_cost is None and given.nothing:
         raise ParameterError("--checkpoint-cost", "", "the time of a checkpoint, such as 5m")
-    found = answer(
+    found = reliability_interval.answer(
         mttf,
         checkpoint_cost or USUAL,
         shape=shape,
@@ -146,4 +148,5 @@ def interval(
     if as_json:
         say_json(found.as_json())
     else:
-        say_report(report_of(found, USUAL if checkpoint_cost is None else ""))
+        assumed = USUAL if checkpoint_cost is None else ""
+        say_report(interval_report.report_of(found, assumed))

@@ -7,10 +7,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READ_FAILURES, STUDY_OUT, chosen
 from forestall.cli.study import Output, tell_study
+
+with lazily():
+    from forestall.app.reliability.failures import files, report, study
 
 ANALYSIS = "Analysis"
 
@@ -89,17 +93,13 @@ def reliability(
     **given: Any,
 ) -> None:
     """Say how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts."""
-    from forestall.app.reliability.failures.files import FOLDER
-    from forestall.app.reliability.failures.report import in_brief
-    from forestall.app.reliability.failures.study import asked_of, study
-
-    asked = asked_of(
+    asked = study.asked_of(
         {"clock": clock, "families": families, "draws": draws, "seed": seed, "unit": unit}
     )
     tell_study(
-        FOLDER,
-        lambda bar: study(log, chosen(given), asked, bar),
+        files.FOLDER,
+        lambda bar: study.study(log, chosen(given), asked, bar),
         "analysis",
         Output(out, force, quiet, as_json),
-        lambda found: in_brief(found, by),
+        lambda found: report.in_brief(found, by),
     )

@@ -6,12 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
 from forestall.cli.screen import say_json
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
 from forestall.cli.study import say_report
+
+with lazily():
+    from forestall.app.reliability import spares as reliability_spares
+    from forestall.app.reliability import spares_report
 
 NODES = "Nodes and failures"
 MODEL = "Model"
@@ -131,14 +136,13 @@ def spares(
     more are lost than there are spares (k out of N). With --slurm or files the failure rate is
     measured from a site's records.
     """
-    from forestall.app.reliability.spares import Asked, answer
-    from forestall.app.reliability.spares_report import report_of
-
     measured = rate_of(given_of(files, options), told=rate if mttf is None else mttf)
-    done = answer(
-        Asked(nodes, hours, target, mttf, rate, shape, ages, pool, repair, copies, measured)
+    done = reliability_spares.answer(
+        reliability_spares.SparesQuestion(
+            nodes, hours, target, mttf, rate, shape, ages, pool, repair, copies, measured
+        )
     )
     if as_json:
         say_json(done.json)
     else:
-        say_report(report_of(done))
+        say_report(spares_report.report_of(done))

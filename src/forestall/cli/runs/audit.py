@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
 from forestall.cli.screen import say, say_json, show
+
+with lazily():
+    from forestall.app.runs import certify as runs_certify
+    from forestall.app.runs import replay as runs_replay
 
 FOLDER = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 
@@ -30,9 +35,7 @@ def certify(folder: FOLDER, as_json: JSON = False) -> None:
 
     The exit code is 1 where a check fails.
     """
-    from forestall.app.runs.certify import certify as check
-
-    certificate = check(folder)
+    certificate = runs_certify.certify(folder)
     if as_json:
         say_json(
             {
@@ -57,9 +60,7 @@ def replay(folder: FOLDER) -> None:
 
     The exit code is 1 where they are not the same, byte for byte.
     """
-    from forestall.app.runs.replay import replay_and_compare
-
-    found = replay_and_compare(folder)
+    found = runs_replay.replay_and_compare(folder)
     if found.same:
         say(f"{folder}: {found.decisions:,} decisions, every byte the same")
         return

@@ -6,39 +6,54 @@ from typing import Final
 
 import numpy as np
 
-from forestall._compile import inlined, kernel
+from forestall._compile import inlined, kernel, population, trailing_zeros
 
 ONE: Final = np.uint64(1)
 ZERO: Final = np.uint64(0)
 FULL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
-_M1: Final = np.uint64(0x5555555555555555)
-_M2: Final = np.uint64(0x3333333333333333)
-_M4: Final = np.uint64(0x0F0F0F0F0F0F0F0F)
-_B1: Final = np.uint64(1)
-_B2: Final = np.uint64(2)
-_B4: Final = np.uint64(4)
-_B8: Final = np.uint64(8)
-_B16: Final = np.uint64(16)
-_B32: Final = np.uint64(32)
-_B127: Final = np.uint64(127)
+_BITS: Final = 64
 
 
 @inlined
 def ones(word):
-    """Return the number of set bits of a word (adds only: no overflow where run uncompiled)."""
-    w = word - ((word >> _B1) & _M1)
-    w = (w & _M2) + ((w >> _B2) & _M2)
-    w = (w + (w >> _B4)) & _M4
-    w += w >> _B8
-    w += w >> _B16
-    w += w >> _B32
-    return np.int64(w & _B127)
+    """Return the number of set bits of a word."""
+    return population(word)
 
 
 @inlined
 def lowest(word):
     """Return the number of the lowest set bit of a word that is not zero."""
-    return ones((word & (~word + ONE)) - ONE)
+    return trailing_zeros(word)
+
+
+@inlined
+def run_after(word, first):
+    """Return how many set bits follow each other in a word from bit `first` on, which is set."""
+    gap = ~(word >> np.uint64(first))
+    # A word of ones has no gap; shifted by one bit or more, it has zeros at its top.
+    return trailing_zeros(gap) if gap != ZERO else np.int64(_BITS)
+
+
+@inlined
+def run_of(first, length):
+    """Return a word with `length` set bits from bit `first` on; together at most 64."""
+    rest = FULL if length == _BITS else (ONE << np.uint64(length)) - ONE
+    return rest << np.uint64(first)
+
+
+@kernel
+def lowest_of(word, wanted):
+    """Return the `wanted` lowest set bits of a word that has more than those.
+
+    Six steps of halving: how many of the lowest bits of the word hold no more than `wanted`.
+    """
+    width, step = 0, 32
+    while step > 0:
+        below = (ONE << np.uint64(width + step)) - ONE
+        if ones(word & below) <= wanted:
+            width += step
+        step >>= 1
+    return word & ((ONE << np.uint64(width)) - ONE)
 
 
 @kernel
@@ -131,17 +146,10 @@ def take_lowest(target, source, wanted):
             target[i] = ZERO
             continue
         here = ones(word)
-        if here <= left:
-            target[i] = word
-            left -= here
-            continue
-        part = ZERO
-        while left > 0:
-            bit = word & (~word + ONE)
-            part |= bit
-            word ^= bit
-            left -= 1
-        target[i] = part
+        if here > left:
+            word, here = lowest_of(word, left), left
+        target[i] = word
+        left -= here
 
 
 @kernel

@@ -7,27 +7,35 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import kernel
+from forestall._compile import inlined, kernel
 from forestall.decide.nodes import bitset_kernels as bits
 
-NODE: Final = np.dtype([("job", "i8"), ("up_at", "i8")])
-"""The job that runs there, or -1; the time at which the node is back where it is down."""
+NODE: Final = np.dtype([("up_at", "i8")])
+"""The time at which the node is back where it is down."""
 
 DOWN: Final = 0
 IDLE: Final = 1
+BUSY: Final = 2
 COUNT: Final = 0
 UNASSIGNED: Final = 1
 LOWEST: Final = 2
+RUNNING: Final = 3
 
 
 class Machine(NamedTuple):
-    """NODE[nodes]; uint64[2, words] rows: the nodes that are down, and those that are up and
-    unassigned; int64[nodes] list of the down ones; int64[3]: how many are down, how many are up and
-    unassigned, and a word below which none of the latter lies."""
+    """NODE[nodes]; uint64[3, words] rows: the nodes that are down, those that are up and
+    unassigned, and those that a job has; int64[nodes] list of the down ones; int64[nodes] list of
+    the jobs that run and have node sets, in no order; int64[4]: how many are down, how many are up
+    and unassigned, a word below which none of the latter lies, and how many jobs run.
+
+    Which job a node has is not kept: that is asked for only when a node fails, while a job on
+    thousands of nodes would have to write its number to each.
+    """
 
     nodes: npt.NDArray[Any]
     rows: npt.NDArray[np.uint64]
     down: npt.NDArray[np.int64]
+    running: npt.NDArray[np.int64]
     at: npt.NDArray[np.int64]
 
 
@@ -42,7 +50,7 @@ def fail(machine, node, until):
     bits.put(machine.rows[DOWN], node)
     machine.down[machine.at[COUNT]] = node
     machine.at[COUNT] += 1
-    if nodes[node].job < 0:
+    if bits.has(machine.rows[IDLE], node):
         bits.drop(machine.rows[IDLE], node)
         machine.at[UNASSIGNED] -= 1
     return True
@@ -60,39 +68,67 @@ def recover(machine, node):
                 down[k] = down[k + 1]
             break
     machine.at[COUNT] = last
-    if machine.nodes[node].job < 0:
+    if not bits.has(machine.rows[BUSY], node):
         bits.put(machine.rows[IDLE], node)
         machine.at[UNASSIGNED] += 1
         machine.at[LOWEST] = min(machine.at[LOWEST], node >> 6)
 
 
-@kernel
-def assign(machine, row, job):
-    """Give the nodes of `row` to `job`."""
-    for i in range(len(row)):
-        word = row[i]
-        machine.rows[IDLE, i] &= ~word
-        while word != bits.ZERO:
-            bit = word & (~word + bits.ONE)
-            machine.nodes[64 * i + bits.ones(bit - bits.ONE)].job = job
-            word ^= bit
-            machine.at[UNASSIGNED] -= 1
+@inlined
+def take_first(machine, row, wanted):
+    """Write the `wanted` lowest nodes that are up and unassigned, which are as many, into the empty
+    `row`; return the word of the first of them.
+
+    Words without any stay as they are: on a large machine they are nearly all.
+    """
+    idle, at = machine.rows[IDLE], machine.at
+    while idle[at[LOWEST]] == bits.ZERO:
+        at[LOWEST] += 1
+    left, i = wanted, at[LOWEST]
+    while left > 0:
+        word = idle[i]
+        if word != bits.ZERO:
+            here = bits.ones(word)
+            if here > left:
+                word, here = bits.lowest_of(word, left), left
+            row[i] = word
+            left -= here
+        i += 1
+    return at[LOWEST]
 
 
-@kernel
-def vacate(machine, row):
-    """Take the nodes of `row` from their job."""
-    for i in range(len(row)):
+@inlined
+def assign(machine, row, first, size):
+    """Give a job the nodes of `row`: `size` of them, all idle, the lowest not before word
+    `first`."""
+    left, i = size, first
+    while left > 0:
         word = row[i]
-        while word != bits.ZERO:
-            bit = word & (~word + bits.ONE)
-            machine.nodes[64 * i + bits.ones(bit - bits.ONE)].job = -1
-            word ^= bit
-        freed = row[i] & ~machine.rows[DOWN, i]
-        if freed != bits.ZERO:
-            machine.rows[IDLE, i] |= freed
-            machine.at[UNASSIGNED] += bits.ones(freed)
-            machine.at[LOWEST] = min(machine.at[LOWEST], i)
+        if word != bits.ZERO:
+            machine.rows[IDLE, i] &= ~word
+            machine.rows[BUSY, i] |= word
+            left -= bits.ones(word)
+        i += 1
+    machine.at[UNASSIGNED] -= size
+
+
+@inlined
+def vacate(machine, row, first, size):
+    """Take the nodes of `row`, `size` of them and none before word `first`, from their job; the row
+    is left empty."""
+    left, i = size, first
+    while left > 0:
+        word = row[i]
+        if word != bits.ZERO:
+            left -= bits.ones(word)
+            row[i] = bits.ZERO
+            machine.rows[BUSY, i] &= ~word
+            freed = word & ~machine.rows[DOWN, i]
+            if freed != bits.ZERO:
+                machine.rows[IDLE, i] |= freed
+                machine.at[UNASSIGNED] += bits.ones(freed)
+                machine.at[LOWEST] = min(machine.at[LOWEST], i)
+        i += 1
 
 
 @kernel

@@ -10,6 +10,7 @@ from forestall.decide.nodes import machine_kernels as machines
 from forestall.decide.nodes import queue_kernels as queues
 from forestall.decide.nodes import timeline_kernels as timelines
 from forestall.decide.promise import offer_kernels as offers
+from forestall.decide.promise.search_state import CHOSEN, FREE, LEAST_RISKY
 from forestall.engine.promise import run_kernels as runs
 from forestall.engine.promise.state import (
     CARRY_CLOSED,
@@ -57,17 +58,21 @@ def enqueue(state, j, key):
     queues.enter(state.queue, j, job.size, runs.length_of(job, state.rules), key)
 
 
-@kernel
+@inlined
 def pick_nodes(state, job, now):
-    """Choose nodes for a job that starts now, among those that are free; the rule of placement."""
+    """Choose nodes for a job that starts now, among those that are free; the rule of placement.
+
+    Rows come empty: the classic policies use them for runs only, and `machines.vacate` empties.
+    """
     machine, rows = state.machine, state.timeline.rows
     job.row = timelines.new_row(state.timeline)
-    if state.rules.fault_aware and len(state.foreseen.failures) > 0:
-        bits.copy(state.scratch.rows[offers.FREE], machine.rows[machines.IDLE])
-        offers.choose(state.scratch, state.foreseen, now, now, job.end, job.size, _ONE)
-        bits.copy(rows[job.row], state.scratch.rows[offers.CHOSEN])
+    if state.rules.placement == LEAST_RISKY and len(state.prediction.failures) > 0:
+        bits.copy(state.scratch.rows[FREE], machine.rows[machines.IDLE])
+        offers.choose(state.scratch, state.prediction, now, now, job.end, job.size, LEAST_RISKY)
+        bits.copy(rows[job.row], state.scratch.rows[CHOSEN])
+        job.low = 0
     else:
-        bits.take_lowest(rows[job.row], machine.rows[machines.IDLE], job.size)
+        job.low = machines.take_first(machine, rows[job.row], job.size)
         state.scratch.offer[0].left_out = -1
 
 
@@ -323,7 +328,7 @@ def finish(state, j, now):
 def fail_node(state, node, until, now):
     """Take a node down; a job that ran on it waits again."""
     machine, queue = state.machine, state.queue
-    victim = machine.nodes[node].job
+    victim = runs.job_on(state, node)
     before = machine.nodes[node].up_at
     if not machines.fail(machine, node, until):
         queues.forget(queue, before, -1 - node)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from forestall._compile import inlined
+from forestall._compile import inlined, kernel
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.nodes import machine_kernels as machines
 from forestall.decide.nodes import timeline_kernels as timelines
 from forestall.decide.promise import checkpoint_kernels as checkpoints
-from forestall.decide.promise.offer_kernels import partition_risk
+from forestall.decide.promise import risk_kernels as risks
 from forestall.engine.promise.state import DONE, RUNNING, WAITING
 from forestall.model.decisions import DecisionKind, Reason
 
@@ -50,7 +50,38 @@ def length_of(job, rules):
 def admit(state, j):
     """Take note of a job that has not been seen before."""
     job = state.jobs[j]
-    job.row, job.deadline = -1, -1
+    job.row, job.low, job.deadline = -1, 0, -1
+
+
+@inlined
+def enlist(state, j):
+    """Add job `j` to the list of those that run on known nodes."""
+    machine = state.machine
+    state.jobs[j].place = machine.at[machines.RUNNING]
+    machine.running[machine.at[machines.RUNNING]] = j
+    machine.at[machines.RUNNING] += 1
+
+
+@inlined
+def delist(state, j):
+    """Take job `j` from that list; the last one takes its place."""
+    machine = state.machine
+    machine.at[machines.RUNNING] -= 1
+    last = machine.running[machine.at[machines.RUNNING]]
+    machine.running[state.jobs[j].place] = last
+    state.jobs[last].place = state.jobs[j].place
+
+
+@kernel
+def job_on(state, node):
+    """Return the job that runs on a node, or -1."""
+    machine = state.machine
+    if bits.has(machine.rows[machines.BUSY], node):
+        for k in range(machine.at[machines.RUNNING]):
+            j = machine.running[k]
+            if bits.has(state.timeline.rows[state.jobs[j].row], node):
+                return j
+    return np.int64(-1)
 
 
 @inlined
@@ -59,7 +90,8 @@ def begin(state, j, now, reason):
     job = state.jobs[j]
     job.status, job.mark, job.progress, job.since = RUNNING, now, job.saved, 0
     if job.row >= 0:
-        machines.assign(state.machine, state.timeline.rows[job.row], j)
+        machines.assign(state.machine, state.timeline.rows[job.row], job.low, job.size)
+        enlist(state, j)
     else:
         state.machine.at[machines.UNASSIGNED] -= job.size
     record = decided(state.out, _START, reason, j)
@@ -73,7 +105,8 @@ def end_run(state, j, status):
     job = state.jobs[j]
     job.status = status
     if job.row >= 0:
-        machines.vacate(state.machine, state.timeline.rows[job.row])
+        delist(state, j)
+        machines.vacate(state.machine, state.timeline.rows[job.row], job.low, job.size)
         timelines.give_row(state.timeline, job.row)
         job.row = -1
     else:
@@ -130,7 +163,7 @@ def risk_of_waiting(state, j, now):
     if rules.checkpoint != checkpoints.CHECKPOINT_RISK or job.row < 0:
         return 0.0
     end = now + 2 * rules.overhead + job.interval
-    return partition_risk(state.foreseen, state.timeline.rows[job.row], now, now, end)
+    return risks.risk_of_set(state.prediction, state.timeline.rows[job.row], now, now, end)
 
 
 @inlined

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from forestall._compile import records
 from forestall.decide.virtual.placement_kernels import RANDOM, Choosing
+from forestall.engine.growth import longer
 from forestall.engine.virtual import entry_kernels as entries
 from forestall.engine.virtual import state as states
-from forestall.engine.virtual.grow import grown, longer
+from forestall.engine.virtual.grow import grown
 from forestall.engine.virtual.state import (
     DONE,
     JOB,

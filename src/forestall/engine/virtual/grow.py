@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from forestall.decide.virtual.placement_kernels import RANDOM
+from forestall.engine.growth import longer
 from forestall.engine.virtual import state as states
 from forestall.engine.virtual.state import Books, TaskState
-
-
-def longer(array: npt.NDArray[Any], length: int, fill: int = 0) -> npt.NDArray[Any]:
-    """Return the array with room for `length` rows at least, twice as long where it must grow."""
-    if length <= len(array):
-        return array
-    bigger = np.full(max(2 * len(array), length), fill, dtype=array.dtype).view(type(array))
-    bigger[: len(array)] = array
-    return bigger
 
 
 def grown(state: TaskState, generator: np.random.Generator | None) -> TaskState:

@@ -11,8 +11,8 @@ from forestall.engine.cycle import event_kernels as engine
 from forestall.engine.cycle import state as states
 from forestall.engine.cycle.state import CONDOR, FALCON
 from forestall.model.cycle import GuestEventKind
+from forestall.simulate.clock.stop_kernels import ENDED, FULL, PAUSED
 from forestall.simulate.cycle import world_kernels as worlds
-from forestall.simulate.promise.loop_kernels import ENDED, FULL, PAUSED
 
 _ENDED = np.int64(GuestEventKind.GUEST_ENDED)
 _TRY = np.int64(GuestEventKind.TRY)

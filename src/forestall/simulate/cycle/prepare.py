@@ -16,7 +16,7 @@ from forestall.predict.semi_markov.states import States, host_states
 from forestall.simulate.cycle.outcome import RUN, GuestWorkload, HostRuns
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.world_kernels import MAX_ORDER
-from forestall.simulate.promise.prepare import check_times, nothing_left
+from forestall.simulate.kit.jobs import check_times, nothing_left
 
 Whole = npt.NDArray[np.int64]
 

@@ -11,19 +11,19 @@ import numpy.typing as npt
 from forestall._compile import records
 from forestall.engine.cycle import state as states
 from forestall.engine.cycle.state import SCHEDULERS, CycleRules, CycleState, new_cycle_state
-from forestall.engine.virtual.grow import longer
+from forestall.engine.growth import longer
 from forestall.model.cycle import ESTIMATE, FAR, FATE, MILLION, S2, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces
 from forestall.predict.corrected import corrected
-from forestall.predict.semi_markov.forecast import Curves, curves
+from forestall.predict.semi_markov.forecast import HostCurves, curves
 from forestall.simulate.clock.heap_kernels import new_heap
+from forestall.simulate.clock.progress import CHUNK, Progress
+from forestall.simulate.clock.stop_kernels import ENDED, FULL
 from forestall.simulate.cycle import loop_kernels as loop
 from forestall.simulate.cycle import world_kernels as worlds
 from forestall.simulate.cycle.forecasts import Forecasts
 from forestall.simulate.cycle.outcome import CycleOutcome, GuestLog, GuestWorkload, HostRuns
 from forestall.simulate.cycle.parameters import CycleParameters
-from forestall.simulate.promise.loop_kernels import ENDED, FULL
-from forestall.simulate.promise.run import CHUNK, Progress
 from forestall.traces.streams import stream
 
 DRAWS: Final = ("cycle", "condor")
@@ -107,7 +107,7 @@ def next_failures(runs: HostRuns) -> npt.NDArray[np.int64]:
     return made
 
 
-def no_curves() -> Curves:
+def no_curves() -> HostCurves:
     """Return curves of no hosts, for schedulers that do not look at any."""
     return curves(np.empty((0, 2, 1)), np.empty((0, 2, 2)), np.empty(0), 1)
 

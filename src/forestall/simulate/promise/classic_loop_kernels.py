@@ -10,15 +10,9 @@ from forestall.engine.promise.state import CONSERVATIVE
 from forestall.model.events import EventKind
 from forestall.predict.foreseen_kernels import FAR
 from forestall.simulate.clock.heap_kernels import cancel
+from forestall.simulate.clock.stop_kernels import ENDED, FULL, PAUSED, STALLED
 from forestall.simulate.promise import world_kernels as worlds
-from forestall.simulate.promise.loop_kernels import (
-    ENDED,
-    FULL,
-    PAUSED,
-    STALLED,
-    carry_out_all,
-    fits,
-)
+from forestall.simulate.promise.loop_kernels import carry_out_all, fits
 
 _PASS = np.int64(EventKind.PASS)
 _ALARM = np.int64(0)
@@ -37,9 +31,10 @@ def plan_wake(state, world):
 
 
 @entry
-def run(state, world, log, limit):
+def run(state, world, log, limit, _again):
     """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), arrays have to
-    grow (FULL), or nothing will happen any more though jobs are left, a defect (STALLED)."""
+    grow (FULL), or nothing will happen any more though jobs are left, a defect (STALLED). Python is
+    never asked."""
     at = world.at
     stop = at[worlds.EVENTS] + limit
     while at[worlds.LEFT] > 0:

@@ -1,4 +1,4 @@
-"""What the simulator's two loops share: carrying out decisions, and logging."""
+"""What the simulator's loops share: carrying out decisions, and logging."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ from forestall.simulate.promise import world_kernels as worlds
 
 _START = np.int64(DecisionKind.START)
 
-ENDED: Final = 0
-PAUSED: Final = 1
-FULL: Final = 2
-STALLED: Final = 3
 
 EVENT: Final = np.dtype(
     [("time", "i8"), ("kind", "i8"), ("key", "i8"), ("until", "i8"), ("decisions", "i8")]
@@ -57,8 +53,7 @@ def note_decision(state, world, log, decision):
     log.decisions[at[worlds.DECIDED]] = decision
     if decision.kind <= _START:
         before = at[worlds.LOG_RANGES]
-        row = worlds.row_of(state, decision.job)
-        at[worlds.LOG_RANGES] = worlds.note_ranges(log.ranges, before, row)
+        at[worlds.LOG_RANGES] = worlds.note_nodes(log.ranges, before, state, decision.job)
         log.decisions[at[worlds.DECIDED]].ranges = at[worlds.LOG_RANGES] - before
     at[worlds.DECIDED] += 1
 

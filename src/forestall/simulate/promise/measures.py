@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from forestall.simulate.kit.spread import spread
+
 if TYPE_CHECKING:
     from forestall.simulate.promise.run import Outcome
 
@@ -49,15 +51,6 @@ def calibration(promise: Floats, kept: npt.NDArray[np.int64]) -> list[dict[str, 
             }
         )
     return bins
-
-
-def spread(values: npt.NDArray[Any]) -> dict[str, float]:
-    """Return mean, median and 95th percentile."""
-    return {
-        "mean": float(np.mean(values)),
-        "median": float(np.median(values)),
-        "p95": float(np.percentile(values, 95)),
-    }
 
 
 def down_seconds(outcome: Outcome, start: int, end: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +16,18 @@ from forestall.decide.promise.checkpoint_kernels import (
     CHECKPOINT_NONE,
     CHECKPOINT_RISK,
 )
+from forestall.decide.promise.search_state import LEAST_RISKY, LOWEST
 from forestall.engine.promise.state import CONSERVATIVE, EASY, FCFS, PROMISE, Rules
 from forestall.model.cleaning import Cleaning
-from forestall.model.errors import InputError, ParameterError
+from forestall.model.errors import InputError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.model.units import MAX_SECONDS
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.kit.jobs import check_times, nothing_left, raised, sieve
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.world_kernels import MAX_ORDER
-from forestall.traces.streams import draw_detectability
 
 POLICIES = {"promise": PROMISE, "fcfs": FCFS, "easy": EASY, "conservative": CONSERVATIVE}
 CHECKPOINTS = {
@@ -35,20 +36,7 @@ CHECKPOINTS = {
     "periodic": CHECKPOINT_ALL,
     "daly": CHECKPOINT_ALL,
 }
-DEFAULT_DOWNTIME = 120
-
-
-class Machine(Protocol):
-    """What failures are prepared by: parameters of any model."""
-
-    @property
-    def nodes(self) -> int: ...
-    @property
-    def downtime(self) -> int | Literal["log"] | None: ...
-    @property
-    def repeat_failures(self) -> bool: ...
-    @property
-    def seed(self) -> int: ...
+PLACEMENTS = {"first": LOWEST, "fault-aware": LEAST_RISKY}
 
 
 @dataclass(frozen=True)
@@ -60,44 +48,6 @@ class Workload:
     estimate: npt.NDArray[np.int64]
     interval: npt.NDArray[np.int64]
     cleaning: Cleaning
-
-
-def prepare_failures(failures: Failures, parameters: Machine) -> Failures:
-    """Return the failures of the first N nodes with every downtime and detectability known.
-
-    Downtimes: the parameter where it is a number; the log's own where it is "log", or None and the
-    log's are no repair times; 120 s for the rest.
-    """
-    check_times("a failure's time", failures.time, 1 - MAX_SECONDS)
-    drawn = draw_detectability(failures, parameters.seed)
-    inside = drawn.node < parameters.nodes
-    outside = np.unique(drawn.node[~inside])
-    cleaning = drawn.cleaning.plus(
-        "nodes_beyond_machine",
-        f"nodes of the failure log beyond the first {parameters.nodes} "
-        f"({int((~inside).sum())} failures)",
-        "left out",
-        outside.tolist(),
-    )
-    kept = drawn.take(inside)
-    asked = parameters.downtime
-    if isinstance(asked, int):
-        downtime = np.full(len(kept), asked, dtype=np.int64)
-    elif asked == "log" or not kept.repairs:
-        downtime = np.where(kept.downtime > 0, kept.downtime, DEFAULT_DOWNTIME)
-    else:
-        downtime = np.full(len(kept), DEFAULT_DOWNTIME, dtype=np.int64)
-    if parameters.repeat_failures and len(kept) and kept.span <= 0:
-        raise ParameterError("repeat_failures", True, "a failure log that spans some time")
-    return replace(kept, downtime=downtime, cleaning=cleaning)
-
-
-def check_times(name: str, times: npt.NDArray[np.int64], low: int) -> None:
-    """Raise ParameterError for times that keys of events cannot hold, or -1 stands for in
-    decisions."""
-    bad = times[(times < low) | (times >= MAX_SECONDS)]
-    if len(bad):
-        raise ParameterError(name, int(bad[0]), f"{low} to {MAX_SECONDS - 1} s")
 
 
 def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Workload:
@@ -116,24 +66,6 @@ def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Work
     runtime, estimate, cleaning = _durations(kept, parameters, cleaning)
     interval = _intervals(kept.size, failures, parameters)
     return Workload(replace(kept, runtime=runtime), estimate, interval, cleaning)
-
-
-def sieve(jobs: Jobs, most: int, too_large: str) -> tuple[Cleaning, npt.NDArray[np.bool_]]:
-    """Return what is left out, and which jobs are kept: not those without run time or size, nor
-    those larger than `most`, which are called `too_large`."""
-    cleaning = jobs.cleaning
-    keep = np.ones(len(jobs), dtype=np.bool_)
-    kinds = (
-        ("no_run_time", "jobs without run time", jobs.runtime < 0),
-        ("zero_run_time", "jobs that ran 0 s", jobs.runtime == 0),
-        ("no_size", "jobs without size", jobs.size <= 0),
-        ("larger_than_machine", too_large, jobs.size > most),
-    )
-    for kind, text, mask in kinds:
-        fresh = mask & keep
-        cleaning = cleaning.plus(kind, text, "left out", jobs.job[fresh].tolist())
-        keep &= ~mask
-    return cleaning, keep
 
 
 def _durations(
@@ -158,21 +90,6 @@ def _durations(
     text = "jobs longer than requested, cut at the request"
     cleaning = cleaning.plus("overrun_cut", text, "changed", jobs.job[over].tolist())
     return np.minimum(runtime, estimate), estimate, cleaning
-
-
-def nothing_left(jobs: Jobs, cleaning: Cleaning) -> InputError:
-    """Return the error that no job is left, with what became of them."""
-    why = ", ".join(one.counted for one in cleaning.remarks if one.action == "left out")
-    text = f"{jobs.source or 'jobs'}: no job can be simulated out of {len(jobs)}"
-    return InputError(f"{text}: left out {why}" if why else text)
-
-
-def raised(jobs: Jobs, least: int, cleaning: Cleaning) -> tuple[npt.NDArray[np.int64], Cleaning]:
-    """Return run times of at least `least` s, and which were raised to that."""
-    short = jobs.runtime < least
-    text = f"jobs shorter than {least} s, raised to it"
-    cleaning = cleaning.plus("raised_to_min_runtime", text, "changed", jobs.job[short].tolist())
-    return np.maximum(jobs.runtime, least), cleaning
 
 
 def node_mtbf(failures: Failures, nodes: int) -> float:
@@ -204,15 +121,16 @@ def _intervals(
 def rules_of(parameters: Parameters, *, placed: bool = True) -> Rules:
     """Return what the engine needs to know of the parameters."""
     assert parameters.checkpoint is not None, "Parameters fills in the default of its policy"
+    assert parameters.placement is not None, "Parameters fills in the default of its policy"
     return Rules(
         policy=int(POLICIES[parameters.policy]),
         checkpoint=int(CHECKPOINTS[parameters.checkpoint]),
-        fault_aware=int(parameters.placement == "fault-aware"),
+        placement=int(PLACEMENTS[parameters.placement]),
         compression=int(parameters.compression),
         requeue_original=int(parameters.requeue == "original"),
         placed=int(placed),
         overhead=parameters.checkpoint_overhead,
-        risk=parameters.risk,
+        wanted=parameters.risk,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import inlined, kernel, merged
+from forestall._compile import inlined
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import EventKind
@@ -246,8 +246,8 @@ def resume(world, j, now):
 
 
 @inlined
-def begin(world, j, now, row):
-    """The job starts on the nodes of `row` from the work that it has saved."""
+def begin(world, state, j, now):
+    """The job starts on the nodes of its row from the work that it has saved."""
     job = world.jobs[j]
     job.base, job.since, job.request = job.saved, now, job.saved + job.interval
     job.last_start = now
@@ -258,31 +258,48 @@ def begin(world, j, now, row):
     run = world.runs[job.run]
     run.job, run.start, run.end, run.lost, run.checkpoints = j, now, -1, 0, 0
     run.first_range = world.at[RANGES]
-    world.at[RANGES] = note_ranges(world.ranges, run.first_range, row)
+    world.at[RANGES] = note_nodes(world.ranges, run.first_range, state, j)
     run.ranges = world.at[RANGES] - run.first_range
     plan_progress(world, j)
 
 
-@kernel
-def note_ranges(ranges, count, row):
-    """Append a node set as ranges [first, past the last) at `count`; return the new count."""
-    opened = -1
-    for i in range(len(row)):
-        word = row[i]
-        if word == bits.FULL and opened >= 0:
+@inlined
+def note_nodes(ranges, count, state, j):
+    """Append the node set of a job as ranges at `count`, where node sets are kept; return the new
+    count."""
+    job = state.jobs[j]
+    if job.row < 0:
+        return count
+    return note_ranges(ranges, count, state.timeline.rows[job.row], job.low, job.size)
+
+
+@inlined
+def note_ranges(ranges, count, row, first, size):
+    """Append a set of `size` nodes, none of them before word `first`, as ranges [first, past the
+    last) at `count`; return the new count."""
+    opened, left, i = np.int64(-1), size, first
+    while left > 0:
+        word, base = row[i], 64 * i
+        i += 1
+        left -= bits.ones(word)
+        if word == bits.FULL:  # goes on with the range that is open, or opens one
+            opened = base if opened < 0 else opened
             continue
-        if word == bits.ZERO and opened < 0:
-            continue
-        for k in range(64):
-            inside = (word >> np.uint64(k)) & bits.ONE != bits.ZERO
-            if inside and opened < 0:
-                opened = 64 * i + k
-            elif not inside and opened >= 0:
-                ranges[count, 0], ranges[count, 1] = opened, 64 * i + k
+        if opened >= 0 and word & bits.ONE == bits.ZERO:
+            ranges[count, 0], ranges[count, 1] = opened, base
+            count += 1
+            opened = np.int64(-1)
+        while word != bits.ZERO:
+            low = bits.lowest(word)
+            past = low + bits.run_after(word, low)
+            opened = base + low if opened < 0 else opened
+            word &= ~bits.run_of(low, past - low)
+            if past < 64:
+                ranges[count, 0], ranges[count, 1] = opened, base + past
                 count += 1
-                opened = -1
+                opened = np.int64(-1)
     if opened >= 0:
-        ranges[count, 0], ranges[count, 1] = opened, 64 * len(row)
+        ranges[count, 0], ranges[count, 1] = opened, 64 * i
         count += 1
     return count
 
@@ -303,13 +320,6 @@ def kill(world, j, now, lost):
     cancel(world.heap, j)
 
 
-@merged
-def row_of(state, j):
-    """Return the words of a job's node set; none where node sets are not kept."""
-    row = state.jobs[j].row
-    return state.timeline.rows[max(row, 0), : state.timeline.rows.shape[1] if row >= 0 else 0]
-
-
 @inlined
 def carry_out(world, state, decision, now):
     """Do what a decision says."""
@@ -318,7 +328,7 @@ def carry_out(world, state, decision, now):
         if decision.deadline >= 0:
             plan(world, j, decision.start, _START_DUE, j)
     elif kind == _START:
-        begin(world, j, now, row_of(state, j))
+        begin(world, state, j, now)
     elif kind == _CHECKPOINT:
         world.jobs[j].checkpoints += 1
         plan(world, j, decision.end, _CHECKPOINT_FINISHED, j)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from forestall._compile import entry, kernel
 from forestall.engine.virtual import event_kernels as engine
 from forestall.engine.virtual import state as states
-from forestall.simulate.promise.loop_kernels import ENDED, FULL, PAUSED, STALLED
+from forestall.simulate.clock.stop_kernels import ENDED, FULL, PAUSED, STALLED
 from forestall.simulate.virtual import world_kernels as worlds
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.virtual import PROCESSOR
-from forestall.simulate.promise.measures import spread
+from forestall.simulate.kit.spread import spread
 from forestall.simulate.virtual.outcome import Begun, Ended, MoveEnd
 from forestall.simulate.virtual.tables import (
     DROPPED,

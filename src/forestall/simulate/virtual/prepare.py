@@ -10,7 +10,7 @@ from forestall.decide.virtual.migration import Transfer, pre_copy, stop_and_copy
 from forestall.model.errors import InputError
 from forestall.model.jobs import Jobs
 from forestall.model.virtual import PROCESSOR
-from forestall.simulate.promise.prepare import check_times, nothing_left, raised, sieve
+from forestall.simulate.kit.jobs import check_times, nothing_left, raised, sieve
 from forestall.simulate.virtual.outcome import VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.world_kernels import MAX_ORDER, MAX_TIME

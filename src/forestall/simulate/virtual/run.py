@@ -7,16 +7,17 @@ import numpy as np
 
 from forestall._compile import records
 from forestall.decide.virtual.placement_kernels import STRATEGIES, Choosing
+from forestall.engine.growth import longer
 from forestall.engine.virtual import state as states
-from forestall.engine.virtual.grow import grown, longer
+from forestall.engine.virtual.grow import grown
 from forestall.engine.virtual.state import JOB, Books, TaskRules, TaskState, new_task_state
 from forestall.model.errors import InputError
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions
 from forestall.model.virtual_books import MOVE, RUN, STRUCK
 from forestall.simulate.clock.heap_kernels import new_heap
-from forestall.simulate.promise.loop_kernels import ENDED, FULL, STALLED
-from forestall.simulate.promise.run import CHUNK, Progress
+from forestall.simulate.clock.progress import CHUNK, Progress
+from forestall.simulate.clock.stop_kernels import ENDED, FULL, STALLED
 from forestall.simulate.virtual import loop_kernels as loop
 from forestall.simulate.virtual import world_kernels as worlds
 from forestall.simulate.virtual.outcome import FATE, TaskLog, VirtualOutcome, VirtualWorkload

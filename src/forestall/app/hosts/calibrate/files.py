@@ -15,7 +15,7 @@ from forestall.model.errors import TraceError
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.app.hosts.calibrate.calibrate import Calibration
+    from forestall.app.hosts.calibrate.calibrate import HostCalibration
 
 CALIBRATION: Final = "calibration.json"
 
@@ -51,7 +51,7 @@ def _try_to_write(folder: Path) -> None:
         raise TraceError(folder, f"cannot be written to: {above}: {said}") from None
 
 
-def write_folder(found: Calibration, folder: Path, *, force: bool = False) -> str:
+def write_folder(found: HostCalibration, folder: Path, *, force: bool = False) -> str:
     """Write summary.json, points.csv, memory.csv, the figures and report.html, all or none; return
     what was written in words.
 
@@ -62,7 +62,7 @@ def write_folder(found: Calibration, folder: Path, *, force: bool = False) -> st
     return FOLDER.write(found, folder)
 
 
-def points_table(found: Calibration) -> pl.DataFrame:
+def points_table(found: HostCalibration) -> pl.DataFrame:
     """Return ``repeat,group,asked,guest,began,seconds,owner,guest_cpu,cores,background,load``: a
     row for each phase that counted, as measured."""
     import polars as pl
@@ -75,7 +75,7 @@ def points_table(found: Calibration) -> pl.DataFrame:
     return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).round(6))
 
 
-def memory_table(found: Calibration) -> pl.DataFrame:
+def memory_table(found: HostCalibration) -> pl.DataFrame:
     """Return ``repeat,guest,size,free,pages,seconds,faults,speed``: a row for each phase."""
     import polars as pl
 
@@ -87,7 +87,7 @@ def memory_table(found: Calibration) -> pl.DataFrame:
     return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).round(6))
 
 
-def write_thresholds(found: Calibration, folder: Path, *, force: bool = False) -> Path:
+def write_thresholds(found: HostCalibration, folder: Path, *, force: bool = False) -> Path:
     """Write calibration.json into an agent's folder, whole or not at all.
 
     Raises ContentionError where others disturbed too many points, unless by `force`, and TraceError

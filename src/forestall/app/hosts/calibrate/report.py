@@ -14,7 +14,7 @@ from forestall.show.report import Report, Section
 from forestall.show.words import Summary
 
 if TYPE_CHECKING:
-    from forestall.app.hosts.calibrate.calibrate import Calibration
+    from forestall.app.hosts.calibrate.calibrate import HostCalibration
 
 FIGURES: Final = ("contention", "memory")
 HOW: Final = (
@@ -34,7 +34,7 @@ MEMORY: Final = (
 )
 
 
-def report_of(found: Calibration) -> Report:
+def report_of(found: HostCalibration) -> Report:
     """Return what a guest takes from this host's owner as a report."""
     summary = found.summary
     parameters = summary["parameters"]
@@ -68,7 +68,7 @@ def _facts(summary: Summary) -> tuple[Fact, ...]:
     return (*facts, used)
 
 
-def _cpu(found: Calibration) -> Section:
+def _cpu(found: HostCalibration) -> Section:
     """Return what the owner loses of its CPU time."""
     figure = Figure(
         FIGURES[0],
@@ -117,7 +117,7 @@ def _reductions(normal: Mapping[str, Any], lowest: Mapping[str, Any]) -> dict[st
     return {"reduction_normal": normal["reduction"], "reduction_lowest": lowest["reduction"]}
 
 
-def _memory(found: Calibration) -> Section:
+def _memory(found: HostCalibration) -> Section:
     """Return what the owner loses of its speed to a guest's memory."""
     summary = found.summary
     table = memory_table(summary)

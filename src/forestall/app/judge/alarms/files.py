@@ -10,10 +10,10 @@ from forestall.app.kit.study_folder import StudyFolder, end, flat, table_of
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.app.judge.alarms.judge import Study
+    from forestall.app.judge.alarms.judge import AlarmStudy
 
 
-def tables(found: Study) -> list[pl.DataFrame]:
+def tables(found: AlarmStudy) -> list[pl.DataFrame]:
     """Return the tables of the folder: horizons, scores, failures and alarms, these at the main
     horizon."""
     import polars as pl

@@ -13,7 +13,7 @@ from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, duration, number, percent
 
 if TYPE_CHECKING:
-    from forestall.app.judge.alarms.judge import Study
+    from forestall.app.judge.alarms.judge import AlarmStudy
 
 FEW: Final = 10
 FIGURES: Final = ("recall", "lead_times")
@@ -125,7 +125,7 @@ def headline(summary: Summary) -> str:
     )
 
 
-def report_of(found: Study) -> Report:
+def report_of(found: AlarmStudy) -> Report:
     """Return what the alarms are worth as a report."""
     summary = found.summary
     sections = (_recall(found), _leads(found), _fates(summary), _scores(summary), _read(summary))
@@ -138,7 +138,7 @@ def report_of(found: Study) -> Report:
     )
 
 
-def _recall(found: Study) -> Section:
+def _recall(found: AlarmStudy) -> Section:
     """Return recall beside chance and precision, at each horizon."""
     row = main_row(found.summary)
     within = horizon_text(row["horizon_s"])
@@ -195,7 +195,7 @@ def _facts(row: Summary) -> tuple[Fact, ...]:
     )  # fmt: skip
 
 
-def _leads(found: Study) -> Section:
+def _leads(found: AlarmStudy) -> Section:
     """Return how early the warnings came."""
     row = main_row(found.summary)
     figure = Figure(

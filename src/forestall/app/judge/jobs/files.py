@@ -12,10 +12,10 @@ from forestall.app.kit.study_folder import StudyFolder
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.app.judge.jobs.study import Study
+    from forestall.app.judge.jobs.study import JobStudy
 
 
-def tables(found: Study) -> list[pl.DataFrame]:
+def tables(found: JobStudy) -> list[pl.DataFrame]:
     """Return the tables of the folder: idle periods, net benefit by threshold and by chance, and
     which period answers for each job."""
     import polars as pl

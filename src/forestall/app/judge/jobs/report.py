@@ -17,7 +17,7 @@ from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, number, percent
 
 if TYPE_CHECKING:
-    from forestall.app.judge.jobs.study import Study
+    from forestall.app.judge.jobs.study import JobStudy
 
 FIGURES: Final = ("roc", "benefit")
 FEW: Final = 10
@@ -167,7 +167,7 @@ def headline(summary: Summary) -> str:
     )
 
 
-def report_of(found: Study) -> Report:
+def report_of(found: JobStudy) -> Report:
     """Return what the metric is worth as a report."""
     summary = found.summary
     remarks = tuple(f"{one['text']} ({one['action']})" for one in summary["remarks"])
@@ -199,7 +199,7 @@ def _facts(summary: Summary) -> tuple[Fact, ...]:
     )  # fmt: skip
 
 
-def _telling(found: Study) -> Section:
+def _telling(found: JobStudy) -> Section:
     """Return whether the metric tells failing jobs from others."""
     summary, curve = found.summary, found.curve_roc
     table = Table.of("area", ("", "Value", ""), area_rows(summary), [
@@ -218,7 +218,7 @@ def _telling(found: Study) -> Section:
     )
 
 
-def _paying(found: Study) -> Section:
+def _paying(found: JobStudy) -> Section:
     """Return what acting on the metric brings: at thresholds, and by the share acted on."""
     summary = found.summary
     told = tuple(Prose(line, soft=True) for line in notes(summary))
@@ -226,7 +226,7 @@ def _paying(found: Study) -> Section:
     return Section("paying", "Does acting on it pay?", body=body)
 
 
-def _benefit(found: Study) -> Figure:
+def _benefit(found: JobStudy) -> Figure:
     """Return the net benefit of acting, drawn."""
     summary = found.summary
     cores, at = summary["cores_per_node"], found.curve.part_at(WORST)

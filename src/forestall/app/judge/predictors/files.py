@@ -11,10 +11,10 @@ from forestall.app.judge.predictors.report import FIGURES, report_of
 from forestall.app.kit.study_folder import StudyFolder, table_of
 
 if TYPE_CHECKING:
-    from forestall.app.judge.predictors.study import Study
+    from forestall.app.judge.predictors.study import PredictorStudy
 
 
-def scores_table(found: Study) -> Any:
+def scores_table(found: PredictorStudy) -> Any:
     """Return the chosen predictor's held-out decisions as `forestall assess scores` takes them:
     ``time,node,score,failed,group``, the group being the week."""
     import polars as pl

@@ -22,7 +22,7 @@ from forestall.traces.streams import stream
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
-    from forestall.app.judge.predictors.study import Study
+    from forestall.app.judge.predictors.study import PredictorStudy
 
 FIGURES: Final = ("predictors", "roc", "precision_recall", "reliability", "benefit", "leads")
 RANDOM_DRAWS: Final = 60
@@ -181,7 +181,7 @@ def act_table(summary: Summary) -> Table:
     return Table.of("act", ("", "Value"), rows if act is not None else (), right=())
 
 
-def report_of(found: Study) -> Report:
+def report_of(found: PredictorStudy) -> Report:
     """Return what predictors are worth as a report."""
     summary = found.summary
     how = {name.replace("_", " "): value for name, value in summary["how"].items()}
@@ -207,7 +207,7 @@ def report_of(found: Study) -> Report:
     )
 
 
-def _predictors(found: Study) -> Section:
+def _predictors(found: PredictorStudy) -> Section:
     """Return all predictors beside each other."""
     summary = found.summary
     table = Table.of("predictors", HEADS, rows(summary), _able(summary), right=(6,), note=NOTE)
@@ -222,7 +222,7 @@ def _predictors(found: Study) -> Section:
     return Section("predictors", "Predictors", body=body)
 
 
-def _chosen(found: Study) -> Section:
+def _chosen(found: PredictorStudy) -> Section:
     """Return how well the predictor that was chosen on the past tells failures, drawn."""
     failed = found.task.grid(MAIN).decisions.failed
     both = {one.name: one for one in (found.chosen, found.base)}
@@ -254,7 +254,7 @@ def _chosen(found: Study) -> Section:
     return Section("chosen", f"{name}, chosen on the past", body=body)
 
 
-def _acting(found: Study) -> Section:
+def _acting(found: PredictorStudy) -> Section:
     """Return whether acting on the chosen predictor pays."""
     summary = found.summary
     drawn: tuple[Figure, ...] = () if found.act is None else (
@@ -269,7 +269,7 @@ def _acting(found: Study) -> Section:
     return Section("acting", "Does acting pay?", body=body)
 
 
-def benefit_figure(found: Study) -> Drawn:
+def benefit_figure(found: PredictorStudy) -> Drawn:
     """Draw the net benefit of acting on the chosen predictor."""
     assert found.act is not None
     occasions = found.act.occasions

@@ -16,7 +16,7 @@ from forestall.show.words import probability as percent
 
 if TYPE_CHECKING:
     from forestall.app.reliability.design.design import Design
-    from forestall.app.reliability.design.search import Found
+    from forestall.app.reliability.design.search import SearchResult
     from forestall.reliability.queues.structures import Structure
 
 CURVE_ROWS: Final = 10
@@ -169,7 +169,7 @@ def _changes(design: Design, top: int | None) -> Section:
     return Section("changes", f"What single changes would buy ({some})", body=body)
 
 
-def _search(found: Found) -> list[Section]:
+def _search(found: SearchResult) -> list[Section]:
     """Return the best queues that were found, the trade-off, and what admission would buy."""
     body: list[Block] = [Prose(line) for line in _looked_at(found)]
     if found.now is not None:
@@ -183,7 +183,7 @@ def _search(found: Found) -> list[Section]:
     return sections
 
 
-def _looked_at(found: Found) -> list[str]:
+def _looked_at(found: SearchResult) -> list[str]:
     """Return which structures were looked at, and what the queues do now."""
     whole = found.admitted[0]
     lines = [
@@ -232,7 +232,7 @@ def _best(best: Structure | None, wanted: float, why: str, key: str) -> tuple[Bl
     return Prose(text), Table.of(key, heads, rows, records)
 
 
-def _tradeoff(found: Found) -> Section:
+def _tradeoff(found: SearchResult) -> Section:
     """Return failures against capacity: no other structure does better by both."""
     listed = found.admitted[0].curve.structures
     step = max(1, -(-len(listed) // CURVE_ROWS))
@@ -256,7 +256,7 @@ def _tradeoff(found: Found) -> Section:
     return Section("tradeoff", "Failures against capacity", body=(table, drawn))
 
 
-def _admitted(found: Found) -> Section:
+def _admitted(found: SearchResult) -> Section:
     """Return what refusing the largest jobs would buy."""
     rows = [
         (

@@ -13,7 +13,7 @@ from forestall.app.reliability.failures.report import report_of
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.app.reliability.failures.study import Study
+    from forestall.app.reliability.failures.study import FailureStudy
 
 TABLES: Final = (
     "years.csv",
@@ -31,7 +31,7 @@ TABLES: Final = (
 )
 
 
-def tables(found: Study) -> list[pl.DataFrame]:
+def tables(found: FailureStudy) -> list[pl.DataFrame]:
     """Return the tables of the folder, in their order."""
     summary = found.summary
     trend = [
@@ -53,7 +53,7 @@ def tables(found: Study) -> list[pl.DataFrame]:
     ]
 
 
-def gaps_table(found: Study, by: str) -> pl.DataFrame:
+def gaps_table(found: FailureStudy, by: str) -> pl.DataFrame:
     """Return ``gap,censored,resolution`` and what else is known, as `forestall fit` takes it."""
     import polars as pl
 
@@ -81,7 +81,7 @@ def _fits(families: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     )
 
 
-def _bursts(found: Study) -> pl.DataFrame:
+def _bursts(found: FailureStudy) -> pl.DataFrame:
     import polars as pl
 
     if found.bursting.bursts is None:

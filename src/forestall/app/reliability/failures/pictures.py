@@ -21,7 +21,7 @@ from forestall.show.words import percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
-    from forestall.app.reliability.failures.study import Study
+    from forestall.app.reliability.failures.study import FailureStudy
     from forestall.reliability.fits.estimate import Fitted
 
 FEWEST: Final = 8
@@ -53,12 +53,12 @@ def _figure(name: str, make: Callable[[], Drawn], alt: str, caption: str) -> Fig
     return Figure(name, draw, alt, caption)
 
 
-def year_head(found: Study) -> str:
+def year_head(found: FailureStudy) -> str:
     """Return what an axis of years shows."""
     return "Year" if found.summary["years_are"] == "calendar" else "Year of age of the node"
 
 
-def per_year(found: Study) -> Figure:
+def per_year(found: FailureStudy) -> Figure:
     """Return failures and their rate year by year."""
     rows = list(found.years)
     most = max(rows, key=lambda row: row["failures"])
@@ -74,7 +74,7 @@ def per_year(found: Study) -> Figure:
     return _figure(NAMES[0], lambda: draw.failures_per_year(rows, year_head(found)), alt, caption)
 
 
-def per_node(found: Study) -> Figure | None:
+def per_node(found: FailureStudy) -> Figure | None:
     """Return how failures spread over the nodes."""
     table = found.history.node_years(found.summary["years_are"])
     if not (table.node_days >= draw.SHORT_STAY).any():
@@ -91,7 +91,7 @@ def per_node(found: Study) -> Figure | None:
     return _figure(NAMES[1], lambda: draw.failures_per_node(table, year_head(found)), alt, caption)
 
 
-def _laws(found: Study) -> list[Fitted]:
+def _laws(found: FailureStudy) -> list[Fitted]:
     """Return Weibull, exponential and, where it is another, the best law of the nodes' gaps."""
     both = [one.fitted for one in (found.node.weibull, found.node.exponential) if one is not None]
     ranking = found.node.ranking
@@ -100,7 +100,7 @@ def _laws(found: Study) -> list[Fitted]:
     return both
 
 
-def _probabilities(found: Study) -> Figure | None:
+def _probabilities(found: FailureStudy) -> Figure | None:
     """Return P-P and Q-Q plots of the gaps of nodes."""
     laws = _laws(found)
     if not laws:
@@ -124,7 +124,7 @@ def _draw_probabilities(laws: list[Fitted], unit: str) -> Drawn:
     return figure
 
 
-def _hazard(found: Study) -> Figure | None:
+def _hazard(found: FailureStudy) -> Figure | None:
     """Return the hazard of nodes over the time since their last failure."""
     laws = _laws(found)
     if not laws:
@@ -134,7 +134,7 @@ def _hazard(found: Study) -> Figure | None:
     return _figure(NAMES[3], lambda: _draw_hazard(found, laws), alt, caption)
 
 
-def _draw_hazard(found: Study, laws: list[Fitted]) -> Drawn:
+def _draw_hazard(found: FailureStudy, laws: list[Fitted]) -> Drawn:
     title = "Hazard: how soon does a node fail again?"
     figure = plots.plot_hazard(laws, unit=found.asked.unit, title=title)
     sampled = found.node.sampled
@@ -146,14 +146,14 @@ def _draw_hazard(found: Study, laws: list[Fitted]) -> Drawn:
     return figure
 
 
-def _shortest(found: Study) -> float:
+def _shortest(found: FailureStudy) -> float:
     """Return where axes of gaps begin: a little below the shortest gap above 0 that ended."""
     sampled = found.node.sampled
     ended = sampled.gap[~sampled.censored]
     return float(ended[ended > 0].min(initial=sampled.gap.max())) / 1.5
 
 
-def _survival(found: Study) -> Figure | None:
+def _survival(found: FailureStudy) -> Figure | None:
     """Return how long nodes go without a failure."""
     laws = _laws(found)
     if not laws:
@@ -170,7 +170,7 @@ def _survival(found: Study) -> Figure | None:
     return _figure(NAMES[4], lambda: _draw_survival(found, laws), alt, caption)
 
 
-def _draw_survival(found: Study, laws: list[Fitted]) -> Drawn:
+def _draw_survival(found: FailureStudy, laws: list[Fitted]) -> Drawn:
     title = "How long nodes go without a failure"
     figure = plots.plot_survival(laws, unit=found.asked.unit, title=title)
     for axes in figure.axes:
@@ -183,7 +183,7 @@ OF_GAPS: Final = (_probabilities, _hazard, _survival)
 """Figures of the gaps of nodes, each None where there are too few."""
 
 
-def bathtub(found: Study) -> Figure | None:
+def bathtub(found: FailureStudy) -> Figure | None:
     """Return the failure rate of nodes over their age."""
     rate = found.aged.rate
     if rate is None or len(found.history) < FEWEST:
@@ -197,7 +197,7 @@ def bathtub(found: Study) -> Figure | None:
     )
 
 
-def _process_curve(found: Study) -> tuple[Any, Any] | None:
+def _process_curve(found: FailureStudy) -> tuple[Any, Any] | None:
     process, rate = found.change.process, found.aged.rate
     if process is None or rate is None:
         return None
@@ -205,7 +205,7 @@ def _process_curve(found: Study) -> tuple[Any, Any] | None:
     return ages, process.intensity(ages)
 
 
-def worst(found: Study) -> Figure | None:
+def worst(found: FailureStudy) -> Figure | None:
     """Return the nodes with the highest rates."""
     rows = found.worst.rows()
     if not rows:
@@ -219,7 +219,7 @@ def worst(found: Study) -> Figure | None:
     )
 
 
-def bursts(found: Study) -> Figure | None:
+def bursts(found: FailureStudy) -> Figure | None:
     """Return how gaps of the machine go with the gaps before them."""
     gaps = found.bursting.gaps
     if gaps is None:

@@ -18,7 +18,7 @@ from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, number, percent
 
 if TYPE_CHECKING:
-    from forestall.app.reliability.failures.study import Study
+    from forestall.app.reliability.failures.study import FailureStudy
 
 By = Literal["year", "node", "cause"]
 
@@ -32,7 +32,7 @@ LAWS_RULE: Final = (
 )
 
 
-def report_of(found: Study) -> Report:
+def report_of(found: FailureStudy) -> Report:
     """Return all that the log tells as a report."""
     summary = found.summary
     sections = (
@@ -55,7 +55,7 @@ def report_of(found: Study) -> Report:
     )
 
 
-def in_brief(found: Study, by: By | None = None) -> Report:
+def in_brief(found: FailureStudy, by: By | None = None) -> Report:
     """Return the report as it is printed: with the best families, and one breakdown, of years and
     the worst nodes where none is asked for."""
     told = report_of(found)
@@ -135,7 +135,7 @@ def _repairs(summary: Summary) -> tuple[Fact, ...]:
     )  # fmt: skip
 
 
-def _years(found: Study) -> Section:
+def _years(found: FailureStudy) -> Section:
     """Return failures year by year."""
     drawn = pictures.per_year(found), pictures.per_node(found)
     return Section(
@@ -179,7 +179,7 @@ def _with_ends(value: object, low: object, high: object) -> tuple[str, str]:
     return figure(value, 3), between((low, high))
 
 
-def _trend(found: Study) -> Section:
+def _trend(found: FailureStudy) -> Section:
     """Return whether failures became more or fewer."""
     bathtub = pictures.bathtub(found)
     body: tuple[Block, ...] = (trend_table(found.summary),)
@@ -212,7 +212,7 @@ def trend_table(summary: Summary) -> Table:
     return Table.of("trend", heads, rows, records, right=(2, 3))
 
 
-def _gaps(found: Study) -> Section:
+def _gaps(found: FailureStudy) -> Section:
     """Return laws of the gaps between failures of one node."""
     summary = found.summary
     drawn = filter(None, (one(found) for one in pictures.OF_GAPS))
@@ -302,7 +302,7 @@ def _node_hours(row: Row) -> float:
     return told
 
 
-def _nodes(found: Study) -> Section:
+def _nodes(found: FailureStudy) -> Section:
     """Return the worst nodes."""
     table, drawn = node_table(found.summary, MOST_NODES), pictures.worst(found)
     body = (*((table,) if table.rows else ()), *((drawn,) if drawn is not None else ()))
@@ -334,7 +334,7 @@ def node_table(summary: Summary, most: int | None) -> Table:
     )  # fmt: skip
 
 
-def _bursts(found: Study) -> Section:
+def _bursts(found: FailureStudy) -> Section:
     """Return whether failures come together."""
     drawn = pictures.bursts(found)
     lines = tuple(Prose(line) for line in words.on_bursts(found.summary))

@@ -14,7 +14,7 @@ from forestall.show.blocks import Listing, Table
 from forestall.show.report import Report, Section
 
 if TYPE_CHECKING:
-    from forestall.app.reliability.fit.fit import Answer
+    from forestall.app.reliability.fit.fit import FitAnswer
 
 CRITERIA: Final = {
     "aic": "AIC",
@@ -34,7 +34,7 @@ CHANCE_HEADS: Final = ("Family", "KS", "p", "AD", "p")
 Plain = Mapping[str, Any]
 
 
-def report_of(answer: Answer) -> Report:
+def report_of(answer: FitAnswer) -> Report:
     """Return the ranking, where there is one, and the fit of the best as a report."""
     plain: Any = answer.plain()
     best = plain if answer.ranking is None else plain["best"]
@@ -50,7 +50,7 @@ def report_of(answer: Answer) -> Report:
     )
 
 
-def _families(answer: Answer, families: Iterable[Plain]) -> Section:
+def _families(answer: FitAnswer, families: Iterable[Plain]) -> Section:
     """Return all families beside each other."""
     told = list(families)
     tables = ranking_tables(told, "ranked", apart=True)
@@ -59,7 +59,7 @@ def _families(answer: Answer, families: Iterable[Plain]) -> Section:
     return Section("families", title, body=(*tables, *((notes,) if notes.items else ())))
 
 
-def _best(answer: Answer, best: Plain) -> Section:
+def _best(answer: FitAnswer, best: Plain) -> Section:
     """Return parameters of the best family and how far it is from the sample."""
     unit = answer.question.unit
     values = Table.of("parameters", parameter_heads(best), parameter_rows(best, unit))
