@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from forestall._compile import entry, kernel
+from forestall.predict.ordered_kernels import up_to
 from forestall.predict.turnaround.book_state import (
     ALIKE,
     BY_DEADLINE,
@@ -61,7 +62,6 @@ from forestall.predict.turnaround.law_kernels import (
     score_of,
     take_in,
     time_of,
-    up_to,
 )
 from forestall.predict.turnaround.tell_kernels import LEAST_DRAIN, expected_length, tell_law
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from forestall._compile import kernel
+from forestall.predict.ordered_kernels import below, up_to
 from forestall.predict.turnaround.book_state import (
     ALIKE,
     BINS,
@@ -30,7 +31,7 @@ from forestall.predict.turnaround.book_state import (
     RUNNING,
     VOID,
 )
-from forestall.predict.turnaround.law_kernels import below, put, score_of, up_to
+from forestall.predict.turnaround.law_kernels import put, score_of
 
 GAPS = (701, 301, 132, 57, 23, 10, 4, 1)
 """Ciura's gaps for Shell's method."""
@@ -62,7 +63,7 @@ def join_cohort(book, group, k):
         old = book.jobs[own.cohort[place]]
         if old.status in (DONE, LOST):
             ordered = own.ordered
-            for i in range(below(ordered, own.held, old.score), own.held - 1):
+            for i in range(below(ordered, 0, own.held, old.score), own.held - 1):
                 ordered[i] = ordered[i + 1]
             own.held -= 1
     own.cohort[place] = k
@@ -158,7 +159,7 @@ def score_for(book, group, chance):
     if steps == 0 or own.held < _FIRST:
         return chance
     scores, reached = own.score, own.below
-    at = below(reached, steps, chance)
+    at = below(reached, 0, steps, chance)
     if at == steps:
         beyond = math.log((1.0 - reached[steps - 1]) / max(1.0 - chance, 1e-9))
         return scores[steps - 1] + own.tail * max(beyond, 0.0)

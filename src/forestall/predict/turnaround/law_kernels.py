@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from forestall._compile import kernel
+from forestall.predict.ordered_kernels import below
 from forestall.predict.turnaround.book_state import LEVELS, POINTS
 
 _FAR_AWAY = 12.0
@@ -20,7 +21,7 @@ def take_in(own, value):
     # The same values stand twice: in the ring by age, in `ordered` by size, so that the oldest is
     # known and quantiles are read off.
     if held == depth:
-        for i in range(below(ordered, held, ring[head]), held - 1):
+        for i in range(below(ordered, 0, held, ring[head]), held - 1):
             ordered[i] = ordered[i + 1]
         held -= 1
     put(ordered, held, value)
@@ -32,36 +33,10 @@ def take_in(own, value):
 @kernel
 def put(ordered, held, value):
     """Put a value in its place among the first `held`, which ascend."""
-    at = below(ordered, held, value)
+    at = below(ordered, 0, held, value)
     for i in range(held, at, -1):
         ordered[i] = ordered[i - 1]
     ordered[at] = value
-
-
-@kernel
-def below(ordered, held, value):
-    """Return how many of the first `held` values, ascending, are less than `value`."""
-    low, high = 0, held
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def up_to(ordered, held, value):
-    """Return how many of the first `held` values, ascending, are at most `value`."""
-    low, high = 0, held
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel

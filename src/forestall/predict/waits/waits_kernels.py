@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import entry, kernel
+from forestall.predict.ordered_kernels import below
 
 Array = npt.NDArray[Any]
 NEVER: Final = np.iinfo(np.int64).max
@@ -141,45 +142,32 @@ def _drop(heap):
     when, job = heap.when[size], heap.job[size]
     at = 0
     while True:
-        below = 2 * at + 1
-        if below >= size:
+        child = 2 * at + 1
+        if child >= size:
             break
-        if below + 1 < size and (
-            heap.when[below + 1] < heap.when[below]
-            or (heap.when[below + 1] == heap.when[below] and heap.job[below + 1] < heap.job[below])
+        if child + 1 < size and (
+            heap.when[child + 1] < heap.when[child]
+            or (heap.when[child + 1] == heap.when[child] and heap.job[child + 1] < heap.job[child])
         ):
-            below += 1
-        if heap.when[below] > when or (heap.when[below] == when and heap.job[below] > job):
+            child += 1
+        if heap.when[child] > when or (heap.when[child] == when and heap.job[child] > job):
             break
-        heap.when[at], heap.job[at] = heap.when[below], heap.job[below]
-        at = below
+        heap.when[at], heap.job[at] = heap.when[child], heap.job[child]
+        at = child
     heap.when[at], heap.job[at] = when, job
-
-
-@kernel
-def _place(ordered, begin, end, value):
-    """Return where in ordered[begin:end] the first that is not below the value stands."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
 def _swap(ordered, begin, end, old, new):
     """Put `new` in the place of one `old`, in order."""
-    gone = _place(ordered, begin, end, old)
+    gone = below(ordered, begin, end, old)
     if new > old:
-        come = _place(ordered, gone, end, new)
+        come = below(ordered, gone, end, new)
         for i in range(gone, come - 1):
             ordered[i] = ordered[i + 1]
         ordered[come - 1] = new
     elif new < old:
-        come = _place(ordered, begin, gone, new)
+        come = below(ordered, begin, gone, new)
         for i in range(gone, come, -1):
             ordered[i] = ordered[i - 1]
         ordered[come] = new
@@ -203,14 +191,14 @@ def _refresh(past, c):
         out += 1
         into += 1
     while out < first:
-        gone = _place(past.ordered, begin, begin + size, past.ring[ring + out % room])
+        gone = below(past.ordered, begin, begin + size, past.ring[ring + out % room])
         for i in range(gone, begin + size - 1):
             past.ordered[i] = past.ordered[i + 1]
         size -= 1
         out += 1
     while into < head:
         value = past.ring[ring + into % room]
-        come = _place(past.ordered, begin, begin + size, value)
+        come = below(past.ordered, begin, begin + size, value)
         for i in range(begin + size, come, -1):
             past.ordered[i] = past.ordered[i - 1]
         past.ordered[come] = value
@@ -240,8 +228,8 @@ def _correlate(past, c):
     spread, together, before = 0.0, 0.0, 0.0
     for i in range(past.first[c], past.head[c]):
         wait = past.ring[ring + i % room]
-        low = _place(past.ordered, begin, begin + size, wait)
-        high = _place(past.ordered, low, begin + size, wait + 1)
+        low = below(past.ordered, begin, begin + size, wait)
+        high = below(past.ordered, low, begin + size, wait + 1)
         # Twice the middle rank, from the middle of all: 0 on the mean, and ties share theirs.
         rank = float(low + high - 2 * begin - size)
         spread += rank * rank

@@ -289,3 +289,41 @@ class Fittable(Family):
     def remarks(self, batch: Batch, theta: Floats) -> tuple[str, ...]:
         """Return what a reader of the fit `theta` float64[p] to that one sample should know."""
         return ()
+
+
+class ByHazard(Fittable):
+    """A family whose time has a closed form in its cumulative hazard: quantiles and draws use it."""
+
+    @abstractmethod
+    def time_of_hazard(self, hazard: Floats, *theta: npt.ArrayLike) -> Floats:
+        """Return the time by which the cumulative hazard is that."""
+
+    def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
+        """Return the time by which a share `p` has failed."""
+        with np.errstate(all="ignore"):
+            return self.time_of_hazard(-np.log1p(-np.asarray(p, dtype=np.float64)), *theta)
+
+    def draw(
+        self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
+    ) -> Floats:
+        """Return random lifetimes: the cumulative hazard at the end of one is exponential."""
+        with np.errstate(all="ignore"):
+            return self.time_of_hazard(rng.standard_exponential(shape), *theta)
+
+
+class Climbing(Fittable):
+    """A family that climbs to its maximum in coordinates of its own."""
+
+    @abstractmethod
+    def climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return float64[B, p], the maximum of each row as far as found, and bool[B], whether it
+        was."""
+
+    def start(self, batch: Batch) -> Floats:
+        """Return the maximum, or how far the way there was found."""
+        return self.climbed(batch)[0]
+
+    def closed(self, batch: Batch) -> Floats | None:
+        """Return the maximum; None if it was not found for all rows."""
+        theta, found = self.climbed(batch)
+        return theta if found.all() else None
