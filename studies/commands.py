@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from forestall.cli.registry import command, examples
-from forestall.cli.screen import Bar, say, show
+from forestall.cli.screen import ProgressBar, say, show
 
 
 def group() -> typer.Typer:
@@ -79,7 +79,7 @@ def promises(
     from studies.promises import reproduce
 
     named = _logs(data)
-    with Bar("runs") as bar:
+    with ProgressBar("runs") as bar:
         found = reproduce(named, out, workers=workers or 0, progress=bar)
     for claim in found.claims:
         say(f"{claim.claim} ({claim.section})")
@@ -122,7 +122,7 @@ def assessment(
     from studies.assessment import Plan, reproduce
     from studies.assessment.report import headline
 
-    with Bar("machines") as bar:
+    with ProgressBar("machines") as bar:
         found = reproduce(out, plan=Plan(seed=seed), progress=bar)
     say(headline(found.claims))
     say()
@@ -147,7 +147,7 @@ def availability(
     from studies.availability import QUICK, reproduce
 
     named = _logs(data) if data is not None or "FORESTALL_DATA" in os.environ else None
-    with Bar("windows") as bar:
+    with ProgressBar("windows") as bar:
         found = reproduce(out, data=named, plan=QUICK if quick else None, progress=bar)
     for claim in found.claims:
         say(f"{claim.claim} ({claim.hosts})")
@@ -173,7 +173,7 @@ def virtual(
 
     named = _logs(data) if data is not None or "FORESTALL_DATA" in os.environ else None
     plan = QUICK if quick else None
-    with Bar("runs") as bar:
+    with ProgressBar("runs") as bar:
         found = reproduce(out, data=named, plan=plan, workers=workers or 0, progress=bar)
     for claim in found.claims:
         say(f"{claim.claim} ({claim.section})")
@@ -210,9 +210,9 @@ def cycle_sharing(
 
     named = _logs(data) if data is not None or "FORESTALL_DATA" in os.environ else None
     plan = QUICK if quick else None
-    with Bar("contention") as bar:
+    with ProgressBar("contention") as bar:
         study = contend(contention or ("none" if quick else "measure"), progress=bar)
-    with Bar("runs") as bar:
+    with ProgressBar("runs") as bar:
         found = reproduce(
             out, data=named, plan=plan, contention=study, workers=workers or 0, progress=bar
         )

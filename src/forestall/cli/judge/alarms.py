@@ -20,7 +20,7 @@ from forestall.cli.runs.options import (
     STUDY_OUT,
     chosen,
 )
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.model.units import parse_duration
 
 with lazily():
@@ -111,11 +111,11 @@ def alarms(
     )
     if out is not None:
         files.check_alarms_folder(out, force=force)
-    with Bar("horizons", quiet=quiet) as bar:
+    with ProgressBar("horizons", quiet=quiet) as bar:
         found = judge.study(raised, failures, chosen(given), asked, bar)
     written: str | None = None
     if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
+        with ProgressBar("figures", quiet=quiet) as bar:
             written = files.write_alarms_folder(found, out, bar)
     if as_json:
         say_json(found.summary)

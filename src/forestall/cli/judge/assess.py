@@ -23,7 +23,7 @@ from forestall.cli.judge import (
 from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json, show
 
 with lazily():
     from forestall.app.judge.scores import files, judge, words
@@ -193,11 +193,11 @@ def scores(
     )
     if out is not None:
         files.check_scores_folder(out, force=force)
-    with Bar("measures", quiet=quiet) as bar:
+    with ProgressBar("measures", quiet=quiet) as bar:
         found = judge.study(table, asked, strict=strict, progress=bar)
     written: str | None = None
     if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
+        with ProgressBar("figures", quiet=quiet) as bar:
             written = files.write_scores_folder(found, out, bar)
     if as_json:
         say_json(found.summary)

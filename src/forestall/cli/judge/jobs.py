@@ -13,7 +13,7 @@ from forestall.cli.choice import with_options
 from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READING, STUDY_OUT, chosen
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
@@ -207,11 +207,11 @@ def jobs(
     )
     if out is not None:
         files.check_jobs_folder(out, force=force)
-    with Bar("analysis", quiet=quiet) as bar:
+    with ProgressBar("analysis", quiet=quiet) as bar:
         found = judge.study(records, metrics, metric, chosen(given), asked, bar)
     written: str | None = None
     if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
+        with ProgressBar("figures", quiet=quiet) as bar:
             written = files.write_jobs_folder(found, out, bar)
     if as_json:
         say_json(found.summary)

@@ -12,7 +12,7 @@ from forestall.cli.choice import with_options
 from forestall.cli.judge.predict import EVENTS, METRICS, NODES, UNTIL
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READ_FAILURES, STUDY_OUT, chosen
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json, show
 
 with lazily():
     from forestall.app.judge import predict
@@ -137,11 +137,11 @@ def predictors(
         files.check_study_folder(out, force=force)
     sources = predict.Sources(log, chosen(given), events, metrics, nodes, until)
     asked = None if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
-    with Bar("predictors", quiet=quiet) as bar:
+    with ProgressBar("predictors", quiet=quiet) as bar:
         found = study.study(sources, asked, how, stakes, split_at=split_at, progress=bar)
     written = None
     if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
+        with ProgressBar("figures", quiet=quiet) as bar:
             written = files.write_study_folder(found, out, bar)
     if as_json:
         say_json(found.summary)

@@ -11,7 +11,7 @@ from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READ_FAILURES, STUDY_OUT, chosen
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json, show
 
 with lazily():
     from forestall.app.reliability.failures import files, study, words
@@ -105,11 +105,11 @@ def reliability(
     )
     if out is not None:
         files.check_report_folder(out, force=force)
-    with Bar("analysis", quiet=quiet) as bar:
+    with ProgressBar("analysis", quiet=quiet) as bar:
         found = study.study(log, chosen(given), asked, bar)
     written: str | None = None
     if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
+        with ProgressBar("figures", quiet=quiet) as bar:
             written = files.write_report_folder(found, out, bar)
     if as_json:
         say_json(found.summary)

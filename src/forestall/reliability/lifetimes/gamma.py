@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.special import digamma, gammaincinv, gammaln, lambertw
 
 from forestall.reliability.lifetimes.base import Floats
-from forestall.reliability.lifetimes.batch import Batch, Climbing, Derivatives, Fittable, Part
+from forestall.reliability.lifetimes.batch import Batch, BatchPart, Climbing, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb_from
 from forestall.reliability.lifetimes.incomplete import (
     log_lower,
@@ -58,7 +58,9 @@ class StandardGamma(StretchedStandard):
         mixed = rate * (level - digamma(k) - slope)
         return value, slope, bend, rate, mixed, rate * (k - y - rate)
 
-    def exact_sums(self, part: Part, k: Floats, power: Floats, log_scale: Floats) -> Floats | None:
+    def exact_sums(
+        self, part: BatchPart, k: Floats, power: Floats, log_scale: Floats
+    ) -> Floats | None:
         """Return the sums from those of times, or of their squares, and of logarithms."""
         if not ((power == 1).all() or (power == 2).all()):
             return None

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.reliability.lifetimes.base import Floats
-from forestall.reliability.lifetimes.batch import Batch, ByHazard, Derivatives, Part
+from forestall.reliability.lifetimes.batch import Batch, BatchPart, ByHazard, Derivatives
 from forestall.reliability.lifetimes.climb import climb
 from forestall.reliability.lifetimes.stretched import Six, StretchedStandard, chained, moved, sums
 
@@ -236,7 +236,7 @@ def first_law(batch: Batch, lowest: float) -> tuple[Floats, Floats]:
     return best[:, 0], best[:, 1]
 
 
-def _longest(part: Part) -> Floats:
+def _longest(part: BatchPart) -> Floats:
     """Return float64[B], the longest gap of each row."""
     time = part.time if part.weight is None else np.where(part.weight > 0, part.time, 0.0)
     return np.asarray(np.max(time, axis=1, initial=0.0))
