@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
 
+with lazily():
+    from forestall.show import text
+
 if TYPE_CHECKING:
     from forestall.app.kit.study_folder import StudyFolder, Summarized
     from forestall.show.report import Report
@@ -56,8 +59,6 @@ def tell_study(
 
 def say_report(report: Report) -> None:
     """Print a report in brief."""
-    from forestall.show.text import brief_of
-
     wrap = sys.stdout.isatty()
     width = min(WIDTH, shutil.get_terminal_size().columns) if wrap else WIDTH
-    print(brief_of(report, width=width, wrap=wrap), end="")
+    print(text.brief_of(report, width=width, wrap=wrap), end="")

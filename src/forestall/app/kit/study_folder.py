@@ -75,8 +75,13 @@ class StudyFolder(Generic[S]):
             write_json(dict(found.summary), fresh / SUMMARY)
 
         fill_folder(folder, write, self.files)
-        missing = "" if style.has_matplotlib() else NEEDED
-        return f"Files are in {folder}; open {folder / PAGE}{missing}"
+        return written(folder)
+
+
+def written(folder: Path) -> str:
+    """Return what was written where, in words."""
+    missing = "" if style.has_matplotlib() else NEEDED
+    return f"Files are in {folder}; open {folder / PAGE}{missing}"
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
