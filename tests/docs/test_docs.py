@@ -272,8 +272,8 @@ def test_documented_defaults_are_the_true_ones(heading: str, model: Model) -> No
     for name, told in table.items():
         value = defaults[name]
         plain = "none" if value is None else str(value).lower()
-        if name in model.durations and value is not None:
-            plain += " s"
+        if model.declared[name].setting.unit and value is not None:
+            plain += f" {model.declared[name].setting.unit}"
         assert re.match(rf"{re.escape(plain)}\b", told.replace("`", "")), f"{name}: {told}"
 
 

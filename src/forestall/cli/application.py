@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,12 +14,11 @@ from forestall._lazy import lazily
 from forestall.cli import INTERRUPTED, UNUSABLE, complain
 from forestall.cli.commands import LazyGroup
 from forestall.cli.registry import ReaderLeftError, StoppedError, examples
-from forestall.cli.runs.options import OPTIONS
-from forestall.model.errors import ForestallError, ParameterError
-from forestall.model.units import MAX_SECONDS, exact_duration
+from forestall.cli.typed import as_typed, options_of
+from forestall.model.errors import ForestallError
 
 with lazily():
-    from forestall.app.runs import models
+    pass
 
 app = typer.Typer(
     name="forestall",
@@ -61,9 +59,8 @@ def run(
             "TERMINAL_WIDTH", "100"
         )  # help in a file or a pager: no narrow columns
     try:
-        done = typer.main.get_command(commands or app).main(
-            args=list(arguments), prog_name=name, standalone_mode=False
-        )
+        root = typer.main.get_command(commands or app)
+        done = root.main(args=list(arguments), prog_name=name, standalone_mode=False)
     except StoppedError as stop:
         return complain(str(stop), INTERRUPTED)
     except ReaderLeftError:
@@ -75,10 +72,8 @@ def run(
         path = context.command_path if context is not None else name
         text = error.format_message()  # type: ignore[attr-defined]
         return complain(f"{text} (see {path} --help)")
-    except ParameterError as error:
-        return complain(as_typed(error))
     except ForestallError as error:
-        return complain(str(error))
+        return complain(as_typed(error, _options(root, arguments)))
     except MemoryError:
         return complain(
             "not enough memory for this; try fewer nodes or a slice of the jobs (--jobs)"
@@ -86,31 +81,14 @@ def run(
     return done if isinstance(done, int) else 0
 
 
-def as_typed(error: ParameterError) -> str:
-    """Return the line for a parameter that cannot be: options as they are typed, durations with
-    their units."""
-    name = error.name.replace("-", "_")
-    option = OPTIONS.get(name)
-    if option is None:
-        return str(error)
-    value, allowed = error.value, error.allowed
-    if any(name in one.durations for one in models.MODELS.values()):
-        value = exact_duration(value) if isinstance(value, int) else value
-        allowed = re.sub(r"(greater|less) than( or equal to)? (\d+)", _bound, allowed)
-    allowed = re.sub(r"\b(th1|th2|[a-z]+(_[a-z]+)+)\b", _option, allowed)
-    return str(ParameterError(option, value, allowed))
-
-
-def _bound(said: re.Match[str]) -> str:
-    """Return a bound of durations with its unit: ``at least 1 h``."""
-    word = {"greater": ("above", "at least"), "less": ("below", "at most")}[said[1]][bool(said[2])]
-    seconds = int(said[3])
-    return f"{word} {'2,177 years' if seconds == MAX_SECONDS else exact_duration(seconds)}"
-
-
-def _option(key: re.Match[str]) -> str:
-    """Return how the option of a key is typed, and what is none as it stands."""
-    return OPTIONS.get(key[0], key[0])
+def _options(command: Any, arguments: Sequence[str]) -> dict[str, str]:
+    """Return the options of the command that these arguments name, by parameter."""
+    for word in arguments:
+        inner = getattr(command, "commands", {})
+        if word not in inner:
+            break
+        command = inner[word]
+    return options_of(command.params)
 
 
 def _show_version(asked: bool) -> None:

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from forestall.app.cycle.log import replay_guests
-from forestall.app.promise.log import replay
+from forestall.app.kit.log import DECISION_LOG
 from forestall.app.runs.compare import read_summary
-from forestall.app.virtual.log import replay_tasks
+from forestall.app.runs.models import model_in
 from forestall.model.errors import TraceError
-
-_REPLAYS = {"virtual": replay_tasks, "cycle": replay_guests}
 
 
 @dataclass(frozen=True)
@@ -39,15 +36,15 @@ def replay_and_compare(folder: Path) -> Replayed:
     Raises TraceError where the folder holds no run with an event log.
     """
     summary = read_summary(folder)
-    path = folder / "decisions.csv"
+    path = folder / DECISION_LOG
     try:
         logged = path.read_bytes().decode("utf-8").splitlines(keepends=True)
     except OSError as error:
-        why = f"cannot be read: {error.strerror}; simulate with --log-events writes it"
+        why = f"cannot be read: {error.strerror}; simulate with {{log_events}} writes it"
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
         raise TraceError(path, "is no text") from None
-    replayed = _REPLAYS.get(str(summary.get("model")), replay)(folder)
+    replayed = model_in(summary).replayed(folder)
     for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
         if a != b:
             return Replayed(len(replayed) - 1, number, a and a.rstrip("\n"), b and b.rstrip("\n"))

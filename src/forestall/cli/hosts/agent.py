@@ -279,7 +279,8 @@ def unit(
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
     flags = {"--no-listen": no_listen, "--beside": beside}
     words += [name for name, said in flags.items() if said]
-    print(app_agent.unit_text(folder, words), end="")
+    where = [] if folder is None else ["--folder", str(folder.resolve())]
+    print(app_agent.unit_text([*where, *words]), end="")
 
 
 def ad(folder: FOLDER = None) -> None:

@@ -51,7 +51,9 @@ def group() -> typer.Typer:
     }
     for function, lines in commands.items():
         name = "list" if function is listed else function.__name__
-        more = {"context_settings": {"allow_interspersed_args": False}} if function is run else {}
+        more: dict[str, Any] = (
+            {"context_settings": {"allow_interspersed_args": False}} if function is run else {}
+        )
         registered(app, name, *lines, **more)(_guarded(function))
     return app
 

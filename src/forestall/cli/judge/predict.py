@@ -10,7 +10,7 @@ import typer
 from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command, examples
-from forestall.cli.runs.options import FAILURES, JSON, OPTIONS, OUTPUT, QUIET, READ_FAILURES, chosen
+from forestall.cli.runs.options import FAILURES, JSON, OUTPUT, QUIET, READ_FAILURES, chosen
 from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration
@@ -183,8 +183,7 @@ def ask(
     extra = next((key for key, value in told.items() if value is not None), None)
     if since is None and extra is not None:
         value = told[extra] if isinstance(told[extra], bool) else str(told[extra])
-        option = extra if extra in OPTIONS else f"--{extra}"
-        raise ParameterError(option, value, "a failure log as well (--since FAILURES)")
+        raise ParameterError(extra, value, "a failure log as well ({since} FAILURES)")
     later = None if since is None else predict.Sources(since, values, events, metrics, None, until)
     answer = predict.ask(predictor, predict.PredictionQuestion(nodes, at, ahead, later))
     if as_json:

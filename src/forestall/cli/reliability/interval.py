@@ -17,7 +17,7 @@ from forestall.model.errors import ParameterError
 
 with lazily():
     from forestall.app.reliability import interval as reliability_interval
-    from forestall.app.site import text as site_text
+    from forestall.show import text as site_text
 
 if TYPE_CHECKING:
     from forestall.app.reliability.interval import IntervalAnswer

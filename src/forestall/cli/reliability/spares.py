@@ -16,7 +16,7 @@ from forestall.cli.site.options import FILES, SITE, given_of, rate_of
 
 with lazily():
     from forestall.app.reliability import spares as reliability_spares
-    from forestall.app.site import text
+    from forestall.show import text
 
 if TYPE_CHECKING:
     from forestall.app.reliability.spares import SparesAdvice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,16 +14,14 @@ from forestall.cli.registry import command
 from forestall.cli.runs.options import (
     CONFIG,
     FORCE,
+    HOSTS,
     JSON,
     OUTPUT,
-    PARAMETERS,
     QUIET,
     READING,
     TRAINING,
     chosen,
 )
-from forestall.cli.runs.options_cycle import CYCLE, HOSTS
-from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
 from forestall.cli.runs.table import print_run
 from forestall.cli.screen import ProgressBar, say, say_json
 
@@ -59,10 +58,18 @@ def add_to(app: typer.Typer) -> None:
         "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
         "forestall simulate guests.csv --model cycle --hosts hosts.parquet --scheduler falcon "
         "--restart checkpoint --out run",
+        complete=_with_parameters,
     )(simulate)
 
 
-@with_options(MODEL, PARAMETERS, VIRTUAL, CYCLE, HOSTS, READING, TRAINING, RESULTS)
+def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the command the options of every model's parameters."""
+    from forestall.cli.runs.parameters import MODEL, parameter_choices
+
+    tables = ((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, RESULTS)
+    return with_options(*tables)(function)
+
+
 def simulate(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,16 +14,14 @@ from forestall.cli.registry import command
 from forestall.cli.runs.options import (
     CONFIG,
     FORCE,
+    HOSTS,
     JSON,
     OUTPUT,
-    PARAMETERS,
     QUIET,
     READING,
     TRAINING,
     chosen,
 )
-from forestall.cli.runs.options_cycle import CYCLE, HOSTS
-from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
 from forestall.cli.screen import ProgressBar, say, say_json, show
 
 with lazily():
@@ -51,7 +50,16 @@ def add_to(app: typer.Typer) -> None:
         "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
         "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
         "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
+        complete=_with_parameters,
     )(sweep)
+
+
+def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the command the options of every model's parameters."""
+    from forestall.cli.runs.parameters import MODEL, parameter_choices
+
+    tables = ((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, REPORT)
+    return with_options(*tables, varied=True)(function)
 
 
 OUT = Annotated[
@@ -85,7 +93,6 @@ WORKERS = Annotated[
 ]
 
 
-@with_options(MODEL, PARAMETERS, VIRTUAL, CYCLE, HOSTS, READING, TRAINING, REPORT, varied=True)
 def sweep(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")

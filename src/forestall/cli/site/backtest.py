@@ -16,7 +16,7 @@ from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_p
 from forestall.cli.site.report import print_commands
 
 with lazily():
-    from forestall.app.site import openmetrics as metrics
+    from forestall.app.site import shown
     from forestall.app.site.promises import backtest
     from forestall.app.site.promises import files as promises_files
 
@@ -127,10 +127,10 @@ def promises(
 
 def _print(found: Found, openmetrics: str | None, written: str | None, how: str) -> None:
     if openmetrics == "-":
-        print(metrics.openmetrics(found.report()), end="")
+        print(shown.openmetrics(found.report()), end="")
         return
     if openmetrics is not None:
-        metrics.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report())
     if how == "json":
         say_json(found.as_json())
     elif how != "none":

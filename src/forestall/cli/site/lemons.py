@@ -18,7 +18,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
 with lazily():
-    from forestall.app.site import openmetrics as metrics
+    from forestall.app.site import shown
     from forestall.app.site.lemons import worst
 
 RATE = Annotated[
@@ -85,9 +85,9 @@ def lemons(
         found = worst.find(given, assumed, false_discovery_rate=false_discovery_rate, progress=bar)
     if openmetrics is not None:
         if openmetrics == "-":
-            print(metrics.openmetrics(found.report()), end="")
+            print(shown.openmetrics(found.report()), end="")
             return
-        metrics.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report())
     if as_json:
         say_json(found.as_json())
     elif not quiet:

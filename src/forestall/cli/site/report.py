@@ -19,16 +19,13 @@ from forestall.model.units import parse_duration
 
 with lazily():
     from forestall.adapters.slurm import commands, queue
-    from forestall.app.site import asked
-    from forestall.app.site import openmetrics as metrics
-    from forestall.app.site import page as site_page
+    from forestall.app.site import asked, shown
     from forestall.app.site import report as site_report
-    from forestall.app.site import text as site_text
-    from forestall.show import html_pieces
+    from forestall.show import page as show_page
     from forestall.traces.files import places
 
 if TYPE_CHECKING:
-    from forestall.app.site.report import Report
+    from forestall.app.site.report import Findings
 
 ASSUMED = "What is assumed"
 PAGE_NAME = "report.html"
@@ -138,22 +135,22 @@ def report(
         made = site_report.make(given, assumed, _options(given.paths, options, assumed), bar)
     if target is not None:
         with ProgressBar("figures", quiet=quiet) as bar:
-            text = site_page.page(made, bar)
-        html_pieces.write_page(target, text)
+            text = shown.page(made, bar)
+        show_page.write_page(target, text)
     how = "json" if as_json else "none" if quiet else "full" if full else "short"
     _print(made, openmetrics, target, how)
 
 
-def _print(made: Report, openmetrics: str | None, target: Path | None, how: str) -> None:
+def _print(made: Findings, openmetrics: str | None, target: Path | None, how: str) -> None:
     if openmetrics == "-":
-        print(metrics.openmetrics(made), end="")
+        print(shown.openmetrics(made), end="")
         return
     if openmetrics is not None:
-        metrics.write_openmetrics(openmetrics, made)
+        shown.write_openmetrics(openmetrics, made)
     if how == "json":
         say_json(made.as_json())
     elif how != "none":
-        print(site_text.text_of(made, full=how == "full"), end="")
+        print(shown.text_of(made, full=how == "full"), end="")
         for place in (target, openmetrics):
             if place is not None:
                 say(f"Written: {place}")

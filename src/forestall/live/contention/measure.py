@@ -64,7 +64,7 @@ def refuse_if_busy(share: float, cores: int) -> None:
         which = "the core" if cores == 1 else f"the {cores} cores"
         raise ContentionError(
             f"others use {share:.0%} of {which} now, and the experiment means little above "
-            f"{BUSY:.0%}; try when the host is quiet, on other cores (--cpus), or with --force"
+            f"{BUSY:.0%}; try when the host is quiet, on other cores ({{cpus}}), or with {{force}}"
         )
 
 

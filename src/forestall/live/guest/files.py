@@ -143,7 +143,7 @@ def checked_name(name: str) -> str:
     """Return a guest's name. Raises ParameterError for one that is no name of a folder."""
     if not _NAME.fullmatch(name) or name.endswith(".json"):
         allowed = "letters, digits, '.', '_' and '-', up to 64, beginning with a letter or digit"
-        raise ParameterError("--name", name, allowed)
+        raise ParameterError("name", name, allowed)
     return name
 
 

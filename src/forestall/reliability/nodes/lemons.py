@@ -289,7 +289,7 @@ def lemons(
 def _check(false_discovery_rate: float) -> None:
     if not 0 < false_discovery_rate < 1:
         allowed = "a number between 0 and 1, such as 0.05"
-        raise ParameterError("--false-discovery-rate", false_discovery_rate, allowed)
+        raise ParameterError("false_discovery_rate", false_discovery_rate, allowed)
 
 
 class _Judged(NamedTuple):

@@ -246,8 +246,8 @@ def _check_no_samples(path: Path, time: Int, node: Int, ignored: list[str]) -> N
         columns = listed([shown(name) for name in ignored], 4)
         message = (
             f"holds samples of metrics ({columns}; a row of each node every "
-            f"{int(lengths[usual]):,} s), not failures; give it as metrics (--as metrics, "
-            "--metrics), or leave these columns out"
+            f"{int(lengths[usual]):,} s), not failures; give it as metrics ({{as}} metrics, "
+            "{metrics}), or leave these columns out"
         )
         raise TraceError(path, message)
 

@@ -77,12 +77,12 @@ class ExperimentSettings:
         quick = self.quick
         loads = QUICK_LOADS if quick else ExperimentPlan.loads
         if self.loads is not None:
-            shares = (parse_share(part, "--loads") for part in self.loads.split(","))
+            shares = (parse_share(part, "loads") for part in self.loads.split(","))
             loads = tuple(dict.fromkeys(shares))
         groups = default_groups(len(cpus), quick=quick)
         if self.groups is not None:
             groups = tuple(dict.fromkeys(_count(part) for part in self.groups.split(",")))
-        limit, pattern = parse_share(self.limit, "--limit"), _pattern(self.pattern)
+        limit, pattern = parse_share(self.limit, "limit"), _pattern(self.pattern)
         seconds, repeats = self.seconds, self.repeats
         if seconds is None:
             seconds = QUICK_SECONDS if quick else ExperimentPlan.seconds
@@ -93,7 +93,7 @@ class ExperimentSettings:
         except ParameterError as error:
             typed = getattr(self, error.name)
             value = error.value if typed is None else typed
-            raise ParameterError(f"--{error.name}", value, error.allowed) from None
+            raise ParameterError(error.name, value, error.allowed) from None
 
     @property
     def left(self) -> tuple[int, ...]:
@@ -135,10 +135,10 @@ def parse_cpus(text: str | None) -> tuple[int, ...]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part)
         if match is None:
-            raise ParameterError("--cpus", text, allowed)
+            raise ParameterError("cpus", text, allowed)
         chosen.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     if not chosen or not chosen <= set(there):
-        raise ParameterError("--cpus", text, allowed)
+        raise ParameterError("cpus", text, allowed)
     return tuple(sorted(chosen))
 
 
@@ -154,7 +154,7 @@ def _ranges(cores: list[int]) -> str:
 
 def _count(text: str) -> int:
     if not re.fullmatch(r"\s*\d{1,5}\s*", text):
-        raise ParameterError("--groups", text, "numbers of processes, such as 1,2,4")
+        raise ParameterError("groups", text, "numbers of processes, such as 1,2,4")
     return int(text)
 
 
@@ -163,7 +163,7 @@ def _pattern(text: str) -> Literal["paused", "periodic"]:
         return "paused"
     if text == "periodic":
         return "periodic"
-    raise ParameterError("--pattern", text, "paused or periodic")
+    raise ParameterError("pattern", text, "paused or periodic")
 
 
 @dataclass(frozen=True)

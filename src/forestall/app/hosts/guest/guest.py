@@ -235,7 +235,7 @@ def _named(folder: Path, command: Sequence[str], name: str | None) -> GuestFiles
         files.make()
         return files
     if not command:
-        raise ParameterError("CMD", "", "a command to run, or --name of a guest that is known")
+        raise ParameterError("CMD", "", "a command to run, or {name} of a guest that is known")
     base = re.sub(r"[^A-Za-z0-9._-]", "", Path(command[0]).name).strip("._-")[:50] or "guest"
     number = 1
     while True:
@@ -265,7 +265,7 @@ def _record(files: GuestFiles, command: Sequence[str], *, fresh: bool) -> StayRe
         raise TraceError(
             files.place,
             f"the guest {known.name} has not finished and runs another command; go on with it by "
-            f"`forestall guest resume {known.name}`, or give it up by --fresh",
+            f"`forestall guest resume {known.name}`, or give it up by {{fresh}}",
         )
     return known
 

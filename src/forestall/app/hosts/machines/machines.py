@@ -198,17 +198,17 @@ def need_of(runtime: str | None, deadline: str | None, now: float) -> Need:
 
     The deadline of a machine with a run time alone is twice that from now.
     """
-    seconds = None if runtime is None else parse_duration(runtime, "--runtime")
+    seconds = None if runtime is None else parse_duration(runtime, "runtime")
     if seconds == 0:
-        raise ParameterError("--runtime", runtime, "a duration above 0")
+        raise ParameterError("runtime", runtime, "a duration above 0")
     if deadline is None:
         return Need(seconds, None if seconds is None else math.floor(now) + SLACK * seconds)
-    at = moment(deadline, now, "--deadline")
+    at = moment(deadline, now, "deadline")
     if at <= now:
-        raise ParameterError("--deadline", deadline, "a time to come")
+        raise ParameterError("deadline", deadline, "a time to come")
     if seconds is not None and at < now + seconds:
-        allowed = f"a time by which --runtime {runtime} can be over"
-        raise ParameterError("--deadline", deadline, allowed)
+        allowed = f"a time by which {{runtime}} {runtime} can be over"
+        raise ParameterError("deadline", deadline, allowed)
     return Need(seconds, at)
 
 

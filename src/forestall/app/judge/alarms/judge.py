@@ -52,9 +52,9 @@ class AlarmSettings:
     def __post_init__(self) -> None:
         if not self.horizons or self.lead >= min(self.horizons):
             allowed = "a duration below the shortest horizon"
-            raise ParameterError("--lead", self.lead, allowed)
+            raise ParameterError("lead", self.lead, allowed)
         if not 0 < self.level < 1:
-            raise ParameterError("--level", self.level, "a number between 0 and 1")
+            raise ParameterError("level", self.level, "a number between 0 and 1")
 
     @property
     def main(self) -> int:
@@ -78,9 +78,9 @@ class AlarmStudy:
 
 def horizons_of(text: str) -> tuple[int, ...]:
     """Return horizons from text such as ``1h,6h,24h``, s, ascending, each once."""
-    found = {parse_duration(part, "--horizons") for part in text.split(",") if part.strip()}
+    found = {parse_duration(part, "horizons") for part in text.split(",") if part.strip()}
     if not found or min(found) < 1:
-        raise ParameterError("--horizons", text, "durations of at least 1 s, such as 1h,6h,24h")
+        raise ParameterError("horizons", text, "durations of at least 1 s, such as 1h,6h,24h")
     return tuple(sorted(found))
 
 
@@ -146,7 +146,7 @@ def _line(
         named = max(named, int(alarms.node.max(initial=-1)) + 1)
     if asked.nodes is not None and asked.nodes < named:
         allowed = f"at least {named:,}, as many as the log and the alarms name"
-        raise ParameterError("--nodes", asked.nodes, allowed)
+        raise ParameterError("nodes", asked.nodes, allowed)
     end = failures.span if told.get("days") is not None else None
     return line_of(
         alarms.time,

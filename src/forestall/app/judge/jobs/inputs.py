@@ -58,8 +58,8 @@ class JobInputs:
         known = FINAL_STATES | set(self.records.base())
         bad = FINAL_STATES - {"COMPLETED"}
         if failed is not None:
-            bad = _states(failed, known, "--failed-states")
-        out = _states(ignored, known, "--ignored-states")
+            bad = _states(failed, known, "failed_states")
+        out = _states(ignored, known, "ignored_states")
         fell = np.isin(states, sorted(bad))
         ended = np.isin(states, sorted((FINAL_STATES | bad) - out))
         ran = (self.records.end < NEVER) & (self.records.end <= self.close)
@@ -158,9 +158,9 @@ def _metric(samples: Metrics, metric: str | None) -> str:
     if metric is None:
         raise TraceError(
             samples.source,
-            f"has {len(names):,} metrics: {listed}; say which one with --metric NAME",
+            f"has {len(names):,} metrics: {listed}; say which one with {{metric}} NAME",
         )
-    raise ParameterError("--metric", metric, f"one of {listed}")
+    raise ParameterError("metric", metric, f"one of {listed}")
 
 
 def _numbered(

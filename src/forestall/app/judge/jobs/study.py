@@ -55,12 +55,11 @@ class JobStudySettings:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise ParameterError("--level", self.level, "a number between 0 and 1")
+            raise ParameterError("level", self.level, "a number between 0 and 1")
         for name in ("scale", "action_cost", "price"):
             number = getattr(self, name)
             if number is not None and not 0 <= number < np.inf:
-                spelled = f"--{name.replace('_', '-')}"
-                raise ParameterError(spelled, number, "a number of at least 0")
+                raise ParameterError(name, number, "a number of at least 0")
 
     @property
     def sign(self) -> float:

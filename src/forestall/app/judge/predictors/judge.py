@@ -134,7 +134,7 @@ def task_of(whole: Observations, how: How, split: int | None = None) -> Task:
     begin, end = whole.begin, whole.end
     at = begin + round(how.split * (end - begin)) if split is None else split
     if not begin < at < end:
-        raise ParameterError("--split-at", at, f"a moment within the log, {begin} to {end} s")
+        raise ParameterError("split_at", at, f"a moment within the log, {begin} to {end} s")
     later = int((whole.failures.time >= at).sum())
     if later < LEAST_FAILURES:
         raise InputError(
@@ -251,7 +251,7 @@ def wanted(names: Sequence[str] | None) -> list[str]:
     for name in chosen:
         if name not in LEARNERS and not Path(name).is_file():
             allowed = "files of predict train, or some of " + ", ".join(LEARNERS)
-            raise ParameterError("--predictors", name, allowed)
+            raise ParameterError("predictors", name, allowed)
     return list(dict.fromkeys(("constant", *chosen)))
 
 
@@ -303,12 +303,12 @@ def _from_file(path: Path, task: Task) -> Learner:
     shift = mine - log if mine is not None and log is not None else 0
     if learner.trained_until + shift > task.split:
         raise ParameterError(
-            "--predictors",
+            "predictors",
             str(path),
-            "a predictor that was trained on nothing after the split (predict train --until)",
+            "a predictor that was trained on nothing after the split (predict train {until})",
         )
     if learner.nodes > task.whole.nodes:
-        raise ParameterError("--predictors", str(path), f"one for {task.whole.nodes} nodes")
+        raise ParameterError("predictors", str(path), f"one for {task.whole.nodes} nodes")
     return learner
 
 

@@ -242,8 +242,8 @@ def _number(value: float | None) -> float | None:
 def checked_stakes(cost: float, loss: float, price: float | None, currency: str) -> Stakes:
     """Return stakes; ParameterError for numbers below 0."""
     if not currency.strip():
-        raise ParameterError("--currency", currency, "a name such as EUR")
-    given = {"--action-cost": cost, "--loss": loss, "--price": price if price is not None else 0.0}
+        raise ParameterError("currency", currency, "a name such as EUR")
+    given = {"action_cost": cost, "loss": loss, "price": price if price is not None else 0.0}
     for name, value in given.items():
         if not (np.isfinite(value) and value >= 0):
             raise ParameterError(name, value, "a number of at least 0")

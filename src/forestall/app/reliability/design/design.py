@@ -186,7 +186,7 @@ def design(
 
         found = search_plan(asked, jobs, progress, processors_per_node)
     elif jobs is not None:
-        raise ParameterError("jobs", str(jobs), "a search as well (--optimize)")
+        raise ParameterError("jobs", str(jobs), "a search as well ({optimize})")
     whole = Queue("the whole machine", cluster.nodes, 1.0)
     return Design(
         asked,

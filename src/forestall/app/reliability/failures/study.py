@@ -55,12 +55,12 @@ class FailureStudySettings:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise ParameterError("--level", self.level, "a number between 0 and 1")
+            raise ParameterError("level", self.level, "a number between 0 and 1")
         if self.draws and self.draws < FEWEST_DRAWS:
             allowed = f"0, or a whole number of at least {FEWEST_DRAWS}"
-            raise ParameterError("--draws", self.draws, allowed)
+            raise ParameterError("draws", self.draws, allowed)
         if self.unit not in UNITS:
-            raise ParameterError("--unit", self.unit, "one of " + ", ".join(UNITS))
+            raise ParameterError("unit", self.unit, "one of " + ", ".join(UNITS))
         for name in self.families or ():
             family_of(name)
 
@@ -122,7 +122,7 @@ def asked_of(values: Mapping[str, Any]) -> FailureStudySettings:
     if families is not None and families.strip().lower() != "all":
         named = tuple(name.strip() for name in families.split(",") if name.strip())
         if not named:
-            raise ParameterError("--families", families, "all, or names such as weibull,lognormal")
+            raise ParameterError("families", families, "all, or names such as weibull,lognormal")
     return FailureStudySettings(
         values.get("clock", "calendar"),
         named,

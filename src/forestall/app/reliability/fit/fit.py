@@ -51,10 +51,10 @@ class FitQuestion:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise ParameterError("--level", self.level, "a number between 0 and 1")
+            raise ParameterError("level", self.level, "a number between 0 and 1")
         if self.draws < FEWEST_DRAWS:
             allowed = f"a whole number of at least {FEWEST_DRAWS}"
-            raise ParameterError("--draws", self.draws, allowed)
+            raise ParameterError("draws", self.draws, allowed)
 
 
 @dataclass(frozen=True)

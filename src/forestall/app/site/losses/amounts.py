@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.site.words import at_level, between, duration, number, percent
+from forestall.show.quantities import at_level, between, duration, number, percent
 
 if TYPE_CHECKING:
     from forestall.assess.panel import RedrawnEstimate

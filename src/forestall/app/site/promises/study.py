@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site import words
 from forestall.app.site.swf_jobs import waits_told
 from forestall.model import ledger as entries
 from forestall.model.site.job_records import NEVER
+from forestall.show.quantities import counted
 
 if TYPE_CHECKING:
     from forestall.assess.promises import PromiseGroup, PromiseScores, Sharpness
@@ -149,10 +149,10 @@ def study(accounting: Accounting, asked: Question, progress: Progress | None = N
     ended = int((tasks.finish < NEVER).sum())
     if ended <= asked.warm_up:
         why = (
-            f"{words.counted(ended, 'jobs')} ended, and promises count after a warm-up of "
+            f"{counted(ended, 'jobs')} ended, and promises count after a warm-up of "
             f"{asked.warm_up:,} jobs that ended"
         )
-        remedy = f"records of more than {words.counted(asked.warm_up, 'jobs')} that ended"
+        remedy = f"records of more than {counted(asked.warm_up, 'jobs')} that ended"
         if asked.warm_up > WARM_UP:
             remedy += ", or a shorter --warm-up"
         return Study(asked, len(tasks), tasks.left_out, waits, why=why, remedy=remedy)
