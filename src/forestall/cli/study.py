@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from forestall._lazy import lazily
 from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
 
 with lazily():
