@@ -8,6 +8,7 @@ With `NUMBA_DISABLE_JIT=1` the same functions run as plain Python.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from typing import Any, Final, TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
 
 PACKAGE = Path(__file__).parent
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,3 +124,58 @@ def _readable(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
     hidden = {name: field(name) for name in dtype.names or () if hasattr(np.void, name)}
     return np.dtype((type("Record", (np.record,), hidden), dtype))
+
+
+_ANSWER: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+class Asked:
+    """A function in Python that kernels ask three whole numbers, for one.
+
+    Kernels get its `address`, and call it by `ask`. What it raises cannot pass through them: from
+    then on they are answered `otherwise`, and `check` raises it when they are done.
+    """
+
+    def __init__(self, answer: Callable[[int, int, int], int], otherwise: int) -> None:
+        self._answer, self._otherwise = answer, otherwise
+        self._error: BaseException | None = None
+        self._function = _ANSWER(self._answered)  # must live as long as kernels may call it
+        self.address: int = ctypes.cast(self._function, ctypes.c_void_p).value or 0
+
+    def _answered(self, first: int, second: int, third: int) -> int:
+        if self._error is None:
+            try:
+                return self._answer(first, second, third)
+            except BaseException as error:  # raised again by `check`
+                self._error = error
+        return self._otherwise
+
+    def check(self) -> None:
+        """Raise what the function raised, if it did."""
+        if self._error is not None:
+            raise self._error
+
+
+@intrinsic
+def _call(_typing: Any, address: Any, first: Any, second: Any, third: Any) -> Any:
+    """Call the function at an address with three whole numbers."""
+    word = ir.IntType(64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        function = ir.FunctionType(word, [word] * 3).as_pointer()
+        return builder.call(builder.inttoptr(given[0], function), given[1:])
+
+    return types.int64(*[types.int64] * 4), generate
+
+
+def _ask(address, first, second, third):  # type: ignore[no-untyped-def]
+    """Return the answer of an `Asked` at this address."""
+    return _call(address, np.int64(first), np.int64(second), np.int64(third))
+
+
+def _ask_plain(address: int, first: int, second: int, third: int) -> int:
+    """Return what `ask` does, without the compiler."""
+    return int(_ANSWER(int(address))(int(first), int(second), int(third)))
+
+
+ask: Final[Any] = _ask_plain if INTERPRETED else kernel(_ask)

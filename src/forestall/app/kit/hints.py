@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.units import format_duration
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _on_unlearnt(outcome: CycleOutcome) -> str:
     """Return that Falcon had no day to learn from of a kind on which jobs came."""
     from forestall.predict.semi_markov.learning import MONDAY, weekend
 
-    if outcome.parameters.scheduler != "falcon":
+    if not SCHEDULERS[outcome.parameters.scheduler].foretells:
         return ""
     origin = MONDAY if outcome.hosts.origin is None else outcome.hosts.origin
     submit = outcome.workload.jobs.submit + origin + outcome.parameters.warm_up

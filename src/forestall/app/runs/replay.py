@@ -10,9 +10,9 @@ from forestall.app.cycle.log import replay_guests
 from forestall.app.promise.log import replay
 from forestall.app.runs.compare import read_summary
 from forestall.app.virtual.log import replay_tasks
+from forestall.decide.cycle.own import HostScheduler
+from forestall.decide.virtual.own import Strategy
 from forestall.model.errors import TraceError
-
-_REPLAYS = {"virtual": replay_tasks, "cycle": replay_guests}
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,10 @@ class Replayed:
         return self.line is None
 
 
-def replay_and_compare(folder: Path) -> Replayed:
+def replay_and_compare(folder: Path, own: Strategy | HostScheduler | None = None) -> Replayed:
     """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte.
+
+    `own` is the strategy or the scheduler in Python that decided, where one did.
 
     Raises TraceError where the folder holds no run with an event log.
     """
@@ -47,8 +49,17 @@ def replay_and_compare(folder: Path) -> Replayed:
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
         raise TraceError(path, "is no text") from None
-    replayed = _REPLAYS.get(str(summary.get("model")), replay)(folder)
+    replayed = _replayed(folder, str(summary.get("model")), own)
     for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
         if a != b:
             return Replayed(len(replayed) - 1, number, a and a.rstrip("\n"), b and b.rstrip("\n"))
     return Replayed(len(replayed) - 1)
+
+
+def _replayed(folder: Path, model: str, own: Strategy | HostScheduler | None) -> list[str]:
+    """Return the lines of `decisions.csv` anew."""
+    if model == "virtual":
+        return replay_tasks(folder, own if isinstance(own, Strategy) else None)
+    if model == "cycle":
+        return replay_guests(folder, own if isinstance(own, HostScheduler) else None)
+    return replay(folder)

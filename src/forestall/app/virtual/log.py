@@ -12,6 +12,7 @@ import polars as pl
 
 from forestall.app.kit.checked import checked
 from forestall.app.kit.log import csv_lines, read_log, write_lines
+from forestall.decide.virtual.own import OwnStrategy, Strategy
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.jobs import UNKNOWN, Jobs
@@ -108,9 +109,9 @@ def decision_lines(decisions: Iterable[TaskDecision], ids: Any) -> Iterator[str]
     return csv_lines(DECISIONS, rows())
 
 
-def replay_tasks(folder: Path) -> list[str]:
+def replay_tasks(folder: Path, strategy: Strategy | None = None) -> list[str]:
     """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv`
-    anew.
+    anew. A run with a strategy in Python needs it again.
 
     Only the events and the parameters go in. Raises TraceError where the folder has no event log,
     or one that an engine cannot have been told.
@@ -128,7 +129,8 @@ def replay_tasks(folder: Path) -> list[str]:
     parameters = checked(VirtualParameters, summary["parameters"])
     workload = _workload(events, path)
     more = stream(parameters.seed, "virtual", "random-moves")
-    engine = VirtualEngine.of(new_state(workload, parameters), more)
+    own = None if strategy is None else OwnStrategy(strategy)
+    engine = VirtualEngine.of(new_state(workload, parameters, own), more, own)
     told = enumerate(_told(events, workload.jobs, path), 2)
 
     def decide() -> Iterator[TaskDecision]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import records
+from forestall.decide.virtual.own import OwnStrategy
 from forestall.decide.virtual.placement_kernels import RANDOM, Choosing
 from forestall.engine.virtual import entry_kernels as entries
 from forestall.engine.virtual import state as states
@@ -94,6 +95,7 @@ class VirtualEngine:
         books = Books(records(256, RUN), records(64, MOVE), records(64, STRUCK))
         self._state: TaskState = new_task_state(room, rate, least, choosing, rules, books)
         self._generator: np.random.Generator | None = generator
+        self._own: OwnStrategy | None = None
         self._jobs = self._tasks = 0
         self.now = -FAR
 
@@ -103,11 +105,15 @@ class VirtualEngine:
         return self._state
 
     @classmethod
-    def of(cls, state: TaskState, generator: np.random.Generator) -> VirtualEngine:
+    def of(
+        cls, state: TaskState, generator: np.random.Generator, own: OwnStrategy | None = None
+    ) -> VirtualEngine:
         """Return the engine of a state with all its jobs, as the simulator makes it; further draws
-        come from `generator`."""
+        come from `generator`, and `own` is the strategy that the state asks, where it is one in
+        Python."""
         made = cls.__new__(cls)
         made._state, made._generator, made.now = state, generator, -FAR
+        made._own = own
         made._jobs, made._tasks = len(state.jobs), len(state.places)
         return made
 
@@ -173,6 +179,8 @@ class VirtualEngine:
         while not entries.has_room(self._state):
             self._state = grown(self._state, self._generator)
         entries.take(self._state, int(event.kind), event.key, event.at, event.time)
+        if self._own is not None:
+            self._own.asked.check()
         count = int(self._state.at[states.HELD])
         return [self._decision(self._state.out[i], event.time) for i in range(count)]
 

@@ -28,6 +28,7 @@ from forestall.app.cycle.certify.work import (
     waits_of,
 )
 from forestall.app.kit.finding import Check
+from forestall.decide.cycle.entries import SCHEDULERS
 
 WITHOUT_LOG = (
     "which host was chosen, and the hosts free at each start (simulate with --log-events logs them)"
@@ -76,7 +77,7 @@ def cycle_checks(folder: Path) -> tuple[tuple[Check, ...], tuple[str, ...]]:
         NEVER_CHECKED,
         OF_PARTS,
         UNTOLD,
-        *([OF_FORECASTS] if run.given.scheduler == "falcon" else []),
+        *([OF_FORECASTS] if SCHEDULERS[run.given.scheduler].foretells else []),
     ]
     if not logs.has_log(folder):
         return tuple(checks), (*unknown, WITHOUT_LOG)

@@ -339,7 +339,7 @@ def read_cycle_folder(folder: Path) -> CycleFolder:
     given = _given(path, summary)
     jobs, hosts = _read_jobs(folder), _read_hosts(folder)
     spans = _read_spans(folder, len(hosts))
-    stays = _read_stays(folder, jobs, len(hosts), said=given.scheduler == "falcon")
+    stays = _read_stays(folder, jobs, len(hosts), said=SCHEDULERS[given.scheduler].foretells)
     start = max(int(jobs.submit.min()), given.begin)
     last = [int(jobs.finish.max(initial=start))]
     if (jobs.fate == UNFINISHED).any():

@@ -24,8 +24,10 @@ START, WAIT, GIVE_UP, END = range(4)
 REASONS = (
     *("ends_first", "longest_left", "best_rank", "true_end", "true_longest"),
     *("no_host", "doomed", "tried_enough", "contention", "thrashing", "away"),
+    *("own_choice", "declined"),
 )
 ENDS_FIRST, LONGEST_LEFT, BEST_RANK, TRUE_END, TRUE_LONGEST, NO_HOST, DOOMED, ENOUGH = range(8)
+OWN_CHOICE, DECLINED = 11, 12
 NEVER = 2**61
 _NOTHING = np.zeros(0, dtype=np.int64)
 
@@ -338,7 +340,7 @@ def check_choices(run: CycleFolder, log: LogFolder) -> Check:
     counts = events.candidates[tries]
     group = np.repeat(np.arange(len(tries)), counts)
     chosen = {
-        "falcon": _falcon, "condor": _condor, "omniscient": _omniscient
+        "falcon": _falcon, "condor": _condor, "omniscient": _omniscient, "own": _own
     }[run.given.scheduler](run, log, group, counts)  # fmt: skip
     row, reason = chosen
     reason = np.where(counts == 0, NO_HOST, reason)
@@ -430,6 +432,16 @@ def _omniscient(run: CycleFolder, log: LogFolder, group: Int, counts: Int) -> tu
     return np.where(first, row, -1), np.where(first, TRUE_END, DOOMED)
 
 
+def _own(run: CycleFolder, log: LogFolder, group: Int, counts: Int) -> tuple[Int, Int]:
+    """Whatever a scheduler in Python takes, as long as it is one of the candidates."""
+    told = log.decisions
+    host = told.host[told.kind != END]
+    row = np.full(len(counts), -1, dtype=np.int64)
+    taken = np.flatnonzero(log.candidates.host == host[group])
+    row[group[taken]] = taken
+    return row, np.where(row >= 0, OWN_CHOICE, DECLINED)
+
+
 def _check_truth(run: CycleFolder, told: DecisionRows, finding: Finding) -> None:
     """What the omniscient scheduler knew came true, ranks by speed are the hosts' speeds, and the
     chances that were said are those of the stays."""
@@ -445,7 +457,7 @@ def _check_truth(run: CycleFolder, told: DecisionRows, finding: Finding) -> None
         return
     # Both in order of (job, time): the k-th start of a job is its k-th stay.
     line = line[np.lexsort((told.time[line], told.job[line]))]
-    if run.given.scheduler == "falcon":
+    if SCHEDULERS[run.given.scheduler].foretells:
         chance = told.figures["chance"][line]
         text = "job {0} starts at {1}: its chance is {2} by decisions.csv (line {4}), {3} by stays"
         labels = (run.jobs.name[stays.job], stays.start, chance / PARTS, stays.chance / PARTS)

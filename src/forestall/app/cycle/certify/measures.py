@@ -22,6 +22,7 @@ from forestall.app.cycle.certify.sheet import PARTS
 from forestall.app.cycle.certify.sums import occurrences, useful_work
 from forestall.app.kit.finding import Check
 from forestall.app.kit.sheet import NONE, Bool, Int
+from forestall.decide.cycle.entries import SCHEDULERS
 
 TOLERANCE = 1e-9
 DAY, HOUR = 86_400, 3600
@@ -163,7 +164,7 @@ def _by_length(folder: CycleFolder) -> list[dict[str, Any]]:
 def _of_promises(folder: CycleFolder) -> dict[str, Any]:
     """Return how far the chances that were said came true."""
     stays = folder.stays
-    if folder.given.scheduler != "falcon":
+    if not SCHEDULERS[folder.given.scheduler].foretells:
         return dict.fromkeys(GROUPS["promises"])
     over = stays.ended != CUT
     said, kept = stays.promise[over] / PARTS, (stays.ended[over] == 0).astype(np.float64)
