@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forestall.cli.choice import with_options
+from forestall.cli.choice import spelled, with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
 from forestall.cli.screen import say, say_json, show
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
+from forestall.model.spelling import named
 
 if TYPE_CHECKING:
     from forestall.app.reliability.spares import Answer
@@ -164,4 +165,4 @@ def _print(done: Answer) -> None:
     say()
     for remark in done.remarks:
         for line in paragraph(remark) if remark.startswith("Measured:") else [remark]:
-            say(line)
+            say(named(line, spelled))
