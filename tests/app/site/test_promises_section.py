@@ -271,7 +271,7 @@ def test_since_scores_later_promises_only(log: Path) -> None:
     [
         (("--level", 1.0), "level"),
         (("--warm-up", -1), "warm_up"),
-        (("--min-nodes", 0), "min_nodes"),
+        (("--min-nodes", 0), "--min-nodes"),
         (("--min-nodes", 99), "min_nodes"),
         (("--level", 0.9, "--question", "probability"), "level"),
         (("--json", "--openmetrics", "-"), "--openmetrics"),

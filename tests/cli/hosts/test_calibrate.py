@@ -124,7 +124,8 @@ def test_a_load_or_group_twice_counts_once() -> None:
 
 MAIN = """
 import sys
-from forestall.cli import application, calibrate, main
+from forestall.cli import application, main
+from forestall.cli.hosts import calibrate
 app = application.whole()
 if "calibrate" not in [one.name for one in app.registered_commands]:
     calibrate.add_to(app)
