@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from forestall._lazy import lazily
-from forestall.cli.screen import WIDTH, Bar, say, say_json
+from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
 
 with lazily():
     from forestall.show import text
@@ -34,7 +34,7 @@ class Output:
 
 def tell_study(
     folder: StudyFolder[S],
-    work: Callable[[Bar], S],
+    work: Callable[[ProgressBar], S],
     steps: str,
     output: Output,
     told: Callable[[S], Report] | None = None,
@@ -43,11 +43,11 @@ def tell_study(
     `told` is the report as it is printed, where that is another than the folder's."""
     if output.out is not None:
         folder.check(output.out, force=output.force)
-    with Bar(steps, quiet=output.quiet) as bar:
+    with ProgressBar(steps, quiet=output.quiet) as bar:
         found = work(bar)
     written = ""
     if output.out is not None:
-        with Bar("figures", quiet=output.quiet) as bar:
+        with ProgressBar("figures", quiet=output.quiet) as bar:
             written = folder.write(found, output.out, bar)
     if output.as_json:
         say_json(found.summary)

@@ -10,7 +10,7 @@ import typer
 from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT, QUIET, STUDY_OUT
-from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.study import say_report
 from forestall.model.errors import ParameterError
 
@@ -179,7 +179,7 @@ def calibrate(
         files.check_calibration_folder(out, force=force)
     if not quiet:
         say(f"This takes about {words.duration(asked.takes(plan))}.", error=True)
-    with Bar("points", quiet=quiet) as bar:
+    with ProgressBar("points", quiet=quiet) as bar:
         found = app_calibrate.calibrate(asked, progress=bar)
     written = ""
     if out is not None:

@@ -11,7 +11,7 @@ from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, QUIET, READING, TRAINING, chosen
-from forestall.cli.screen import Bar, say_json
+from forestall.cli.screen import ProgressBar, say_json
 from forestall.cli.study import say_report
 
 with lazily():
@@ -61,7 +61,7 @@ def value(
 ) -> None:
     """Replay a workload with predictors, without any, and with the perfect one."""
     names = [name.strip() for name in predictors.split(",") if name.strip()]
-    with Bar("runs", quiet=quiet) as bar:
+    with ProgressBar("runs", quiet=quiet) as bar:
         account = judge_value.Account(log, chosen(given), names).replayed(bar)
     if as_json:
         say_json(account)

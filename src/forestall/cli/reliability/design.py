@@ -10,7 +10,7 @@ import typer
 from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET
-from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.study import say_report
 
 with lazily():
@@ -99,7 +99,7 @@ def design(
     """
     if out is not None:
         files.check_design_folder(out, force=force)
-    with Bar("searching", quiet=quiet or as_json) as bar:
+    with ProgressBar("searching", quiet=quiet or as_json) as bar:
         done = app_design.design(
             cluster,
             optimize=optimize,
