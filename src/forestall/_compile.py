@@ -19,7 +19,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 PACKAGE = Path(__file__).parent
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,6 +97,52 @@ def merged(function: F) -> F:
 def entry(function: F) -> F:
     """Compile a kernel that Python calls too."""
     return _compiled(function, no_cfunc_wrapper=not INTERPRETED)
+
+
+class ByType:
+    """A kernel with a body of its own for each type of its first argument, a named tuple: Numba
+    chooses while it compiles the callers, so that the choice costs a run nothing. The function that
+    is decorated is the body for types that none was given for.
+
+    A body is compiled into each process that compiles a caller, and kept with the callers.
+    """
+
+    def __init__(self, question: Callable[..., Any], inline: str) -> None:
+        self.__doc__, self.__name__ = question.__doc__, question.__name__
+        self._question = question
+        self._bodies: dict[type, Callable[..., Any]] = {}
+        if not INTERPRETED:
+            options = {**FLAGS, **NO_WRAPPERS}
+            overload(self, jit_options=options, strict=False, inline=inline)(self._compiled_for)
+
+    def __call__(self, about: Any, *rest: Any) -> Any:
+        """Answer uncompiled."""
+        return self._bodies.get(type(about), self._question)(about, *rest)
+
+    def of(self, *types: type) -> Callable[[F], F]:
+        """Return a decorator that makes a plain function the body for these types."""
+
+        def given(body: F) -> F:
+            for one in types:
+                assert one not in self._bodies, f"{self.__name__} has a body for {one.__name__}"
+                self._bodies[one] = body
+            return body
+
+        return given
+
+    def _compiled_for(self, about: Any, *_rest: Any) -> Callable[..., Any]:
+        return self._bodies.get(about.instance_class, self._question)
+
+
+def by_type(question: Callable[..., Any]) -> ByType:
+    """Make a kernel that Numba chooses a body for by the type of its first argument."""
+    return ByType(question, "never")
+
+
+def merged_by_type(question: Callable[..., Any]) -> ByType:
+    """Make such a kernel whose bodies become part of their callers, before those are compiled: for
+    what is a line or two."""
+    return ByType(question, "always")
 
 
 def plain(function: F) -> F:

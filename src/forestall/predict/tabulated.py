@@ -7,13 +7,13 @@ strictly before it.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from forestall.model.observations import Observations
+from forestall.predict import table_kernels as kernels
 from forestall.predict.base import Floats, Nodes
-from forestall.predict.learner import Learner, cumulative, hazards_of, median_time
+from forestall.predict.learner import Learner, hazards_of, median_time
+from forestall.predict.table_kernels import Table, table_of
 
 STEP = 3600
 """Seconds between the moments of a table, at least."""
@@ -36,8 +36,15 @@ class Tabulated:
     def __init__(self, times: Nodes, hazard: np.ndarray, horizons: tuple[int, ...]) -> None:
         assert hazard.shape[::2] == (len(times), len(horizons)), f"{hazard.shape} for {times.shape}"
         self.times, self.hazard, self.horizons = times, hazard, tuple(horizons)
+        self._table = table_of(hazard, times, self.horizons, 1)
         self._now = int(times[0])
-        self._row = 0
+
+    def arrays(self, downtime: int) -> Table:
+        """Return the table for compiled code, at its first moment; the numbers are not copied.
+
+        `downtime` is how long a failed node is expected to stay down, s.
+        """
+        return table_of(self.hazard, self.times, self.horizons, downtime)
 
     def copy(self) -> Tabulated:
         """Return a predictor with the same table and a present moment of its own."""
@@ -51,8 +58,7 @@ class Tabulated:
     def advance(self, time: int) -> None:
         """Move the present moment to `time`."""
         self._now = max(self._now, int(time))
-        while self._row + 1 < len(self.times) and self.times[self._row + 1] <= self._now:
-            self._row += 1
+        kernels.advance(self._table, self._now)
 
     def update(self, time: int, node: int) -> None:
         """Move the present moment to `time`; the table knows of the failure."""
@@ -60,28 +66,23 @@ class Tabulated:
 
     def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: the probability that each node fails within the window."""
-        answer: Floats = -np.expm1(-self._within(nodes, start, end))
+        numbers, answer = np.asarray(nodes, dtype=np.int64), np.empty(len(nodes))
+        kernels.risk_of_each(self._table, numbers, max(int(start), self._now), int(end), answer)
         return answer
 
     def partition_failure_probability(self, nodes: Nodes, start: int, end: int) -> float:
         """Return the probability that any of the nodes fails within the window: they are taken to
         fail independently."""
-        return float(-math.expm1(-float(self._within(nodes, start, end).sum())))
+        numbers, room = np.asarray(nodes, dtype=np.int64), np.empty(len(nodes))
+        first = max(int(start), self._now)
+        return float(kernels.risk_of_any(self._table, numbers, first, int(end), room))
 
     def time_to_failure(self, nodes: Nodes) -> Floats:
         """Return float64[len(nodes)]: the median time to each node's next failure, s."""
-        table = self.hazard[self._row, np.asarray(nodes, dtype=np.int64)].astype(np.float64)
-        wait: Floats = median_time(table, self.horizons) - (self._now - self.times[self._row])
+        row = int(self._table.row[0])
+        table = self.hazard[row, np.asarray(nodes, dtype=np.int64)].astype(np.float64)
+        wait: Floats = median_time(table, self.horizons) - (self._now - self.times[row])
         return np.maximum(wait, 0.0)
-
-    def _within(self, nodes: Nodes, start: int, end: int) -> Floats:
-        numbers = np.asarray(nodes, dtype=np.int64)
-        first = max(int(start), self._now)
-        ahead = np.array([first, max(first, int(end))]) - int(self.times[self._row])
-        table = self.hazard[self._row, numbers].astype(np.float64)
-        until = cumulative(table, self.horizons, ahead)
-        answer: Floats = until[:, 1] - until[:, 0]
-        return answer
 
 
 def tabulate(learner: Learner, later: Observations, nodes: int) -> Tabulated:

@@ -57,43 +57,87 @@ class TracePredictor:
         """Repeat the log for ever, shifted by `period` seconds each time (0: do not)."""
         self._period = period
 
-    def update(self, time: int, node: int) -> None:
-        """Move the latest known moment to `time`; the log already holds the failure itself."""
+    def advance(self, time: int) -> None:
+        """Take note that it is `time` now."""
         self._now = max(self._now, time)
 
-    def _within(self, start: int, end: int) -> tuple[Nodes, Floats]:
-        """Return nodes and detectabilities of the failures in [start, end), in order."""
-        times = self.failures.time
-        if self._period == 0 or len(times) == 0:
-            part = slice(*np.searchsorted(times, [start, end]))
-            return self.failures.node[part], self.failures.detectability[part]
-        first = max(0, (start - int(times[0])) // self._period)
-        last = max(first, (end - int(times[0])) // self._period)
-        parts = [
-            slice(*np.searchsorted(times, [start - k * self._period, end - k * self._period]))
-            for k in range(first, last + 1)
-        ]
-        return (
-            np.concatenate([self.failures.node[p] for p in parts]),
-            np.concatenate([self.failures.detectability[p] for p in parts]),
-        )
+    def update(self, time: int, node: int) -> None:
+        """Move the latest known moment to `time`; the log already holds the failure itself."""
+        self.advance(time)
 
-    def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
-        """Return float64[len(nodes)]: detectability of each node's first predicted failure, or
-        0."""
-        hit, probability = self._within(start, end)
+    def _within(self, start: int, end: int) -> tuple[Nodes, Nodes]:
+        """Return which failures lie in [start, end), in order, and when each is: a failure of a
+        repeated log comes again in each copy."""
+        times = self.failures.time
+        copies = [0]
+        if self._period > 0 and len(times):
+            first = max(0, (start - int(times[0])) // self._period)
+            copies = list(range(first, max(first, (end - int(times[0])) // self._period) + 1))
+        shifts = [copy * self._period for copy in copies]
+        parts = [np.arange(*np.searchsorted(times, [start - s, end - s])) for s in shifts]
+        shifted = [times[part] + s for part, s in zip(parts, shifts, strict=True)]
+        return np.concatenate(parts), np.concatenate(shifted)
+
+    def _disrupting(self, start: int, end: int) -> tuple[Nodes, Nodes]:
+        """Return which failures from now on disrupt a job in [start, end), in order, and when each
+        is."""
+        downtime = self.failures.downtime
+        which, time = self._within(max(self._now, start - self._longest + 1), end)
+        met = time + downtime[which] > start
+        return which[met], time[met]
+
+    @property
+    def _longest(self) -> int:
+        """The longest outage, s."""
+        return int(self.failures.downtime.max(initial=0))
+
+    def _first_of_each(self, nodes: Nodes, which: Nodes) -> Floats:
         answer = np.zeros(len(nodes))
         place = {int(n): i for i, n in enumerate(nodes)}
+        hit, probability = self.failures.node[which], self.failures.detectability[which]
         for node, value in zip(hit[::-1].tolist(), probability[::-1].tolist(), strict=True):
             if node in place:
                 answer[place[node]] = value
         return answer
 
+    def _first_of_all(self, nodes: Nodes, which: Nodes) -> float:
+        mine = which[np.isin(self.failures.node[which], nodes)]
+        return float(self.failures.detectability[mine[0]]) if len(mine) else 0.0
+
+    def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+        """Return float64[len(nodes)]: detectability of each node's first predicted failure, or
+        0."""
+        return self._first_of_each(nodes, self._within(start, end)[0])
+
     def partition_failure_probability(self, nodes: Nodes, start: int, end: int) -> float:
         """Return the detectability of the first predicted failure on any of the nodes, or 0."""
-        hit, probability = self._within(start, end)
-        mine = np.flatnonzero(np.isin(hit, nodes))
-        return float(probability[mine[0]]) if len(mine) else 0.0
+        return self._first_of_all(nodes, self._within(start, end)[0])
+
+    def disruption_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+        """Return float64[len(nodes)]: detectability of each node's first predicted failure that
+        disrupts a job in [start, end), or 0; see `predict.base.KnowsOutages`."""
+        return self._first_of_each(nodes, self._disrupting(start, end)[0])
+
+    def partition_disruption_probability(self, nodes: Nodes, start: int, end: int) -> float:
+        """Return the detectability of the first predicted failure on any of the nodes that disrupts
+        a job in [start, end), or 0."""
+        return self._first_of_all(nodes, self._disrupting(start, end)[0])
+
+    def first_disruption(self, node: int, start: int, end: int) -> int | None:
+        """Return when the first predicted failure of a node is that disrupts a job in
+        [start, end)."""
+        which, time = self._disrupting(start, end)
+        mine = time[self.failures.node[which] == node]
+        return int(mine[0]) if len(mine) else None
+
+    def next_predicted_recovery(self, time: int) -> int | None:
+        """Return the earliest end at or after `time` of an outage predicted from now on."""
+        # A whole period has a failure, and nothing that begins after that one's end ends before it.
+        last = max(time, self._now) + self._period + self._longest if self._period else 2**60
+        which, begin = self._within(max(self._now, time - self._longest), last + 1)
+        back = begin + self.failures.downtime[which]
+        back = back[back >= time]
+        return int(back.min()) if len(back) else None
 
     def time_to_failure(self, nodes: Nodes) -> Floats:
         """Return float64[len(nodes)]: seconds from now to each node's next predicted failure, or

@@ -12,7 +12,14 @@ from forestall._compile import records
 from forestall.decide.nodes import machine_kernels as machines
 from forestall.decide.nodes import timeline_kernels as timelines
 from forestall.decide.promise import offer_kernels as offers
-from forestall.decide.promise.offer_kernels import OFFER, WORK, Scratch
+from forestall.decide.promise.search_state import (
+    CHOSEN,
+    FREE,
+    LEAST_RISKY,
+    LOWEST,
+    Scratch,
+    new_scratch,
+)
 from forestall.engine.promise.plugin import members, row_of
 from forestall.engine.promise.state import new_machine, new_timeline
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
@@ -89,10 +96,7 @@ class Scene:
         for k, (time, node, until, probability) in enumerate(self.failures):
             table[k] = (time, until, node, probability)
         longest = max((u - t for t, _, u, _ in self.failures), default=0)
-        scratch = Scratch(
-            np.zeros((4, words), dtype=np.uint64), records(self.nodes, WORK), records(1, OFFER)
-        )
-        return timeline, machine, scratch, Foreseen(table, self.period, longest)
+        return timeline, machine, new_scratch(self.nodes), Foreseen(table, self.period, longest)
 
 
 @pytest.mark.parametrize("first", range(0, 300, 100))
@@ -108,11 +112,12 @@ def test_choice_among_free_nodes(first: int) -> None:
         size, aware = rng.randint(1, len(free)), rng.random() < 0.7
         near = timelines.segment_of(timeline, start)
         assert offers.free_at(timeline, machine, scratch, near, start, end, size) == 0
-        assert members(scratch.rows[offers.FREE]).tolist() == free
-        offers.choose(scratch, foreseen, scene.now, start, end, size, aware)
+        assert members(scratch.rows[FREE]).tolist() == free
+        rule = LEAST_RISKY if aware else LOWEST
+        assert offers.choose(scratch, foreseen, scene.now, start, end, size, rule)
         nodes, probability = scene.chosen(start, end, size, aware)
         offer = scratch.offer[0]
-        assert members(scratch.rows[offers.CHOSEN]).tolist() == nodes, seed
+        assert members(scratch.rows[CHOSEN]).tolist() == nodes, seed
         assert (offer.start, offer.end, offer.probability) == (start, end, probability), seed
         # The node named as left out: the lowest one passed over for a higher one, and its failure.
         ahead = scene.ahead(start, end)
@@ -127,32 +132,32 @@ def test_offers(first: int) -> None:
     for seed in range(first, first + 100):
         scene, rng = Scene.drawn(seed), random.Random(-seed)
         size, length = rng.randint(1, scene.nodes), rng.choice([1, rng.randint(1, 40)])
-        risk, aware = rng.choice([0.0, 0.4, 0.5, 0.75, 1.0]), rng.random() < 0.7
+        wanted, aware = rng.choice([0.0, 0.4, 0.5, 0.75, 1.0]), rng.random() < 0.7
         timeline, machine, scratch, foreseen = scene.arrays()
         before = [a.tobytes() for group in (timeline, machine) for a in group]
-        offers.find_offer(
-            timeline, machine, scratch, foreseen, scene.now, size, length, risk, aware
-        )
+        offers.open_search(timeline, scratch, scene.now, wanted)
+        rule = LEAST_RISKY if aware else LOWEST
+        assert offers.search(timeline, machine, scratch, foreseen, scene.now, size, length, rule)
         assert before == [a.tobytes() for group in (timeline, machine) for a in group]
         offer = scratch.offer[0]
         found = (
             int(offer.start),
-            members(scratch.rows[offers.CHOSEN]).tolist(),
+            members(scratch.rows[CHOSEN]).tolist(),
             float(offer.probability),
         )
-        start, refused, feasible = expected_start(scene, size, length, risk, aware)
+        start, refused, feasible = expected_start(scene, size, length, wanted, aware)
         assert found == (start, *scene.chosen(start, start + length, size, aware)), seed
         assert (offer.refused, offer.first, offer.end) == (refused, feasible, start + length), seed
 
 
 def expected_start(
-    scene: Scene, size: int, length: int, risk: float, aware: bool
+    scene: Scene, size: int, length: int, wanted: float, aware: bool
 ) -> tuple[int, int, int]:
     """Return the start, how many offers were refused and the first feasible start, by the rules."""
     now = scene.now
     candidates = {now, *(b for _, b, _ in scene.reservations if b > now)}
     candidates |= {until for until in scene.down.values() if until > now}
-    if risk > 0:
+    if wanted > 0:
         candidates |= {u for _, _, u, _ in scene.ahead(now, 10_000) if u > now}
     refused: list[tuple[float, int]] = []
     give_up = 10**9
@@ -162,7 +167,7 @@ def expected_start(
         if len(scene.free(start, start + length)) < size:
             continue
         probability = scene.chosen(start, start + length, size, aware)[1]
-        if probability >= risk:
+        if probability >= wanted:
             return start, len(refused), refused[0][1] if refused else start
         refused.append((probability, start))
         if scene.period and len(refused) == 1:
@@ -176,7 +181,8 @@ def test_a_single_period_holds_no_long_enough_gap() -> None:
     # One node fails every 10 s for 1 s; a job of 15 s is never safe: the best offer is the first.
     scene = Scene(0, 1, [], {}, [(5, 0, 6, 0.8)], 10)
     timeline, machine, scratch, foreseen = scene.arrays()
-    offers.find_offer(timeline, machine, scratch, foreseen, 0, 1, 15, 0.9, True)
+    offers.open_search(timeline, scratch, 0, 0.9)
+    assert offers.search(timeline, machine, scratch, foreseen, 0, 1, 15, LEAST_RISKY)
     offer = scratch.offer[0]
     assert (offer.start, round(float(offer.probability), 9)) == (0, 0.2)
     assert offer.refused >= 2

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from engine.promise.driving import decisions_of
 from forestall.app.promise.simulate import simulate
-from forestall.engine.promise.plugin import least_risky, lowest
 from forestall.model.errors import ParameterError
 from forestall.predict.base import Predictor
 from forestall.predict.trace import TracePredictor
@@ -26,6 +25,7 @@ from simulate.promise.cases import (
     jobs_of,
     random_case,
 )
+from simulate.promise.rules_in_python import least_risky, lowest
 
 DOWNTIME = 7
 

@@ -14,7 +14,6 @@ import forestall as fs
 from forestall.app.promise.result import Result
 from forestall.app.promise.simulate import simulate
 from forestall.engine.promise.engine import Engine
-from forestall.engine.promise.plugin import least_risky, lowest
 from forestall.model.decisions import Reason
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
@@ -30,6 +29,7 @@ from simulate.promise.cases import (
     loaded_case,
     random_case,
 )
+from simulate.promise.rules_in_python import least_risky, lowest
 
 IN_PYTHON = {"fault-aware": least_risky, "first": lowest}
 

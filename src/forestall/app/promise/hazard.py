@@ -12,7 +12,7 @@ from forestall._compile import records
 from forestall.model.errors import ParameterError, TraceError
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.hazard.hazard_kernels import HAZARD, Hazard, hazard_of
-from forestall.simulate.kit.failures import DEFAULT_DOWNTIME
+from forestall.simulate.kit.failures import expected_downtime
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ def at_start(predictor: object, settings: Parameters, start: int) -> HazardPredi
         allowed = "trace, where a classic policy asks for risks"
         raise ParameterError("predictor", "hazard", allowed)
     since = start if predictor.end > 0 else min(start, 0)
-    asked = settings.downtime
-    downtime = asked if isinstance(asked, int) else DEFAULT_DOWNTIME
-    return predictor.for_run(settings.nodes, since, downtime)
+    return predictor.for_run(settings.nodes, since, expected_downtime(settings))
 
 
 def described(predictor: HazardPredictor) -> dict[str, Any]:

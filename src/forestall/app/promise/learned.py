@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forestall.app.kit.predictor_files import described, spoken
-from forestall.engine.promise.plugin import Placement, Plugin, least_risky, lowest
+from forestall.engine.promise.plugin import Placement, Plugin
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.observations import Observations
 from forestall.predict.learner import Learner
 from forestall.predict.tabulated import Tabulated, tabulate
-from forestall.simulate.kit.failures import DEFAULT_DOWNTIME
+from forestall.simulate.kit.failures import expected_downtime
 from forestall.traces.files.bundle import read_bundle, write_bundle
 
 if TYPE_CHECKING:
@@ -57,16 +57,13 @@ def _when(time: int, log: Failures) -> str:
 def plugin_of(
     predictor: Predictor | None, placement: Placement | None, settings: Parameters, period: int = 0
 ) -> Plugin:
-    """Return what answers in the place of compiled predictors and placement rules; without a
-    placement, that of the settings. Raises ParameterError for another policy than the promise."""
+    """Return what answers in the place of compiled predictors and placement rules. Raises
+    ParameterError for another policy than the promise."""
     if settings.policy != "promise":
         raise ParameterError(
             "policy", settings.policy, "promise, with a predictor or placement of your own"
         )
-    if placement is None:
-        placement = least_risky if settings.placement == "fault-aware" else lowest
-    downtime = settings.downtime if isinstance(settings.downtime, int) else DEFAULT_DOWNTIME
-    return Plugin(predictor, placement, downtime, period)
+    return Plugin(predictor, placement, expected_downtime(settings), period)
 
 
 def described_run(learner: Learner) -> dict[str, Any]:

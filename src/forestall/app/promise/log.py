@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.kit.log import csv_lines, read_log, write_lines
 from forestall.app.promise.hazard import HAZARD_FILE, read_hazard, write_hazard
-from forestall.app.promise.learned import TABLE_FILE, plugin_of, read_table, write_table
+from forestall.app.promise.learned import TABLE_FILE, read_table, write_table
 from forestall.engine.promise.engine import Engine
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import TraceError
@@ -17,12 +17,12 @@ from forestall.model.events import Event, EventKind
 from forestall.model.failures import Failures
 from forestall.model.nodes import NodeSet
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.kit.failures import expected_downtime
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, rules_of
 
 if TYPE_CHECKING:
-    from forestall.predict.foreseen_kernels import Foreseen
-    from forestall.predict.hazard.hazard_kernels import Hazard
+    from forestall.engine.promise.state import Prediction
     from forestall.predict.tabulated import Tabulated
     from forestall.simulate.promise.run import Outcome
 
@@ -160,22 +160,20 @@ def replay(folder: Path) -> list[str]:
         )
     parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
     known, start = Failures.none(), int(events["time"][0])
-    foreseen: Foreseen | Hazard
-    plugin = None
+    prediction: Prediction
     if parameters.predictor == "learned":
         table = read_table(folder)
-        plugin = plugin_of(table, None, parameters)
-        foreseen, start = foreseen_by(None, known, period), int(table.times[0])
+        prediction, start = table.arrays(expected_downtime(parameters)), int(table.times[0])
     elif parameters.predictor == "trace":
         log = read_log(folder / "foreseen.csv")
         known = Failures.build(log["time"], log["node"], log["downtime"], log["detectability"])
-        foreseen = foreseen_by(TracePredictor(parameters.accuracy), known, period)
+        prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
     elif parameters.policy == "promise":
-        foreseen = read_hazard(folder, summary["predictor"])
+        prediction = read_hazard(folder, summary["predictor"])
     else:
-        foreseen = foreseen_by(None, known, period)
-    engine = Engine(parameters.nodes, rules_of(parameters), foreseen, start, plugin=plugin)
+        prediction = foreseen_by(None, known, period)
+    engine = Engine(parameters.nodes, rules_of(parameters), prediction, start)
     ids: list[int] = []
     place: dict[int, int] = {}
 

@@ -11,8 +11,7 @@ from forestall.app.kit.learned import Learned
 from forestall.app.promise.hazard import at_start
 from forestall.app.promise.learned import answers, plugin_of
 from forestall.app.promise.result import Result
-from forestall.engine.promise.engine import Engine
-from forestall.engine.promise.plugin import Placement, Plugin
+from forestall.engine.promise.plugin import Placement
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
@@ -20,15 +19,15 @@ from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.learner import Learner
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.clock.progress import Progress
-from forestall.simulate.kit.failures import prepare_failures
+from forestall.simulate.kit.failures import expected_downtime, prepare_failures
 from forestall.simulate.promise.parameters import NAMED, Parameters
-from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_jobs, rules_of
-from forestall.simulate.promise.run import Outcome, first_moment, job_records, play, play_in_python
+from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
+from forestall.simulate.promise.run import first_moment, play
 
 if TYPE_CHECKING:
+    from forestall.engine.promise.state import Prediction
     from forestall.predict.base import Predictor
-    from forestall.predict.foreseen_kernels import Foreseen
-    from forestall.predict.hazard.hazard_kernels import Hazard
+    from forestall.predict.tabulated import Tabulated
 
 
 def simulate(
@@ -91,16 +90,18 @@ def simulate(
         raise ParameterError("predictor", "learned", "a trained predictor, or the file of one")
     if isinstance(known, Learner):
         table = answers(known, settings, log, start)
-    own = own_placement is not None or (known is not learnt and table is None)
-    if own or table is not None:
-        asked = table or (known if learnt is None else learnt.copy())
-        plugin = plugin_of(asked, own_placement, settings, period)
-        outcome = _play_plugin(workload, log, settings, plugin, log_events, progress)
-    else:
-        foreseen = _foreseen(learnt, settings, log, period)
-        outcome = play(workload, log, settings, foreseen, log_events=log_events, progress=progress)
+    own = None if known is learnt or table is not None else known
+    plugin = None
+    if own is not None or own_placement is not None:
+        plugin = plugin_of(own, own_placement, settings, period)
+    prediction = _prediction(learnt, table, settings, log, period)
+    outcome = play(
+        workload, log, settings, prediction, plugin=plugin, log_events=log_events, progress=progress
+    )
     sources = {"jobs": workload.jobs.source, "failures": log.source}
-    return Result(outcome, sources, workload.cleaning + log.cleaning, own, known, table)
+    return Result(
+        outcome, sources, workload.cleaning + log.cleaning, plugin is not None, known, table
+    )
 
 
 def _by_name(
@@ -115,26 +116,16 @@ def _by_name(
     return parameters, Learned.from_file(Path(predictor), run).learner
 
 
-def _foreseen(
-    learnt: HazardPredictor | None, settings: Parameters, log: Failures, period: int
-) -> Foreseen | Hazard:
-    """Return what is foreseen, as arrays for compiled code."""
+def _prediction(
+    learnt: HazardPredictor | None,
+    table: Tabulated | None,
+    settings: Parameters,
+    log: Failures,
+    period: int,
+) -> Prediction:
+    """Return what is predicted, as arrays for compiled code."""
+    if table is not None:
+        return table.arrays(expected_downtime(settings))
     if learnt is None:
         return foreseen_by(TracePredictor(settings.accuracy), log, period)
     return learnt.arrays() if settings.policy == "promise" else foreseen_by(None, log, period)
-
-
-def _play_plugin(
-    workload: Workload,
-    log: Failures,
-    settings: Parameters,
-    plugin: Plugin,
-    log_events: bool,
-    progress: Progress | None,
-) -> Outcome:
-    start = first_moment(workload, log)
-    oracle = TracePredictor(settings.accuracy) if plugin.predictor is None else None
-    foreseen = foreseen_by(oracle, log, plugin.period)
-    engine = Engine(settings.nodes, rules_of(settings), foreseen, start, plugin=plugin)
-    engine.use_jobs(job_records(workload))
-    return play_in_python(workload, log, settings, engine, log_events=log_events, progress=progress)

@@ -1,108 +1,42 @@
-"""Placement and negotiation: which nodes, from when, and with what probability."""
+"""Placement and negotiation: which nodes, from when, and with what probability.
+
+Where Python has to be asked for a risk or a choice, these functions return False and leave the
+question in the scratch room. Called again once it is answered, they go on: a window is looked at
+anew, which changes nothing, and what is known of it is not asked again.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall._compile import kernel
+from forestall._compile import kernel, merged
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.nodes import machine_kernels as machines
 from forestall.decide.nodes import timeline_kernels as timelines
-from forestall.predict.foreseen_kernels import FAR, first_from, next_recovery, shift_of
-
-FREE: Final = 0
-CHOSEN: Final = 1
-RISKY: Final = 2
-SEEN: Final = 3
-
-OFFER: Final = np.dtype(
-    [
-        ("start", "i8"),
-        ("end", "i8"),
-        ("probability", "f8"),
-        ("refused", "i8"),
-        ("left_out", "i8"),
-        ("left_out_at", "i8"),
-        ("first", "i8"),
-    ]
+from forestall.decide.promise import (  # noqa: F401 - the bodies of the questions
+    asked_risk_kernels,
+    foreseen_risk_kernels,
+    node_risk_kernels,
 )
-"""start and end; probability of success; earlier offers that were refused for their risk; a node
-that was free but left out (-1: none) and when it is predicted to fail; the first start that was
-feasible."""
-
+from forestall.decide.promise import risk_kernels as risks
+from forestall.decide.promise.search_state import (
+    CHOSEN,
+    EACH,
+    FREE,
+    LOWEST,
+    MOMENT,
+    OWN,
+    PICK,
+    RECOVERY,
+    RISKY,
+    SEEN,
+    TOGETHER,
+)
+from forestall.predict.foreseen_kernels import FAR
 
 ROOT: Final = np.int64(0)
-WORK: Final = np.dtype([("risk", "f8"), ("node", "i8")])
-"""A node's risk, by node; and the places of a heap of nodes."""
-
-
-class Scratch(NamedTuple):
-    """Room to work in, without meaning between calls: uint64[4, words], WORK[nodes], OFFER[1]."""
-
-    rows: npt.NDArray[np.uint64]
-    work: npt.NDArray[Any]
-    offer: npt.NDArray[Any]
-
-
-@kernel
-def mark_risky(scratch, foreseen, now, start, end):
-    """Note each free node's first predicted failure that a job in [start, end) would meet: one
-    within the window, or one from `now` on that leaves the node down at `start`. Returns how many
-    nodes.
-
-    (With one downtime D for all failures that is the window [max(now, start - D + 1), end).)
-    """
-    rows = scratch.rows
-    for i in range(rows.shape[1]):
-        rows[RISKY, i] = bits.ZERO
-        rows[SEEN, i] = bits.ZERO
-    risky = 0
-    number = first_from(foreseen, max(now, start - foreseen.longest + 1))
-    while True:
-        index, shift = shift_of(foreseen, number)
-        if index < 0 or foreseen.failures[index].time + shift >= end:
-            return risky
-        node = foreseen.failures[index].node
-        met = foreseen.failures[index].until + shift > start
-        if met and bits.has(rows[FREE], node) and not bits.has(rows[SEEN], node):
-            bits.put(rows[SEEN], node)
-            scratch.work[node].risk = foreseen.failures[index].probability
-            if foreseen.failures[index].probability > 0:
-                bits.put(rows[RISKY], node)
-                risky += 1
-        number += 1
-
-
-@kernel
-def partition_risk(foreseen, row, now, start, end):
-    """Return p_f of a set of nodes: the probability of the first predicted failure that it
-    meets."""
-    number = first_from(foreseen, max(now, start - foreseen.longest + 1))
-    while True:
-        index, shift = shift_of(foreseen, number)
-        if index < 0 or foreseen.failures[index].time + shift >= end:
-            return 0.0
-        met = foreseen.failures[index].until + shift > start
-        if met and bits.has(row, foreseen.failures[index].node):
-            return foreseen.failures[index].probability
-        number += 1
-
-
-@kernel
-def first_failure(foreseen, node, now, start, end):
-    """Return the time of the first predicted failure that `node` meets, or -1."""
-    number = first_from(foreseen, max(now, start - foreseen.longest + 1))
-    while True:
-        index, shift = shift_of(foreseen, number)
-        if index < 0 or foreseen.failures[index].time + shift >= end:
-            return -1
-        met = foreseen.failures[index].until + shift > start
-        if met and foreseen.failures[index].node == node:
-            return foreseen.failures[index].time + shift
-        number += 1
 
 
 @kernel
@@ -138,10 +72,9 @@ def add_least_risky(scratch, wanted):
     for i in range(rows.shape[1]):
         word = rows[RISKY, i]
         while word != bits.ZERO:
-            bit = word & (~word + bits.ONE)
-            work[count].node = 64 * i + bits.ones(bit - bits.ONE)
+            work[count].node = 64 * i + bits.lowest(word)
             count += 1
-            word ^= bit
+            word &= word - bits.ONE
     for place in range(count // 2 - 1, -1, -1):
         sink(scratch, place, count)
     for _ in range(wanted):
@@ -151,19 +84,10 @@ def add_least_risky(scratch, wanted):
         sink(scratch, ROOT, count)
 
 
-@kernel
-def choose(scratch, foreseen, now, start, end, size, fault_aware):
-    """Choose `size` of the free nodes and fill in the offer; the page's rules 3 and 4."""
+@merged
+def take_least_risky(scratch, size):
+    """Choose the `size` free nodes of least risk, lower number first among equals."""
     rows = scratch.rows
-    offer = scratch.offer[0]
-    offer.start, offer.end, offer.left_out, offer.left_out_at = start, end, -1, -1
-    risky = mark_risky(scratch, foreseen, now, start, end)
-    if not fault_aware or risky == 0:
-        bits.take_lowest(rows[CHOSEN], rows[FREE], size)
-        offer.probability = 1.0
-        if risky > 0 or len(foreseen.failures) > 0:
-            offer.probability = 1.0 - partition_risk(foreseen, rows[CHOSEN], now, start, end)
-        return
     bits.copy(rows[CHOSEN], rows[FREE])
     bits.subtract(rows[CHOSEN], rows[RISKY])
     safe = bits.count(rows[CHOSEN])
@@ -172,11 +96,41 @@ def choose(scratch, foreseen, now, start, end, size, fault_aware):
         bits.take_lowest(rows[CHOSEN], rows[SEEN], size)
     else:
         add_least_risky(scratch, size - safe)
-    offer.probability = 1.0 - partition_risk(foreseen, rows[CHOSEN], now, start, end)
-    node = left_out(scratch)
-    if node >= 0:
-        offer.left_out = node
-        offer.left_out_at = first_failure(foreseen, node, now, start, end)
+
+
+@kernel
+def choose(scratch, prediction, now, start, end, size, placement):
+    """Choose `size` of the free nodes for [start, end) and fill in the offer (spec 1, Placing a
+    job, rules 3 and 4); False where Python has to be asked first."""
+    rows, search, offer = scratch.rows, scratch.search, scratch.offer[0]
+    offer.start, offer.end, offer.left_out, offer.left_out_at = start, end, -1, -1
+    if placement == LOWEST:
+        bits.take_lowest(rows[CHOSEN], rows[FREE], size)
+        if not risks.told(prediction, search, TOGETHER):
+            return False
+        offer.probability = 1.0 - risks.risk_of_set(prediction, rows[CHOSEN], now, start, end)
+        return True
+    if not risks.told(prediction, search, EACH):
+        return False
+    risky = risks.note_risks(prediction, scratch, now, start, end)
+    if placement == OWN:
+        if not risks.known(search, PICK):
+            return False
+    elif risky == 0:
+        bits.take_lowest(rows[CHOSEN], rows[FREE], size)
+    else:
+        take_least_risky(scratch, size)
+    if not risks.told(prediction, search, TOGETHER):
+        return False
+    offer.probability = 1.0 - risks.risk_of_chosen(prediction, scratch, now, start, end)
+    if risky > 0:
+        offer.left_out = left_out(scratch)
+        if offer.left_out >= 0:
+            search[0].node = offer.left_out
+            if not risks.told(prediction, search, MOMENT):
+                return False
+            offer.left_out_at = risks.first_failure(prediction, offer.left_out, now, start, end)
+    return True
 
 
 @kernel
@@ -227,40 +181,77 @@ def next_candidate(timeline, machine, near, lower):
 
 
 @kernel
-def find_offer(timeline, machine, scratch, foreseen, now, size, length, risk, fault_aware):
-    """Find the first start that is free and whose probability is at least `risk`; the offer and the
-    chosen nodes are left in the scratch room.
+def open_search(timeline, scratch, now, wanted):
+    """Begin to look for a start whose probability of success is at least `wanted`; 0 or less takes
+    the first feasible one."""
+    at = scratch.search[0]
+    at.start, at.lower, at.near = now, now, timelines.segment_of(timeline, now)
+    at.recovery, at.give_up, at.wanted = now, FAR, wanted
+    at.refused, at.first, at.best, at.best_start = 0, -1, -1.0, now
+    at.known = 0
 
-    `risk` <= 0 takes the first feasible start. Where no start satisfies it (a log repeated for ever
-    can make that so), the best one is taken, the earliest among equals; then the probability is
-    below it.
+
+@merged
+def to_next_start(timeline, machine, scratch, prediction, now):
+    """Go on to the earliest candidate start not before `lower`: the end of a reservation, a known
+    recovery or, where a promise is negotiated, a foreseen one; FAR where none is left. False where
+    Python has to be asked for the latter."""
+    at = scratch.search[0]
+    # The earliest recovery not before an earlier `lower` still is that for all up to itself.
+    if at.wanted > 0 and at.recovery < at.lower:
+        if not risks.told(prediction, scratch.search, RECOVERY):
+            return False
+        at.recovery = risks.next_recovery(prediction, now, at.lower)
+        at.known = 0
+    at.start = next_candidate(timeline, machine, at.near, at.lower)
+    if at.wanted > 0:
+        at.start = min(at.start, at.recovery)
+    return True
+
+
+@merged
+def refuse(timeline, scratch, prediction, length):
+    """Take note that the offer is not good enough. What repeats for ever may never allow a better
+    one: the search gives up two periods past the last reservation."""
+    at, offer = scratch.search[0], scratch.offer[0]
+    at.refused += 1
+    if offer.probability > at.best:
+        at.best, at.best_start = offer.probability, at.start
+    period = risks.period(prediction)
+    if period > 0 and at.give_up == FAR:
+        last = timeline.edges[timeline.at[timelines.TAIL] - 1].time
+        at.give_up = max(last, at.start) + length + 2 * period
+
+
+@kernel
+def search(timeline, machine, scratch, prediction, now, size, length, placement):
+    """Find the first start that is free and good enough; the offer and the chosen nodes are left in
+    the scratch room. False where Python has to be asked first.
+
+    Where no start satisfies the job (a log repeated for ever can make that so, and hazards, which
+    never are over), the best offer is made, the earliest among equals; then its probability is
+    below what was wanted.
     """
-    offer = scratch.offer[0]
-    refused, first, best, best_start = 0, -1, -1.0, now
-    give_up, recovery = FAR, now
-    start, near = now, timelines.segment_of(timeline, now)
-    while start < give_up:
-        near = timelines.forward(timeline, near, start)
-        skip = free_at(timeline, machine, scratch, near, start, start + length, size)
-        lower = max(skip, start + 1)
+    at, offer = scratch.search[0], scratch.offer[0]
+    while True:
+        if at.start < at.lower and not to_next_start(timeline, machine, scratch, prediction, now):
+            return False
+        if at.start >= at.give_up:
+            # Back to the best of the refused ones, which now is good enough.
+            at.start = at.lower = at.best_start
+            at.near = timelines.segment_of(timeline, at.start)
+            at.wanted, at.give_up = -1.0, FAR
+        at.near = timelines.forward(timeline, at.near, at.start)
+        at.end, at.size = at.start + length, size
+        skip = free_at(timeline, machine, scratch, at.near, at.start, at.end, size)
         if skip == 0:
-            choose(scratch, foreseen, now, start, start + length, size, fault_aware)
-            first = start if first < 0 else first
-            if offer.probability >= risk:
-                offer.refused, offer.first = refused, first
-                return
-            refused += 1
-            if offer.probability > best:
-                best, best_start = offer.probability, start
-            if foreseen.period > 0 and give_up == FAR:
-                last = timeline.edges[timeline.at[timelines.TAIL] - 1].time
-                give_up = max(last, start) + length + 2 * foreseen.period
-        start = next_candidate(timeline, machine, near, lower)
-        if risk > 0:
-            if recovery < lower:
-                recovery = next_recovery(foreseen, now, lower)
-            start = min(start, recovery)
-    near = timelines.segment_of(timeline, best_start)
-    free_at(timeline, machine, scratch, near, best_start, best_start + length, size)
-    choose(scratch, foreseen, now, best_start, best_start + length, size, fault_aware)
-    offer.refused, offer.first = refused, first
+            if not choose(scratch, prediction, now, at.start, at.end, size, placement):
+                return False
+            at.known = 0
+            if at.first < 0:
+                at.first = at.start
+            if offer.probability >= at.wanted:
+                offer.refused, offer.first = at.refused, at.first
+                return True
+            refuse(timeline, scratch, prediction, length)
+        at.lower = max(skip, at.start + 1)

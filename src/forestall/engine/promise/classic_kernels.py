@@ -10,6 +10,7 @@ from forestall.decide.nodes import machine_kernels as machines
 from forestall.decide.nodes import queue_kernels as queues
 from forestall.decide.nodes import timeline_kernels as timelines
 from forestall.decide.promise import offer_kernels as offers
+from forestall.decide.promise.search_state import CHOSEN, FREE, LEAST_RISKY
 from forestall.engine.promise import run_kernels as runs
 from forestall.engine.promise.state import (
     CARRY_CLOSED,
@@ -65,10 +66,10 @@ def pick_nodes(state, job, now):
     """
     machine, rows = state.machine, state.timeline.rows
     job.row = timelines.new_row(state.timeline)
-    if state.rules.fault_aware and len(state.foreseen.failures) > 0:
-        bits.copy(state.scratch.rows[offers.FREE], machine.rows[machines.IDLE])
-        offers.choose(state.scratch, state.foreseen, now, now, job.end, job.size, _ONE)
-        bits.copy(rows[job.row], state.scratch.rows[offers.CHOSEN])
+    if state.rules.placement == LEAST_RISKY and len(state.prediction.failures) > 0:
+        bits.copy(state.scratch.rows[FREE], machine.rows[machines.IDLE])
+        offers.choose(state.scratch, state.prediction, now, now, job.end, job.size, LEAST_RISKY)
+        bits.copy(rows[job.row], state.scratch.rows[CHOSEN])
         job.low = 0
     else:
         job.low = machines.take_first(machine, rows[job.row], job.size)

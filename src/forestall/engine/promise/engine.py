@@ -4,13 +4,14 @@ directly."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from forestall.decide.nodes.machine_kernels import DOWN
-from forestall.engine.promise import plugin as plugins
+from forestall.decide.promise.search_state import CHOSEN
+from forestall.engine.promise.plugin import Plugin, members
 from forestall.engine.promise.room_entry_kernels import room
 from forestall.engine.promise.state import (
     CONSERVATIVE,
@@ -18,6 +19,7 @@ from forestall.engine.promise.state import (
     PROMISE,
     RUNNING,
     WAITING,
+    Prediction,
     Rules,
     State,
     grown,
@@ -29,7 +31,6 @@ from forestall.model.events import Event, EventKind
 from forestall.model.nodes import NodeSet
 from forestall.model.quotes import Quote
 from forestall.predict.foreseen_kernels import FAR, Foreseen
-from forestall.predict.hazard.hazard_kernels import Hazard
 
 _BEFORE = {
     EventKind.FINISHED: (RUNNING, "a job that runs"),
@@ -48,27 +49,30 @@ class Engine:
     ----------
     nodes : number of nodes, numbered from 0
     rules : the policy and its parameters
-    foreseen : what is predicted, as arrays (see `predict.foreseen_kernels`), or the nodes' hazards
-        (see `predict.hazard.hazard_kernels`; promise policy only), which the engine takes for its
-        own
+    prediction : foreseen failures as arrays (see `predict.foreseen_kernels`); or, for the promise
+        policy only, the nodes' hazards (`predict.hazard.hazard_kernels`) or a table of a learner's
+        answers (`predict.table_kernels`), which the engine takes for its own
     start : the first moment, s
-    plugin : a predictor and placement rule in Python in place of `foreseen`; promise policy only
+    plugin : a predictor in Python in place of `prediction`, a placement rule, or both; promise
+        policy only
     """
 
     def __init__(
         self,
         nodes: int,
         rules: Rules,
-        foreseen: Foreseen | Hazard,
+        prediction: Prediction,
         start: int = 0,
         *,
-        plugin: plugins.Plugin | None = None,
+        plugin: Plugin | None = None,
     ) -> None:
         if plugin is not None and rules.policy != PROMISE:
             raise ParameterError("policy", rules.policy, "promise, for a predictor of your own")
-        if isinstance(foreseen, Hazard) and rules.policy != PROMISE:
+        if not isinstance(prediction, Foreseen) and rules.policy != PROMISE:
             raise ParameterError("policy", rules.policy, "promise, with hazards")
-        self.state: State = new_state(64, nodes, rules, foreseen, start)
+        if plugin is not None:
+            rules, prediction = plugin.rules(rules), plugin.prediction(prediction)
+        self.state: State = new_state(64, nodes, rules, prediction, start)
         self.jobs = 0
         self._plugin = plugin
 
@@ -139,10 +143,22 @@ class Engine:
         """Take one event; the decisions are left in the state."""
         if not room(self.state):
             self.state = grown(self.state)
-        if self._plugin is not None:
-            plugins.take(self.state, self._plugin, (kind, key, until, now))
-        else:
-            _handler(self.state)(self.state, kind, key, until, now)
+        if self.state.rules.policy != PROMISE:
+            from forestall.engine.promise.classic_entry_kernels import handle as handle_classic
+
+            handle_classic(self.state, kind, key, until, now)
+            return
+        from forestall.engine.promise.promise_entry_kernels import handle
+
+        done = handle(self.state, kind, key, until, now, False)
+        while not done:
+            self._answer(now)
+            done = handle(self.state, kind, key, until, now, True)
+
+    def _answer(self, now: int) -> None:
+        """Ask the plugin what the search has stopped at."""
+        assert self._plugin is not None, "only a plugin is asked"
+        self._plugin.answer(self.state, now)
 
     def decisions(self, now: int) -> list[Decision]:
         """Return the decisions on the last event."""
@@ -154,7 +170,7 @@ class Engine:
         row = int(self.state.jobs["row"][job])
         nodes = NodeSet()
         if kind in (DecisionKind.RESERVE, DecisionKind.START) and row >= 0:
-            nodes = NodeSet.of(plugins.members(self.state.timeline.rows[row]).tolist())
+            nodes = NodeSet.of(members(self.state.timeline.rows[row]).tolist())
         return Decision(
             time=now,
             kind=kind,
@@ -184,20 +200,16 @@ class Engine:
         from forestall.engine.promise import promise_entry_kernels as kernels
 
         length = int(kernels.length_for(state, estimate, interval))
-        if self._plugin is not None:
-            reason = plugins.quote(state, self._plugin, now, size, length)
-        elif isinstance(state.foreseen, Hazard):
-            from forestall.engine.promise.hazard_entry_kernels import quote
-
-            reason = Reason(int(quote(state, now, size, length)))
-        else:
-            reason = Reason(int(kernels.quote(state, now, size, length)))
+        found = kernels.quote(state, now, size, length, False)
+        while found < 0:
+            self._answer(now)
+            found = kernels.quote(state, now, size, length, True)
         offer = state.scratch.offer[0]
-        nodes = NodeSet.of(plugins.members(state.scratch.rows[1]).tolist())
+        nodes = NodeSet.of(members(state.scratch.rows[CHOSEN]).tolist())
         decision = Decision(
             time=now,
             kind=DecisionKind.RESERVE,
-            reason=reason,
+            reason=Reason(int(found)),
             job=-1,
             start=int(offer["start"]),
             end=int(offer["end"]),
@@ -219,17 +231,3 @@ class Engine:
 
         wake = int(wake_at(self.state))
         return wake if wake < FAR else None
-
-
-def _handler(state: State) -> Callable[..., None]:
-    if isinstance(state.foreseen, Hazard):
-        from forestall.engine.promise.hazard_entry_kernels import handle as handle_hazard
-
-        return handle_hazard
-    if state.rules.policy == PROMISE:
-        from forestall.engine.promise.promise_entry_kernels import handle
-
-        return handle
-    from forestall.engine.promise.classic_entry_kernels import handle as handle_classic
-
-    return handle_classic

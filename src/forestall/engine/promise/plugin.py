@@ -1,8 +1,7 @@
-"""The promise policy with a predictor or placement rule of the user's own, in plain Python.
+"""A predictor or placement rule of the user's own, in plain Python.
 
-The search for a start, the reservations and the runs are the same compiled functions as ever; only
-the questions "how risky is each node", "which nodes" and "how risky is this set" are asked in
-Python.
+It takes part in the same search as compiled ones: where that comes to a question that only Python
+can answer, it stops; the answer is written into the state, and the search goes on.
 """
 
 from __future__ import annotations
@@ -14,45 +13,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from forestall.decide.nodes import timeline_kernels as timelines
-from forestall.decide.promise import offer_kernels as offers
-from forestall.decide.promise.checkpoint_kernels import CHECKPOINT_RISK
-from forestall.engine.promise import promise_entry_kernels as kernels
-from forestall.engine.promise.state import State
-from forestall.model.decisions import Reason
+from forestall.decide.promise.asked_risk_kernels import Asked, new_asked
+from forestall.decide.promise.search_state import (
+    CHOSEN,
+    EACH,
+    FREE,
+    LEARN,
+    MOMENT,
+    OWN,
+    PICK,
+    RECOVERY,
+    RISKY,
+    TOGETHER,
+)
+from forestall.engine.promise.state import Prediction, Rules, State
 from forestall.model.errors import ParameterError
-from forestall.model.events import EventKind
+from forestall.predict.base import KnowsOutages
 from forestall.predict.foreseen_kernels import FAR
 
 if TYPE_CHECKING:
     from forestall.predict.base import Predictor
 
 Int = npt.NDArray[np.int64]
-Placement = Callable[[Int, int, npt.NDArray[np.float64], int, int], npt.ArrayLike]
+Float = npt.NDArray[np.float64]
+Placement = Callable[[Int, int, Float, int, int], npt.ArrayLike]
 """placement(free, size, risk, start, end) -> `size` of the free nodes; risk is
 float64[len(free)]."""
-
-
-def least_risky(free: Int, size: int, risk: npt.NDArray[np.float64], start: int, end: int) -> Int:
-    """Return the `size` nodes of lowest risk, lower number first among equals."""
-    return free[np.lexsort((free, risk))[:size]]
-
-
-def lowest(free: Int, size: int, risk: npt.NDArray[np.float64], start: int, end: int) -> Int:
-    """Return the `size` lowest-numbered nodes."""
-    return free[:size]
-
-
-@dataclass(frozen=True)
-class Plugin:
-    """A placement rule in Python, and a predictor (None: the failures that the state foresees, each
-    with its own downtime). `downtime` is how long a node that the predictor means is expected to
-    stay down, s; `period` the seconds after which what is predicted repeats for ever (0: never)."""
-
-    predictor: Predictor | None
-    placement: Placement
-    downtime: int
-    period: int = 0
 
 
 def members(row: npt.NDArray[np.uint64]) -> Int:
@@ -68,159 +54,133 @@ def row_of(nodes: Int, words: int) -> npt.NDArray[np.uint64]:
     return np.packbits(flags, bitorder="little").view("<u8").astype(np.uint64)
 
 
-def take(state: State, plugin: Plugin, event: tuple[int, int, int, int]) -> None:
-    """Take one event (kind, key, until, now); the decisions are left in the state."""
-    kind, key, until, now = event
-    kernels.open_event(state, now)
-    _tell_time(plugin, now)
-    if kind == EventKind.SUBMITTED:
-        _place(state, plugin, key, now, fresh=True, reason=Reason.FREE_NOW, node=-1)
-    elif kind == EventKind.START_DUE:
-        node = int(kernels.begin_due(state, key, now))
-        if node >= 0:
-            reason = Reason.NODE_DOWN_AT_START
-            _place(state, plugin, key, now, fresh=False, reason=reason, node=node)
-    elif kind == EventKind.NODE_FAILED:
-        if plugin.predictor is not None:
-            plugin.predictor.update(now, key)
-        victim = int(kernels.fail_node(state, key, until, now))
-        if victim >= 0:
-            reason = Reason.NODE_FAILED
-            _place(state, plugin, victim, now, fresh=False, reason=reason, node=key)
-    elif kind == EventKind.CHECKPOINT_REQUESTED:
-        kernels.answer(state, key, _risk_of_waiting(state, plugin, key, now), now)
-    else:
-        kernels.settle(state, kind, key, now)
+@dataclass(frozen=True)
+class OneDowntime:
+    """A predictor that knows of failures but not how long each lasts: one downtime, s, stands for
+    all, so that a job is disrupted by what fails within `downtime` - 1 s of its start too."""
+
+    predictor: Predictor
+    downtime: int
+    now: int
+
+    def _since(self, start: int) -> int:
+        """Return the earliest failure that could still leave a node down at `start`."""
+        return max(self.now, start - self.downtime + 1)
+
+    def disruption_probability(self, nodes: Int, start: int, end: int) -> Any:
+        """See `KnowsOutages`."""
+        return self.predictor.failure_probability(nodes, self._since(start), end)
+
+    def partition_disruption_probability(self, nodes: Int, start: int, end: int) -> Any:
+        """See `KnowsOutages`."""
+        return self.predictor.partition_failure_probability(nodes, self._since(start), end)
+
+    def next_predicted_recovery(self, time: int) -> int | None:
+        """See `KnowsOutages`."""
+        ask = getattr(self.predictor, "next_predicted_failure", None)
+        failure = None if ask is None else ask(max(self.now, time - self.downtime))
+        return None if failure is None else int(failure) + self.downtime
 
 
-def _risk_of_waiting(state: State, plugin: Plugin, j: int, now: int) -> float:
-    """Return p_f of a running job's nodes over [now, now + C + I + C), where it decides."""
-    if state.rules.checkpoint != CHECKPOINT_RISK:
-        return 0.0
-    end = now + 2 * state.rules.overhead + int(state.jobs[j]["interval"])
-    row = state.timeline.rows[state.jobs[j]["row"]]
-    state.scratch.rows[offers.CHOSEN] = row
-    return _risk_of_all(state, plugin, members(row), now, (now, end))
+@dataclass(frozen=True)
+class Plugin:
+    """A predictor, a placement rule, or both (None: the compiled ones).
+
+    `downtime` is how long a node that the predictor means is expected to stay down, s, where it
+    does not know of each outage (`predict.base.KnowsOutages`); `period` the seconds after which
+    what is predicted repeats for ever (0: never).
+    """
+
+    predictor: Predictor | None = None
+    placement: Placement | None = None
+    downtime: int = 1
+    period: int = 0
+
+    def rules(self, rules: Rules) -> Rules:
+        """Return the rules of a run in which this takes part."""
+        return rules if self.placement is None else rules._replace(placement=int(OWN))
+
+    def prediction(self, other: Prediction) -> Prediction:
+        """Return what stands in a state for the predictor; the other one where there is none."""
+        if self.predictor is None:
+            return other
+        foresees = getattr(self.predictor, "next_predicted_failure", None) is not None
+        return new_asked(self.period, knows=self._knows, foresees=foresees or self._knows)
+
+    @property
+    def _knows(self) -> bool:
+        return isinstance(self.predictor, KnowsOutages)
+
+    def answer(self, state: State, now: int) -> None:
+        """Answer what a search has stopped at. Raises ParameterError for an answer that is none."""
+        question = state.scratch.search[0]
+        asks = int(question["asks"])
+        if asks == PICK:
+            self._pick(state, question)
+        elif asks == LEARN:
+            assert self.predictor is not None
+            self.predictor.update(now, int(question["node"]))
+        else:
+            self._predict(state, question, asks, now)
+        question["known"], question["asks"] = int(question["known"]) | asks, 0
+
+    def _pick(self, state: State, question: Any) -> None:
+        rows, size = state.scratch.rows, int(question["size"])
+        free, risky = members(rows[FREE]), members(rows[RISKY])
+        noted = np.zeros(len(state.machine.nodes))
+        noted[risky] = state.scratch.work["risk"][risky]
+        assert self.placement is not None
+        window = int(question["start"]), int(question["end"])
+        chosen = self.placement(free, size, noted[free], *window)
+        rows[CHOSEN] = row_of(_checked(chosen, free, size), rows.shape[1])
+
+    def _predict(self, state: State, question: Any, asks: int, now: int) -> None:
+        asked, rows = state.prediction, state.scratch.rows
+        assert isinstance(asked, Asked)
+        advance = getattr(self.predictor, "advance", None)
+        if advance is not None:
+            advance(now)
+        about = self._about(now)
+        start, end = int(question["start"]), int(question["end"])
+        if asks == EACH:
+            free = members(rows[FREE])
+            risk = _risks(about.disruption_probability(free, start, end), len(free))
+            state.scratch.work["risk"][free] = risk
+            rows[RISKY] = row_of(free[risk > 0], rows.shape[1])
+        elif asks == TOGETHER:
+            chosen = members(rows[CHOSEN])
+            asked.risk[0] = _risk(about.partition_disruption_probability(chosen, start, end))
+        elif asks == RECOVERY:
+            back = about.next_predicted_recovery(int(question["lower"]))
+            asked.time[0] = FAR if back is None else back
+        elif asks == MOMENT:
+            assert isinstance(about, KnowsOutages)
+            moment = about.first_disruption(int(question["node"]), start, end)
+            asked.time[0] = -1 if moment is None else moment
+
+    def _about(self, now: int) -> KnowsOutages | OneDowntime:
+        assert self.predictor is not None
+        if isinstance(self.predictor, KnowsOutages):
+            return self.predictor
+        return OneDowntime(self.predictor, self.downtime, now)
 
 
-def quote(state: State, plugin: Plugin, now: int, size: int, length: int) -> Reason:
-    """Find the offer that a job would get now; it is left in the scratch room."""
-    _tell_time(plugin, now)
-    search(state, plugin, now, size, length, state.rules.risk)
-    return _reason(state, now)
-
-
-def _tell_time(plugin: Plugin, now: int) -> None:
-    """Move a predictor's present moment to now, where it has one."""
-    advance = getattr(plugin.predictor, "advance", None)
-    if advance is not None:
-        advance(now)
-
-
-def _reason(state: State, now: int) -> Reason:
-    offer = state.scratch.offer[0]
-    if offer["probability"] < state.rules.risk:
-        return Reason.BEST_OFFER
-    if offer["refused"] > 0:
-        return Reason.WAITS_FOR_SAFETY
-    return Reason.FREE_NOW if offer["start"] == now else Reason.WAITS_FOR_NODES
-
-
-def _place(
-    state: State, plugin: Plugin, j: int, now: int, *, fresh: bool, reason: Reason, node: int
-) -> None:
-    length, size = int(kernels.length_of(state, j)), int(state.jobs[j]["size"])
-    search(state, plugin, now, size, length, state.rules.risk if fresh else 0.0)
-    why = _reason(state, now) if fresh else reason
-    kernels.commit(state, j, int(fresh), int(why), node)
-
-
-def search(state: State, plugin: Plugin, now: int, size: int, length: int, risk: float) -> None:
-    """Find the first start whose probability is at least `risk`, or the best one where none is."""
-    refused, first, best, best_start = 0, -1, -1.0, now
-    start, give_up = now, int(FAR)
-    while start < give_up:
-        skip = int(kernels.free_at(state, start, start + length, size))
-        lower = max(skip, start + 1)
-        if skip == 0:
-            probability = _choose(state, plugin, now, start, start + length, size)
-            first = start if first < 0 else first
-            if probability >= risk:
-                break
-            refused += 1
-            if probability > best:
-                best, best_start = probability, start
-            if plugin.period > 0 and give_up == FAR:
-                last = int(state.timeline.edges["time"][state.timeline.at[timelines.TAIL] - 1])
-                give_up = max(last, start) + length + 2 * plugin.period
-        start = int(kernels.next_candidate(state, lower))
-        if risk > 0:
-            start = min(start, _next_recovery(state, plugin, now, lower))
-    else:
-        kernels.free_at(state, best_start, best_start + length, size)
-        _choose(state, plugin, now, best_start, best_start + length, size)
-    state.scratch.offer["refused"], state.scratch.offer["first"] = refused, first
-
-
-def _next_recovery(state: State, plugin: Plugin, now: int, lower: int) -> int:
-    if plugin.predictor is None:
-        return int(kernels.next_recovery(state, now, lower))
-    ask = getattr(plugin.predictor, "next_predicted_failure", None)
-    time = None if ask is None else ask(max(now, lower - plugin.downtime))
-    return int(FAR) if time is None else int(time) + plugin.downtime
-
-
-def _choose(state: State, plugin: Plugin, now: int, start: int, end: int, size: int) -> float:
-    rows, offer = state.scratch.rows, state.scratch.offer
-    free = members(rows[offers.FREE])
-    risk = _risk_of_each(state, plugin, free, now, (start, end))
-    nodes = _checked(plugin.placement(free, size, risk, start, end), free, size)
-    rows[offers.CHOSEN] = row_of(nodes, rows.shape[1])
-    probability = 1.0 - _risk_of_all(state, plugin, nodes, now, (start, end))
-    passed = free[(risk > 0) & ~np.isin(free, nodes) & (free < nodes.max())]
-    offer["start"], offer["end"], offer["probability"] = start, end, probability
-    offer["left_out"], offer["left_out_at"] = passed[0] if len(passed) else -1, -1
-    return probability
-
-
-def _risk_of_each(
-    state: State, plugin: Plugin, nodes: Int, now: int, window: tuple[int, int]
-) -> npt.NDArray[np.float64]:
-    start, end = window
-    if plugin.predictor is None:
-        kernels.mark_risky(state, now, start, end)
-        known = np.zeros(len(state.machine.nodes))
-        risky = members(state.scratch.rows[offers.RISKY])
-        known[risky] = state.scratch.work["risk"][risky]
-        return known[nodes]
-    answer = plugin.predictor.failure_probability(nodes, _since(plugin, now, start), end)
-    risk = _numbers(answer)
-    if risk is None or risk.shape != nodes.shape or not bool(((risk >= 0) & (risk <= 1)).all()):
-        allowed = f"a probability from 0 to 1 for each of {len(nodes)} nodes"
+def _risks(answer: Any, count: int) -> Float:
+    risks = _numbers(answer)
+    if risks is None or risks.shape != (count,) or not bool(((risks >= 0) & (risks <= 1)).all()):
+        allowed = f"a probability from 0 to 1 for each of {count} nodes"
         raise ParameterError("predictor", answer, allowed)
-    return risk
+    return risks
 
 
-def _since(plugin: Plugin, now: int, start: int) -> int:
-    """Return the earliest failure that could still leave a node down at `start`."""
-    return max(now, start - plugin.downtime + 1)
-
-
-def _risk_of_all(
-    state: State, plugin: Plugin, nodes: Int, now: int, window: tuple[int, int]
-) -> float:
-    start, end = window
-    if plugin.predictor is None:
-        return float(kernels.risk_of_chosen(state, now, start, end))
-    since = _since(plugin, now, start)
-    answer = plugin.predictor.partition_failure_probability(nodes, since, end)
+def _risk(answer: Any) -> float:
     risk = _numbers(answer)
     if risk is None or risk.ndim != 0 or not 0.0 <= float(risk) <= 1.0:
         raise ParameterError("predictor", answer, "a probability from 0 to 1")
     return float(risk)
 
 
-def _numbers(answer: Any) -> npt.NDArray[np.float64] | None:
+def _numbers(answer: Any) -> Float | None:
     try:
         return np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError):

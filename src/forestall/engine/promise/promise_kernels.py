@@ -1,16 +1,24 @@
-"""The promise policy: every job gets a quote at arrival, and keeps what it was promised."""
+"""The promise policy: every job gets a quote at arrival, and keeps what it was promised.
+
+An event is taken in two steps: `take` does what needs no prediction and notes what is left to do;
+`decide` does that. Where Python has to be asked, `decide` returns False, and is called again with
+the answer.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from forestall._compile import inlined, kernel, merged
+from forestall._compile import inlined, merged
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.nodes import machine_kernels as machines
 from forestall.decide.nodes import timeline_kernels as timelines
+from forestall.decide.promise import checkpoint_kernels as checkpoints
 from forestall.decide.promise import offer_kernels as offers
+from forestall.decide.promise import risk_kernels as risks
+from forestall.decide.promise.search_state import CHOSEN, LEARN, TOGETHER
 from forestall.engine.promise import run_kernels as runs
-from forestall.engine.promise.state import WAITING
+from forestall.engine.promise.state import CHECKPOINT, NOTHING, PLACE, WAITING
 from forestall.model.decisions import DecisionKind, Reason
 from forestall.model.events import EventKind
 
@@ -42,7 +50,7 @@ _NOBODY = np.int64(-1)
 def reason_of(state, now):
     """Return why a fresh offer starts when it does."""
     offer = state.scratch.offer[0]
-    if offer.probability < state.rules.risk:
+    if offer.probability < state.rules.wanted:
         return _BEST_OFFER
     if offer.refused > 0:
         return _WAITS_FOR_SAFETY
@@ -57,7 +65,7 @@ def commit(state, j, fresh, reason, node):
     if fresh:
         job.deadline, job.promise = offer.end, offer.probability
     job.row = timelines.new_row(state.timeline)
-    bits.copy(state.timeline.rows[job.row], state.scratch.rows[offers.CHOSEN])
+    bits.copy(state.timeline.rows[job.row], state.scratch.rows[CHOSEN])
     timelines.reserve(state.timeline, job.row, job.size, job.start, job.end)
     record = runs.decided(state.out, _RESERVE, reason, j)
     record.start, record.end, record.deadline = job.start, job.end, job.deadline
@@ -67,29 +75,18 @@ def commit(state, j, fresh, reason, node):
 
 
 @merged
-def negotiate(state, now, size, length, risk):
-    """Find the first offer whose probability is at least `risk`; it is left in the scratch room."""
-    offers.find_offer(
+def search(state, now, size, length):
+    """Go on with the search for a start; see `offer_kernels.search`."""
+    return offers.search(
         state.timeline,
         state.machine,
         state.scratch,
-        state.foreseen,
+        state.prediction,
         now,
         size,
         length,
-        risk,
-        state.rules.fault_aware,
+        state.rules.placement,
     )
-
-
-@kernel
-def place(state, j, now, fresh, reason, node):
-    """Find and reserve a place for job `j`: negotiated where it is fresh, else the first
-    feasible."""
-    job = state.jobs[j]
-    length = runs.length_of(job, state.rules)
-    negotiate(state, now, job.size, length, state.rules.risk if fresh else 0.0)
-    commit(state, j, fresh, reason_of(state, now) if fresh else reason, node)
 
 
 @inlined
@@ -136,27 +133,75 @@ def settle(state, kind, key, now):
         runs.saved(state, key)
 
 
+@inlined
+def risk_of_waiting(state, j, now):
+    """Return p_f of a running job's nodes over [now, now + C + I + C), which is until the next
+    checkpoint could be complete (Oliner et al., DSN 2005, Equation 1); -1 where Python has to be
+    asked first."""
+    rules, scratch, search = state.rules, state.scratch, state.scratch.search
+    if rules.checkpoint != checkpoints.CHECKPOINT_RISK:
+        return 0.0
+    end = now + 2 * rules.overhead + state.jobs[j].interval
+    search[0].start, search[0].end = now, end
+    bits.copy(scratch.rows[CHOSEN], state.timeline.rows[state.jobs[j].row])
+    if not risks.told(state.prediction, search, TOGETHER):
+        return -1.0
+    return risks.risk_of_set(state.prediction, scratch.rows[CHOSEN], now, now, end)
+
+
 @merged
 def take(state, kind, key, until, now):
-    """Take one event; what should be done is left in `state.out`.
+    """Take one event; what it leaves to decide is noted as the task.
 
     `key` is a job, or a node for events about nodes; `until` is a failed node's known recovery.
     """
+    task = state.task[0]
+    task.kind, task.job, task.failed = NOTHING, _NOBODY, _NOBODY
     state.out.held[0] = 0
+    state.scratch.search[0].known = 0
     timelines.advance(state.timeline, now)
-    homeless, fresh, reason, node = _NOBODY, _AGAIN, _NODE_FAILED, key
+    risks.move_on(state.prediction, now)
+    fresh, reason, node = _AGAIN, _NODE_FAILED, key
     if kind == _SUBMITTED:
         runs.admit(state, key)
-        homeless, fresh, node = key, _FRESH, _NOBODY
+        task.job, fresh, node = key, _FRESH, _NOBODY
     elif kind == _START_DUE:
         node = begin_due(state, key, now)
         if node >= 0:
-            homeless, reason = key, _NODE_DOWN_AT_START
+            task.job, reason = key, _NODE_DOWN_AT_START
     elif kind == _NODE_FAILED_EVENT:
-        homeless = fail_node(state, key, until, now)
-    elif kind == _CHECKPOINT_REQUESTED:
-        runs.answer(state, key, runs.risk_of_waiting(state, key, now), now)
-    else:
+        task.failed = key
+        task.job = fail_node(state, key, until, now)
+    elif kind != _CHECKPOINT_REQUESTED:
         settle(state, kind, key, now)
-    if homeless >= 0:
-        place(state, homeless, now, fresh, reason, node)
+    if task.job >= 0:
+        task.kind, task.fresh, task.reason, task.node = PLACE, fresh, reason, node
+        offers.open_search(state.timeline, state.scratch, now, state.rules.wanted * fresh)
+    elif kind == _CHECKPOINT_REQUESTED:
+        task.kind, task.job = CHECKPOINT, key
+
+
+@merged
+def decide(state, now):
+    """Do what the last event left to decide; the decisions are left in `state.out`. False where
+    Python has to be asked first: its question is in the scratch room."""
+    task = state.task[0]
+    if task.failed >= 0:  # predictions know of it before they are asked where its job goes
+        state.scratch.search[0].node = task.failed
+        if not risks.told(state.prediction, state.scratch.search, LEARN):
+            return False
+        risks.learn(state.prediction, task.failed, now)
+        task.failed = _NOBODY
+    if task.kind == PLACE:
+        job = state.jobs[task.job]
+        if not search(state, now, job.size, runs.length_of(job, state.rules)):
+            return False
+        reason = reason_of(state, now) if task.fresh else task.reason
+        commit(state, task.job, task.fresh, reason, task.node)
+    elif task.kind == CHECKPOINT:
+        risk = risk_of_waiting(state, task.job, now)
+        if risk < 0:
+            return False
+        runs.answer(state, task.job, risk, now)
+    task.kind = NOTHING
+    return True

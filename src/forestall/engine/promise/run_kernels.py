@@ -9,7 +9,7 @@ from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.nodes import machine_kernels as machines
 from forestall.decide.nodes import timeline_kernels as timelines
 from forestall.decide.promise import checkpoint_kernels as checkpoints
-from forestall.decide.promise.offer_kernels import partition_risk
+from forestall.decide.promise import risk_kernels as risks
 from forestall.engine.promise.state import DONE, RUNNING, WAITING
 from forestall.model.decisions import DecisionKind, Reason
 
@@ -163,7 +163,7 @@ def risk_of_waiting(state, j, now):
     if rules.checkpoint != checkpoints.CHECKPOINT_RISK or job.row < 0:
         return 0.0
     end = now + 2 * rules.overhead + job.interval
-    return partition_risk(state.foreseen, state.timeline.rows[job.row], now, now, end)
+    return risks.risk_of_set(state.prediction, state.timeline.rows[job.row], now, now, end)
 
 
 @inlined

@@ -23,9 +23,11 @@ from forestall.decide.nodes.queue_kernels import (
     compact,
 )
 from forestall.decide.nodes.timeline_kernels import EDGE, Timeline
-from forestall.decide.promise.offer_kernels import OFFER, WORK, Scratch
+from forestall.decide.promise.asked_risk_kernels import Asked
+from forestall.decide.promise.search_state import Scratch, new_scratch
 from forestall.predict.foreseen_kernels import Foreseen
 from forestall.predict.hazard.hazard_kernels import Hazard
+from forestall.predict.table_kernels import Table
 
 PROMISE: Final = np.int64(0)
 FCFS: Final = np.int64(1)
@@ -84,6 +86,27 @@ DECISION: Final = np.dtype(
 """A decision as kernels write it; the fields are those of `model.decisions.Decision`. `ranges` is
 used only in logs: how many ranges of nodes belong to it."""
 
+NOTHING: Final = np.int64(0)
+PLACE: Final = np.int64(1)
+CHECKPOINT: Final = np.int64(2)
+
+TASK: Final = np.dtype(
+    [
+        ("kind", "i8"),
+        ("job", "i8"),
+        ("fresh", "i8"),
+        ("reason", "i8"),
+        ("node", "i8"),
+        ("failed", "i8"),
+    ]
+)
+"""What an event leaves to decide: NOTHING, PLACE a job or answer its CHECKPOINT request; the job;
+whether it is placed for the first time (0 or 1); otherwise why, and because of which node; a node
+that has failed, which the prediction has not been told yet (-1: none)."""
+
+Prediction = Foreseen | Hazard | Table | Asked
+"""What is known of failures to come; kernels are compiled for the one that a state has."""
+
 FINISHES: Final = 0
 FAILURES: Final = 1
 OPENED: Final = 2
@@ -96,18 +119,19 @@ class Rules(NamedTuple):
     """The parameters that decisions depend on, as whole numbers and one float.
 
     policy: PROMISE, FCFS, EASY or CONSERVATIVE; checkpoint: CHECKPOINT_NONE, _RISK or _ALL;
-    fault_aware, compression, requeue_original: 0 or 1; placed: whether node sets are kept
-    (counting policies can do without); overhead: C in s; risk: U.
+    placement: LOWEST, LEAST_RISKY or OWN; compression, requeue_original: 0 or 1; placed: whether
+    node sets are kept (counting policies can do without); overhead: C in s; wanted: U, the least
+    probability of success that a user takes.
     """
 
     policy: int
     checkpoint: int
-    fault_aware: int
+    placement: int
     compression: int
     requeue_original: int
     placed: int
     overhead: int
-    risk: float
+    wanted: float
 
 
 class Answers(NamedTuple):
@@ -119,8 +143,8 @@ class Answers(NamedTuple):
 
 class State(NamedTuple):
     """JOB[jobs]; the rules; the machine; the timeline (also the pool of bitset rows); the queue;
-    room to work in; predicted failures, or hazards; the decisions on the last event; int64[6] flags
-    of the present second."""
+    room to work in; what is predicted; the decisions on the last event; TASK[1] what of it is left
+    to decide; int64[6] flags of the present second."""
 
     jobs: npt.NDArray[Any]
     rules: Rules
@@ -128,8 +152,9 @@ class State(NamedTuple):
     timeline: Timeline
     queue: Queue
     scratch: Scratch
-    foreseen: Foreseen | Hazard
+    prediction: Prediction
     out: Answers
+    task: npt.NDArray[Any]
     at: npt.NDArray[np.int64]
 
 
@@ -184,26 +209,20 @@ def new_queue(nodes: int, entries: int) -> Queue:
     )
 
 
-def new_state(
-    jobs: int, nodes: int, rules: Rules, foreseen: Foreseen | Hazard, start: int
-) -> State:
+def new_state(jobs: int, nodes: int, rules: Rules, prediction: Prediction, start: int) -> State:
     """Return a state for `jobs` jobs on `nodes` nodes whose clock begins at `start`."""
     sets = rules.policy == PROMISE
     rows = 64 if rules.placed or sets else 1
-    scratch = Scratch(
-        np.zeros((4, (nodes + 63) // 64), dtype=np.uint64),
-        records(nodes, WORK),
-        records(1, OFFER),
-    )
     state = State(
         records(jobs, JOB),
         rules,
         new_machine(nodes),
         new_timeline(nodes, 64, rows, start, sets),
         new_queue(nodes, 4096),
-        scratch,
-        foreseen,
+        new_scratch(nodes),
+        prediction,
         Answers(records(256, DECISION), np.zeros(1, dtype=np.int64)),
+        records(1, TASK),
         np.zeros(6, dtype=np.int64),
     )
     state.at[OPENED] = state.at[CARRY_OPENED] = 2**60

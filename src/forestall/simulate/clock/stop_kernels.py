@@ -9,3 +9,5 @@ ENDED: Final = 0
 PAUSED: Final = 1
 FULL: Final = 2
 STALLED: Final = 3
+ASKED: Final = 4
+"""Of a loop whose predictor or placement rule is Python: it has a question."""

@@ -57,3 +57,10 @@ def prepare_failures(failures: Failures, parameters: Machine) -> Failures:
     if parameters.repeat_failures and len(kept) and kept.span <= 0:
         raise ParameterError("repeat_failures", True, "a failure log that spans some time")
     return replace(kept, downtime=downtime, cleaning=cleaning)
+
+
+def expected_downtime(parameters: Machine) -> int:
+    """Return the one downtime, s, that stands for all foreseen failures where a predictor does not
+    know how long each outage lasts."""
+    asked = parameters.downtime
+    return asked if isinstance(asked, int) else DEFAULT_DOWNTIME

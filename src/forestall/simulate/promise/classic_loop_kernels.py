@@ -31,9 +31,10 @@ def plan_wake(state, world):
 
 
 @entry
-def run(state, world, log, limit):
+def run(state, world, log, limit, _again):
     """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), arrays have to
-    grow (FULL), or nothing will happen any more though jobs are left, a defect (STALLED)."""
+    grow (FULL), or nothing will happen any more though jobs are left, a defect (STALLED). Python is
+    never asked."""
     at = world.at
     stop = at[worlds.EVENTS] + limit
     while at[worlds.LEFT] > 0:

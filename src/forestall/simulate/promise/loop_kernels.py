@@ -1,4 +1,4 @@
-"""What the simulator's two loops share: carrying out decisions, and logging."""
+"""What the simulator's loops share: carrying out decisions, and logging."""
 
 from __future__ import annotations
 

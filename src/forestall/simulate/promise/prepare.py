@@ -16,6 +16,7 @@ from forestall.decide.promise.checkpoint_kernels import (
     CHECKPOINT_NONE,
     CHECKPOINT_RISK,
 )
+from forestall.decide.promise.search_state import LEAST_RISKY, LOWEST
 from forestall.engine.promise.state import CONSERVATIVE, EASY, FCFS, PROMISE, Rules
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError
@@ -35,6 +36,7 @@ CHECKPOINTS = {
     "periodic": CHECKPOINT_ALL,
     "daly": CHECKPOINT_ALL,
 }
+PLACEMENTS = {"first": LOWEST, "fault-aware": LEAST_RISKY}
 
 
 @dataclass(frozen=True)
@@ -119,15 +121,16 @@ def _intervals(
 def rules_of(parameters: Parameters, *, placed: bool = True) -> Rules:
     """Return what the engine needs to know of the parameters."""
     assert parameters.checkpoint is not None, "Parameters fills in the default of its policy"
+    assert parameters.placement is not None, "Parameters fills in the default of its policy"
     return Rules(
         policy=int(POLICIES[parameters.policy]),
         checkpoint=int(CHECKPOINTS[parameters.checkpoint]),
-        fault_aware=int(parameters.placement == "fault-aware"),
+        placement=int(PLACEMENTS[parameters.placement]),
         compression=int(parameters.compression),
         requeue_original=int(parameters.requeue == "original"),
         placed=int(placed),
         overhead=parameters.checkpoint_overhead,
-        risk=parameters.risk,
+        wanted=parameters.risk,
     )
 
 

@@ -10,14 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import plain, records
-from forestall.engine.promise.engine import Engine
-from forestall.engine.promise.state import DECISION, JOB, State, grown, most_decisions, new_state
+from forestall.engine.promise.plugin import Plugin
+from forestall.engine.promise.state import (
+    DECISION,
+    JOB,
+    Prediction,
+    State,
+    grown,
+    most_decisions,
+    new_state,
+)
 from forestall.model.errors import InputError
-from forestall.model.events import EventKind
 from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS
-from forestall.predict.foreseen_kernels import Foreseen
-from forestall.predict.hazard.hazard_kernels import Hazard
 from forestall.simulate.clock import stop_kernels as stops_
 from forestall.simulate.clock.heap_kernels import new_heap
 from forestall.simulate.clock.progress import CHUNK, Progress
@@ -149,83 +154,47 @@ def play(
     workload: Workload,
     failures: Failures,
     parameters: Parameters,
-    foreseen: Foreseen | Hazard,
+    prediction: Prediction,
     *,
+    plugin: Plugin | None = None,
     log_events: bool = False,
     placed: bool = True,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Simulate with the compiled engine, by what is foreseen or by hazards, which it takes for its
-    own.
+    """Simulate with the compiled engine by a prediction, which it takes for its own. What a plugin
+    has in Python is asked as the loop comes to it: slower, with the same results.
 
     `placed` False leaves node sets out, which only the classic policies without failures allow.
     """
     assert placed or (parameters.policy != "promise" and len(failures) == 0)
+    assert plugin is None or parameters.policy == "promise"
     rules = rules_of(parameters, placed=placed)
+    if plugin is not None:
+        rules, prediction = plugin.rules(rules), plugin.prediction(prediction)
     world = new_world(workload, failures, parameters)
-    state = new_state(len(workload.jobs), parameters.nodes, rules, foreseen, int(world.clock[0]))
+    state = new_state(len(workload.jobs), parameters.nodes, rules, prediction, int(world.clock[0]))
     state = state._replace(jobs=job_records(workload))
     log = new_log(1024 if log_events else 0)
-    run = _loop_of(parameters, foreseen)
-    while True:
-        status = run(state, world, log, CHUNK)
+    run, status = _loop_of(parameters), stops_.PAUSED
+    while status != stops_.ENDED:
+        status = run(state, world, log, CHUNK, status == stops_.ASKED)
         assert status != stops_.STALLED, "jobs are left, yet nothing will happen any more"
-        if status == stops_.ENDED:
-            break
-        if status == stops_.FULL:
+        if status == stops_.ASKED:
+            assert plugin is not None, "only a plugin is asked"
+            plugin.answer(state, int(world.at[worlds.NOW]))
+        elif status == stops_.FULL:
             check_clock(world, workload)
             state = grown(state)
             world = grown_world(world, parameters.nodes)
             log = grown_log(log, state, world) if log_events else log
-        elif progress is not None:
+        if status != stops_.FULL and progress is not None:
             progress(len(world.jobs) - int(world.at[worlds.LEFT]), len(world.jobs))
     return collect(workload, failures, parameters, state, world, log)
 
 
-def play_in_python(
-    workload: Workload,
-    failures: Failures,
-    parameters: Parameters,
-    engine: Engine,
-    *,
-    log_events: bool = False,
-    progress: Progress | None = None,
-) -> Outcome:
-    """Simulate one event at a time with an engine that Python drives: slower, with the same
-    results.
-
-    This is how a predictor or a placement rule of the user's own takes part.
-    """
-    from forestall.simulate.promise import python_loop_kernels as steps
-
-    world = new_world(workload, failures, parameters)
-    log = new_log(1024 if log_events else 0)
-    at = world.at
-    while at[worlds.LEFT] > 0:
-        if not steps.fits(engine.state, world, log):
-            check_clock(world, workload)
-            engine.state = grown(engine.state)
-            world = grown_world(world, parameters.nodes)
-            log = grown_log(log, engine.state, world) if log_events else log
-            continue
-        steps.happen(world)
-        kind, key, until, now = (
-            int(at[i]) for i in (worlds.KIND, worlds.KEY, worlds.UNTIL, worlds.NOW)
-        )
-        engine.take(kind, key, until, now)
-        steps.carry_out(engine.state, world, log)
-        if progress is not None and kind == EventKind.FINISHED:
-            progress(len(world.jobs) - int(at[worlds.LEFT]), len(world.jobs))
-    return collect(workload, failures, parameters, engine.state, world, log)
-
-
-def _loop_of(parameters: Parameters, foreseen: Foreseen | Hazard) -> Callable[..., int]:
+def _loop_of(parameters: Parameters) -> Callable[..., int]:
     """Return the compiled loop; only the one that is needed is loaded, and compiled the first
     time."""
-    if isinstance(foreseen, Hazard):
-        from forestall.simulate.promise import hazard_loop_kernels
-
-        return hazard_loop_kernels.run
     if parameters.policy == "promise":
         from forestall.simulate.promise import promise_loop_kernels
 

@@ -1,0 +1,92 @@
+"""Risks from foreseen failures: a job fails with the probability of the first one that it meets.
+
+Oliner et al., DSN 2005, Section 4.3. Failures are in order of (time, node), so that the first one
+of a set is found by one walk through the window, whatever its size.
+"""
+
+from __future__ import annotations
+
+from forestall._compile import kernel
+from forestall.decide.nodes import bitset_kernels as bits
+from forestall.decide.promise import risk_kernels as risks
+from forestall.decide.promise.search_state import FREE, RISKY, SEEN
+from forestall.predict.foreseen_kernels import Foreseen, first_from, next_recovery, shift_of
+
+
+@kernel
+def first_that_matters(foreseen, now, start):
+    """Return the running number of the first failure that could still leave a node down at
+    `start`: none lasts longer than the longest one."""
+    return first_from(foreseen, max(now, start - foreseen.longest + 1))
+
+
+@risks.note_risks.of(Foreseen)
+def note_risks(foreseen, scratch, now, start, end):
+    """Note each free node's first failure that a job in [start, end) would meet: one within the
+    window, or one from `now` on that leaves the node down at `start`. Returns how many nodes have
+    one of a probability above 0.
+
+    (With one downtime D for all failures that is the window [max(now, start - D + 1), end).)
+    """
+    rows = scratch.rows
+    for i in range(rows.shape[1]):
+        rows[RISKY, i] = bits.ZERO
+        rows[SEEN, i] = bits.ZERO
+    risky = 0
+    number = first_that_matters(foreseen, now, start)
+    while True:
+        index, shift = shift_of(foreseen, number)
+        if index < 0 or foreseen.failures[index].time + shift >= end:
+            return risky
+        node = foreseen.failures[index].node
+        met = foreseen.failures[index].until + shift > start
+        # A node that was seen has had its first failure: later ones do not count.
+        if met and bits.has(rows[FREE], node) and not bits.has(rows[SEEN], node):
+            bits.put(rows[SEEN], node)
+            scratch.work[node].risk = foreseen.failures[index].probability
+            if foreseen.failures[index].probability > 0:
+                bits.put(rows[RISKY], node)
+                risky += 1
+        number += 1
+
+
+@risks.risk_of_set.of(Foreseen)
+def risk_of_set(foreseen, row, now, start, end):
+    """Return the probability of the first failure that a set of nodes meets."""
+    if len(foreseen.failures) == 0:
+        return 0.0
+    number = first_that_matters(foreseen, now, start)
+    while True:
+        index, shift = shift_of(foreseen, number)
+        if index < 0 or foreseen.failures[index].time + shift >= end:
+            return 0.0
+        met = foreseen.failures[index].until + shift > start
+        if met and bits.has(row, foreseen.failures[index].node):
+            return foreseen.failures[index].probability
+        number += 1
+
+
+@risks.first_failure.of(Foreseen)
+def first_failure(foreseen, node, now, start, end):
+    """Return the time of the first failure that `node` meets, or -1."""
+    number = first_that_matters(foreseen, now, start)
+    while True:
+        index, shift = shift_of(foreseen, number)
+        if index < 0 or foreseen.failures[index].time + shift >= end:
+            return -1
+        met = foreseen.failures[index].until + shift > start
+        if met and foreseen.failures[index].node == node:
+            return foreseen.failures[index].time + shift
+        number += 1
+
+
+@risks.next_recovery.of(Foreseen)
+def recovery(foreseen, now, lower):
+    """Return the earliest end >= `lower` of an outage from `now` on, or FAR."""
+    return next_recovery(foreseen, now, lower)
+
+
+@risks.period.of(Foreseen)
+def period(foreseen):
+    """Return the seconds after which the log repeats, or 0."""
+    return foreseen.period

@@ -1,0 +1,75 @@
+"""What a search asks of a prediction: the body of each question is chosen by the prediction's type.
+
+The bodies stand beside this module, a file for each type: foreseen failures, hazards, a table of a
+learner's answers, and what Python is asked. A function here is the body for types that need none.
+
+A *risk* is the probability that a node, or any of a set, fails a job in [start, end): that it fails
+within, or from `now` on but before `start` and is still down then.
+"""
+
+from __future__ import annotations
+
+from forestall._compile import by_type, kernel, merged_by_type
+from forestall.decide.promise.search_state import CHOSEN
+from forestall.predict.foreseen_kernels import FAR
+
+
+@merged_by_type
+def move_on(prediction, now):
+    """Let the present moment be `now`."""
+
+
+@merged_by_type
+def learn(prediction, node, now):
+    """Take note that a node failed."""
+
+
+@merged_by_type
+def told(prediction, search, what):
+    """Return whether the prediction can answer this question now; if not, Python is asked it."""
+    return True
+
+
+@by_type
+def note_risks(prediction, scratch, now, start, end):
+    """Note each free node's risk, and mark those above 0 as risky; return how many these are."""
+    return 0
+
+
+@by_type
+def risk_of_set(prediction, row, now, start, end):
+    """Return the risk of a set of nodes."""
+    return 0.0
+
+
+@merged_by_type
+def risk_of_chosen(prediction, scratch, now, start, end):
+    """Return the risk of the chosen nodes, those of each being noted already."""
+    return risk_of_set(prediction, scratch.rows[CHOSEN], now, start, end)
+
+
+@by_type
+def first_failure(prediction, node, now, start, end):
+    """Return when the foreseen failure is by which a node fails a job in [start, end), or -1."""
+    return -1
+
+
+@merged_by_type
+def next_recovery(prediction, now, lower):
+    """Return the earliest end >= `lower` of an outage that is foreseen from `now` on, or FAR."""
+    return FAR
+
+
+@merged_by_type
+def period(prediction):
+    """Return the seconds after which what is foreseen repeats for ever, or 0."""
+    return 0
+
+
+@kernel
+def known(search, what):
+    """Return whether Python has answered this question; if not, it is asked."""
+    if search[0].known & what:
+        return True
+    search[0].asks = what
+    return False
