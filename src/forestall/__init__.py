@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from forestall.app.kit.predictor_files import load_predictor as load_predictor
     from forestall.app.kit.predictor_files import save_predictor as save_predictor
     from forestall.app.reliability.design.design import read_cluster as read_cluster
+    from forestall.app.runs.replay import replay as replay
     from forestall.app.site.site import SiteReport as SiteReport
     from forestall.app.site.site import read_site as read_site
     from forestall.app.site.site import site_report as site_report
     from forestall.app.virtual.result import VirtualResult as VirtualResult
     from forestall.app.virtual.simulate import simulate_virtual as simulate_virtual
     from forestall.decide.virtual.placement import choose_node as choose_node
+    from forestall.engine.promise.own import Policy as Policy
     from forestall.model import errors as errors
     from forestall.model.failures import Failures as Failures
     from forestall.model.hosts import HostTraces as HostTraces
@@ -89,6 +91,7 @@ _HOME: Final[dict[str, str]] = {
     "NodeSet": "forestall.model.nodes",
     "Observations": "forestall.model.observations",
     "Parameters": "forestall.simulate.promise.parameters",
+    "Policy": "forestall.engine.promise.own",
     "Queue": "forestall.reliability.queues.queues",
     "RasLog": "forestall.model.ras",
     "SemiMarkov": "forestall.predict.semi_markov.process",
@@ -121,6 +124,7 @@ _HOME: Final[dict[str, str]] = {
     "read_metrics": "forestall.traces.metrics.read",
     "read_ras": "forestall.traces.ras.read",
     "read_site": "forestall.app.site.site",
+    "replay": "forestall.app.runs.replay",
     "save_predictor": "forestall.app.kit.predictor_files",
     "simulate_cycle": "forestall.app.cycle.simulate",
     "simulate_virtual": "forestall.app.virtual.simulate",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from forestall.model.errors import ParameterError
 
@@ -56,8 +56,17 @@ class Entries(Mapping[str, E], Generic[E]):
     def __len__(self) -> int:
         return len(self._by_name)
 
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
     def chosen(self, name: str) -> E:
         """Return the entry of a name that a user gave; ParameterError where there is none."""
         if name not in self._by_name:
             raise ParameterError(self.what, name, "one of " + ", ".join(self))
         return self._by_name[name]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> Any:
+        """Let the table stand in the annotation of a parameter, which is then one of its names."""
+        from pydantic_core import core_schema
+
+        return core_schema.literal_schema(list(self))

@@ -12,15 +12,6 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with what was kept in words."""
 
 
-def is_compiled(policy: str = "promise", predictor: str = "trace") -> bool:
-    """Return whether the kernels of a policy, with a predictor, are in the cache: else its first
-    run takes longer."""
-    loop = "promise_loop" if policy == "promise" else "classic_loop"
-    if policy == "promise" and predictor == "hazard":
-        loop = "hazard_loop"
-    return has_kernels(f"*{loop}*.nbc")
-
-
 def has_kernels(files: str) -> bool:
     """Return whether the cache has compiled kernels in files of this pattern, or needs none."""
     from forestall._compile import INTERPRETED, cache_folder

@@ -11,8 +11,9 @@ from forestall.app.kit.log import csv_lines, read_log, write_lines
 from forestall.app.promise.hazard import HAZARD_FILE, read_hazard, write_hazard
 from forestall.app.promise.learned import TABLE_FILE, read_table, write_table
 from forestall.engine.promise.engine import Engine
+from forestall.engine.promise.own import AskedPolicy, Policy
 from forestall.model.decisions import Decision, DecisionKind, Reason
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.events import Event, EventKind
 from forestall.model.failures import Failures
 from forestall.model.nodes import NodeSet
@@ -74,6 +75,7 @@ def write_event_log(
 
 def _event_lines(outcome: Outcome) -> Iterator[str]:
     ids = outcome.workload.jobs.job.tolist()
+    users = outcome.workload.jobs.user if outcome.parameters.entry.in_python else None
     size = outcome.workload.jobs.size.tolist()
     estimate, interval = outcome.workload.estimate.tolist(), outcome.workload.interval.tolist()
 
@@ -86,9 +88,10 @@ def _event_lines(outcome: Outcome) -> Iterator[str]:
             new = kind is EventKind.SUBMITTED
             asked = (size[key], estimate[key], interval[key]) if new else ("", "", "")
             counted = int(event["decisions"])
-            yield (int(event["time"]), kind.name.lower(), job, node, until, *asked, counted)
+            row = (int(event["time"]), kind.name.lower(), job, node, until, *asked, counted)
+            yield row if users is None else (*row, users[key] if new else "")
 
-    return csv_lines(EVENTS, rows())
+    return csv_lines(EVENTS if users is None else (*EVENTS, "user"), rows())
 
 
 def _decisions(outcome: Outcome) -> Iterator[Decision]:
@@ -145,12 +148,26 @@ def decision_lines(decisions: Iterator[Decision], ids: Any) -> Iterator[str]:
     return csv_lines(DECISIONS, rows())
 
 
-def replay(folder: Path) -> list[str]:
+def _check_policy(folder: Path, parameters: Parameters, policy: Policy | None) -> None:
+    """Raise TraceError where the policy of a run was in Python and is not given, and ParameterError
+    where another one is."""
+    made, in_python = parameters.policy, parameters.entry.in_python
+    if policy is None and in_python:
+        raise TraceError(
+            folder, f"was made with the policy {made} in Python, which a log cannot hold: give it"
+        )
+    if policy is not None and policy.name != made:
+        allowed = made if in_python else f"none, for a run with the policy {made}"
+        raise ParameterError("policy", policy.name, allowed)
+
+
+def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv`
     anew.
 
-    Only the events, the parameters and what the predictor knew go in. Raises TraceError where the
-    folder has no event log.
+    Only the events, the parameters and what the predictor knew go in, and the policy where it was
+    in Python. Raises TraceError where the folder has no event log, and ParameterError where it is
+    not that policy, or that is missing.
     """
     events = read_log(folder / "events.csv")
     summary = json.loads((folder / "summary.json").read_text())
@@ -159,6 +176,7 @@ def replay(folder: Path) -> list[str]:
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
         )
     parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
+    _check_policy(folder, parameters, policy)
     known, start = Failures.none(), int(events["time"][0])
     prediction: Prediction
     if parameters.predictor == "learned":
@@ -169,11 +187,13 @@ def replay(folder: Path) -> list[str]:
         known = Failures.build(log["time"], log["node"], log["downtime"], log["detectability"])
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
-    elif parameters.policy == "promise":
+    elif parameters.entry.promises:
         prediction = read_hazard(folder, summary["predictor"])
     else:
         prediction = foreseen_by(None, known, period)
-    engine = Engine(parameters.nodes, rules_of(parameters), prediction, start)
+    users: list[str | None] = []
+    asked = None if policy is None else AskedPolicy(policy, users)
+    engine = Engine(parameters.nodes, rules_of(parameters), prediction, start, policy=asked)
     ids: list[int] = []
     place: dict[int, int] = {}
 
@@ -185,6 +205,7 @@ def replay(folder: Path) -> list[str]:
                     row["size"], row["estimate"], row["interval"], now
                 )
                 ids.append(row["job"])
+                users.append(row.get("user"))
             key = row["node"] if kind.about_node else place.get(row["job"], 0)
             until = -1 if row["until"] is None else row["until"]
             yield from engine.handle([Event(now, kind, key, until)], now)

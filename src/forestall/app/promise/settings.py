@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.kit.hints import on_failures, on_unseen
 from forestall.app.kit.model import Model
+from forestall.engine.promise.policies import POLICIES
 
 if TYPE_CHECKING:
     from forestall.app.kit.measure import Measure
@@ -49,10 +50,10 @@ class Promise(Model):
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
-        from forestall.app.kit.progress import is_compiled
+        from forestall.app.kit.progress import has_kernels
 
-        given = dict(parameters)
-        return is_compiled(given["policy"], given["predictor"])
+        promises = POLICIES.chosen(dict(parameters)["policy"]).promises
+        return has_kernels("*promise_loop*.nbc" if promises else "*classic_loop*.nbc")
 
     def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
         """See `Model`."""

@@ -7,10 +7,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 from forestall.app.cycle.log import replay_guests
-from forestall.app.promise.log import replay
+from forestall.app.promise.log import replay as replay_jobs
+from forestall.app.promise.own_policy import own_policy
 from forestall.app.runs.compare import read_summary
 from forestall.app.virtual.log import replay_tasks
-from forestall.model.errors import TraceError
+from forestall.engine.promise.own import Policy
+from forestall.model.errors import ParameterError, TraceError
 
 _REPLAYS = {"virtual": replay_tasks, "cycle": replay_guests}
 
@@ -33,12 +35,17 @@ class Replayed:
         return self.line is None
 
 
-def replay_and_compare(folder: Path) -> Replayed:
+def replay(folder: str | Path, *, policy: str | Policy | None = None) -> Replayed:
     """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte.
 
-    Raises TraceError where the folder holds no run with an event log.
+    `policy` is that of a run that was made with a policy in Python, or the spelling of its class:
+    a log cannot hold it. Raises TraceError where the folder holds no run with an event log, and
+    ParameterError for another policy than the run's.
     """
-    summary = read_summary(folder)
+    folder = Path(folder)
+    summary, given = read_summary(folder), own_policy(policy)
+    if policy is not None and given is None:
+        raise ParameterError("policy", policy, "a policy in Python, spelled module:Class")
     path = folder / "decisions.csv"
     try:
         logged = path.read_bytes().decode("utf-8").splitlines(keepends=True)
@@ -47,7 +54,10 @@ def replay_and_compare(folder: Path) -> Replayed:
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
         raise TraceError(path, "is no text") from None
-    replayed = _REPLAYS.get(str(summary.get("model")), replay)(folder)
+    other = _REPLAYS.get(str(summary.get("model")))
+    if other is not None and given is not None:
+        raise ParameterError("policy", given.name, "none: this model has no policies")
+    replayed = replay_jobs(folder, given) if other is None else other(folder)
     for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
         if a != b:
             return Replayed(len(replayed) - 1, number, a and a.rstrip("\n"), b and b.rstrip("\n"))

@@ -11,6 +11,15 @@ from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
 from forestall.cli.screen import say, say_json, show
 
+POLICY = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="MODULE:CLASS",
+        help="The policy in Python that the run was made with; its module is imported.",
+        show_default=False,
+    ),
+]
 FOLDER = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 
 
@@ -52,14 +61,14 @@ def certify(folder: FOLDER, as_json: JSON = False) -> None:
         raise typer.Exit(1)
 
 
-def replay(folder: FOLDER) -> None:
+def replay(folder: FOLDER, policy: POLICY = None) -> None:
     """Drive the engine from a run's event log, one event at a time, and compare its decisions.
 
     The exit code is 1 where they are not the same, byte for byte.
     """
-    from forestall.app.runs.replay import replay_and_compare
+    from forestall.app.runs.replay import replay as replay_run
 
-    found = replay_and_compare(folder)
+    found = replay_run(folder, policy=policy)
     if found.same:
         say(f"{folder}: {found.decisions:,} decisions, every byte the same")
         return

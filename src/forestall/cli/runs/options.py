@@ -16,6 +16,7 @@ import typer
 from forestall.cli.choice import CHECKPOINTS, MACHINE, PREDICTION, Choice
 from forestall.cli.runs.options_cycle import CYCLE, HOSTS
 from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
+from forestall.engine.promise.policies import POLICIES
 
 JOBS: Final = "Job log"
 FAILURES: Final = "Failure log"
@@ -28,8 +29,9 @@ PARAMETERS: Final = (
     Choice(
         "policy",
         MACHINE,
-        "Who decides: promises with deadlines, or a classic scheduler (default promise).",
-        choices=("promise", "fcfs", "easy", "conservative"),
+        "Who decides: promises with deadlines, or a classic scheduler (default promise); or "
+        "module:Class, a policy of your own, whose module is imported.",
+        choices=tuple(POLICIES),
     ),
     Choice(
         "estimates",

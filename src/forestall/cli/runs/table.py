@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from forestall.app.promise import words
 from forestall.cli.screen import say, show
+from forestall.engine.promise.policies import POLICIES
 from forestall.model.cleaning import Cleaning
 from forestall.show import words as say_
 
@@ -23,7 +24,7 @@ def headline(summary: Mapping[str, Any], failures: int | None) -> str:
         "no failures" if failures is None else say_.counted(failures, "failure"),
         f"policy {policy}",
     ]
-    if policy == "promise":
+    if POLICIES.chosen(policy).promises:
         forecast = summary.get("predictor", {}).get("name", "trace")
         accuracy = f"accuracy {parameters['accuracy']:g}"
         told = {"trace": accuracy, "own": "a predictor of your own"}

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from forestall.engine.promise.policies import POLICIES, PolicyEntry, is_own
 from forestall.simulate.kit.fields import MAX_NODES, Positive, Seconds, Share
 
-Policy = Literal["promise", "fcfs", "easy", "conservative"]
 Checkpoint = Literal["risk", "none", "periodic", "daly"]
 Placement = Literal["fault-aware", "first"]
 Forecast = Literal["trace", "hazard", "learned"]
@@ -29,7 +29,7 @@ class Parameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 128
-    policy: Policy = "promise"
+    policy: Annotated[str, POLICIES] = "promise"
     predictor: Forecast = "trace"
     accuracy: Share = 0.7
     risk: Share = 0.9
@@ -50,10 +50,15 @@ class Parameters(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _resolve(cls, values: dict[str, object]) -> dict[str, object]:
-        promise = values.get("policy", "promise") == "promise"
-        own = {
-            "checkpoint": "risk" if promise else "none",
-            "placement": "fault-aware" if promise else "first",
-        }
+        policy = values.get("policy", "promise")
+        if not isinstance(policy, str) or (policy not in POLICIES and not is_own(policy)):
+            return values  # refused in a moment
+        entry = POLICIES.chosen(policy)
+        own = {"checkpoint": entry.checkpoint, "placement": entry.placement}
         missing = {name: value for name, value in own.items() if values.get(name) is None}
         return {**values, **missing}
+
+    @property
+    def entry(self) -> PolicyEntry:
+        """What is known of the policy."""
+        return POLICIES.chosen(self.policy)
