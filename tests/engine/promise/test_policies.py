@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 import forestall as fs
-from docs.test_docs import ROOT, sections, slug
+from docs.test_docs import ROOT, call, sections, slug
 from engine.promise.own_policies import Easy, FirstCome, Nobody, ShortestJobFirst
 from forestall.app.promise.own_policy import own_policy
 from forestall.app.promise.result import Result
 from forestall.app.runs.certify import certify
+from forestall.app.runs.sweep import plan_of
 from forestall.cli.runs.options import PARAMETERS
 from forestall.engine.promise.engine import Engine
 from forestall.engine.promise.own import MachineView, Waiting
@@ -289,3 +290,30 @@ def test_predictors_of_the_promise_policy_are_none_of_it() -> None:
     jobs = fs.Jobs.build([0], [1], [5])
     with pytest.raises(ParameterError, match="promise"):
         fs.simulate(jobs, nodes=2, policy=Easy(), placement=lambda free, size, *rest: free[:size])
+
+
+def test_a_sweep_begins_anew_where_a_policy_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "import forestall as fs\n\n\nclass Mine(fs.Policy):\n    pass\n"
+    Path("mysite_swept.py").write_text(text)
+    Path("jobs.csv").write_text("submit,size,runtime\n0,1,5\n1,2,5\n")
+    asked = {"policy": "fcfs,mysite_swept:Mine", "nodes": "2"}
+    first = plan_of(Path("jobs.csv"), asked)
+    assert first.axes["policy"] == ("fcfs", "mysite_swept:Mine")
+    assert plan_of(Path("jobs.csv"), asked).fingerprint == first.fingerprint
+    Path("mysite_swept.py").write_text(text + "    # other\n")
+    assert plan_of(Path("jobs.csv"), asked).fingerprint != first.fingerprint
+
+
+def test_the_command_line_says_that_it_needs_the_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    played(random_case(2, 20, 100), ShortestJobFirst()).save(tmp_path, report=False)
+    done = call(capsys, "replay", tmp_path)
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert "ShortestJobFirst in Python" in done.err
+    named = "engine.promise.own_policies:ShortestJobFirst"
+    assert call(capsys, "replay", tmp_path, "--policy", named).code == 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from inspect import getsourcefile
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,13 @@ def own_policy(given: Any) -> Policy | None:
     if isinstance(given, str) and is_own(given):
         return _made(_found(given), given)
     return None
+
+
+def own_sources(names: Iterable[str]) -> list[Path]:
+    """Return the files of the policies in Python among these names, each once, in order."""
+    policies = (own_policy(name) for name in dict.fromkeys(names))
+    files = (getsourcefile(type(one)) for one in policies if one is not None)
+    return [Path(file) for file in dict.fromkeys(files) if file is not None]
 
 
 def _found(spelling: str) -> Any:
