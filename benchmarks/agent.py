@@ -25,7 +25,7 @@ import numpy as np
 from forestall.live.agent.loop import AgentSettings
 from forestall.live.agent.processes import TICKS, read_stat
 from forestall.live.agent.status import read_status
-from forestall.traces.metrics.day_files import RECORD, Record, encode
+from forestall.traces.metrics.day_files import RECORD, DaySample, encode
 
 DAY, PERIOD = 86_400, 6
 CPU, MEMORY = 0.01, 60e6
@@ -47,7 +47,7 @@ def fill(folder: Path, days: int) -> tuple[int, int]:
         io = np.exp(rng.normal(8, 3, len(busy)))
         for k in range(DAY // PERIOD):
             state = 2 if load[k] > 0.6 else int(load[k] > 0.2)
-            record = Record(begin + PERIOD * k, float(begin + PERIOD * k - today + days * DAY),
+            record = DaySample(begin + PERIOD * k, float(begin + PERIOD * k - today + days * DAY),
                             float(load[k]), float(free[k]), float(io[k]), 0.0, state)  # fmt: skip
             parts.append(encode(record, header.seed))
         plain = b"".join(parts)

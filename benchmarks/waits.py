@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.common import data
 from forestall.assess.coverage import Coverage, Outcomes, coverage, held_share, in_burst
 from forestall.predict.waits.classes import Classes, classify
-from forestall.predict.waits.online import Replay, Rule, Waits, replay
+from forestall.predict.waits.online import BoundRule, QuotedBounds, WaitHistory, replay
 from forestall.traces.jobs.swf import read_swf_file
 from predict.waits.plain_waits import plain_replay
 
@@ -34,18 +34,18 @@ LOGS = {
 COLUMNS = (
     "submit", "wait", "run", "status", "processors", "allocated", "request", "queue", "user",
 )  # fmt: skip
-PLAIN = Rule(changes=False, waiting=False)
+PLAIN = BoundRule(changes=False, waiting=False)
 RULES = {
     "order statistic alone": PLAIN,
-    "the latest 100 only": Rule(changes=False, waiting=False, history=100),
-    "with changes": Rule(waiting=False),
-    "with waiting jobs": Rule(changes=False),
-    "with both": Rule(),
-    "with both, adaptive": Rule.adaptive(),
+    "the latest 100 only": BoundRule(changes=False, waiting=False, history=100),
+    "with changes": BoundRule(waiting=False),
+    "with waiting jobs": BoundRule(changes=False),
+    "with both": BoundRule(),
+    "with both, adaptive": BoundRule.adaptive(),
 }
 
 
-def load(name: str) -> tuple[Waits, Classes, np.ndarray]:
+def load(name: str) -> tuple[WaitHistory, Classes, np.ndarray]:
     """Return a log's waits, classes and users."""
     columns = read_swf_file(data(LOGS[name]), wanted=COLUMNS).columns
     submit, wait, run = columns["submit"], columns["wait"], np.maximum(columns["run"], 0)
@@ -54,24 +54,24 @@ def load(name: str) -> tuple[Waits, Classes, np.ndarray]:
     # A cancelled job that never ran was withdrawn when its wait ended.
     started = (columns["status"] != 5) | (run > 0)
     until = int((left + run)[rows].max()) + 1
-    waits = Waits.build(submit[rows], left[rows], started[rows], until, rows)
+    waits = WaitHistory.build(submit[rows], left[rows], started[rows], until, rows)
     size = np.where(columns["processors"] > 0, columns["processors"], columns["allocated"])
     limit = np.where(columns["request"] > 0, columns["request"], -1)
     at = waits.row
     return waits, classify(columns["queue"][at], size[at], limit[at]), columns["user"][at]
 
 
-def shuffled(waits: Waits, seed: int = 1) -> tuple[Waits, np.ndarray]:
+def shuffled(waits: WaitHistory, seed: int = 1) -> tuple[WaitHistory, np.ndarray]:
     """Return the waits in random order, each over before the next begins; and the order."""
     ran = np.flatnonzero(waits.started)
     order = np.random.default_rng(seed).permutation(ran)
     wait = waits.waited[order]
     ready = np.concatenate(([0], np.cumsum(wait + 2)[:-1]))
     until = int(ready[-1] + wait[-1] + 2)
-    return Waits.build(ready, ready + wait, np.ones(len(ran), bool), until), order
+    return WaitHistory.build(ready, ready + wait, np.ones(len(ran), bool), until), order
 
 
-def judged(found: Replay) -> tuple[Outcomes, Coverage]:
+def judged(found: QuotedBounds) -> tuple[Outcomes, Coverage]:
     """Return what came of bounds."""
     waits = found.waits
     outcomes = Outcomes(found.bound, waits.waited, waits.started, waits.ready)
@@ -90,7 +90,7 @@ def row(name: str, told: Coverage, seconds: float, changes: int) -> str:
     )
 
 
-def bursts(found: Replay, user: np.ndarray, outcomes: Outcomes) -> str:
+def bursts(found: QuotedBounds, user: np.ndarray, outcomes: Outcomes) -> str:
     """Return how bounds did for jobs in bursts and others."""
     inside = in_burst(user, outcomes.when)
     words = []
@@ -107,10 +107,12 @@ def many(count: int = 5_000_000) -> None:
     ready = np.sort(rng.integers(0, 3 * 365 * 86_400, count))
     slow = 1 + np.sin(ready / 500_000) + rng.exponential(1.0, count)
     wait = (rng.lognormal(4, 2, count) * slow).astype(np.int64)
-    waits = Waits.build(ready, ready + wait, np.ones(count, bool), int((ready + wait).max()) + 1)
+    waits = WaitHistory.build(
+        ready, ready + wait, np.ones(count, bool), int((ready + wait).max()) + 1
+    )
     parts = rng.integers(0, 10, count), 2 ** rng.integers(0, 9, count)
     classes = classify(*parts, rng.choice([1800, 3600, 14_400, 86_400], count))
-    for name, rule in (("with both", Rule()), ("adaptive", Rule.adaptive())):
+    for name, rule in (("with both", BoundRule()), ("adaptive", BoundRule.adaptive())):
         start = time.perf_counter()
         found = replay(waits, classes, rule)
         taken = time.perf_counter() - start
@@ -120,11 +122,13 @@ def many(count: int = 5_000_000) -> None:
 def beside_plain(jobs: int = 4000) -> None:
     """Time a part of KTH's log beside the plain reference, and compare all answers."""
     waits, classes, _ = load("KTH")
-    some = Waits.build(waits.ready[:jobs], waits.left[:jobs], waits.started[:jobs], waits.until)
+    some = WaitHistory.build(
+        waits.ready[:jobs], waits.left[:jobs], waits.started[:jobs], waits.until
+    )
     part = Classes(
         classes.fine[:jobs], classes.parent, classes.partition, classes.size, classes.time
     )
-    for rule in (Rule(), Rule.adaptive()):
+    for rule in (BoundRule(), BoundRule.adaptive()):
         replay(some, part, rule)
         start = time.perf_counter()
         found = replay(some, part, rule)
@@ -143,7 +147,7 @@ def main() -> None:
         f"{'':25}held % [by weeks]      [as if independent] none %  median h  mean h   loss"
         "    run changes     s"
     )
-    replay(*load("KTH")[:2], Rule())
+    replay(*load("KTH")[:2], BoundRule())
     for name in names:
         waits, classes, user = load(name)
         print(f"{name}: {len(waits):,} jobs, median wait {np.median(waits.waited):,.0f} s")

@@ -169,14 +169,14 @@ def predictors(folder: Path) -> None:
 def acting(folder: Path) -> None:
     """Draw what acting on memory brings on the machine of the page on metrics."""
     from forestall.app.judge.jobs.judge import study
-    from forestall.app.judge.jobs.study import Asked
+    from forestall.app.judge.jobs.study import JobStudySettings
     from forestall.assess.figures_benefit import plot_benefit
     from forestall.traces.generate.memory import generate_memory, write_scenario
 
     with TemporaryDirectory() as name:
         made = Path(name)
         write_scenario(made, *generate_memory(SEED, nodes=NODES, days=16), "parquet")
-        found = study(made / "jobs.csv", made / "metrics.parquet", None, {}, Asked())
+        found = study(made / "jobs.csv", made / "metrics.parquet", None, {}, JobStudySettings())
     drawn = plot_benefit(
         found.curve, found.band, found.ideal, blind=found.blind, name="memory_share"
     )

@@ -20,10 +20,10 @@ from typing import Any
 
 import forestall as fs
 from forestall.app.judge.predictors import judge as judging
-from forestall.app.judge.predictors.judge import How, Judged, Task, task_of
-from forestall.app.judge.predictors.study import Stakes, Study, summary_of
+from forestall.app.judge.predictors.judge import How, JudgedPredictor, Task, task_of
+from forestall.app.judge.predictors.study import PredictorStudy, Stakes, summary_of
 from forestall.app.judge.predictors.words import rows as table_rows
-from forestall.app.judge.value import Replay, held_out, replayed
+from forestall.app.judge.value import ReplayedWorkload, held_out, replayed
 from forestall.model.observations import Observations
 from forestall.traces.observed import observed
 
@@ -123,13 +123,13 @@ def judged(name: str, one: Set) -> dict[str, Any]:
         since = time.perf_counter()
         reference = found[0].scores if found else None
         made = judging.trained(entry, task)
-        if isinstance(made, Judged):
+        if isinstance(made, JudgedPredictor):
             found.append(made)
         else:
             found.append(judging.judge_one(entry, task, made, reference))
         tell(f"{name}: {entry} in {time.perf_counter() - since:.1f} s")
     base = judging.best_baseline(found)
-    summary = summary_of(Study(task, tuple(found), base, base, None, {}), Stakes())
+    summary = summary_of(PredictorStudy(task, tuple(found), base, base, None, {}), Stakes())
     summary["title"] = one.title
     del summary["verdict"]  # no threshold for acting is sought here
     summary["source"] = Path(summary["source"]).name
@@ -138,13 +138,13 @@ def judged(name: str, one: Set) -> dict[str, Any]:
     return summary
 
 
-def valued(task: Task, found: list[Judged]) -> list[dict[str, Any]]:
+def valued(task: Task, found: list[JudgedPredictor]) -> list[dict[str, Any]]:
     """Return what each predictor is worth to the system: generated workloads on the first nodes,
     the failures of the first days after the split."""
     nodes = min(task.whole.nodes, MOST_NODES)
     failures = held_out(task.whole, task.split, DAYS + 5, nodes)
     replays = [
-        Replay(fs.generate_jobs(nodes, seed, days=DAYS, load=LOAD), failures, nodes, {})
+        ReplayedWorkload(fs.generate_jobs(nodes, seed, days=DAYS, load=LOAD), failures, nodes, {})
         for seed in SEEDS
     ]
     learners = {one.name: one.learner.moved(-task.split) for one in found if one.learner}

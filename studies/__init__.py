@@ -1,2 +1,93 @@
-"""Reproductions of source papers: the inputs of each, its tables and figures, and its claims
-beside ours."""
+"""Studies: papers that forestall builds on, redone with its public API, each in a folder that holds
+what is its own: inputs, runs, claims, figures, and the study that joins them.
+
+A new study is a folder and an entry here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import forestall as fs
+from studies.kit.commands import DATA, WORKERS, Option, StudyEntry, quick
+
+STUDIES: Final = fs.Entries(
+    "study",
+    (
+        StudyEntry(
+            "promises",
+            "Oliner et al., DSN 2005",
+            "Oliner et al., DSN 2005: Figures 1 to 12, and its claims beside what is measured "
+            "here.",
+            "studies/promises.md",
+            options=(DATA, WORKERS),
+            examples=("--data traces --out promises",),
+            real=True,
+        ),
+        StudyEntry(
+            "queues",
+            "Hacker and Meglicki, HPDC 2007",
+            "Hacker and Meglicki, HPDC 2007: Tables 1 to 5 and Figures 1 to 9, and why they "
+            "differ.",
+            "studies/queues.md",
+            options=(DATA,),
+            examples=("--data traces --out queues",),
+            real=True,
+            counts="tables",
+            files="Figures, values.csv and verdict.md",
+        ),
+        StudyEntry(
+            "assessment",
+            "Brandt et al., Sandia",
+            "Brandt et al., Sandia: is memory worth acting on? Figures 2 and 3 on machines of "
+            "known truth.",
+            "studies/assessment.md",
+            options=(Option("seed", int, "Of the generated machines.", 1, metavar="N", least=0),),
+            examples=("--out assessment",),
+            counts="machines",
+        ),
+        StudyEntry(
+            "availability",
+            "Bagchi et al., availability",
+            "Bagchi et al., cycle sharing: accuracy of temporal reliability, against linear "
+            "models, noise and training. Without --data on generated hosts alone.",
+            "studies/availability.md",
+            options=(DATA, quick("Fewer hosts and windows: a look in some seconds.")),
+            examples=("--data traces --out availability", "--quick"),
+            counts="windows",
+        ),
+        StudyEntry(
+            "virtual",
+            "Fu and Xu, ARES 2009",
+            "Fu and Xu, ARES 2009: jobs and tasks completed over prediction accuracy, and where "
+            "each strategy begins to pay. Without --data on generated failures alone. Goes on "
+            "where it was broken off.",
+            "studies/virtual.md",
+            options=(DATA, quick("Fewer days and seeds: a look within a minute."), WORKERS),
+            examples=("--data traces --out virtual", "--quick"),
+        ),
+        StudyEntry(
+            "cycle-sharing",
+            "Bagchi et al., cycle sharing",
+            "Bagchi et al., cycle sharing: makespan, failures and unscheduled jobs under "
+            "Condor-style matchmaking, Falcon and an omniscient scheduler, and why. Without --data "
+            "on generated hosts alone. Goes on where it was broken off.",
+            "studies/cycle-sharing.md",
+            options=(
+                DATA,
+                Option(
+                    "contention",
+                    str | None,
+                    "Measure on this host what a guest takes from its owner (3 min, all cores), "
+                    "leave it out, or read it from a folder of forestall calibrate "
+                    "(default: measure; none with --quick).",
+                    metavar="measure|none|DIR",
+                ),
+                quick("Fewer hosts, days and seeds: a look in some seconds."),
+                WORKERS,
+            ),
+            examples=("--data traces --out cycle-sharing", "--contention none", "--quick"),
+        ),
+    ),
+)
+"""All studies, in the order of help."""

@@ -2,8 +2,9 @@
 
 import sys
 
-from forestall.cli import main
-from studies.commands import group
+import forestall as fs
+from studies import STUDIES
+from studies.kit.commands import group
 
 if __name__ == "__main__":
-    sys.exit(main(app=group(), name="python -m studies"))
+    sys.exit(fs.screen.main(app=group(STUDIES.values()), name="python -m studies"))

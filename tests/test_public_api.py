@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import forestall
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize("name", forestall.__all__)
@@ -31,3 +35,23 @@ def test_importing_loads_nothing_heavy() -> None:
     )
     heavy = {"numpy", "numba", "polars", "scipy", "matplotlib", "pydantic", "typer", "rich"}
     assert not heavy & set(done.stdout.split())
+
+
+SUBJECTS = ("contention", "hosts", "judge", "screen", "style", "systems")
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_subject_has_what_it_says_and_is_documented(subject: str) -> None:
+    module = getattr(forestall, subject)
+    assert module.__name__ == f"forestall.public.{subject}"
+    assert list(module.__all__) == sorted(set(module.__all__), key=module.__all__.index)
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    text = (ROOT / "docs" / "reference" / "python-api.md").read_text(encoding="utf-8")
+    (line,) = re.findall(rf"^\| `fs\.{subject}` \|.*$", text, re.M)
+    told = set(re.findall(r"`(\w+)`", line))
+    assert told >= set(module.__all__)
+
+
+def test_subjects_are_the_modules_of_their_folder() -> None:
+    folder = ROOT / "src" / "forestall" / "public"
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(SUBJECTS)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from forestall.app.job_records import read_job_records as read_job_records
     from forestall.app.kit.predictor_files import load_predictor as load_predictor
     from forestall.app.kit.predictor_files import save_predictor as save_predictor
+    from forestall.app.promise.result import Result as Result
+    from forestall.app.promise.simulate import simulate as simulate
     from forestall.app.reliability.design.design import read_cluster as read_cluster
     from forestall.app.runs.replay import replay as replay
     from forestall.app.site.site import SiteReport as SiteReport
@@ -32,12 +34,15 @@ if TYPE_CHECKING:
     from forestall.decide.virtual.placement import choose_node as choose_node
     from forestall.engine.promise.own import Policy as Policy
     from forestall.model import errors as errors
+    from forestall.model.entries import Entries as Entries
+    from forestall.model.entries import Entry as Entry
     from forestall.model.failures import Failures as Failures
     from forestall.model.hosts import HostTraces as HostTraces
     from forestall.model.jobs import Jobs as Jobs
     from forestall.model.metrics import Metrics as Metrics
     from forestall.model.nodes import NodeSet as NodeSet
     from forestall.model.observations import Observations as Observations
+    from forestall.model.predictions import Predictions as Predictions
     from forestall.model.ras import RasLog as RasLog
     from forestall.model.site.accounting import Accounting as Accounting
     from forestall.model.site.hostlist import Hostlist as Hostlist
@@ -49,6 +54,12 @@ if TYPE_CHECKING:
     from forestall.predict.semi_markov.process import SemiMarkov as SemiMarkov
     from forestall.predict.trace import TracePredictor as TracePredictor
     from forestall.predict.turnaround.book import CompletionBook as CompletionBook
+    from forestall.public import contention as contention
+    from forestall.public import hosts as hosts
+    from forestall.public import judge as judge
+    from forestall.public import screen as screen
+    from forestall.public import style as style
+    from forestall.public import systems as systems
     from forestall.reliability.checkpoints.checkpoints import (
         checkpoint_interval as checkpoint_interval,
     )
@@ -67,12 +78,15 @@ if TYPE_CHECKING:
     from forestall.traces.generate import generate_jobs as generate_jobs
     from forestall.traces.generate.guests import generate_guests as generate_guests
     from forestall.traces.generate.hosts import generate_hosts as generate_hosts
+    from forestall.traces.generate.laws import LognormalTimes as LognormalTimes
     from forestall.traces.generate.memory import generate_memory as generate_memory
     from forestall.traces.generate.ras import generate_ras as generate_ras
+    from forestall.traces.generate.tasks import generate_task_jobs as generate_task_jobs
     from forestall.traces.host_traces import read_host_traces as read_host_traces
     from forestall.traces.metrics.read import read_metrics as read_metrics
     from forestall.traces.observed import observed as observed
     from forestall.traces.ras.read import read_ras as read_ras
+    from forestall.traces.streams import stream as stream
 
 _HOME: Final[dict[str, str]] = {
     "Accounting": "forestall.model.site.accounting",
@@ -80,20 +94,25 @@ _HOME: Final[dict[str, str]] = {
     "CompletionBook": "forestall.predict.turnaround.book",
     "CycleParameters": "forestall.simulate.cycle.parameters",
     "CycleResult": "forestall.app.cycle.result",
+    "Entries": "forestall.model.entries",
+    "Entry": "forestall.model.entries",
     "Failures": "forestall.model.failures",
     "HazardPredictor": "forestall.predict.hazard.hazard",
     "HostTraces": "forestall.model.hosts",
     "Hostlist": "forestall.model.site.hostlist",
     "JobRecords": "forestall.model.site.job_records",
     "Jobs": "forestall.model.jobs",
+    "LognormalTimes": "forestall.traces.generate.laws",
     "Metrics": "forestall.model.metrics",
     "NodeEvents": "forestall.model.site.node_events",
     "NodeSet": "forestall.model.nodes",
     "Observations": "forestall.model.observations",
     "Parameters": "forestall.simulate.promise.parameters",
     "Policy": "forestall.engine.promise.own",
+    "Predictions": "forestall.model.predictions",
     "Queue": "forestall.reliability.queues.queues",
     "RasLog": "forestall.model.ras",
+    "Result": "forestall.app.promise.result",
     "SemiMarkov": "forestall.predict.semi_markov.process",
     "SiteRecords": "forestall.model.site.site_records",
     "SiteReport": "forestall.app.site.site",
@@ -103,6 +122,7 @@ _HOME: Final[dict[str, str]] = {
     "checkpoint_interval": "forestall.reliability.checkpoints.checkpoints",
     "choose_node": "forestall.decide.virtual.placement",
     "completion_time": "forestall.reliability.checkpoints.completion",
+    "contention": "forestall.public",
     "errors": "forestall.model",
     "fit": "forestall.reliability.fits.estimate",
     "fit_all": "forestall.reliability.fits.ranking",
@@ -112,6 +132,9 @@ _HOME: Final[dict[str, str]] = {
     "generate_jobs": "forestall.traces.generate",
     "generate_memory": "forestall.traces.generate.memory",
     "generate_ras": "forestall.traces.generate.ras",
+    "generate_task_jobs": "forestall.traces.generate.tasks",
+    "hosts": "forestall.public",
+    "judge": "forestall.public",
     "lifetime": "forestall.reliability.lifetimes.registry",
     "load_predictor": "forestall.app.kit.predictor_files",
     "new_learner": "forestall.predict.registry",
@@ -126,9 +149,13 @@ _HOME: Final[dict[str, str]] = {
     "read_site": "forestall.app.site.site",
     "replay": "forestall.app.runs.replay",
     "save_predictor": "forestall.app.kit.predictor_files",
+    "screen": "forestall.public",
     "simulate_cycle": "forestall.app.cycle.simulate",
     "simulate_virtual": "forestall.app.virtual.simulate",
     "site_report": "forestall.app.site.site",
+    "stream": "forestall.traces.streams",
+    "style": "forestall.public",
+    "systems": "forestall.public",
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""
 

@@ -7,76 +7,47 @@ claims beside what is measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Final
 
-from forestall.assess.significance import permutation
-from forestall.model.errors import TraceError
-from forestall.show.style import new_figure
-from forestall.traces.files.atomic import atomic_path
-from forestall.traces.streams import stream
+import polars as pl
+
+import forestall as fs
+from forestall import judge
 from studies.assessment import paper
-from studies.assessment.claims import Claim, Played, evaluate
-from studies.assessment.figures import write_figures
-from studies.assessment.report import claims_table, machines_table, verdict
+from studies.assessment.claims import WORDS, Played, evaluate
+from studies.assessment.figures import NAMES, draw
 from studies.assessment.scenario import Machine, Plan, play, sample_of
+from studies.kit.claims import Claim, claims_table, say_claims
+from studies.kit.study import Reproduction, Results, Session, Study
+from studies.kit.text import claims_section, table, whys
 
-__all__ = ["Plan", "Reproduction", "reproduce"]
+__all__ = ["STUDY", "Plan"]
 
-
-@dataclass(frozen=True)
-class Reproduction:
-    """What came out: where the files are, the files, the claims, and the machines behind them."""
-
-    folder: Path
-    files: tuple[Path, ...]
-    claims: tuple[Claim, ...]
-    played: Played
-
-
-def reproduce(
-    out: Path,
-    *,
-    plan: Plan | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Reproduction:
-    """Redo the paper's study and write it into the folder `out`.
-
-    Parameters
-    ----------
-    out : folder for `claims.csv`, `machines.csv`, `verdict.md` and the figures
-    plan : how much is played, and from which seed (default: all of it, from 1)
-    progress : called with the number of machines done and of all
-
-    Raises TraceError where `out` cannot be written to, MissingExtraError without Matplotlib.
-    """
-    new_figure()  # before anything is computed
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TraceError(out, f"cannot be a folder for results: {error.strerror}") from None
-    chosen = plan or Plan()
-    played = play_all(chosen, progress or (lambda done, total: None))
-    claims = evaluate(played)
-    figures = write_figures(folder, played, chosen.seed)
-    texts = {
-        "claims.csv": claims_table(claims).write_csv(),
-        "machines.csv": machines_table(played).write_csv(),
-        "verdict.md": verdict(played, claims),
-    }
-    written = []
-    for name, text in texts.items():
-        with atomic_path(folder / name) as beside:
-            beside.write_text(text, encoding="utf-8")
-        written.append(folder / name)
-    return Reproduction(folder, (*figures, *written), claims, played)
+FIELDS: Final = ("name", "claim", "section", "paper", "measured", "verdict", "why")
+LEAD: Final = (
+    "The logs of the paper's machine are not public. Machines of its size were generated instead, "
+    "whose nodes lose memory to some jobs; what was put in is known, so the method can be checked "
+    "against it."
+)
+COUNTED: Final = (
+    "The idle periods before a node's first job count, for a job follows them; those after its "
+    "last job do not.\n"
+)
 
 
-def play_all(plan: Plan, progress: Callable[[int, int], None]) -> Played:
+def _read(data: Path | None, plan: Plan) -> int:
+    """Return the seed: machines are generated, and nothing is read."""
+    return plan.seed
+
+
+def _play(session: Session[Plan, int]) -> Played:
     """Return all machines of a plan; those of pairs and the small ones have seeds of their own."""
-    seeds = stream(plan.seed, "assessment", "seeds").integers(0, 2**31, plan.repeats + plan.nulls)
+    plan = session.plan
+    drawn = fs.stream(plan.seed, "assessment", "seeds")
+    seeds = drawn.integers(0, 2**31, plan.repeats + plan.nulls)
     pairs, small = seeds[: plan.repeats].tolist(), seeds[plan.repeats :].tolist()
     done = 0
 
@@ -84,7 +55,7 @@ def play_all(plan: Plan, progress: Callable[[int, int], None]) -> Played:
         nonlocal done
         machine = play(seed, plan, nodes=nodes, period=period, relation=relation)
         done += 1
-        progress(done, plan.steps)
+        session.tell(done, plan.steps)
         return machine
 
     main = one(plan.seed, plan.nodes, plan.period, 1.0)
@@ -92,9 +63,84 @@ def play_all(plan: Plan, progress: Callable[[int, int], None]) -> Played:
     unrelated = tuple(one(seed, plan.nodes, plan.repeat_period, 0.0) for seed in pairs)
     nulls = tuple(one(seed, plan.null_nodes, plan.repeat_period, 0.0) for seed in small)
     scores, failed = sample_of(
-        paper.CASES[0], paper.CASES[1], paper.AREA, stream(plan.seed, "assessment", "sample")
+        paper.CASES[0], paper.CASES[1], paper.AREA, fs.stream(plan.seed, "assessment", "sample")
     )
-    again = stream(plan.seed, "assessment", "sample", "permutation")
-    sample = permutation(scores, failed, plan.draws, rng=again)
-    progress(plan.steps, plan.steps)
-    return Played(main, related, unrelated, nulls, sample)
+    again = fs.stream(plan.seed, "assessment", "sample", "permutation")
+    sample = judge.permutation(scores, failed, plan.draws, rng=again)
+    session.tell(plan.steps, plan.steps)
+    return Played(plan.seed, main, related, unrelated, nulls, sample)
+
+
+def machines_table(played: Played) -> pl.DataFrame:
+    """Return one row for each generated machine."""
+    groups = {
+        "figures": (played.main,),
+        "with": played.related,
+        "without": played.unrelated,
+        "small, without": played.nulls,
+    }
+    return pl.DataFrame(
+        [{"machine": name} | one.row() for name, machines in groups.items() for one in machines]
+    )
+
+
+def beside_rows(played: Played) -> list[tuple[str, str, str]]:
+    """Return (what, the paper's, ours) of the machine of the figures."""
+    main = played.main
+    value = main.periods.value[main.periods.considered]
+    one, two, three = main.periods.counts()
+    return [
+        ("Case I", f"{paper.CASES[0]}", f"{one}"),
+        ("Case II", f"{paper.CASES[1]}", f"{two}"),
+        ("Case III", f"{paper.CASES[2]}", f"{three}"),
+        ("Failed jobs", f"{paper.FAILED}", f"{main.truth.failed}"),
+        ("Area", f"{paper.AREA}", f"{main.area.auc:.3f} ({main.area.low:.3f} to "
+         f"{main.area.high:.3f})"),
+        ("Random areas as high", f"{paper.EXCEED} of {paper.DRAWS}",
+         f"{main.chance.exceed} of {main.chance.draws}"),
+        ("Active memory in idle periods, mean", f"{paper.MEAN}", f"{value.mean():.3f}"),
+        ("and its deviation", f"{paper.DEVIATION:.2f}", f"{value.std():.3f}"),
+        ("Part of the gain at 20 %", f"about {paper.PART}", f"{main.part:.2f}"),
+    ]  # fmt: skip
+
+
+def headline(claims: Sequence[Claim]) -> str:
+    """Return how many claims held."""
+    count = Counter(claim.verdict for claim in claims)
+    holds, partly, fails = (count[word] for word in WORDS)
+    return f"Of {len(claims)} claims {holds} are confirmed, {partly} in part, {fails} not."
+
+
+def _results(played: Played) -> Results:
+    claims = evaluate(played)
+    head = ("Claim", "Section", "Paper", "Measured", "Verdict")
+    said = claims_section(head, claims, ("claim", "section", "paper", "measured"), whys(claims))
+    beside = table(("", "Paper", "Ours"), beside_rows(played))
+    return Results(
+        claims=claims,
+        figures=draw(played, played.seed),
+        captions=NAMES,
+        tables={"claims": claims_table(claims, FIELDS), "machines": machines_table(played)},
+        sections={
+            "Claims": said,
+            "The machine of the figures beside the paper's": f"{beside}\n{COUNTED}",
+        },
+        lead=f"{LEAD}\n\n{headline(claims)}",
+    )
+
+
+def _say(made: Reproduction[Any]) -> None:
+    fs.screen.say(headline(made.claims))
+    fs.screen.say()
+    say_claims(made.claims)
+
+
+STUDY: Final = Study(
+    paper=paper.PAPER,
+    title=paper.PAPER,
+    full=Plan(),
+    read=_read,
+    play=_play,
+    results=_results,
+    say=_say,
+)

@@ -4,43 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.assess.significance import Permutation, expected_p
+from forestall import judge
 from studies.assessment import paper
 from studies.assessment.scenario import Machine
+from studies.kit.claims import Claim, Verdicts
+from studies.kit.means import Floats
 
-Verdict = Literal["confirmed", "in part", "not confirmed"]
+WORDS: Final = Verdicts("confirmed", "in part", "not confirmed")
 UNLIKELY: Final = 0.01
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim, where it stands, what the paper says, what was measured, and why."""
-
-    name: str
-    claim: str
-    section: str
-    paper: str
-    measured: str
-    verdict: Verdict
-    why: str
 
 
 @dataclass(frozen=True)
 class Played:
     """All machines: that of the figures; pairs with and without a relation; small ones without; and
-    the permutation of a sample of the paper's size and area."""
+    the permutation of a sample of the paper's size and area. `seed` is that of all."""
 
+    seed: int
     main: Machine
     related: tuple[Machine, ...]
     unrelated: tuple[Machine, ...]
     nulls: tuple[Machine, ...]
-    sample: Permutation
+    sample: judge.Permutation
 
 
 def evaluate(played: Played) -> tuple[Claim, ...]:
@@ -67,7 +55,7 @@ def _range(values: Sequence[float], digits: int = 3) -> str:
 def significance(played: Played) -> Claim:
     """Two of 3000 random areas exceed 0.562."""
     one, two, _ = paper.CASES
-    p = expected_p(paper.AREA, one, two)
+    p = judge.expected_p(paper.AREA, one, two)
     often = p * paper.DRAWS
     at_least = 1 - np.exp(-often) * (1 + often)
     found = played.sample
@@ -75,13 +63,13 @@ def significance(played: Played) -> Claim:
     return Claim(
         "significance",
         "An area of 0.562 is exceeded by 2 of 3000 random ones",
-        "4.4",
-        f"{paper.EXCEED} of {paper.DRAWS}",
         f"{found.exceed} of {found.draws:,} (p = {found.p_value:.2g}) for {one} and {two} periods "
         f"of area {found.auc:.3f}; {often:.1f} are expected, and 2 or more come in "
         f"{100 * at_least:.0f} % of such tests",
-        "confirmed" if fits else "not confirmed",
-        "The null of an area depends on nothing but the two counts while there are no ties.",
+        WORDS.of([fits]),
+        section="4.4",
+        paper=f"{paper.EXCEED} of {paper.DRAWS}",
+        why="The null of an area depends on nothing but the two counts while there are no ties.",
     )
 
 
@@ -95,13 +83,15 @@ def predictivity(played: Played) -> Claim:
     return Claim(
         "predictivity",
         "Memory predicts failures better than chance, modestly",
-        "4.4",
-        f"area {paper.AREA}",
         f"area {_range(areas)} on {len(areas)} machines with a relation; p below 0.05 on {small}",
         "confirmed" if sure and 2 * small > len(areas) else "in part" if sure else "not confirmed",
-        "Most failures of the scenario have other causes, as the paper supposes of its own, so "
-        "even perfect knowledge of memory gives a modest area; one machine in 16 days need not "
-        "show it.",
+        section="4.4",
+        paper=f"area {paper.AREA}",
+        why=(
+            "Most failures of the scenario have other causes, as the paper supposes of its own, so "
+            "even perfect knowledge of memory gives a modest area; one machine in 16 days need not "
+            "show it."
+        ),
     )
 
 
@@ -131,13 +121,13 @@ def diagonal(played: Played) -> Claim:
     return Claim(
         "diagonal",
         "Without a relation the ROC curve is the diagonal on average",
-        "4.4",
-        "area 0.5",
         f"mean area {areas.mean():.3f} +- {2 * error:.3f} on {len(machines)} machines without a "
         f"relation; {covered} of {len(machines)} intervals (95 %) hold 0.5; p-values uniform "
         f"(Kolmogorov-Smirnov p = {p:.2f})",
         "confirmed" if good else "in part" if near else "not confirmed",
-        "The permutation test takes periods as independent, which they nearly are here.",
+        section="4.4",
+        paper="area 0.5",
+        why="The permutation test takes periods as independent, which they nearly are here.",
     )
 
 
@@ -149,12 +139,12 @@ def bias(played: Played) -> Claim:
     return Claim(
         "bias",
         "With Case III in it the ROC curve would be biased, for jobs go to the highest nodes",
-        "4.4",
-        "no number",
         f"area of Case I against Cases II and III without any relation: {_range(areas)}; above "
         f"0.5 on {above} of {len(areas)} machines",
         "confirmed" if above > 0.95 * len(areas) else "in part",
-        "Case III is made of the nodes that another node of the same job outdid.",
+        section="4.4",
+        paper="no number",
+        why="Case III is made of the nodes that another node of the same job outdid.",
     )
 
 
@@ -169,11 +159,11 @@ def rise(played: Played) -> Claim:
     return Claim(
         "rise",
         "The net benefit rises monotonically, so acting always seems best",
-        "4.4, Figure 3",
-        "rises to the end",
         f"the curve never falls by more than {100 * worst:.2g} % of its height",
         "confirmed" if worst < 0.01 else "not confirmed",
-        "An action is free but for what a period lacks to 90 s, which is next to nothing.",
+        section="4.4, Figure 3",
+        paper="rises to the end",
+        why="An action is free but for what a period lacks to 90 s, which is next to nothing.",
     )
 
 
@@ -184,12 +174,14 @@ def knee(played: Played) -> Claim:
     return Claim(
         "knee",
         "Acting in the worst 20 % of the idle periods brings about 80 % of the gain",
-        "4.4, Figure 3",
-        f"{100 * paper.PART:.0f} %",
         f"{_range([100 * part for part in parts], 0)} % on {len(parts)} machines",
         "confirmed" if mean >= 0.7 else "in part" if mean > 0.5 else "not confirmed",
-        "How much depends on how wide and long the jobs are that high nodes answer for, which the "
-        "paper does not tell.",
+        section="4.4, Figure 3",
+        paper=f"{100 * paper.PART:.0f} %",
+        why=(
+            "How much depends on how wide and long the jobs are that high nodes answer for, which "
+            "the paper does not tell."
+        ),
     )
 
 
@@ -208,16 +200,18 @@ def bend(played: Played) -> Claim:
     return Claim(
         "bend",
         "The strong bend of the curve shows the value of the predictive method",
-        "4.4, Figure 3",
-        "a strong bend",
         f"20 % of the periods bring {_range(without, 0)} % on the same machines without any "
         f"relation, {100 * mean:+.1f} +- {200 * error:.1f} points with one, {part} of what "
         f"lies above acting at random; dealing failures out anew predicts {_range(blind, 0)} %",
         "confirmed" if sure and own > 0.5 else "in part" if sure and own > 0.1 else "not confirmed",
-        "The curve bends without prediction: a period with a high value answers for more jobs "
-        "and wider ones, because each job goes to its highest node. It is the bias that the "
-        "paper keeps out of Figure 2, at work in Figure 3. A curve must be put beside that of "
-        "the same actions with the failures dealt out anew, not beside acting at random.",
+        section="4.4, Figure 3",
+        paper="a strong bend",
+        why=(
+            "The curve bends without prediction: a period with a high value answers for more jobs "
+            "and wider ones, because each job goes to its highest node. It is the bias that the "
+            "paper keeps out of Figure 2, at work in Figure 3. A curve must be put beside that of "
+            "the same actions with the failures dealt out anew, not beside acting at random."
+        ),
     )
 
 
@@ -232,16 +226,18 @@ def action_cost(played: Played) -> Claim:
     return Claim(
         "action_cost",
         "With costs of rebooting, moderate intelligent rebooting pays where random does not",
-        "4.4",
-        "could well remain positive",
         f"acting at random loses from {_range(random, 2)} node-hours an action on, acting by the "
         f"metric (in 5 % of the periods or more) from {_range(metric, 2)} on: {ratio:.1f} times; "
         f"if only what memory destroyed is saved, from {_range([r for r, _ in truly], 2)} and from "
         f"{_range([m for _, m in truly], 2)} on",
         "confirmed" if good else "in part",
-        "As the curve bends, the first actions bring more each than the average. The nominal curve "
-        "owes that to attribution (the claim above), but it holds of what memory truly destroyed "
-        "as well, and by a wider margin.",
+        section="4.4",
+        paper="could well remain positive",
+        why=(
+            "As the curve bends, the first actions bring more each than the average. The nominal "
+            "curve owes that to attribution (the claim above), but it holds of what memory truly "
+            "destroyed as well, and by a wider margin."
+        ),
     )
 
 
@@ -256,15 +252,17 @@ def truth(played: Played) -> Claim:
     return Claim(
         "truth",
         "A failed job is the doing of its node with the highest memory in the preceding idle time",
-        "4.2, rules 2 and 4",
-        "taken to be so",
         f"of {failed:,} failed jobs memory killed {killed:,} ({100 * killed / failed:.0f} %); the "
         f"answering period was on the node that truly lacked most for {100 * share:.0f} % of "
         f"these; area {_range(areas)} for killed against completed jobs",
         "in part",
-        "Where memory was the cause the rule mostly names the right node, and tells such jobs "
-        "well. Most failures had another cause; rule 4, by which all are memory's, is what makes "
-        "the area of all failures modest.",
+        section="4.2, rules 2 and 4",
+        paper="taken to be so",
+        why=(
+            "Where memory was the cause the rule mostly names the right node, and tells such jobs "
+            "well. Most failures had another cause; rule 4, by which all are memory's, is what "
+            "makes the area of all failures modest."
+        ),
     )
 
 
@@ -278,11 +276,13 @@ def saved(played: Played) -> Claim:
     return Claim(
         "saved",
         "The vertical axis is nominal: realistic benefits are smaller by a suitable factor",
-        "4.4",
-        "a suitable factor",
         f"memory destroyed {100 * lost / nominal:.0f} % of the node-hours on the axis; acting in "
         f"the worst 20 % of the periods would have saved {100 * share:.0f} % of that",
         "confirmed" if lost < nominal else "not confirmed",
-        "The factor is the share of what is lost that acting can prevent (--scale). Of that share "
-        "the metric finds far more than chance would, which only the truth can tell.",
+        section="4.4",
+        paper="a suitable factor",
+        why=(
+            "The factor is the share of what is lost that acting can prevent (--scale). Of that "
+            "share the metric finds far more than chance would, which only the truth can tell."
+        ),
     )

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.assess.attribution import Attribution, Fates, Samples, attribute
-from forestall.assess.benefit import Curve, Occasions, net_benefit, of_periods, unrelated
-from forestall.assess.roc import area
-from forestall.assess.significance import AreaInterval, Permutation, delong, permutation
-from forestall.model.metrics import Metrics
-from forestall.model.site.job_records import JobRecords
-from forestall.traces.generate.memory import MemoryTruth, generate_memory
-from forestall.traces.streams import stream
+import forestall as fs
+from forestall import judge
 from studies.assessment import paper
+from studies.kit.means import Floats
 
 BLIND_DRAWS: Final = 400
 LEAST: Final = 0.05
-Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -93,11 +87,11 @@ class Machine:
     """
 
     relation: float
-    periods: Attribution
-    occasions: Occasions
-    curve: Curve
-    area: AreaInterval
-    chance: Permutation
+    periods: judge.Attribution
+    occasions: judge.Occasions
+    curve: judge.BenefitCurve
+    area: judge.AreaInterval
+    chance: judge.Permutation
     biased: float
     part: float
     blind_part: float
@@ -125,8 +119,28 @@ class Machine:
         acts in at least a twentieth of the periods."""
         return breaks_even(self.curve)
 
+    def row(self) -> dict[str, float]:
+        """Return what a table says of it."""
+        first, second, third = self.periods.counts()
+        return {
+            "relation": self.relation,
+            "case_1": first,
+            "case_2": second,
+            "case_3": third,
+            "auc": self.area.auc,
+            "auc_low": self.area.low,
+            "auc_high": self.area.high,
+            "p_value": self.chance.p_value,
+            "auc_with_case_3": self.biased,
+            "part_at_20_percent": self.part,
+            "part_without_relation": self.blind_part,
+            "failed_jobs": self.truth.failed,
+            "killed_jobs": self.truth.killed,
+            "killed_found": self.truth.found,
+        }
 
-def breaks_even(curve: Curve) -> float:
+
+def breaks_even(curve: judge.BenefitCurve) -> float:
     """Return the cost of an action, node-hours, from which on every threshold loses that acts in
     at least a twentieth of the periods."""
     some = curve.acted >= LEAST * curve.occasions
@@ -135,47 +149,48 @@ def breaks_even(curve: Curve) -> float:
 
 def play(seed: int, plan: Plan, *, nodes: int, period: int, relation: float = 1.0) -> Machine:
     """Generate a machine and judge its active memory as a predictor of failed jobs."""
-    records, metrics, truth = generate_memory(
+    records, metrics, truth = fs.generate_memory(
         seed, nodes=nodes, days=plan.days, relation=relation, period=period
     )
     periods = attributed(records, metrics)
-    occasions = of_periods(periods, reboot=paper.REBOOT)
-    curve = net_benefit(occasions)
+    occasions = judge.of_periods(periods, reboot=paper.REBOOT)
+    curve = judge.net_benefit(occasions)
     value, hit = periods.value[periods.answerable], periods.case[periods.answerable] == 1
     every = periods.considered
-    blind = unrelated(occasions, stream(seed, "assessment", "unrelated"), draws=BLIND_DRAWS)
+    dealt, shuffled = (fs.stream(seed, "assessment", use) for use in ("unrelated", "permutation"))
+    blind = judge.unrelated(occasions, dealt, draws=BLIND_DRAWS)
     top = float(curve.net.max())
     return Machine(
         relation=relation,
         periods=periods,
         occasions=occasions,
         curve=curve,
-        area=delong(value, hit),
-        chance=permutation(value, hit, plan.draws, rng=stream(seed, "assessment", "permutation")),
-        biased=area(periods.value[every], periods.case[every] == 1),
+        area=judge.delong(value, hit),
+        chance=judge.permutation(value, hit, plan.draws, rng=shuffled),
+        biased=judge.area(periods.value[every], periods.case[every] == 1),
         part=curve.part_at(paper.SHARE) or 0.0,
         blind_part=float(np.interp(paper.SHARE, blind.share, blind.mean)) / top,
         truth=planted(records, periods, occasions, curve, truth),
     )
 
 
-def attributed(records: JobRecords, metrics: Metrics) -> Attribution:
+def attributed(records: fs.JobRecords, metrics: fs.Metrics) -> judge.Attribution:
     """Return the idle periods of generated jobs, all of which ended."""
     close = int(metrics.time.max()) + metrics.period
-    fates = Fates(
+    fates = judge.Fates(
         records.start, records.end, records.failed(), records.offsets, records.node,
         (records.failed() | records.completed()) & (records.end <= close),
     )  # fmt: skip
-    samples = Samples(metrics.time, metrics.node, metrics.value[:, 0])
-    return attribute(fates, samples, nodes=metrics.nodes, begin=0, close=close)
+    samples = judge.MetricSamples(metrics.time, metrics.node, metrics.value[:, 0])
+    return judge.attribute(fates, samples, nodes=metrics.nodes, begin=0, close=close)
 
 
 def planted(
-    records: JobRecords,
-    periods: Attribution,
-    occasions: Occasions,
-    curve: Curve,
-    truth: MemoryTruth,
+    records: fs.JobRecords,
+    periods: judge.Attribution,
+    occasions: judge.Occasions,
+    curve: judge.BenefitCurve,
+    truth: Any,
 ) -> Truth:
     """Return what was put in beside what the attribution found."""
     known = periods.period >= 0
@@ -197,11 +212,11 @@ def planted(
         failed=int(records.failed().sum()),
         killed=int(killed.sum()),
         found=int((killed & right).sum()),
-        area_killed=area(value[both], killed[both]) if there else float("nan"),
+        area_killed=judge.area(value[both], killed[both]) if there else float("nan"),
         lost=float(lost[killed].sum()),
         caught=float(lost[killed & right & (value >= threshold)].sum()),
         random_breaks_even=float(real.net.sum()) / len(real),
-        breaks_even=breaks_even(net_benefit(real)),
+        breaks_even=breaks_even(judge.net_benefit(real)),
     )
 
 
@@ -215,7 +230,7 @@ def sample_of(
     low, high = -10.0, 10.0
     for _ in range(80):
         middle = (low + high) / 2
-        if area(noise + middle * failed, failed) < wanted:
+        if judge.area(noise + middle * failed, failed) < wanted:
             low = middle
         else:
             high = middle

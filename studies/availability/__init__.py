@@ -7,113 +7,57 @@ generated hosts with the slides' statistics, and on real traces as far as they s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
-from forestall.model.errors import TraceError
-from forestall.show.style import new_figure
-from forestall.traces.files.atomic import atomic_path
-from studies.availability import report, study
-from studies.availability.claims import Claim, Results, evaluate
-from studies.availability.figures import write_figures
+from studies.availability import study
+from studies.availability.claims import Found, evaluate
+from studies.availability.figures import draw
 from studies.availability.inputs import (
     GENERATED_SET,
     GRID,
     GRID_SET,
-    PLANETLAB,
     PLANETLAB_SET,
     Host,
     generated,
     grid5000,
     planetlab,
 )
+from studies.availability.report import sections
 from studies.availability.study import PLAIN, QUICK, SEMI_MARKOV, Plan
+from studies.kit.claims import listed
+from studies.kit.planetlab import PLANETLAB
+from studies.kit.study import Results, Session, Study
+from studies.kit.text import claims_section
 
-__all__ = ["QUICK", "Plan", "Reproduction", "reproduce"]
+__all__ = ["QUICK", "STUDY", "Plan"]
 
-Progress = Callable[[int, int], None]
 Rows = list[tuple[object, ...]]
+Sets = dict[str, tuple[Host, ...]]
+TABLES: Final = ("accuracy", "linear", "training", "noise", "cost")
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """What came out: where the files are, the files, the numbers, and the claims."""
-
-    folder: Path
-    files: tuple[Path, ...]
-    results: Results
-    claims: tuple[Claim, ...]
-
-
-def reproduce(
-    out: Path,
-    *,
-    data: Path | None = None,
-    plan: Plan | None = None,
-    progress: Progress | None = None,
-) -> Reproduction:
-    """Redo the experiments and write figures, tables and the verdict into the folder `out`.
-
-    Parameters
-    ----------
-    out : folder for `accuracy.csv`, `linear.csv`, `training.csv`, `noise.csv`, `cost.csv`,
-        `claims.json`, `verdict.md` and the figures
-    data : folder with the real traces; without it, or without a trace in it, generated hosts alone
-    plan : how much is done; `QUICK` for less
-    progress : called with the number of steps done and of all steps
-
-    All but the cost, which is measured, is the same for the same plan. Raises TraceError where a
-    trace cannot be used or `out` cannot be written to, and MissingExtraError without Matplotlib.
-    """
-    new_figure()  # before a minute is spent
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TraceError(out, f"cannot be a folder for results: {error.strerror}") from None
-    chosen = plan or Plan()
-    results = _results(chosen, data, progress)
-    claims = evaluate(results)
-    figures = write_figures(folder, results)
-    texts = {
-        **{
-            f"{name}.csv": getattr(results, name).write_csv()
-            for name in ("accuracy", "linear", "training", "noise", "cost")
-        },
-        "claims.json": report.claims_json(claims),
-        "verdict.md": report.verdict(results, claims, [path.name for path in figures]),
-    }
-    return Reproduction(folder, (*figures, *_write(folder, texts)), results, claims)
-
-
-def _write(folder: Path, texts: Mapping[str, str]) -> Iterator[Path]:
-    for name, text in texts.items():
-        with atomic_path(folder / name) as beside:
-            beside.write_text(text, encoding="utf-8")
-        yield folder / name
-
-
-def _real(plan: Plan, data: Path | None) -> dict[str, tuple[Host, ...]]:
-    """Return the hosts of the real traces that there are."""
-    found: dict[str, tuple[Host, ...]] = {}
+def _read(data: Path | None, plan: Plan) -> Sets:
+    """Return the generated hosts, and those of the real traces that there are."""
+    sets = {GENERATED_SET: generated(plan.hosts, plan.days, plan.seed, plan.period)}
     if data is not None and (data / GRID).exists():
-        found[GRID_SET] = grid5000(data, plan.real_hosts, plan.seed)
+        sets[GRID_SET] = grid5000(data, plan.real_hosts, plan.seed)
     if data is not None and (data / PLANETLAB).exists():
-        found[PLANETLAB_SET] = planetlab(data, plan.real_hosts, plan.seed)
-    return found
+        sets[PLANETLAB_SET] = planetlab(data, plan.real_hosts, plan.seed)
+    return sets
 
 
 def _gather(rows: Rows, make: Callable[..., Rows], *given: object) -> None:
     rows.extend(make(*given))
 
 
-def _results(plan: Plan, data: Path | None, progress: Progress | None) -> Results:
-    sets = {GENERATED_SET: generated(plan.hosts, plan.days, plan.seed, plan.period)}
-    sets |= _real(plan, data)
+def _play(session: Session[Plan, Sets]) -> Found:
+    plan, sets = session.plan, session.inputs
     hosts = sets[GENERATED_SET]
     fewer = replace(plan, lengths=tuple(h for h in (1, 3, 5, 10) if h in plan.lengths))
     accuracy: Rows = []
@@ -142,15 +86,13 @@ def _results(plan: Plan, data: Path | None, progress: Progress | None) -> Result
         for k, host in enumerate(hosts[: plan.noise_hosts])
     ]
     for done, job in enumerate(jobs):
-        if progress is not None:
-            progress(done, len(jobs))
+        session.tell(done, len(jobs))
         job()
-    if progress is not None:
-        progress(len(jobs), len(jobs))
+    session.tell(len(jobs), len(jobs))
     rows = study.table(accuracy)
     ours = rows.filter((pl.col("set") == GENERATED_SET) & (pl.col("host") < plan.linear_hosts))
     cost = study.cost_rows(hosts[0], plan)
-    return Results(
+    return Found(
         hosts,
         rows,
         study.table(training),
@@ -158,3 +100,29 @@ def _results(plan: Plan, data: Path | None, progress: Progress | None) -> Result
         study.noise_table(noise),
         pl.DataFrame(cost, schema={"length_h": pl.Float64, "seconds": pl.Float64}, orient="row"),
     )
+
+
+def _results(found: Found) -> Results:
+    claims = evaluate(found)
+    head = ("The slides' claim", "Hosts", "Measured", "Verdict")
+    said = claims_section(head, claims, ("claim", "where", "measured"))
+    fields = ("claim", "where", "measured", "verdict")
+    return Results(
+        claims=claims,
+        figures=draw(found),
+        tables={name: getattr(found, name) for name in TABLES},
+        facts={"claims": listed(claims, fields, {"where": "hosts"})},
+        sections=sections(found, said),
+    )
+
+
+STUDY: Final = Study(
+    paper="S. Bagchi et al.: resource availability prediction in fine-grained cycle sharing "
+    "systems (FALCON and iShare), slides",
+    title="Availability: the slides and what came out",
+    full=Plan(),
+    quick=QUICK,
+    read=_read,
+    play=_play,
+    results=_results,
+)

@@ -10,8 +10,10 @@ import polars as pl
 
 from studies.availability.inputs import GENERATED_SET, Host
 from studies.availability.study import LINEAR, PLAIN, SEMI_MARKOV, relative_errors
+from studies.kit.claims import CONFIRMED, Claim
+from studies.kit.text import share
 
-HOLDS, PARTLY, FAILS = "confirmed", "confirmed in part", "not confirmed"
+HOLDS, PARTLY, FAILS = CONFIRMED
 
 OCCURRENCES: Final = (405, 453)
 SHARES: Final = {"CPU": (0.69, 0.79), "memory": (0.19, 0.30), "revocation": (0.0, 0.03)}
@@ -22,17 +24,7 @@ COST: Final = 0.00006
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A claim of the slides, and what was found: on which hosts, in words, and whether it holds."""
-
-    claim: str
-    hosts: str
-    measured: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Results:
+class Found:
     """What the experiments gave.
 
     Attributes
@@ -53,20 +45,15 @@ class Results:
     cost: pl.DataFrame
 
 
-def evaluate(results: Results) -> tuple[Claim, ...]:
+def evaluate(found: Found) -> tuple[Claim, ...]:
     """Return all claims in the order of the slides."""
     return (
-        statistics(results.hosts),
-        *accuracy(results.accuracy),
-        *ahead(results.linear),
-        *robust(results.noise),
-        cheap(results.cost),
+        statistics(found.hosts),
+        *accuracy(found.accuracy),
+        *ahead(found.linear),
+        *robust(found.noise),
+        cheap(found.cost),
     )
-
-
-def per_cent(value: float, digits: int = 1) -> str:
-    """Return a share as text."""
-    return f"{100 * value:.{digits}f} %"
 
 
 def statistics(hosts: Sequence[Host]) -> Claim:
@@ -76,16 +63,17 @@ def statistics(hosts: Sequence[Host]) -> Claim:
     words, good = [], [OCCURRENCES[0] <= total <= OCCURRENCES[1] for total in totals]
     for k, (kind, (low, high)) in enumerate(SHARES.items()):
         shares = [one.occurrences[k] / max(one.total, 1) for one in found]
-        words.append(f"{kind} {per_cent(min(shares), 0)} to {per_cent(max(shares), 0)}")
-        good += [low - 0.005 <= share <= high + 0.005 for share in shares]
+        words.append(f"{kind} {share(min(shares), 0)} to {share(max(shares), 0)}")
+        good += [low - 0.005 <= part <= high + 0.005 for part in shares]
     days = sum(host.history.runs.samples * host.history.runs.period for host in hosts) / 86_400
     return Claim(
+        "statistics",
         "405 to 453 unavailabilities a machine in 3 months: 69 to 79 % CPU, 19 to 30 % memory, "
         "0 to 3 % revocation",
-        f"{GENERATED_SET}, {len(hosts)} machines, {days:,.0f} machine-days",
         f"{min(totals)} to {max(totals)} a machine; {', '.join(words)} (the generator is made to "
         "give this; the states are found again from its samples)",
         HOLDS if all(good) else PARTLY,
+        where=f"{GENERATED_SET}, {len(hosts)} machines, {days:,.0f} machine-days",
     )
 
 
@@ -106,18 +94,19 @@ def accuracy(rows: pl.DataFrame) -> list[Claim]:
                 measured.append(mean)
                 days = "weekends" if worst["weekend"][0] else "weekdays"
                 words.append(
-                    f"{per_cent(mean)} {what} (least {per_cent(1 - worst['error'][0])} at "
+                    f"{share(mean)} {what} (least {share(1 - worst['error'][0])} at "
                     f"{worst['length_h'][0]:g} h, {days})"
                 )
             floor = relative_errors(mine, each=True, truth="drawn")["error"].to_numpy().mean()
-            words.append(f"chance alone leaves {per_cent(1 - float(floor))} of each host and hour")
+            words.append(f"chance alone leaves {share(1 - float(floor))} of each host and hour")
             good = sum(value > ACCURACY for value in measured)
             claims.append(
                 Claim(
+                    "accuracy",
                     f"mean accuracy above 86 %: {model}",
-                    name,
                     "; ".join(words),
                     (FAILS, PARTLY, HOLDS)[good],
+                    where=name,
                 )
             )
     return claims
@@ -134,19 +123,20 @@ def ahead(rows: pl.DataFrame) -> list[Claim]:
         for model in LINEAR:
             both = mine.join(errors.filter(pl.col("model") == model), on=keys, suffix="_linear")
             one, two = both["error"].to_numpy(), both["error_linear"].to_numpy()
-            words.append(f"{model} {per_cent(float(two.mean()))}")
+            words.append(f"{model} {share(float(two.mean()))}")
             beaten.append(bool(one.mean() < two.mean()))
             lost += int((one >= two).sum())
         cells = len(mine) * len(LINEAR)
-        verdict = HOLDS if all(beaten) else (PARTLY if any(beaten) else FAILS)
+        verdict = CONFIRMED.of(beaten)
         claims.append(
             Claim(
+                "ahead",
                 f"ahead of every linear model: {ours}",
-                f"{GENERATED_SET}, {rows['host'].n_unique()} machines",
-                f"mean relative error {per_cent(float(mine['error'].to_numpy().mean()))} against "
+                f"mean relative error {share(float(mine['error'].to_numpy().mean()))} against "
                 f"{', '.join(words)}; behind in {lost} of {cells} comparisons by length and kind "
                 "of day",
                 verdict,
+                where=f"{GENERATED_SET}, {rows['host'].n_unique()} machines",
             )
         )
     return claims
@@ -166,12 +156,13 @@ def robust(rows: pl.DataFrame) -> list[Claim]:
         good = (worst < DISTURBANCE) + (most < DISTURBANCE)
         claims.append(
             Claim(
+                "robust",
                 f"10 false events in an hour disturb windows over 2 h by less than 6 %: {model}",
-                f"{GENERATED_SET}, {rows['host'].n_unique()} machines",
-                f"{per_cent(worst)} in the mean over machines at the worst length, "
-                f"{per_cent(most)} at most; up to 2 h: {per_cent(float(short.mean()))} in the "
-                f"mean, {per_cent(float(short.max()))} at most",
+                f"{share(worst)} in the mean over machines at the worst length, "
+                f"{share(most)} at most; up to 2 h: {share(float(short.mean()))} in the "
+                f"mean, {share(float(short.max()))} at most",
                 (FAILS, PARTLY, HOLDS)[good],
+                where=f"{GENERATED_SET}, {rows['host'].n_unique()} machines",
             )
         )
     return claims
@@ -182,9 +173,10 @@ def cheap(rows: pl.DataFrame) -> Claim:
     shares = rows["seconds"].to_numpy() / (3600 * rows["length_h"].to_numpy())
     slowest = 1000 * float(rows["seconds"].to_numpy().max())
     return Claim(
+        "cheap",
         "a prediction costs less than 0.006 % of a remote job",
-        GENERATED_SET,
-        f"at most {per_cent(float(shares.max()), 6)} of a job as long as the window (up to "
+        f"at most {share(float(shares.max()), 6)} of a job as long as the window (up to "
         f"{slowest:.1f} ms for learning and all its steps, on the machine that ran this)",
         HOLDS if float(shares.max()) < COST else FAILS,
+        where=GENERATED_SET,
     )

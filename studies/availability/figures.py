@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
-from forestall.show.figure_files import save
-from forestall.show.style import DASHES, GREY, LINES, MARKERS, dress, legend, new_figure
-from studies.availability.claims import Results
+from forestall import style
+from studies.availability.claims import Found
 from studies.availability.study import relative_errors
+from studies.kit.figures import legend_below, line, look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,29 +22,25 @@ WINDOW: Final = "Length of the window (h)"
 ERROR: Final = "Relative error of TR (%)"
 
 
-def write_figures(folder: Path, results: Results) -> tuple[Path, ...]:
-    """Draw all into the folder; return the files."""
-    drawn = {
-        "accuracy.png": figure_accuracy(results.accuracy),
-        "linear.png": figure_linear(results.linear),
-        "training.png": figure_training(results.training),
-        "noise.png": figure_noise(results.noise),
+def draw(found: Found) -> dict[str, Figure]:
+    """Return all figures, by the names of their files."""
+    return {
+        "accuracy.png": figure_accuracy(found.accuracy),
+        "linear.png": figure_linear(found.linear),
+        "training.png": figure_training(found.training),
+        "noise.png": figure_noise(found.noise),
     }
-    return tuple(save(figure, folder / name) for name, figure in drawn.items())
 
 
 def _line(axes: Axes, rows: pl.DataFrame, x: str, y: str, place: int, label: str) -> None:
     ordered = rows.sort(x)
-    axes.plot(
-        ordered[x].to_numpy(), 100 * ordered[y].cast(pl.Float64).to_numpy(),
-        color=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)], markersize=4.5,
-        linestyle=DASHES[place % len(DASHES)], linewidth=1.5, label=label,
-    )  # fmt: skip
+    values = 100 * ordered[y].cast(pl.Float64).to_numpy()
+    line(axes, ordered[x].to_list(), values, look(place, label))
 
 
 def figure_accuracy(rows: pl.DataFrame) -> Figure:
     """Draw the error by length of the window, weekdays beside weekends."""
-    figure = new_figure(WIDE, DPI)
+    figure = style.new_figure(WIDE, DPI)
     panels = figure.subplots(1, 2, sharey=True)
     errors = relative_errors(rows, each=True)
     floor = relative_errors(rows, each=True, truth="drawn")
@@ -61,30 +56,30 @@ def figure_accuracy(rows: pl.DataFrame) -> Figure:
             & (pl.col("model") == names[0][1])
             & (pl.col("weekend") == weekend)
         ).sort("length_h")
-        axes.plot(least["length_h"].to_numpy(), 100 * least["error"].to_numpy(), color=GREY,
+        axes.plot(least["length_h"].to_numpy(), 100 * least["error"].to_numpy(), color=style.GREY,
                   linewidth=3, alpha=0.6, label=f"{names[0][0]}: chance alone")  # fmt: skip
-        dress(axes, "Weekends" if weekend else "Weekdays", WINDOW, "" if weekend else ERROR)
+        style.dress(axes, "Weekends" if weekend else "Weekdays", WINDOW, "" if weekend else ERROR)
     _shared_legend(figure, panels[0])
     return figure
 
 
 def figure_linear(rows: pl.DataFrame) -> Figure:
     """Draw the error of each model by length of the window."""
-    figure = new_figure(WIDE, DPI)
+    figure = style.new_figure(WIDE, DPI)
     panels = figure.subplots(1, 2, sharey=True)
     errors = relative_errors(rows, each=True)
     for axes, weekend in zip(panels, (False, True), strict=True):
         for place, model in enumerate(errors["model"].unique(maintain_order=True).to_list()):
             mine = errors.filter((pl.col("model") == model) & (pl.col("weekend") == weekend))
             _line(axes, mine, "length_h", "error", place, model)
-        dress(axes, "Weekends" if weekend else "Weekdays", WINDOW, "" if weekend else ERROR)
+        style.dress(axes, "Weekends" if weekend else "Weekdays", WINDOW, "" if weekend else ERROR)
     _shared_legend(figure, panels[0])
     return figure
 
 
 def figure_training(rows: pl.DataFrame) -> Figure:
     """Draw the error over the share of the days that training takes."""
-    figure = new_figure(WIDE, DPI)
+    figure = style.new_figure(WIDE, DPI)
     panels = figure.subplots(1, 2, sharey=True)
     errors = relative_errors(rows, each=True)
     for axes, weekend in zip(panels, (False, True), strict=True):
@@ -92,14 +87,14 @@ def figure_training(rows: pl.DataFrame) -> Figure:
             mine = errors.filter((pl.col("length_h") == hours) & (pl.col("weekend") == weekend))
             _line(axes, mine, "training", "error", place, f"{hours:g} h")
         title = "Weekends" if weekend else "Weekdays"
-        dress(axes, title, "Share of the days for training", "" if weekend else ERROR)
+        style.dress(axes, title, "Share of the days for training", "" if weekend else ERROR)
     _shared_legend(figure, panels[0])
     return figure
 
 
 def figure_noise(rows: pl.DataFrame) -> Figure:
     """Draw the change of predictions over the number of false events."""
-    figure = new_figure(WIDE, DPI)
+    figure = style.new_figure(WIDE, DPI)
     models = rows["model"].unique(maintain_order=True).to_list()
     panels = np.atleast_1d(figure.subplots(1, len(models), sharey=True))
     lengths = [h for h in (0.5, 1.0, 2.0, 3.0, 5.0, 10.0) if h in set(rows["length_h"].to_list())]
@@ -111,7 +106,7 @@ def figure_noise(rows: pl.DataFrame) -> Figure:
             mine = mean.filter((pl.col("model") == model) & (pl.col("length_h") == hours))
             _line(axes, mine, "events", "change", place, f"{hours:g} h")
         label = "Change of TR (%)" if k == 0 else ""
-        dress(axes, model, "False events between 8:00 and 9:00 (number)", label)
+        style.dress(axes, model, "False events between 8:00 and 9:00 (number)", label)
     _shared_legend(figure, panels[0])
     return figure
 
@@ -119,6 +114,4 @@ def figure_noise(rows: pl.DataFrame) -> Figure:
 def _shared_legend(figure: Figure, axes: Axes) -> None:
     """Place one legend for panels that share their upright axis, and let that begin at 0."""
     axes.set_ylim(bottom=0)
-    handles, labels = axes.get_legend_handles_labels()
-    legend(figure, handles=handles, labels=labels, loc="outside lower center",
-           bbox_to_anchor=None, ncols=3)  # fmt: skip
+    legend_below(figure, axes, ncols=3)

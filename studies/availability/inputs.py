@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-from collections import defaultdict
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import TraceError
-from forestall.predict.semi_markov.learning import DAY, HostHistory, weekend
-from forestall.predict.semi_markov.states import (
-    UP_DOWN,
-    Stays,
-    Unavailability,
-    host_states,
-    on_grid,
-    stays,
-    unavailability,
-    up_down,
-)
-from forestall.traces.generate.hosts import ORIGIN, host_load
-from forestall.traces.read import read_failures
-from forestall.traces.streams import stream
+import forestall as fs
+from studies.kit.files import found_in
+from studies.kit.planetlab import SLICE_PERIOD, weekday_slices
 
 Whole = npt.NDArray[np.int64]
 
+DAY: Final = 86_400
 GRID: Final = "fta-grid5000"
-PLANETLAB: Final = "planetlab-cpu"
 GENERATED_SET, GRID_SET, PLANETLAB_SET = "generated", "Grid'5000", "PlanetLab"
 
 GUEST_MEMORY: Final = 0.1
@@ -41,10 +25,6 @@ GUEST_MEMORY: Final = 0.1
 GRID_PERIOD: Final = 60
 GRID_LEAST_DAYS: Final = 300
 """Grid'5000: a step, s; only nodes that were watched for at least so many days are drawn from."""
-
-SLICE_PERIOD: Final = 300
-SLICE_DAYS: Final = 4
-"""PlanetLab: a step, s; weekdays on which a slice must have been seen."""
 
 
 @dataclass(frozen=True)
@@ -61,61 +41,68 @@ class Host:
     """
 
     name: str
-    history: HostHistory
+    history: fs.hosts.HostHistory
     days: Whole
     weekends: npt.NDArray[np.bool_]
     apart: bool = False
 
     @property
-    def statistics(self) -> Unavailability:
+    def statistics(self) -> fs.hosts.Unavailability:
         """How often and for how long it was not available."""
-        return unavailability(self.history.runs)
+        return fs.hosts.unavailability(self.history.runs)
 
 
-def of_history(name: str, history: HostHistory) -> Host:
+def of_history(name: str, history: fs.hosts.HostHistory) -> Host:
     """Return a host with all its whole days."""
     midnights = np.arange(-(-history.origin // DAY) * DAY, history.end - DAY + 1, DAY)
     return Host(
-        name, history, (midnights - history.origin) // history.runs.period, weekend(midnights)
+        name,
+        history,
+        (midnights - history.origin) // history.runs.period,
+        fs.hosts.weekend(midnights),
     )
 
 
 def generated(count: int, days: int, seed: int, period: int) -> tuple[Host, ...]:
-    """Return hosts with the statistics of the slides, see `forestall.traces.generate.hosts`."""
+    """Return hosts with the statistics of the slides, see `fs.generate_hosts`."""
     hosts = []
     for k in range(count):
-        load = host_load(k, days, seed, period, guest_memory=GUEST_MEMORY)
+        load = fs.hosts.host_load(k, days, seed, period, guest_memory=GUEST_MEMORY)
         value = np.stack((load.cpu, load.memory_free), axis=1)
-        grid = on_grid(load.time, value, begin=0, end=days * DAY, period=period)
-        states = host_states(grid[:, 0], grid[:, 1], guest_memory=GUEST_MEMORY, period=period)
-        hosts.append(of_history(f"host {k + 1}", HostHistory(stays(states, period), ORIGIN)))
+        grid = fs.hosts.on_grid(load.time, value, begin=0, end=days * DAY, period=period)
+        states = fs.hosts.host_states(
+            grid[:, 0], grid[:, 1], guest_memory=GUEST_MEMORY, period=period
+        )
+        hosts.append(
+            of_history(
+                f"host {k + 1}",
+                fs.hosts.HostHistory(fs.hosts.stays(states, period), fs.hosts.ORIGIN),
+            )
+        )
     return tuple(hosts)
 
 
 def grid5000(data: Path, count: int, seed: int) -> tuple[Host, ...]:
     """Return nodes of Grid'5000, drawn at random of those that were watched long enough: up, or
     down and so failing."""
-    path = data / GRID
-    if not path.exists():
-        raise TraceError(path, f"is not there; --data must name the folder that holds {GRID}")
-    log = read_failures(path)
+    log = fs.read_failures(found_in(data, GRID))
     assert log.service_start is not None
     assert log.service_end is not None
     begin, end = log.service_start, log.service_end
     watched = np.flatnonzero(end - begin >= GRID_LEAST_DAYS * DAY)
-    chosen = stream(seed, "availability", "nodes").permutation(watched)[:count]
+    chosen = fs.stream(seed, "availability", "nodes").permutation(watched)[:count]
     hosts = []
     for node in np.sort(chosen).tolist():
         mine = log.take(log.node == node)
         time = np.concatenate((mine.time, mine.time + np.maximum(mine.downtime, 0)))
         up = np.repeat([False, True], len(mine))
         order = np.argsort(time, kind="stable")
-        runs = up_down(
+        runs = fs.hosts.up_down(
             time[order], up[order], begin=int(begin[node]), end=int(end[node]), period=GRID_PERIOD
         )
         origin = (log.origin or 0) + int(begin[node])
         name = log.names[node] if log.names is not None else str(node)
-        hosts.append(of_history(name, HostHistory(runs, origin, UP_DOWN, (1,))))
+        hosts.append(of_history(name, fs.hosts.HostHistory(runs, origin, fs.hosts.UP_DOWN, (1,))))
     return tuple(hosts)
 
 
@@ -126,32 +113,16 @@ def planetlab(data: Path, count: int, seed: int) -> tuple[Host, ...]:
     A slice's CPU is taken for the load of its host. The days lie weeks apart, and what time of day
     a row begins with is not told: it is taken to be the same in all.
     """
-    folder = data / PLANETLAB
-    files = sorted(folder.glob("planetlab_*.csv.gz"))
-    if not files:
-        raise TraceError(
-            folder, f"is not there; --data must name the folder that holds {PLANETLAB}"
-        )
-    rows: dict[str, list[tuple[int, npt.NDArray[np.float64]]]] = defaultdict(list)
-    for path in files:
-        day = datetime.strptime(path.name[10:18], "%Y%m%d").replace(tzinfo=UTC)
-        midnight = int(day.timestamp())
-        if weekend(np.array([midnight]))[0]:
-            continue
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            lines = csv.reader(file)
-            next(lines, None)
-            for name, *values in lines:
-                rows[name].append((midnight, np.array(values, dtype=np.float64) / 100))
-    often = sorted(name for name, seen in rows.items() if len(seen) >= SLICE_DAYS)
-    chosen = stream(seed, "availability", "slices").permutation(len(often))[:count]
+    slices = weekday_slices(data)
+    often = list(slices)
+    chosen = fs.stream(seed, "availability", "slices").permutation(len(often))[:count]
     hosts = []
     for name in (often[k] for k in np.sort(chosen).tolist()):
-        seen = rows[name]
+        seen = slices[name]
         sequence = np.concatenate(
-            [host_states(load, period=SLICE_PERIOD, hold=SLICE_PERIOD) for _, load in seen]
+            [fs.hosts.host_states(load, period=SLICE_PERIOD, hold=SLICE_PERIOD) for _, load in seen]
         )
-        history = HostHistory(stays(sequence, SLICE_PERIOD), seen[0][0])
+        history = fs.hosts.HostHistory(fs.hosts.stays(sequence, SLICE_PERIOD), seen[0][0])
         starts = np.cumsum([0, *(len(load) for _, load in seen[:-1])])
         hosts.append(Host(name, history, starts, np.zeros(len(seen), np.bool_), apart=True))
     return tuple(hosts)
@@ -169,5 +140,5 @@ def disturbed(host: Host, day: int, count: int, rng: np.random.Generator) -> Hos
         length = min(length, slot - 1)
         begin = first + k * slot + int(rng.integers(0, slot - length))
         states[begin : begin + length] = host.history.failing[0]
-    runs: Stays = stays(states, period)
+    runs: fs.hosts.Stays = fs.hosts.stays(states, period)
     return replace(host, history=replace(host.history, runs=runs))

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Final
 
 import polars as pl
 
-from studies.availability.claims import Claim, Results, per_cent
+from studies.availability.claims import Found
 from studies.availability.inputs import GRID_LEAST_DAYS, GRID_SET, PLANETLAB_SET
 from studies.availability.study import COARSE, FITTED_DAYS, PLAIN, SEMI_MARKOV, relative_errors
-
-PAPER: Final = (
-    "S. Bagchi et al.: resource availability prediction in fine-grained cycle sharing systems "
-    "(FALCON and iShare), slides"
-)
+from studies.kit.text import share, table
 
 NOTES: Final = f"""\
 - A window begins at an hour of a day of test; windows that begin while the host is not available
@@ -47,18 +40,6 @@ NOTES: Final = f"""\
 """
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(r) for r in rows)]
-    return "\n".join(f"| {line} |" for line in lines) + "\n"
-
-
-def claims_section(claims: Sequence[Claim]) -> str:
-    """Return the claims as a table."""
-    rows = [(c.claim, c.hosts, c.measured, f"**{c.verdict}**") for c in claims]
-    return table(("The slides' claim", "Hosts", "Measured", "Verdict"), rows)
-
-
 def by_length(rows: pl.DataFrame) -> str:
     """Return relative errors by length and kind of day, a column a model."""
     errors = relative_errors(rows, each=True)
@@ -80,7 +61,7 @@ def _error(one: pl.DataFrame) -> str:
     if len(one) == 0 or one["error"][0] is None:
         return ""
     left = f", {one['left_out'][0]} left out" if one["left_out"][0] else ""
-    return f"{per_cent(one['error'][0])} (most {per_cent(one['most'][0], 0)}{left})"
+    return f"{share(one['error'][0])} (most {share(one['most'][0], 0)}{left})"
 
 
 def training_section(rows: pl.DataFrame) -> str:
@@ -89,15 +70,15 @@ def training_section(rows: pl.DataFrame) -> str:
     lengths = sorted(errors["length_h"].unique().to_list())
     out = []
     for weekend in (False, True):
-        for share in sorted(errors["training"].unique().to_list()):
-            cells = ["weekend" if weekend else "weekday", f"{share:g} : {1 - share:.1g}"]
+        for part in sorted(errors["training"].unique().to_list()):
+            cells = ["weekend" if weekend else "weekday", f"{part:g} : {1 - part:.1g}"]
             for hours in lengths:
                 one = errors.filter(
                     (pl.col("weekend") == weekend)
-                    & (pl.col("training") == share)
+                    & (pl.col("training") == part)
                     & (pl.col("length_h") == hours)
                 )
-                cells.append(per_cent(one["error"][0]) if len(one) else "")
+                cells.append(share(one["error"][0]) if len(one) else "")
             out.append(cells)
     return table(("Days", "Training : test", *(f"{hours:g} h" for hours in lengths)), out)
 
@@ -113,7 +94,7 @@ def noise_section(rows: pl.DataFrame) -> str:
         for events in (1, 2, 5, 10):
             mine = mean.filter((pl.col("model") == model) & (pl.col("events") == events))
             values = dict(mine.select("length_h", "change").iter_rows())
-            shown = ["" if values.get(h) is None else per_cent(values[h]) for h in lengths]
+            shown = ["" if values.get(h) is None else share(values[h]) for h in lengths]
             out.append([model, str(events), *shown])
     return table(("Form", "False events", *(f"{hours:g} h" for hours in lengths)), out)
 
@@ -121,30 +102,20 @@ def noise_section(rows: pl.DataFrame) -> str:
 def cost_section(rows: pl.DataFrame) -> str:
     """Return what predictions cost."""
     out = [
-        (f"{hours:g}", f"{1000 * spent:.2f}", per_cent(spent / (3600 * hours), 6))
+        (f"{hours:g}", f"{1000 * spent:.2f}", share(spent / (3600 * hours), 6))
         for hours, spent in rows.iter_rows()
     ]
     return table(("Window, h", "Learning and prediction, ms", "Share of such a job"), out)
 
 
-def verdict(results: Results, claims: Sequence[Claim], figures: Sequence[str]) -> str:
-    """Return the whole report as Markdown."""
-    sections = {
-        "Claims": claims_section(claims),
+def sections(found: Found, claims: str) -> dict[str, str]:
+    """Return the sections of the report, that of the claims among them."""
+    return {
+        "Claims": claims,
         "How it was measured": NOTES,
-        "Relative error by window": by_length(results.accuracy),
-        "Beside the linear models": by_length(results.linear),
-        "Training": training_section(results.training),
-        "Noise": noise_section(results.noise),
-        "Cost": cost_section(results.cost),
+        "Relative error by window": by_length(found.accuracy),
+        "Beside the linear models": by_length(found.linear),
+        "Training": training_section(found.training),
+        "Noise": noise_section(found.noise),
+        "Cost": cost_section(found.cost),
     }
-    text = [f"# Availability: the slides and what came out\n\n{PAPER}.\n"]
-    text += [f"## {title}\n\n{body}" for title, body in sections.items()]
-    images = "\n".join(f"![{name}]({name})\n" for name in figures)
-    return "\n".join([*text, f"## Figures\n\n{images}"])
-
-
-def claims_json(claims: Sequence[Claim]) -> str:
-    """Return the claims as JSON."""
-    value = {"paper": PAPER, "claims": [asdict(claim) for claim in claims]}
-    return json.dumps(value, indent=2, allow_nan=False) + "\n"

@@ -11,13 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.predict.linear.arma import fit_arma
-from forestall.predict.linear.forecasts import best_window
-from forestall.traces.streams import stream
-from studies.availability.inputs import Host, disturbed
-
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
+import forestall as fs
+from studies.availability.inputs import Host, Whole, disturbed
+from studies.kit.means import Floats
 
 HOUR: Final = 3600
 LINEAR: Final = ("AR(8)", "BM(8)", "MA(8)", "ARMA(8,8)", "LAST")
@@ -128,7 +124,7 @@ def rows_of(
 ) -> list[tuple[object, ...]]:
     """Return rows of `SCHEMA`: what was foretold and observed of one host."""
     rows: list[tuple[object, ...]] = []
-    rng = stream(plan.seed, "availability", name, str(place), f"{share:g}")
+    rng = fs.stream(plan.seed, "availability", name, str(place), f"{share:g}")
     for weekends in (False, True):
         training, tests = split(host, weekends, share)
         if len(training) == 0 or len(tests) == 0:
@@ -213,10 +209,10 @@ def _first_failures(
     recent = series[max(0, middle - FITTED_DAYS * 86_400 // COARSE) : middle]
     found: dict[str, Whole] = {}
     for model, (p, q) in {"AR(8)": (8, 0), "MA(8)": (0, 8), "ARMA(8,8)": (8, 8)}.items():
-        fitted = fit_arma(recent, p, q)
+        fitted = fs.hosts.fit_arma(recent, p, q)
         told = fitted.filtered(series).states[begins] @ fitted.ahead(most).T + fitted.mean
         found[model] = _first(told >= FAILING, most)
-    width = best_window(recent, ORDER)
+    width = fs.hosts.best_window(recent, ORDER)
     means = np.array([series[max(0, b - width) : b].mean() for b in begins])
     found["BM(8)"] = np.where(means >= FAILING, 0, most)
     before = [series[max(0, b - most) : b][::-1] >= FAILING for b in begins]
@@ -237,7 +233,7 @@ def table(rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
 def noise_rows(host: Host, place: int, plan: Plan) -> list[tuple[object, ...]]:
     """Return rows of `NOISE`: the relative change of temporal reliability from 8:00 on, by false
     events between 8:00 and 9:00 of one weekday of training."""
-    rng = stream(plan.seed, "availability", "noise", str(place))
+    rng = fs.stream(plan.seed, "availability", "noise", str(place))
     training, tests = split(host, False, 0.5)
     day = int(np.flatnonzero(host.days == rng.choice(training))[0])
     period = host.history.runs.period

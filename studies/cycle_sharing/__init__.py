@@ -8,92 +8,48 @@ that tell why a claim does not hold where it does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-import polars as pl
-
-from forestall.model.errors import TraceError
-from forestall.show.style import new_figure
-from forestall.traces.files.atomic import atomic_path
 from studies.cycle_sharing import contention as contention_study
-from studies.cycle_sharing import report, statistics
-from studies.cycle_sharing.claims import Claim, Found, evaluate
+from studies.cycle_sharing import statistics
+from studies.cycle_sharing.cells import GuestRuns
+from studies.cycle_sharing.claims import Found, evaluate, headline
 from studies.cycle_sharing.contention import Contention
-from studies.cycle_sharing.figures import write_figures
+from studies.cycle_sharing.figures import draw
 from studies.cycle_sharing.inputs import real_sets
-from studies.cycle_sharing.paired import Runs
-from studies.cycle_sharing.runs import Given, play_batch, runs_table
+from studies.cycle_sharing.report import sections
+from studies.cycle_sharing.runs import Given, play_batch
 from studies.cycle_sharing.study import QUICK, Plan, batches
-from studies.kit.kept_runs import play_all
+from studies.kit.claims import listed
+from studies.kit.study import Results, Session, Study
 
-__all__ = ["QUICK", "Contention", "Plan", "Reproduction", "contend", "reproduce"]
+__all__ = ["QUICK", "STUDY", "Plan", "Played", "contend"]
 
-Progress = Callable[[int, int], None]
+FIELDS: Final = ("name", "claim", "where", "measured", "verdict", "why")
 
 
 @dataclass(frozen=True)
-class Reproduction:
-    """What came out: where the files are, the files, the table of all runs, and the claims."""
+class Inputs:
+    """The folder of the real traces and the sets in it that can be played, and what contention
+    takes."""
 
-    folder: Path
-    files: tuple[Path, ...]
-    runs: pl.DataFrame
-    claims: tuple[Claim, ...]
-
-
-def reproduce(
-    out: Path,
-    *,
-    data: Path | None = None,
-    plan: Plan | None = None,
-    contention: Contention | None = None,
-    workers: int = 0,
-    progress: Progress | None = None,
-) -> Reproduction:
-    """Redo the experiments and write figures, tables and the verdict into the folder `out`.
-
-    Parameters
-    ----------
-    out : folder for `runs.csv`, `states.csv`, `contention.csv`, `claims.json`, `verdict.md` and the
-        figures; `runs.jsonl` there holds each run as soon as it is done, and a study that was
-        broken off goes on from it
-    data : folder with the real traces; without it, or without a trace in it, generated hosts alone
-    plan : how much is played; `QUICK` for a look
-    contention : the contention study, see `contend`; None: left out
-    workers : processes (0: one for each core); the bytes written do not depend on it
-    progress : called with the number of runs done and of all runs
-
-    All but the contention study, which is measured, is the same for the same plan. Raises
-    TraceError where a trace cannot be used or `out` cannot be written to, and MissingExtraError
-    without Matplotlib.
-    """
-    new_figure()  # before minutes are spent
-    chosen = plan or Plan()
-    folder = _folder(Path(out))
-    named = None if data is None else Path(data)
-    real = real_sets(named)
-    rows = play_all(
-        play_batch,
-        batches(chosen, real),
-        Given(chosen.days, named if real else None),
-        folder,
-        {"days": chosen.days, "real": bool(real)},
-        workers=workers,
-        progress=progress,
-    )
-    found = Found(
-        Runs(runs_table(rows)),
-        statistics.states_table(chosen, real, named),
-        statistics.telling(chosen),
-        contention or contend("none"),
-        chosen.loads,
-    )
-    return written(chosen, found, folder)
+    data: Path | None
+    real: tuple[str, ...]
+    contention: Contention
 
 
-def contend(asked: str | Path, *, progress: Progress | None = None) -> Contention:
+@dataclass(frozen=True)
+class Played:
+    """What was played, with which plan."""
+
+    plan: Plan
+    found: Found
+
+
+def contend(asked: str | Path, *, progress: Callable[[int, int], None] | None = None) -> Contention:
     """Return the contention study.
 
     Parameters
@@ -111,34 +67,59 @@ def contend(asked: str | Path, *, progress: Progress | None = None) -> Contentio
     return contention_study.read(Path(asked))
 
 
-def _folder(out: Path) -> Path:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TraceError(out, f"cannot be a folder for results: {error.strerror}") from None
-    return out
+def _asked(value: str | None, quick: bool, progress: Callable[[int, int], None]) -> Contention:
+    return contend(value or ("none" if quick else "measure"), progress=progress)
 
 
-def written(plan: Plan, found: Found, folder: Path) -> Reproduction:
-    """Evaluate the results of a plan, write everything into the folder, and return it."""
+def _read(data: Path | None, plan: Plan, contention: Contention | None = None) -> Inputs:
+    """Return the real sets that there are; nothing is read before it is played."""
+    return Inputs(data, real_sets(data), contention or contend("none"))
+
+
+def _play(session: Session[Plan, Inputs]) -> Played:
+    plan, given = session.plan, session.inputs
+    table = session.rows(
+        play_batch,
+        batches(plan, given.real),
+        Given(plan.days, given.data if given.real else None),
+        {"days": plan.days, "real": bool(given.real)},
+    )
+    found = Found(
+        GuestRuns(table),
+        statistics.states_table(plan, given.real, given.data),
+        statistics.telling(plan),
+        given.contention,
+        plan.loads,
+    )
+    return Played(plan, found)
+
+
+def _results(played: Played) -> Results:
+    found = played.found
     claims = evaluate(found)
-    figures = write_figures(folder, found)
-    texts = {
-        "runs.csv": found.runs.table.write_csv(),
-        "states.csv": found.states.write_csv(),
-        "accuracy.csv": found.telling.write_csv(),
-        "claims.json": report.claims_json(found, claims),
-        "verdict.md": report.verdict(plan, found, claims, [path.name for path in figures]),
-    }
+    tables = {"runs": found.runs.table, "states": found.states, "accuracy": found.telling}
     if found.contention.points:
-        texts["contention.csv"] = found.contention.text()
-    return Reproduction(folder, (*figures, *_write(folder, texts)), found.runs.table, claims)
+        tables["contention"] = found.contention.table()
+    return Results(
+        claims=claims,
+        figures=draw(found),
+        tables=tables,
+        facts={
+            "makespan_shorter": headline(found),
+            "claims": listed(claims, FIELDS, {"where": "hosts"}),
+        },
+        sections=sections(played.plan, found, claims),
+    )
 
 
-def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    paths = []
-    for name, text in texts.items():
-        with atomic_path(folder / name) as beside:
-            beside.write_text(text, encoding="utf-8")
-        paths.append(folder / name)
-    return paths
+STUDY: Final = Study(
+    paper="S. Bagchi et al.: fine-grained cycle sharing, resource availability prediction and the "
+    "Falcon scheduler (FALCON and iShare), slides",
+    title="Cycle sharing: the slides and what came out",
+    full=Plan(),
+    quick=QUICK,
+    read=_read,
+    play=_play,
+    results=_results,
+    asked={"contention": _asked},
+)

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from studies.cycle_sharing.cells import LONG, Cell, GuestRuns
 from studies.cycle_sharing.contention import PAPER, Contention
-from studies.cycle_sharing.inputs import ALIKE_SET, GENERATED, GOOGLE_SET, OWN_SET, THREE_MONTHS
-from studies.cycle_sharing.paired import LONG, Cell, Mean, Runs
+from studies.cycle_sharing.inputs import GENERATED, GOOGLE_SET, THREE_MONTHS
 from studies.cycle_sharing.reasons import WHY
 from studies.cycle_sharing.runs import ALL
 from studies.cycle_sharing.statistics import accuracy_of, summary
@@ -24,8 +24,12 @@ from studies.cycle_sharing.study import (
     RESTARTS,
     SCRATCH,
 )
+from studies.kit.claims import CONFIRMED, Claim
+from studies.kit.means import Mean
+from studies.kit.text import share
 
-HOLDS, PARTLY, FAILS, UNCLEAR = "confirmed", "confirmed in part", "not confirmed", "not told apart"
+HOLDS, PARTLY, FAILS = CONFIRMED
+UNCLEAR: Final = "not told apart"
 
 OCCURRENCES: Final = (405, 453)
 SHARES: Final = {"s3": (0.69, 0.79), "s4": (0.19, 0.30), "s5": (0.0, 0.03)}
@@ -37,27 +41,6 @@ SAME: Final = 0.005
 """Shares of unscheduled jobs count as the same where they differ by less."""
 POINT: Final = 0.01
 """What was promised counts as kept where the two differ by less."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the slides, and what was found.
-
-    Attributes
-    ----------
-    name : a short name
-    claim : in words
-    hosts : on which hosts
-    measured, verdict : what came out, and whether it holds
-    why : where it does not, and what is known of the reason; may be empty
-    """
-
-    name: str
-    claim: str
-    hosts: str
-    measured: str
-    verdict: str
-    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,7 +56,7 @@ class Found:
     loads : of jobs that were played
     """
 
-    runs: Runs
+    runs: GuestRuns
     states: pl.DataFrame
     telling: pl.DataFrame
     contention: Contention
@@ -121,11 +104,6 @@ def told_as(name: str, restart: str) -> str:
     return f"{name}, {RESTART_WORDS[restart]}"
 
 
-def percent(value: float, digits: int = 1) -> str:
-    """Return a share as text."""
-    return f"{100 * value:.{digits}f} %"
-
-
 def points(mean: Mean, digits: int = 1) -> str:
     """Return a difference of shares with its interval: ``+7.1 % (+6.0 to +8.2)``."""
     ends = f"{100 * mean.low:+.{digits}f} to {100 * mean.high:+.{digits}f}"
@@ -146,15 +124,21 @@ def contention(study: Contention) -> Iterator[Claim]:
     claim = "two thresholds Th1 and Th2 in the owner's load: below Th1 a guest does no harm, up to "
     claim += "Th2 one at lowest priority does none (20 and 60 % in the model)"
     if not study.points:
-        yield Claim("thresholds", claim, "this host", f"left out: {study.why}", UNCLEAR)
+        yield Claim(
+            "thresholds",
+            claim,
+            f"left out: {study.why}",
+            UNCLEAR,
+            where="this host",
+        )
         return
     first, second = study.threshold("normal"), study.threshold("lowest")
     words = []
     for name, one in (("Th1", first), ("Th2", second)):
-        ends = "" if one.interval is None else f" ({percent(one.interval[0])} to "
-        ends += "" if one.interval is None else f"{percent(one.interval[1])})"
+        ends = "" if one.interval is None else f" ({share(one.interval[0])} to "
+        ends += "" if one.interval is None else f"{share(one.interval[1])})"
         tell = {
-            "crossed": percent(one.value),
+            "crossed": share(one.value),
             "never": "never reached",
             "always": "below all loads",
         }
@@ -162,11 +146,14 @@ def contention(study: Contention) -> Iterator[Claim]:
     good = first.value < second.value
     verdict = (HOLDS if first.kind == "crossed" else PARTLY) if good else FAILS
     yield Claim(
-        "thresholds", claim, study.source,
-        f"{'; '.join(words)}; the model takes {percent(PAPER['normal'], 0)} and "
-        f"{percent(PAPER['lowest'], 0)}",
-        verdict, "" if verdict == HOLDS else WHY["thresholds"],
-    )  # fmt: skip
+        "thresholds",
+        claim,
+        f"{'; '.join(words)}; the model takes {share(PAPER['normal'], 0)} and "
+        f"{share(PAPER['lowest'], 0)}",
+        verdict,
+        where=study.source,
+        why="" if verdict == HOLDS else WHY["thresholds"],
+    )
 
 
 def statistics(rows: pl.DataFrame) -> Iterator[Claim]:
@@ -180,17 +167,17 @@ def statistics(rows: pl.DataFrame) -> Iterator[Claim]:
         words += "" if one["days"] >= THREE_MONTHS else " in 91 days, if they went on like this"
         for kind, (least, most) in SHARES.items():
             a, b = one[f"{kind}_low"] or 0.0, one[f"{kind}_high"] or 0.0
-            words += f"; {KINDS[kind]} {percent(a, 0)} to {percent(b, 0)}"
+            words += f"; {KINDS[kind]} {share(a, 0)} to {share(b, 0)}"
             good += [least - 0.005 <= a, b <= most + 0.005]
         made = one["hosts_of"] in GENERATED
         yield Claim(
             "statistics",
             "405 to 453 unavailabilities a machine in 3 months: 69 to 79 % CPU, 19 to 30 % memory, "
             "0 to 3 % revocation",
-            f"{one['hosts_of']}, {one['hosts']} machines, {one['days']:g} days",
             words,
             HOLDS if all(good) else FAILS,
-            WHY["made"] if made else WHY["other hosts"],
+            where=f"{one['hosts_of']}, {one['hosts']} machines, {one['days']:g} days",
+            why=WHY["made"] if made else WHY["other hosts"],
         )
 
 
@@ -199,22 +186,25 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
     for name in rows["set"].unique(maintain_order=True).to_list():
         told = accuracy_of(rows, name)
         words = (
-            f"{percent(told.each)} of each host and hour, windows of 1 to 10 h; "
-            f"{percent(told.together)} of all hosts together; chance alone leaves "
-            f"{percent(told.chance)} of each"
+            f"{share(told.each)} of each host and hour, windows of 1 to 10 h; "
+            f"{share(told.together)} of all hosts together; chance alone leaves "
+            f"{share(told.chance)} of each"
         )
         if told.in_seldom is not None:
             words += (
-                f"; {percent(told.in_others)} but for the {told.seldom} of {told.cells} cells in "
-                f"which hosts stay in at most a quarter of the windows ({percent(told.in_seldom)})"
+                f"; {share(told.in_others)} but for the {told.seldom} of {told.cells} cells in "
+                f"which hosts stay in at most a quarter of the windows ({share(told.in_seldom)})"
             )
         good = [told.each > ACCURACY, told.together > ACCURACY]
-        verdict = HOLDS if all(good) else PARTLY if any(good) else FAILS
+        verdict = CONFIRMED.of(good)
         yield Claim(
             "accuracy",
             "the availability of a machine is foretold with a mean accuracy above 86 %",
-            name, words, verdict, "" if verdict == HOLDS else WHY["accuracy"],
-        )  # fmt: skip
+            words,
+            verdict,
+            where=name,
+            why="" if verdict == HOLDS else WHY["accuracy"],
+        )
 
 
 # Schedulers ---------------------------------------------------------------------------------------
@@ -232,9 +222,13 @@ def between(found: Found, name: str, restart: str) -> Claim:
     verdict = HOLDS if ahead.above and behind.above else UNCLEAR
     verdict = FAILS if ahead.below or behind.below else verdict
     return Claim(
-        "between", "Falcon between Condor-style and omniscient in makespan",
-        told_as(name, restart), words, verdict, _why("between", name, restart, verdict),
-    )  # fmt: skip
+        "between",
+        "Falcon between Condor-style and omniscient in makespan",
+        words,
+        verdict,
+        where=told_as(name, restart),
+        why=_why("between", name, restart, verdict),
+    )
 
 
 def _why(claim: str, name: str, restart: str, verdict: str) -> str:
@@ -243,7 +237,7 @@ def _why(claim: str, name: str, restart: str, verdict: str) -> str:
     return WHY.get(f"{claim}, {name}, {restart}") or WHY.get(f"{claim}, {name}", "")
 
 
-def long_lengths(runs: Runs) -> list[int]:
+def long_lengths(runs: GuestRuns) -> list[int]:
     """Return the run times of long jobs."""
     return [length for length in runs.lengths() if length >= LONG]
 
@@ -262,25 +256,33 @@ def improved(found: Found, name: str, restart: str) -> Claim:
     words += ", ".join(f"{length / 3600:g} h {points(gain)}" for length, gain in each)
     words += f"; what the omniscient gains there: {points(most)}"
     return Claim(
-        "improved", "4 to 14 % ahead of Condor-style in makespan for long jobs",
-        told_as(name, restart), words, verdict, _why("improved", name, restart, verdict),
-    )  # fmt: skip
+        "improved",
+        "4 to 14 % ahead of Condor-style in makespan for long jobs",
+        words,
+        verdict,
+        where=told_as(name, restart),
+        why=_why("improved", name, restart, verdict),
+    )
 
 
 def grows(found: Found, name: str, restart: str) -> Claim:
     """The difference to the omniscient scheduler grows with job length."""
     _, falcon, omniscient = found.trio(name, restart)
     hours = found.runs.slope(falcon, omniscient)
-    share = found.runs.slope(falcon, omniscient, relative=True)
+    relative = found.runs.slope(falcon, omniscient, relative=True)
     verdict = HOLDS if hours.above else FAILS if hours.below else UNCLEAR
     words = (
         f"{plain(hours, ' h')} more makespan for each hour of run time; as a share of the "
-        f"omniscient's makespan {points(share, 2)} an hour"
+        f"omniscient's makespan {points(relative, 2)} an hour"
     )
     return Claim(
-        "grows", "the difference between Falcon and omniscient grows with job length",
-        told_as(name, restart), words, verdict, _why("grows", name, restart, verdict),
-    )  # fmt: skip
+        "grows",
+        "the difference between Falcon and omniscient grows with job length",
+        words,
+        verdict,
+        where=told_as(name, restart),
+        why=_why("grows", name, restart, verdict),
+    )
 
 
 def unscheduled(found: Found, name: str, restart: str) -> Claim:
@@ -290,19 +292,22 @@ def unscheduled(found: Found, name: str, restart: str) -> Claim:
         condor, falcon, omniscient = found.trio(name, restart, load=load)
         if not found.runs.has(condor):
             continue
-        share = found.runs.mean(condor, "unscheduled")
+        mine = found.runs.mean(condor, "unscheduled")
         gaps = [found.runs.gain(falcon, other, "unscheduled") for other in (condor, omniscient)]
         same += [gap.low < 0 < gap.high or abs(gap.mean) < SAME for gap in gaps]
         words.append(
-            f"load {load:g}: {percent(share.mean, 2)} with Condor-style, Falcon "
+            f"load {load:g}: {share(mine.mean, 2)} with Condor-style, Falcon "
             f"{points(gaps[0], 2)}, against omniscient {points(gaps[1], 2)}"
         )
-    verdict = HOLDS if all(same) else PARTLY if any(same) else FAILS
+    verdict = CONFIRMED.of(same)
     return Claim(
-        "unscheduled", "the fraction of unscheduled jobs is the same",
-        told_as(name, restart), "; ".join(words), verdict,
-        _why("unscheduled", name, restart, verdict),
-    )  # fmt: skip
+        "unscheduled",
+        "the fraction of unscheduled jobs is the same",
+        "; ".join(words),
+        verdict,
+        where=told_as(name, restart),
+        why=_why("unscheduled", name, restart, verdict),
+    )
 
 
 def fewer_failures(found: Found, name: str, restart: str) -> Claim:
@@ -318,11 +323,13 @@ def fewer_failures(found: Found, name: str, restart: str) -> Claim:
             below.append(gap.below)
     verdict = HOLDS if all(below) else FAILS if any(above) else PARTLY if any(below) else UNCLEAR
     return Claim(
-        "failures", "for long jobs fewer failures than under Condor-style",
-        told_as(name, restart),
+        "failures",
+        "for long jobs fewer failures than under Condor-style",
         "failures a job under Condor-style, and Falcon's difference: " + ", ".join(words),
-        verdict, _why("failures", name, restart, verdict),
-    )  # fmt: skip
+        verdict,
+        where=told_as(name, restart),
+        why=_why("failures", name, restart, verdict),
+    )
 
 
 def promises(found: Found, name: str, restart: str) -> Claim:
@@ -335,14 +342,18 @@ def promises(found: Found, name: str, restart: str) -> Claim:
     alike = kept.mean * (1 - kept.mean)
     verdict = HOLDS if gap.low <= 0 <= gap.high or abs(gap.mean) < POINT else FAILS
     words = (
-        f"promised {percent(said.mean)} on average (foreseen {percent(foreseen.mean)}), "
-        f"{percent(kept.mean)} of stays ended their jobs: {points(gap, 2)}; Brier score "
+        f"promised {share(said.mean)} on average (foreseen {share(foreseen.mean)}), "
+        f"{share(kept.mean)} of stays ended their jobs: {points(gap, 2)}; Brier score "
         f"{brier.mean:.4f}, where the same promise for every stay would score {alike:.4f}"
     )
     return Claim(
-        "promises", "(not in the slides) stays end their jobs as often as Falcon promised",
-        told_as(name, restart), words, verdict, _why("promises", name, restart, verdict),
-    )  # fmt: skip
+        "promises",
+        "(not in the slides) stays end their jobs as often as Falcon promised",
+        words,
+        verdict,
+        where=told_as(name, restart),
+        why=_why("promises", name, restart, verdict),
+    )
 
 
 def headline(found: Found) -> dict[str, object]:
@@ -362,6 +373,3 @@ def headline(found: Found) -> dict[str, object]:
 def _plain(mean: Mean) -> list[float | None]:
     ends = (mean.mean, mean.low, mean.high)
     return [round(value, 6) if np.isfinite(value) else None for value in ends]
-
-
-__all__ = ["ALIKE_SET", "CHECKPOINT", "OWN_SET", "Claim", "Found", "evaluate", "headline"]

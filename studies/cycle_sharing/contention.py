@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.live.contention.curves import Curve, Threshold, curves, threshold
-from forestall.live.contention.herd import ContentionError
-from forestall.live.contention.plan import Plan
-from forestall.live.contention.points import Point
-from forestall.model.errors import TraceError
-from forestall.traces.streams import stream
+import polars as pl
+
+import forestall as fs
+from forestall import contention
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,32 +37,32 @@ class Contention:
     why : why it was left out; empty where it was not
     """
 
-    points: tuple[Point, ...]
+    points: tuple[contention.Point, ...]
     source: str = ""
     why: str = ""
 
-    def curves(self, guest: Any) -> list[Curve]:
+    def curves(self, guest: Any) -> list[contention.ContentionCurve]:
         """Return what each group of the owner's processes loses to a guest."""
-        return curves(self.points, guest)
+        return contention.curves(self.points, guest)
 
-    def threshold(self, guest: Any) -> Threshold:
+    def threshold(self, guest: Any) -> contention.Threshold:
         """Return the load from which on a guest takes more than the limit."""
-        chance = stream(1, "contention", "bootstrap", str(guest))
-        return threshold(self.curves(guest), LIMIT, chance)
+        chance = fs.stream(1, "contention", "bootstrap", str(guest))
+        return contention.threshold(self.curves(guest), LIMIT, chance)
 
     def figure(self) -> Figure:
         """Return the curves at both priorities."""
-        from forestall.live.contention.figure import contention_figure
-
         both = self.threshold("normal"), self.threshold("lowest")
-        return contention_figure(self.curves("normal"), self.curves("lowest"), both, LIMIT)
+        return contention.contention_figure(
+            self.curves("normal"), self.curves("lowest"), both, LIMIT
+        )
 
-    def text(self) -> str:
-        """Return the points as CSV."""
-        import polars as pl
-
-        table = {name: [getattr(one, name) for one in self.points] for name in Point._fields}
-        return pl.DataFrame(table).with_columns(pl.col(pl.Float64).round(6)).write_csv()
+    def table(self) -> pl.DataFrame:
+        """Return the points, a row each."""
+        table = {
+            name: [getattr(one, name) for one in self.points] for name in contention.Point._fields
+        }
+        return pl.DataFrame(table).with_columns(pl.col(pl.Float64).round(6))
 
 
 def left_out(why: str) -> Contention:
@@ -72,22 +70,20 @@ def left_out(why: str) -> Contention:
     return Contention((), why=why)
 
 
-def plan_here() -> Plan:
+def plan_here() -> contention.ExperimentPlan:
     """Return what is measured on this host: one process, and groups of one and four a core."""
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     groups = tuple(sorted({1, *(len(cpus) * k for k in (1, 4))}))
-    return Plan(cpus, groups, LOADS, SECONDS, REPEATS, LIMIT)
+    return contention.ExperimentPlan(cpus, groups, LOADS, SECONDS, REPEATS, LIMIT)
 
 
 def measured(progress: Callable[[int, int], None] | None = None) -> Contention:
     """Measure this host, some minutes; left out, and told so, where others use it."""
-    from forestall.live.contention.measure import background, measure, refuse_if_busy
-
     try:
         plan = plan_here()
-        refuse_if_busy(background(plan.cpus, BUSY_SECONDS), len(plan.cpus))
-        points = measure(plan, progress).points
-    except (ContentionError, AttributeError, OSError) as error:
+        contention.refuse_if_busy(contention.background(plan.cpus, BUSY_SECONDS), len(plan.cpus))
+        points = contention.measure(plan, progress).points
+    except (contention.ContentionError, AttributeError, OSError) as error:
         return left_out(str(error) or type(error).__name__)
     cores = f"{len(plan.cpus)} core{'s' if len(plan.cpus) > 1 else ''}"
     return Contention(points, f"measured on the host that ran this, {cores}")
@@ -100,26 +96,28 @@ def read(folder: Path) -> Contention:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
     except OSError as error:
-        raise TraceError(path, f"cannot be read: {error.strerror}") from None
+        raise fs.errors.TraceError(path, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise TraceError(path, "is no table of forestall calibrate") from None
+        raise fs.errors.TraceError(path, "is no table of forestall calibrate") from None
     points = []
     for number, row in enumerate(rows, start=2):
         try:
             points.append(_point(row))
         except (KeyError, TypeError, ValueError):
-            allowed = f"expected the columns {', '.join(Point._fields)} of forestall calibrate"
-            raise TraceError(path, f"line {number}: {allowed}") from None
+            allowed = (
+                f"expected the columns {', '.join(contention.Point._fields)} of forestall calibrate"
+            )
+            raise fs.errors.TraceError(path, f"line {number}: {allowed}") from None
     if not points:
-        raise TraceError(path, "has no rows; expected points of forestall calibrate")
+        raise fs.errors.TraceError(path, "has no rows; expected points of forestall calibrate")
     return Contention(tuple(points), "as forestall calibrate measured them")
 
 
-def _point(row: dict[str, str]) -> Point:
+def _point(row: dict[str, str]) -> contention.Point:
     guest = row["guest"]
     if guest not in ("none", "normal", "lowest"):
         raise ValueError(guest)
-    return Point(
+    return contention.Point(
         int(row["repeat"]), int(row["group"]), float(row["asked"]), guest, float(row["began"]),  # type: ignore[arg-type]
         float(row["seconds"]), float(row["owner"]), float(row["guest_cpu"]), int(row["cores"]),
         float(row["background"]),

@@ -5,27 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.show.figure_files import save
-from forestall.show.style import (
-    BLUE,
-    FAINT,
-    GREEN,
-    INK,
-    ORANGE,
-    PURPLE,
-    VERMILLION,
-    dress,
-    legend,
-    new_figure,
-)
+from forestall import style
+from studies.cycle_sharing.cells import Cell, GuestRuns
 from studies.cycle_sharing.claims import IMPROVED, RESTART_WORDS, Found
 from studies.cycle_sharing.inputs import GENERATED
-from studies.cycle_sharing.paired import Cell, Mean, Runs
 from studies.cycle_sharing.study import (
     CHECKPOINT,
     CONDOR,
@@ -37,16 +24,18 @@ from studies.cycle_sharing.study import (
     SCRATCH,
     SEEN,
 )
+from studies.kit.figures import Look, band, headed, legend_below
+from studies.kit.means import Mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DPI: Final = 110
-STYLES: Final = {
-    CONDOR: (VERMILLION, "s", "--", "Condor-style"),
-    FALCON: (BLUE, "o", "-", "Falcon"),
-    OMNISCIENT: (GREEN, "^", "-.", "omniscient"),
+LOOKS: Final = {
+    CONDOR: Look(style.VERMILLION, "s", "--", "Condor-style"),
+    FALCON: Look(style.BLUE, "o", "-", "Falcon"),
+    OMNISCIENT: Look(style.GREEN, "^", "-.", "omniscient"),
 }
 LENGTH: Final = "Job length (hours)"
 BAND: Final = "Bands and bars: 95 % intervals over seeds of hosts and jobs."
@@ -65,8 +54,8 @@ NAMES: Final = {
 }
 
 
-def write_figures(folder: Path, found: Found) -> tuple[Path, ...]:
-    """Draw all into the folder; return the files."""
+def draw(found: Found) -> dict[str, Figure]:
+    """Return all figures, by the names of their files."""
     drawn: dict[str, Figure] = {}
     if found.contention.points:
         drawn["contention.png"] = found.contention.figure()
@@ -78,25 +67,18 @@ def write_figures(folder: Path, found: Found) -> tuple[Path, ...]:
         drawn["forecasts.png"] = forecasts(found.runs)
     if len(found.loads) > 1:
         drawn["load-and-hosts.png"] = load_and_hosts(found)
-    return tuple(save(figure, folder / name) for name, figure in drawn.items())
+    return drawn
 
 
 def _band(
     axes: Axes, at: Sequence[float], means: Sequence[Mean], scheduler: str, scale: float = 1.0
 ) -> None:
-    colour, marker, dash, label = STYLES[scheduler]
-    axes.plot(
-        at, [scale * m.mean for m in means], color=colour, marker=marker, markersize=4.5,
-        linestyle=dash, linewidth=1.5, label=label,
-    )  # fmt: skip
-    low, high = ([scale * getattr(m, side) for m in means] for side in ("low", "high"))
-    if all(np.isfinite((*low, *high))):
-        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+    band(axes, at, means, LOOKS[scheduler], scale, 0.15)
 
 
-def by_length(runs: Runs, name: str) -> Figure:
+def by_length(runs: GuestRuns, name: str) -> Figure:
     """Draw makespan, gains over Condor-style, failures and unscheduled jobs against job length."""
-    figure = new_figure((11.4, 8.4), DPI)
+    figure = style.new_figure((11.4, 8.4), DPI)
     grid = figure.subplots(3, 4, sharex=True)
     lengths = runs.lengths()
     at = [length / 3600 for length in lengths]
@@ -110,13 +92,13 @@ def by_length(runs: Runs, name: str) -> Figure:
             if one != CONDOR:
                 gain = [runs.shorter(cell, cells[CONDOR], x) for x in lengths]
                 _band(row[1], at, gain, one, 100)
-        row[1].axhline(0, color=VERMILLION, linewidth=1.2, linestyle="--")
-        row[1].axhspan(100 * IMPROVED[0], 100 * IMPROVED[1], color=FAINT, alpha=0.5, zorder=0)
+        row[1].axhline(0, color=style.VERMILLION, linewidth=1.2, linestyle="--")
+        row[1].axhspan(100 * IMPROVED[0], 100 * IMPROVED[1], color=style.FAINT, alpha=0.5, zorder=0)
         below = LENGTH if restart == CHECKPOINT else ""
-        dress(row[0], _title(restart), below, "Mean makespan (hours)")
-        dress(row[1], "", below, SHORTER)
-        dress(row[2], "", below, "Failures per job (count)")
-        dress(row[3], "", below, "Unscheduled jobs (%)")
+        style.dress(row[0], _title(restart), below, "Mean makespan (hours)")
+        style.dress(row[1], "", below, SHORTER)
+        style.dress(row[2], "", below, "Failures per job (count)")
+        style.dress(row[3], "", below, "Unscheduled jobs (%)")
         for axes in (row[0], row[2], row[3]):
             axes.set_ylim(bottom=0)
         if row[3].get_ylim()[1] < 0.1:
@@ -126,12 +108,9 @@ def by_length(runs: Runs, name: str) -> Figure:
 
 
 def _together(figure: Figure, axes: Axes, title: str) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    legend(
-        figure, handles=handles, labels=labels, ncols=min(len(handles), 5), handlelength=3.0,
-        loc="outside lower center", bbox_to_anchor=None,
-    )  # fmt: skip
-    figure.suptitle(title, fontsize=10.5, color=INK, x=0.01, ha="left")
+    many = len(axes.get_legend_handles_labels()[0])
+    legend_below(figure, axes, ncols=min(many, 5), handlelength=3.0)
+    headed(figure, title, "normal")
 
 
 def _title(restart: str) -> str:
@@ -139,22 +118,22 @@ def _title(restart: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def gains(runs: Runs) -> Figure:
+def gains(runs: GuestRuns) -> Figure:
     """Draw what Falcon and the omniscient scheduler gain over Condor-style on every set."""
-    figure = new_figure((12.4, 3.8), DPI)
+    figure = style.new_figure((12.4, 3.8), DPI)
     panels = figure.subplots(1, 3, sharey=True)
     place = range(len(runs.sets))
     for axes, restart in zip(panels, RESTARTS, strict=True):
-        axes.axhspan(100 * IMPROVED[0], 100 * IMPROVED[1], color=FAINT, alpha=0.5, zorder=0)
-        axes.axhline(0, color=VERMILLION, linewidth=1.2, linestyle="--", label="Condor-style")
+        axes.axhspan(100 * IMPROVED[0], 100 * IMPROVED[1], color=style.FAINT, alpha=0.5, zorder=0)
+        axes.axhline(0, color=style.VERMILLION, linewidth=1.2, linestyle="--", label="Condor-style")
         for k, scheduler in enumerate((FALCON, OMNISCIENT)):
-            colour, marker, _, label = STYLES[scheduler]
+            colour, marker, _, label = LOOKS[scheduler]
             means = [
                 runs.shorter(Cell(name, scheduler, restart), Cell(name, CONDOR, restart))
                 for name in runs.sets
             ]
             _points(axes, [x + 0.2 * (k - 0.5) for x in place], means, colour, marker, label)
-        dress(axes, _title(restart), "", SHORTER if restart == SCRATCH else "")
+        style.dress(axes, _title(restart), "", SHORTER if restart == SCRATCH else "")
         axes.set_xticks(place, runs.sets)
         axes.set_xlim(-0.5, len(place) - 0.5)
         axes.tick_params(axis="x", labelsize=8)
@@ -174,7 +153,7 @@ def _points(
     )  # fmt: skip
 
 
-def _learnings(runs: Runs, name: str, restart: str) -> list[str]:
+def _learnings(runs: GuestRuns, name: str, restart: str) -> list[str]:
     """Return the forecasts that were tried on a set besides Falcon's own."""
     return [
         one for one in LEARNINGS
@@ -182,16 +161,18 @@ def _learnings(runs: Runs, name: str, restart: str) -> list[str]:
     ]  # fmt: skip
 
 
-def forecasts(runs: Runs) -> Figure:
+def forecasts(runs: GuestRuns) -> Figure:
     """Draw what other forecasts give Falcon over Condor-style, on the seeds that they share."""
     names = [name for name in runs.sets if _learnings(runs, name, SCRATCH)]
-    figure = new_figure((2.6 + 2.4 * len(names), 4.6), DPI)
+    figure = style.new_figure((2.6 + 2.4 * len(names), 4.6), DPI)
     panels = np.atleast_1d(figure.subplots(1, len(names), sharey=True))
     order = [SEEN, *(one for one in LEARNINGS if one != SEEN)]
     for axes, name in zip(panels, names, strict=True):
         for restart, colour, marker, aside in (
-            (SCRATCH, BLUE, "o", 0.2), (HOURLY, PURPLE, "^", 0.0), (CHECKPOINT, ORANGE, "D", -0.2)
-        ):  # fmt: skip
+            (SCRATCH, style.BLUE, "o", 0.2),
+            (HOURLY, style.PURPLE, "^", 0.0),
+            (CHECKPOINT, style.ORANGE, "D", -0.2),
+        ):
             rows = [SEEN, *_learnings(runs, name, restart)]
             means = [_over(runs, name, restart, one) for one in rows]
             at = [len(order) - 1 - order.index(one) + aside for one in rows]
@@ -207,23 +188,23 @@ def forecasts(runs: Runs) -> Figure:
                 100 * best.mean, color=colour, linewidth=1.0, linestyle="-.",
                 label=f"omniscient, {label}",
             )  # fmt: skip
-        axes.axvline(0, color=VERMILLION, linewidth=1.2, linestyle="--", label="Condor-style")
-        dress(axes, name, "Makespan shorter (%)", "")
+        axes.axvline(0, color=style.VERMILLION, linewidth=1.2, linestyle="--", label="Condor-style")
+        style.dress(axes, name, "Makespan shorter (%)", "")
         axes.set_yticks(range(len(order)), [NAMES[one] for one in reversed(order)])
     _together(figure, panels[0], "What Falcon's forecasts are made from")
     return figure
 
 
-def _over(runs: Runs, name: str, restart: str, learning: str) -> Mean:
+def _over(runs: GuestRuns, name: str, restart: str, learning: str) -> Mean:
     return runs.shorter(Cell(name, FALCON, restart, learning=learning), Cell(name, CONDOR, restart))
 
 
 def load_and_hosts(found: Found) -> Figure:
     """Draw what Falcon and the omniscient scheduler gain over the load and the number of hosts."""
     runs = found.runs
-    figure = new_figure((9.6, 3.9), DPI)
+    figure = style.new_figure((9.6, 3.9), DPI)
     left, right = figure.subplots(1, 2, sharey=True)
-    colours = (BLUE, ORANGE, PURPLE, GREEN, VERMILLION)
+    colours = (style.BLUE, style.ORANGE, style.PURPLE, style.GREEN, style.VERMILLION)
     for name, colour in zip(runs.sets, colours, strict=False):
         loads = [x for x in found.loads if runs.has(Cell(name, FALCON, load=x))]
         if len(loads) > 1:
@@ -232,15 +213,15 @@ def load_and_hosts(found: Found) -> Figure:
         if len(counts) > 1:
             _lines(right, runs, name, colour, "hosts", counts)
     for axes in (left, right):
-        axes.axhline(0, color=VERMILLION, linewidth=1.2, linestyle="--")
-    dress(left, "Load", "Run times of jobs over time of hosts (%)", SHORTER)
-    dress(right, "Number of hosts", "Hosts (count)", "")
+        axes.axhline(0, color=style.VERMILLION, linewidth=1.2, linestyle="--")
+    style.dress(left, "Load", "Run times of jobs over time of hosts (%)", SHORTER)
+    style.dress(right, "Number of hosts", "Hosts (count)", "")
     _together(figure, left, f"Solid: Falcon; dotted: omniscient; from scratch. {BAND}")
     return figure
 
 
 def _lines(
-    axes: Axes, runs: Runs, name: str, colour: str, what: str, values: Sequence[float]
+    axes: Axes, runs: GuestRuns, name: str, colour: str, what: str, values: Sequence[float]
 ) -> None:
     at = [100 * x if what == "load" else x for x in values]
     for scheduler, dash, marker in ((FALCON, "-", "o"), (OMNISCIENT, ":", "^")):

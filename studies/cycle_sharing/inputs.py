@@ -3,12 +3,8 @@ which are told of but not played."""
 
 from __future__ import annotations
 
-import csv
-import gzip
 import tarfile
-from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -16,37 +12,29 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import TraceError
-from forestall.model.failures import Failures
-from forestall.model.hosts import HostTraces
-from forestall.model.jobs import Jobs
-from forestall.predict.semi_markov.learning import MONDAY
-from forestall.traces.generate.guests import HOURS, LENGTHS, generate_guests
-from forestall.traces.generate.hosts import ALIKE, ORIGIN, OWN, host_load
-from forestall.traces.read import read_failures
-from forestall.traces.streams import stream
-
-Floats = npt.NDArray[np.float64]
+import forestall as fs
+from studies.kit.files import found_in
+from studies.kit.planetlab import PLANETLAB, SLICE_DAYS, SLICE_PERIOD, weekday_slices
 
 HOUR, DAY = 3600, 86_400
 PERIOD: Final = 60
 """Seconds of a sample of hosts, but PlanetLab's and Google's."""
 THREE_MONTHS: Final = 91
 
-GRID, LANL, PLANETLAB, GOOGLE = "fta-grid5000", "fta-lanl", "planetlab-cpu", "google-vm-util"
+GRID, LANL, GOOGLE = "fta-grid5000", "fta-lanl", "google-vm-util"
 """Folders of the real traces."""
 OWN_SET, ALIKE_SET = "own hours", "alike"
 GRID_SET, LANL_SET, PLANETLAB_SET, GOOGLE_SET = "Grid'5000", "LANL", "PlanetLab", "Google VMs"
 GENERATED: Final = (OWN_SET, ALIKE_SET)
 FOLDERS: Final = {GRID_SET: GRID, LANL_SET: LANL, PLANETLAB_SET: PLANETLAB}
 
-SLICE_PERIOD: Final = 300
-SLICE_DAYS: Final = 4
+HOURS: Final = (6.0, 22.0)
 SLICE_HOURS: Final = (6.0, 17.0)
-"""PlanetLab: a sample, s; weekdays on which a slice was seen, all that there are; between which
-hours jobs are submitted, so that the last have ended with the day."""
+"""Between which hours jobs are submitted; to PlanetLab so that the last have ended with the day."""
 
+LENGTHS: Final = (1800, 3600, 7200, 10_800, 14_400, 18_000, 21_600)
 MEAN_LENGTH: Final = sum(LENGTHS) / len(LENGTHS)
+"""Run times of jobs, s."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +68,18 @@ SHAPES: Final = {
 }
 
 
-def jobs_of(name: str, seed: int, hosts: int, load: float, days: int | None = None) -> Jobs:
+def jobs_of(name: str, seed: int, hosts: int, load: float, days: int | None = None) -> fs.Jobs:
     """Return jobs like the slides': as many as make up `load`, their run times over the time of all
     hosts."""
     shape = SHAPES[name]
     many = shape.job_days if days is None else days
     count = max(len(LENGTHS), round(load * hosts * many * DAY / MEAN_LENGTH))
-    return generate_guests(count, seed, days=many, hours=shape.hours)
+    return fs.generate_guests(count, seed, days=many, hours=shape.hours)
 
 
 def hosts_of(
     name: str, seed: int, count: int, data: Path | None = None, days: int | None = None
-) -> HostTraces:
+) -> fs.HostTraces:
     """Return the hosts that a seed draws of a set.
 
     Parameters
@@ -112,44 +100,41 @@ def hosts_of(
 # Generated ----------------------------------------------------------------------------------------
 
 
-def generated(name: str, seed: int, count: int, first: int, days: int) -> HostTraces:
+def generated(name: str, seed: int, count: int, first: int, days: int) -> fs.HostTraces:
     """Return days `first` to `first` + `days` of hosts with the slides' statistics; `first` is a
     multiple of 7."""
-    owners = OWN if name == OWN_SET else ALIKE
+    owners = "own" if name == OWN_SET else "alike"
     samples = days * DAY // PERIOD
     load = np.full((count, samples), np.nan)
     memory = np.full((count, samples), np.nan)
     for k in range(count):
-        given = host_load(k, first + days, seed, PERIOD, owners=owners)
+        given = fs.hosts.host_load(k, first + days, seed, PERIOD, owners=owners)
         at = given.time // PERIOD - first * DAY // PERIOD
         kept = at >= 0
         load[k, at[kept]], memory[k, at[kept]] = given.cpu[kept], given.memory_free[kept]
     names = tuple(f"host {k + 1}" for k in range(count))
     source = f"generated, {name}, seed {seed}"
-    return HostTraces(load, memory, PERIOD, np.ones(count), names, ORIGIN, source)
+    return fs.HostTraces(load, memory, PERIOD, np.ones(count), names, fs.hosts.ORIGIN, source)
 
 
 # Real ---------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=2)
-def failure_log(data: Path, name: str) -> Failures:
+def failure_log(data: Path, name: str) -> fs.Failures:
     """Return the failure log of a set."""
-    path = data / FOLDERS[name]
-    if not path.exists():
-        raise TraceError(path, f"is not there; --data must name the folder that holds {path.name}")
-    return read_failures(path)
+    return fs.read_failures(found_in(data, FOLDERS[name]))
 
 
-def up_down(data: Path, name: str, count: int, seed: int, days: int) -> HostTraces:
+def up_down(data: Path, name: str, count: int, seed: int, days: int) -> fs.HostTraces:
     """Return nodes of a failure log, drawn at random of those in service throughout a window of
     weeks that is drawn first: up, without any load, or away."""
     log = failure_log(data, name)
     assert log.service_start is not None
     assert log.service_end is not None
-    rng = stream(seed, "cycle-sharing", name)
+    rng = fs.stream(seed, "cycle-sharing", name)
     origin = log.origin or 0
-    monday = -(-(origin - MONDAY) // (7 * DAY)) * 7 * DAY + MONDAY - origin
+    monday = -(-(origin - fs.hosts.MONDAY) // (7 * DAY)) * 7 * DAY + fs.hosts.MONDAY - origin
     last = int(log.service_end.max()) - days * DAY
     begins = np.arange(monday, last + 1, 7 * DAY)
     served = np.array([np.count_nonzero(_serving(log, int(begin), days)) for begin in begins])
@@ -164,10 +149,10 @@ def up_down(data: Path, name: str, count: int, seed: int, days: int) -> HostTrac
         for a, b in zip(since[near].tolist(), until[near].tolist(), strict=True):
             load[row, max(a, 0) // PERIOD : -(-b // PERIOD)] = np.nan
     names = tuple(str(node) if log.names is None else log.names[node] for node in nodes.tolist())
-    return HostTraces(load, None, PERIOD, np.ones(len(nodes)), names, origin + begin, name)
+    return fs.HostTraces(load, None, PERIOD, np.ones(len(nodes)), names, origin + begin, name)
 
 
-def _serving(log: Failures, begin: int, days: int) -> npt.NDArray[np.bool_]:
+def _serving(log: fs.Failures, begin: int, days: int) -> npt.NDArray[np.bool_]:
     """Return bool[nodes]: those in service for the whole of a window."""
     assert log.service_start is not None
     assert log.service_end is not None
@@ -175,44 +160,21 @@ def _serving(log: Failures, begin: int, days: int) -> npt.NDArray[np.bool_]:
     return np.asarray(whole)
 
 
-@lru_cache(maxsize=1)
-def slices(data: Path) -> tuple[Floats, tuple[str, ...]]:
-    """Return float64[slices, samples]: the load of slices seen on all weekdays that there are, day
-    after day, and their names."""
-    folder = data / PLANETLAB
-    files = sorted(folder.glob("planetlab_*.csv.gz"))
-    if not files:
-        raise TraceError(
-            folder, f"is not there; --data must name the folder that holds {PLANETLAB}"
-        )
-    rows: dict[str, list[Floats]] = defaultdict(list)
-    for path in files:
-        if datetime.strptime(path.name[10:18], "%Y%m%d").replace(tzinfo=UTC).weekday() >= 5:
-            continue
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            lines = csv.reader(file)
-            next(lines, None)
-            for name, *values in lines:
-                rows[name].append(np.array(values, dtype=np.float64) / 100)
-    often = sorted(name for name, seen in rows.items() if len(seen) >= SLICE_DAYS)
-    if not often:
-        raise TraceError(folder, f"holds no slice that was seen on {SLICE_DAYS} weekdays")
-    return np.stack([np.concatenate(rows[name][:SLICE_DAYS]) for name in often]), tuple(often)
-
-
-def planetlab(data: Path, count: int, seed: int) -> HostTraces:
+def planetlab(data: Path, count: int, seed: int) -> fs.HostTraces:
     """Return slices of PlanetLab, drawn at random, their weekdays joined by name: a slice's CPU
     stands for the load of a host. The days lie weeks apart; they are taken for Monday to
     Thursday."""
-    load, names = slices(data)
-    drawn = np.sort(stream(seed, "cycle-sharing", PLANETLAB_SET).permutation(len(names))[:count])
+    slices = weekday_slices(data)
+    names = list(slices)
+    drawn = np.sort(fs.stream(seed, "cycle-sharing", PLANETLAB_SET).permutation(len(names))[:count])
     kept = tuple(names[k] for k in drawn.tolist())
-    return HostTraces(
-        load[drawn], None, SLICE_PERIOD, np.ones(len(drawn)), kept, None, PLANETLAB_SET
+    load = [np.concatenate([seen for _, seen in slices[name][:SLICE_DAYS]]) for name in kept]
+    return fs.HostTraces(
+        np.stack(load), None, SLICE_PERIOD, np.ones(len(drawn)), kept, None, PLANETLAB_SET
     )
 
 
-def google(data: Path) -> HostTraces:
+def google(data: Path) -> fs.HostTraces:
     """Return the 1,600 VMs of a day that were made of Google's trace."""
     path = data / GOOGLE / "GCD_VMs.tar.gz"
     loads, memory = [], []
@@ -225,9 +187,9 @@ def google(data: Path) -> HostTraces:
                     loads.append(rows[:, 0])
                     memory.append(1 - rows[:, 1])
     except (OSError, ValueError, tarfile.TarError) as error:
-        raise TraceError(path, f"cannot be read: {error}") from None
+        raise fs.errors.TraceError(path, f"cannot be read: {error}") from None
     names = tuple(str(k) for k in range(len(loads)))
-    return HostTraces(
+    return fs.HostTraces(
         np.stack(loads), np.stack(memory), SLICE_PERIOD, np.ones(len(loads)), names, None,
         GOOGLE_SET,
     )  # fmt: skip

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Final
+from collections.abc import Mapping, Sequence
 
+from studies.cycle_sharing.cells import Cell
 from studies.cycle_sharing.claims import (
     OCCURRENCES,
     SHARES,
-    Claim,
     Found,
-    headline,
-    percent,
     plain,
     points,
 )
 from studies.cycle_sharing.figures import NAMES
 from studies.cycle_sharing.inputs import GENERATED, GOOGLE_SET
-from studies.cycle_sharing.paired import Cell
 from studies.cycle_sharing.runs import ALL
 from studies.cycle_sharing.statistics import summary
 from studies.cycle_sharing.study import (
@@ -30,38 +24,23 @@ from studies.cycle_sharing.study import (
     LOAD,
     OMNISCIENT,
     RESTARTS,
-    SCHEDULERS,
-    SCRATCH,
     SEEN,
     STEP,
     Plan,
 )
-
-PAPER: Final = (
-    "S. Bagchi et al.: fine-grained cycle sharing, resource availability prediction and the Falcon "
-    "scheduler (FALCON and iShare), slides"
-)
-SCHEDULER_NAMES: Final = {
-    CONDOR: "Condor-style", FALCON: "Falcon", OMNISCIENT: "omniscient"
-}  # fmt: skip
+from studies.kit.claims import Claim
+from studies.kit.text import claims_section, share, table
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(r) for r in rows)]
-    return "\n".join(f"| {line} |" for line in lines) + "\n"
-
-
-def claims_section(claims: Sequence[Claim]) -> str:
+def told_section(claims: Sequence[Claim]) -> str:
     """Return the claims as a table, and below it why those that do not hold do not."""
-    rows = [(c.claim, c.hosts, c.measured, f"**{c.verdict}**") for c in claims]
-    text = table(("The slides' claim", "Hosts", "Measured", "Verdict"), rows)
     whys: dict[str, list[str]] = {}
     for claim in claims:
         if claim.why:
-            whys.setdefault(claim.why, []).append(f"{claim.name} ({claim.hosts})")
-    told = [f"- {', '.join(names)}: {why}" for why, names in whys.items()]
-    return f"{text}\nWhy:\n\n" + "\n".join(told) + "\n" if told else text
+            whys.setdefault(claim.why, []).append(f"{claim.name} ({claim.where})")
+    told = "\n".join(f"- {', '.join(names)}: {why}" for why, names in whys.items())
+    head = ("The slides' claim", "Hosts", "Measured", "Verdict")
+    return claims_section(head, claims, ("claim", "where", "measured"), told)
 
 
 def states_section(found: Found) -> str:
@@ -69,7 +48,7 @@ def states_section(found: Found) -> str:
     rows: list[tuple[str, ...]] = [
         (
             "the slides", "", "91", f"{OCCURRENCES[0]} to {OCCURRENCES[1]}", "",
-            *(f"{percent(a, 0)} to {percent(b, 0)}" for a, b in SHARES.values()), "",
+            *(f"{share(a, 0)} to {share(b, 0)}" for a, b in SHARES.values()), "",
         )
     ]  # fmt: skip
     for one in summary(found.states).iter_rows(named=True):
@@ -78,7 +57,7 @@ def states_section(found: Found) -> str:
             (
                 one["hosts_of"], f"{one['hosts']:,}", f"{one['days']:g}",
                 f"{one['least']:,.0f} to {one['most']:,.0f}", f"{one['middle']:,.0f}", *kinds,
-                percent(one["available"]),
+                share(one["available"]),
             )
         )  # fmt: skip
     head = (
@@ -92,7 +71,7 @@ def _kind(one: Mapping[str, float | None], kind: str) -> str:
     low, high, whole = (one[f"{kind}_{end}"] for end in ("low", "high", "all"))
     if low is None or high is None or whole is None:
         return ""
-    return f"{percent(low, 0)} to {percent(high, 0)} (all {percent(whole, 0)})"
+    return f"{share(low, 0)} to {share(high, 0)} (all {share(whole, 0)})"
 
 
 def runs_section(found: Found) -> str:
@@ -113,7 +92,7 @@ def runs_section(found: Found) -> str:
                         points(runs.shorter(omniscient, falcon, length)),
                         f"{runs.mean(condor, 'failures', length).mean:.3f}",
                         plain(runs.gain(falcon, condor, "failures", length)),
-                        percent(runs.mean(condor, "unscheduled", length).mean, 2),
+                        share(runs.mean(condor, "unscheduled", length).mean, 2),
                         points(runs.gain(falcon, condor, "unscheduled", length), 2),
                     )
                 )  # fmt: skip
@@ -170,7 +149,7 @@ def pool_section(found: Found) -> str:
             rows.append(
                 (
                     name, restart, f"{load:g}", str(hosts),
-                    percent(runs.mean(condor, "unscheduled").mean, 2),
+                    share(runs.mean(condor, "unscheduled").mean, 2),
                     points(runs.shorter(falcon, condor)), points(runs.shorter(omniscient, condor)),
                     plain(runs.gain(falcon, condor, "failures")),
                     str(runs.shorter(falcon, condor).seeds),
@@ -192,7 +171,7 @@ def notes(plan: Plan, found: Found) -> str:
   numbers of hosts. The schedulers of a seed share hosts and jobs, so that differences are paired.
   Intervals are Student's, at 95 %, over seeds. Makespans are means of jobs completed.
 - Jobs have the seven lengths from 0.5 to 6 h, equally often, and are submitted evenly between 6:00
-  and 22:00. Run times make up {percent(LOAD, 0)} of the time of all hosts where nothing else is
+  and 22:00. Run times make up {share(LOAD, 0)} of the time of all hosts where nothing else is
   said; how many jobs the slides' experiment had is not told.
 - {GENERATED[0]}, {GENERATED[1]}: generated hosts with the slides' statistics, {plan.days} days, the
   first of them to learn from. "{GENERATED[1]}": all owners do heavy work at the same hours, each on
@@ -212,30 +191,13 @@ def notes(plan: Plan, found: Found) -> str:
 """
 
 
-def verdict(plan: Plan, found: Found, claims: Sequence[Claim], figures: Sequence[str]) -> str:
-    """Return the whole report as Markdown."""
-    sections = {
-        "Claims": claims_section(claims),
+def sections(plan: Plan, found: Found, claims: Sequence[Claim]) -> dict[str, str]:
+    """Return the sections of the report."""
+    return {
+        "Claims": told_section(claims),
         "How it was played": notes(plan, found),
         "Why hosts are not available": states_section(found),
         "By job length": runs_section(found),
         "What forecasts are worth": why_section(found),
         "Load and number of hosts": pool_section(found),
     }
-    text = [f"# Cycle sharing: the slides and what came out\n\n{PAPER}.\n"]
-    text += [f"## {title}\n\n{body}" for title, body in sections.items()]
-    images = "\n".join(f"![{name}]({name})\n" for name in figures)
-    return "\n".join([*text, f"## Figures\n\n{images}"])
-
-
-def claims_json(found: Found, claims: Sequence[Claim]) -> str:
-    """Return the claims and the few numbers that tell most as JSON."""
-    value = {
-        "paper": PAPER,
-        "makespan_shorter": headline(found),
-        "claims": [asdict(claim) for claim in claims],
-    }
-    return json.dumps(value, indent=2, allow_nan=False) + "\n"
-
-
-__all__ = ["SCHEDULERS", "SCRATCH", "claims_json", "verdict"]

@@ -9,11 +9,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from forestall.model.hosts import HostTraces
-from forestall.predict.semi_markov.learning import MONDAY, HostHistory
-from forestall.predict.semi_markov.states import stays, unavailability
-from forestall.simulate.cycle.parameters import CycleParameters
-from forestall.simulate.cycle.prepare import states_of
+import forestall as fs
 from studies.availability.inputs import of_history
 from studies.availability.study import SEMI_MARKOV, relative_errors, rows_of, table
 from studies.availability.study import Plan as TellingPlan
@@ -57,10 +53,12 @@ def states_table(plan: Plan, real: tuple[str, ...], data: Path | None) -> pl.Dat
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def _rows(name: str, hosts: HostTraces, hold: int) -> Iterator[tuple[object, ...]]:
-    parameters = CycleParameters(hold=hold)
+def _rows(name: str, hosts: fs.HostTraces, hold: int) -> Iterator[tuple[object, ...]]:
+    parameters = fs.CycleParameters(hold=hold)
     for number, host in enumerate(hosts.names):
-        found = unavailability(stays(states_of(hosts, number, parameters), hosts.period))
+        found = fs.hosts.unavailability(
+            fs.hosts.stays(fs.hosts.states_of(hosts, number, parameters), hosts.period)
+        )
         yield (
             name, 1, host, hosts.end / DAY, found.total,
             *found.occurrences.tolist(), *found.share.tolist(),
@@ -93,10 +91,12 @@ def telling(plan: Plan) -> pl.DataFrame:
         hosts = hosts_of(name, 1, count, None, plan.days)
         every = COARSE // hosts.period
         for number in range(count):
-            states = states_of(hosts, number, CycleParameters())
+            states = fs.hosts.states_of(hosts, number, fs.CycleParameters())
             whole = len(states) // every * every
             coarse = states[:whole].reshape(-1, every).max(axis=1)
-            history = HostHistory(stays(coarse, COARSE), hosts.origin or MONDAY)
+            history = fs.hosts.HostHistory(
+                fs.hosts.stays(coarse, COARSE), hosts.origin or fs.hosts.MONDAY
+            )
             host = of_history(hosts.names[number], history)
             rows += rows_of(name, number, host, asked, 0.5, (SEMI_MARKOV,))
     return table(rows)

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from forestall.__about__ import __version__
-from forestall.model.errors import TraceError
+import forestall as fs
 from studies.kit.workers import over_workers
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def play_all(
     progress : called with the number of cases done and of all cases
     """
     path = folder / KEPT
-    begun = {"forestall": __version__, "format": FORMAT, **stamp}
+    begun = {"forestall": fs.__version__, "format": FORMAT, **stamp}
     known = _kept(path, begun)
     todo = [left for batch in batches if (left := _left(batch, known))]
     total = sum(map(len, batches))
@@ -59,7 +58,7 @@ def play_all(
     try:
         file = path.open("a", encoding="utf-8")
     except OSError as error:
-        raise TraceError(path, f"cannot be written: {error.strerror}") from None
+        raise fs.errors.TraceError(path, f"cannot be written: {error.strerror}") from None
     with file:
         if path.stat().st_size == 0:
             file.write(json.dumps(begun) + "\n")

@@ -8,8 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from studies.kit.claims import Claim, Finding
+from studies.kit.means import Floats
 from studies.promises.inputs import NASA, REBUILT, SDSC
-from studies.promises.surface import Floats, Surface
+from studies.promises.surface import Surface
 
 HOLDS, LARGER, SMALLER, PARTLY, FAILS = (
     "holds",
@@ -26,26 +28,6 @@ CAREFUL, MIDDLE, CARELESS = 9, 5, 1
 DRAWN: Final = (CARELESS, MIDDLE, CAREFUL)
 ONSET: Final = 0.1
 """A benefit counts from the accuracy on at which a tenth of the whole gain is there."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What was measured, in words, and whether the claim holds."""
-
-    measured: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper: its section and words, and for each log (or for both) what was
-    found."""
-
-    name: str
-    section: str
-    claim: str
-    findings: Mapping[str, Finding]
-    why: str
 
 
 def percent(value: float) -> str:
@@ -299,177 +281,164 @@ def below_rest(a: int, u: int) -> bool:
 
 # All of them -------------------------------------------------------------------------------------
 
-WHY: Final[dict[str, str]] = {
-    "levels": (
-        "Without prediction a job that a failure strikes is late, and its chance of that "
-        "grows with its node-hours, by which QoS weighs it. The rate of the failures and the "
-        "sizes of these jobs give such values for failures without any pattern; only failures"
-        " in bursts give the paper's."
+
+@dataclass(frozen=True)
+class Asked:
+    """A claim to test: its short name, the paper's section and words, the test of a log's grid, and
+    why it comes out as it does.
+
+    `only` is what the names of the logs begin with that it is about; a test of two logs is None.
+    """
+
+    name: str
+    section: str
+    claim: str
+    test: Callable[[Surface], Finding] | None
+    why: str
+    only: str = ""
+
+
+ASKED: Final = (
+    Asked(
+        "levels", "5.1", "QoS tends to be in the 0.9 to 1 range",
+        levels,
+        "Without prediction a job that a failure strikes is late, and its chance of that grows "
+        "with its node-hours, by which QoS weighs it. The rate of the failures and the sizes of "
+        "these jobs give such values for failures without any pattern; only failures in bursts "
+        "give the paper's.",
     ),
-    "qos_accuracy": (
-        "There is more to gain: without prediction QoS is lower here than in the paper, since"
-        " these failures hardly come in bursts and so strike more jobs. Gathered into bursts "
-        "they give the paper's 6 % on SDSC."
+    Asked(
+        "qos_accuracy", "abstract, 5.1, 6", "prediction raises QoS by as much as 6 %",
+        lambda s: accuracy_gain(s, "qos", 0.06),
+        "There is more to gain: without prediction QoS is lower here than in the paper, since "
+        "these failures hardly come in bursts and so strike more jobs. Gathered into bursts they "
+        "give the paper's 6 % on SDSC.",
     ),
-    "utilization_accuracy": (
+    Asked(
+        "utilization_accuracy", "abstract, 5.1, 6", "and utilization by as much as 6 %",
+        lambda s: accuracy_gain(s, "utilization", 0.06),
         "T ends with the last job. On NASA the machine is idle enough that the last arrivals "
-        "decide T whatever fails; on SDSC jobs that never checkpoint without prediction are "
-        "begun again and again, and the queue drains a month later."
+        "decide T whatever fails; on SDSC jobs that never checkpoint without prediction are begun "
+        "again and again, and the queue drains a month later.",
     ),
-    "lost_accuracy": (
-        "Without prediction the risk rule (Equation 1) never checkpoints, so every struck job"
-        " loses all it has done; with perfect prediction most failures are avoided."
+    Asked(
+        "lost_accuracy", "abstract, 5.1, 6", "and cuts lost work by 89 %, a factor of 9",
+        lambda s: accuracy_loss(s, 8 / 9),
+        "Without prediction the risk rule (Equation 1) never checkpoints, so every struck job "
+        "loses all it has done; with perfect prediction most failures are avoided.",
     ),
-    "nasa_onset": (
-        "A predicted failure is avoided by choosing other nodes, which costs no delay and "
-        "does not ask what the user accepts; so prediction helps on a lightly loaded machine "
-        "whatever U is."
+    Asked(
+        "nasa_onset", "5.1", "NASA: no benefit to QoS until about a >= U",
+        onset,
+        "A predicted failure is avoided by choosing other nodes, which costs no delay and does "
+        "not ask what the user accepts; so prediction helps on a lightly loaded machine whatever "
+        "U is.",
+        only="NASA",
     ),
-    "sdsc_early": (
-        "Every draw is compared with one run without prediction, whose own QoS is a matter of"
-        " chance: begun a month later the same failures give another. Over many starts the "
-        "mean gain is small and positive, single runs often lose."
+    Asked(
+        "sdsc_early", "5.1", "SDSC: better QoS even at a = 0.1",
+        early_benefit,
+        "Every draw is compared with one run without prediction, whose own QoS is a matter of "
+        "chance: begun a month later the same failures give another. Over many starts the mean "
+        "gain is small and positive, single runs often lose.",
+        only="SDSC",
     ),
-    "qos_monotone": (
-        "A higher a changes which failures are known, thereby every later placement, and with"
-        " it which of the unknown failures strike."
+    Asked(
+        "qos_monotone", "5.1", "at U = 0.9 QoS is nondecreasing in a",
+        lambda s: nondecreasing(s.qos[:, :, s.u(CAREFUL)]),
+        "A higher a changes which failures are known, thereby every later placement, and with it "
+        "which of the unknown failures strike.",
     ),
-    "lost_early": "Placement acts on the first predicted failures already, and on QoS too.",
-    "ratio": (
-        "Of the same failures the busier log meets more. The ratio falls with a, since what "
-        "is left of either log's lost work is little and chance."
+    Asked(
+        "lost_early", "5.1, Figure 6",
+        "NASA: low accuracy cuts lost work with no effect on QoS or utilization",
+        lost_low_accuracy,
+        "Placement acts on the first predicted failures already, and on QoS too.",
+        only="NASA",
     ),
-    "together": (
-        "Work lost is work done again, which delays jobs; but utilization can only follow "
-        "where it is not fixed by the last arrivals."
+    Asked(
+        "together", "5.1", "better QoS comes with higher utilization and less lost work",
+        together,
+        "Work lost is work done again, which delays jobs; but utilization can only follow where "
+        "it is not fixed by the last arrivals.",
     ),
-    "qos_users": "Careful users wait until their nodes are predicted to survive.",
-    "utilization_users": (
-        "With perfect prediction placement has avoided most failures for careless users as "
-        "well; there is little left for utilization."
+    Asked(
+        "ratio", "5.1", "SDSC loses about 10 times the work of NASA",
+        None,
+        "Of the same failures the busier log meets more. The ratio falls with a, since what is "
+        "left of either log's lost work is little and chance.",
     ),
-    "lost_users": (
-        "The remaining failures of careless users are those that placement could not avoid at"
-        " the earliest start; careful users wait for a later one."
+    Asked(
+        "qos_users", "5.1, 6", "careful users (U 0.1 to 0.9, at a = 1) raise QoS by 4 %",
+        lambda s: user_gain(s, "qos", 0.04),
+        "Careful users wait until their nodes are predicted to survive.",
     ),
-    "lost_lower": (
-        "Waiting avoids what placement alone cannot. But a user who waits gets nodes for "
-        "which little or nothing is predicted, so Equation 1 seldom takes a checkpoint, and a"
-        " failure that was not foreseen costs all of the job. On the full SDSC machine the "
-        "two cancel until nearly all failures are foreseen."
+    Asked(
+        "utilization_users", "5.1, 6", "and utilization by 3 %",
+        lambda s: user_gain(s, "utilization", 0.03),
+        "With perfect prediction placement has avoided most failures for careless users as well; "
+        "there is little left for utilization.",
     ),
-    "qos_users_monotone": (
-        "The trend is there; single steps depend on which job then gets which place."
+    Asked(
+        "lost_users", "5.1, 6", "and lose 9 times less work",
+        lambda s: user_loss(s, 9),
+        "The remaining failures of careless users are those that placement could not avoid at the "
+        "earliest start; careful users wait for a later one.",
     ),
-    "perfect": (
-        "With all failures known and only certainty accepted, no job is placed where one "
-        "strikes it."
+    Asked(
+        "lost_lower", "5.1, Figures 5 and 6", "with higher U less work is lost",
+        less_lost_with_risk,
+        "Waiting avoids what placement alone cannot. But a user who waits gets nodes for which "
+        "little or nothing is predicted, so Equation 1 seldom takes a checkpoint, and a failure "
+        "that was not foreseen costs all of the job. On the full SDSC machine the two cancel "
+        "until nearly all failures are foreseen.",
     ),
-    "insensitive_words": (
-        "The sentence derives p_f < U from p_f <= a < U; but users look at p = 1 - p_f."
+    Asked(
+        "qos_users_monotone", "5.2, Figure 8", "at a = 1 QoS tends to increase with U",
+        lambda s: nondecreasing(s.qos[:, s.a(10), :]),
+        "The trend is there; single steps depend on which job then gets which place.",
     ),
-    "insensitive_equation": (
-        "Every promise is at least 1 - a, so a user who asks for no more takes the first "
-        "offer, as one with U = 0 does."
+    Asked(
+        "perfect", "5.1", "at a = 1 and U = 1 QoS is 1",
+        perfect,
+        "With all failures known and only certainty accepted, no job is placed where one strikes "
+        "it.",
     ),
-}
+    Asked(
+        "insensitive_words", "4.2, 5.2", "where a < U nothing varies with U",
+        lambda s: insensitive(s, below_risk),
+        "The sentence derives p_f < U from p_f <= a < U; but users look at p = 1 - p_f.",
+    ),
+    Asked(
+        "insensitive_equation", "by Equation 3", "where a <= 1 - U nothing varies with U",
+        lambda s: insensitive(s, below_rest),
+        "Every promise is at least 1 - a, so a user who asks for no more takes the first offer, "
+        "as one with U = 0 does.",
+    ),
+)  # fmt: skip
 
 
-def evaluate(surfaces: Mapping[str, Surface], elsewhere: Floats | None = None) -> list[Claim]:
+def evaluate(surfaces: Mapping[str, Surface], elsewhere: Floats | None = None) -> tuple[Claim, ...]:
     """Return every claim with what was found on each log.
 
     `elsewhere` are the gains in QoS of SDSC at a = .1, float64[start, seed], with the year of
     failures begun at other times.
     """
-    return [*_accuracy_claims(surfaces, elsewhere), *_user_claims(surfaces)]
+    return tuple(
+        Claim(one.name, one.claim, *found, section=one.section, where=log, why=one.why)
+        for one in ASKED
+        for log, found in _findings(one, surfaces, elsewhere).items()
+    )
 
 
-def _each(
-    surfaces: Mapping[str, Surface], test: Callable[[Surface], Finding], *only: str
+def _findings(
+    one: Asked, surfaces: Mapping[str, Surface], elsewhere: Floats | None
 ) -> dict[str, Finding]:
-    return {n: test(s) for n, s in surfaces.items() if not only or n.startswith(only)}
-
-
-def _claim(name: str, section: str, text: str, findings: Mapping[str, Finding]) -> Claim:
-    return Claim(name, section, text, findings, WHY[name])
-
-
-def _accuracy_claims(logs: Mapping[str, Surface], elsewhere: Floats | None) -> list[Claim]:
-    early = _each(logs, early_benefit, SDSC)
-    if elsewhere is not None:
-        early[STARTS] = early_elsewhere(elsewhere)
-    found = [
-        _claim("levels", "5.1", "QoS tends to be in the 0.9 to 1 range", _each(logs, levels)),
-        _claim(
-            "qos_accuracy", "abstract, 5.1, 6", "prediction raises QoS by as much as 6 %",
-            _each(logs, lambda s: accuracy_gain(s, "qos", 0.06)),
-        ),
-        _claim(
-            "utilization_accuracy", "abstract, 5.1, 6", "and utilization by as much as 6 %",
-            _each(logs, lambda s: accuracy_gain(s, "utilization", 0.06)),
-        ),
-        _claim(
-            "lost_accuracy", "abstract, 5.1, 6", "and cuts lost work by 89 %, a factor of 9",
-            _each(logs, lambda s: accuracy_loss(s, 8 / 9)),
-        ),
-        _claim(
-            "nasa_onset", "5.1", "NASA: no benefit to QoS until about a >= U",
-            _each(logs, onset, "NASA"),
-        ),
-        _claim(
-            "sdsc_early", "5.1", "SDSC: better QoS even at a = 0.1", early,
-        ),
-        _claim(
-            "qos_monotone", "5.1", "at U = 0.9 QoS is nondecreasing in a",
-            _each(logs, lambda s: nondecreasing(s.qos[:, :, s.u(CAREFUL)])),
-        ),
-        _claim(
-            "lost_early", "5.1, Figure 6",
-            "NASA: low accuracy cuts lost work with no effect on QoS or utilization",
-            _each(logs, lost_low_accuracy, "NASA"),
-        ),
-        _claim(
-            "together", "5.1", "better QoS comes with higher utilization and less lost work",
-            _each(logs, together),
-        ),
-    ]  # fmt: skip
-    if NASA in logs and SDSC in logs:
-        between = {BETWEEN: ratio(logs[SDSC], logs[NASA])}
-        if REBUILT in logs:
-            between[BETWEEN_REBUILT] = ratio(logs[SDSC], logs[REBUILT])
-        found.append(_claim("ratio", "5.1", "SDSC loses about 10 times the work of NASA", between))
+    if one.test is None:
+        pairs = {BETWEEN: (SDSC, NASA), BETWEEN_REBUILT: (SDSC, REBUILT)}
+        there = {k: pair for k, pair in pairs.items() if NASA in surfaces and SDSC in surfaces}
+        return {k: ratio(surfaces[a], surfaces[b]) for k, (a, b) in there.items() if b in surfaces}
+    found = {log: one.test(s) for log, s in surfaces.items() if log.startswith(one.only)}
+    if one.test is early_benefit and elsewhere is not None:
+        found[STARTS] = early_elsewhere(elsewhere)
     return found
-
-
-def _user_claims(logs: Mapping[str, Surface]) -> list[Claim]:
-    return [
-        _claim(
-            "qos_users", "5.1, 6", "careful users (U 0.1 to 0.9, at a = 1) raise QoS by 4 %",
-            _each(logs, lambda s: user_gain(s, "qos", 0.04)),
-        ),
-        _claim(
-            "utilization_users", "5.1, 6", "and utilization by 3 %",
-            _each(logs, lambda s: user_gain(s, "utilization", 0.03)),
-        ),
-        _claim(
-            "lost_users", "5.1, 6", "and lose 9 times less work",
-            _each(logs, lambda s: user_loss(s, 9)),
-        ),
-        _claim(
-            "lost_lower", "5.1, Figures 5 and 6", "with higher U less work is lost",
-            _each(logs, less_lost_with_risk),
-        ),
-        _claim(
-            "qos_users_monotone", "5.2, Figure 8", "at a = 1 QoS tends to increase with U",
-            _each(logs, lambda s: nondecreasing(s.qos[:, s.a(10), :])),
-        ),
-        _claim("perfect", "5.1", "at a = 1 and U = 1 QoS is 1", _each(logs, perfect)),
-        _claim(
-            "insensitive_words", "4.2, 5.2", "where a < U nothing varies with U",
-            _each(logs, lambda s: insensitive(s, below_risk)),
-        ),
-        _claim(
-            "insensitive_equation", "by Equation 3", "where a <= 1 - U nothing varies with U",
-            _each(logs, lambda s: insensitive(s, below_rest)),
-        ),
-    ]  # fmt: skip

@@ -11,11 +11,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import TraceError
-from forestall.model.failures import Failures
-from forestall.model.jobs import Jobs
-from forestall.traces.read import read_failures, read_jobs
-from forestall.traces.streams import stream
+import forestall as fs
+from studies.kit.files import found_in
 
 NASA_FILE: Final = "nasa-ipsc-1993/NASA-iPSC-1993-3.1-cln.swf.gz"
 SDSC_FILE: Final = "sdsc-sp2-1998/SDSC-SP2-1998-4-cln.jobs-from-predictsim.swf.gz"
@@ -43,42 +40,34 @@ class Inputs:
     """Job logs by name, and the failures: seconds since the epoch of each log, set to the same
     0."""
 
-    jobs: dict[str, Jobs]
-    failures: Failures
+    jobs: dict[str, fs.Jobs]
+    failures: fs.Failures
 
 
-def located(data: Path, name: str) -> Path:
-    """Return the file `name` under `data`; TraceError says which file was expected where."""
-    path = data / name
-    if not path.is_file():
-        raise TraceError(path, f"is not there; --data must name the folder that holds {name}")
-    return path
-
-
-def read_inputs(data: Path) -> Inputs:
+def read_inputs(data: Path, plan: object = None) -> Inputs:
     """Read the two job logs and the failures below the folder `data`, and rebuild the raw NASA log.
 
     Raises TraceError where a file is missing or is not what it should be.
     """
-    nasa_file, sdsc_file, lanl_file = (located(data, n) for n in (NASA_FILE, SDSC_FILE, LANL_FILE))
-    nasa = _bare(read_jobs(nasa_file))
-    sdsc = _bare(read_jobs(sdsc_file, jobs=f"1:{JOBS}"))
-    failures = read_failures(lanl_file, system=SYSTEM, start=FROM, days=DAYS, fold_nodes=FOLD)
+    nasa_file, sdsc_file, lanl_file = (found_in(data, n) for n in (NASA_FILE, SDSC_FILE, LANL_FILE))
+    nasa = _bare(fs.read_jobs(nasa_file))
+    sdsc = _bare(fs.read_jobs(sdsc_file, jobs=f"1:{JOBS}"))
+    failures = fs.read_failures(lanl_file, system=SYSTEM, start=FROM, days=DAYS, fold_nodes=FOLD)
     if len(failures) != FAILURES:
         text = f"{len(failures)} failures of system {SYSTEM} in {DAYS} days from {FROM}"
-        raise TraceError(lanl_file, f"{text}; expected {FAILURES}")
+        raise fs.errors.TraceError(lanl_file, f"{text}; expected {FAILURES}")
     rebuilt = rebuild(nasa, *REBUILT_IDS)
     first = nasa.take(np.arange(min(JOBS, len(nasa))))
     plain = replace(failures, kind=None, names=None)
     return Inputs({NASA: first, SDSC: sdsc, REBUILT: rebuilt}, plain)
 
 
-def _bare(jobs: Jobs) -> Jobs:
+def _bare(jobs: fs.Jobs) -> fs.Jobs:
     """Return the jobs without users and queues, which nothing here asks for."""
     return replace(jobs, user=None, queue=None)
 
 
-def rebuild(cleaned: Jobs, first: int, last: int) -> Jobs:
+def rebuild(cleaned: fs.Jobs, first: int, last: int) -> fs.Jobs:
     """Return the jobs numbered `first` to `last` with those put back that cleaning had removed.
 
     The cleaned log keeps the raw numbering, so its gaps tell where the removed jobs were. Each
@@ -94,7 +83,7 @@ def rebuild(cleaned: Jobs, first: int, last: int) -> Jobs:
     between = np.interp(numbers, ids, cleaned.submit[known].astype(np.float64))
     submit = np.where(there, cleaned.submit[row], np.rint(between).astype(np.int64))
     order = np.lexsort((numbers, submit))
-    return Jobs(
+    return fs.Jobs(
         numbers[order],
         submit[order] - int(submit.min()),
         np.where(there, cleaned.size[row], PROBE_SIZE)[order],
@@ -104,21 +93,21 @@ def rebuild(cleaned: Jobs, first: int, last: int) -> Jobs:
     )
 
 
-def rolled(failures: Failures, days: int) -> Failures:
+def rolled(failures: fs.Failures, days: int) -> fs.Failures:
     """Return the log begun `days` later; what lay before that follows at its end."""
     time = (failures.time - days * DAY) % failures.span
     return _arranged(failures, time, failures.node)
 
 
-def scattered(failures: Failures, seed: int) -> Failures:
+def scattered(failures: fs.Failures, seed: int) -> fs.Failures:
     """Return as many failures over the same span, at times and on nodes without any pattern."""
     count = len(failures)
-    time = stream(seed, "reproduce", "promises", "when").integers(0, failures.span, count)
-    node = stream(seed, "reproduce", "promises", "which").integers(0, NODES, count)
+    time = fs.stream(seed, "reproduce", "promises", "when").integers(0, failures.span, count)
+    node = fs.stream(seed, "reproduce", "promises", "which").integers(0, NODES, count)
     return _arranged(failures, time, node)
 
 
-def gathered(failures: Failures) -> Failures:
+def gathered(failures: fs.Failures) -> fs.Failures:
     """Return as many failures in bursts: of each five in a row the other four follow the first on
     its node, five minutes apart."""
     number = np.arange(len(failures))
@@ -128,8 +117,8 @@ def gathered(failures: Failures) -> Failures:
 
 
 def _arranged(
-    failures: Failures, time: npt.NDArray[np.int64], node: npt.NDArray[np.int64]
-) -> Failures:
+    failures: fs.Failures, time: npt.NDArray[np.int64], node: npt.NDArray[np.int64]
+) -> fs.Failures:
     order = np.lexsort((node, time))
     return replace(
         failures,
@@ -201,7 +190,7 @@ class Bursts:
     nodes: float
 
 
-def bursts(failures: Failures) -> Bursts:
+def bursts(failures: fs.Failures) -> Bursts:
     """Return how far the failures come in bursts, and how unlike the nodes are."""
     close = float((np.diff(failures.time) <= 600).mean())
     daily = np.bincount(failures.time // DAY, minlength=failures.span // DAY)
@@ -209,7 +198,7 @@ def bursts(failures: Failures) -> Bursts:
     return Bursts(close, float(daily.var() / daily.mean()), float(nodes.var() / nodes.mean()))
 
 
-def survival(jobs: Jobs, accuracy: float = 0.0, *, by_work: bool = True) -> float:
+def survival(jobs: fs.Jobs, accuracy: float = 0.0, *, by_work: bool = True) -> float:
     """Return the share of jobs, or of their work, that no failure above the accuracy would strike
     if failures came without pattern at the log's rate.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
 
 import polars as pl
 
+from studies.kit.claims import Claim
+from studies.kit.text import table, whys
 from studies.promises.calibration import CALIBRATED, calibration
-from studies.promises.claims import Claim
 from studies.promises.inputs import (
     DAY,
     DAYS,
@@ -24,17 +24,6 @@ from studies.promises.inputs import (
     survival,
 )
 from studies.promises.study import ABLATION_ACCURACIES, BURSTS, PAPER_LOGS, POINTS, VARIANTS
-
-PAPER: Final = (
-    "Oliner, Rudolph, Sahoo, Moreira, Gupta: Probabilistic QoS Guarantees for Supercomputing "
-    "Systems, DSN 2005"
-)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(r) for r in rows)]
-    return "\n".join(f"| {line} |" for line in lines) + "\n"
 
 
 def spread(values: pl.Series, digits: int, scale: float = 1.0) -> str:
@@ -101,17 +90,28 @@ def _character_cells(c: Character, replay: float) -> list[str]:
 
 def claims_section(claims: Sequence[Claim], burst_claims: Sequence[Claim]) -> str:
     """Return each claim beside what was measured, and why."""
-    others = {claim.name: claim.findings for claim in burst_claims}
-    rows = []
-    for claim in claims:
-        for log, finding in claim.findings.items():
-            other = others.get(claim.name, {}).get(log)
-            told = f"{other.verdict}: {other.measured}" if other else ""
-            text = f"{claim.claim} ({claim.section})"
-            rows.append((text, log, finding.measured, f"**{finding.verdict}**", told))
+    bursts = {(c.name, c.where): f"{c.verdict}: {c.measured}" for c in burst_claims}
+    rows = [
+        (f"{c.claim} ({c.section})", c.where, c.measured, f"**{c.verdict}**",
+         bursts.get((c.name, c.where), ""))
+        for c in claims
+    ]  # fmt: skip
     head = ("The paper's claim", "Log", "Measured", "Verdict", "With failures in bursts of five")
-    why = "\n".join(f"- *{claim.claim}*: {claim.why}" for claim in claims)
-    return f"{table(head, rows)}\nWhy:\n\n{why}\n"
+    return f"{table(head, rows)}\nWhy:\n\n{whys(claims)}\n"
+
+
+def as_facts(claims: Sequence[Claim]) -> list[dict[str, Any]]:
+    """Return claims as plain values, each with its findings by log."""
+    made: list[dict[str, Any]] = []
+    for _, tests in groupby(claims, key=lambda one: one.name):
+        mine = list(tests)
+        one = mine[0]
+        found = {c.where: {"measured": c.measured, "verdict": c.verdict} for c in mine}
+        made.append(
+            {"name": one.name, "section": one.section, "claim": one.claim, "findings": found,
+             "why": one.why}
+        )  # fmt: skip
+    return made
 
 
 def ablation_section(runs: pl.DataFrame) -> str:
@@ -215,21 +215,3 @@ def repeat_note(runs: pl.DataFrame) -> str:
         f"failures never run out; with --repeat-failures {len(alike)} of {len(both)} runs give the "
         "same measures.\n"
     )
-
-
-def verdict(sections: dict[str, str], figures: Sequence[str]) -> str:
-    """Return the whole report as Markdown."""
-    text = [f"# Promises: the paper and what came out\n\n{PAPER}.\n"]
-    text += [f"## {title}\n\n{body}" for title, body in sections.items()]
-    images = "\n".join(f"![{name}]({name})\n" for name in figures)
-    return "\n".join([*text, f"## Figures\n\n{images}"])
-
-
-def claims_json(claims: Sequence[Claim], burst_claims: Sequence[Claim]) -> str:
-    """Return the claims as JSON; `bursts` are those of failures gathered into bursts."""
-    value: dict[str, Any] = {
-        "paper": PAPER,
-        "claims": [asdict(claim) for claim in claims],
-        "bursts": [asdict(claim) for claim in burst_claims],
-    }
-    return json.dumps(value, indent=2, allow_nan=False) + "\n"

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.model.jobs import Jobs
-from forestall.predict.trace import TracePredictor
-from forestall.simulate.kit.failures import prepare_failures
-from forestall.simulate.promise.parameters import Checkpoint, Parameters, Placement
-from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_jobs
+import forestall as fs
 from studies.kit.workers import cores, over_workers
 from studies.promises.inputs import JOBS, Inputs, gathered, rolled, scattered
-
-if TYPE_CHECKING:
-    from forestall.model.failures import Failures
-    from forestall.simulate.promise.run import Outcome
 
 DOWNTIME: Final = 120
 CHUNK: Final = 16
@@ -54,8 +46,8 @@ class Case:
     risk: float
     seed: int
     variant: str = ""
-    checkpoint: Checkpoint = "risk"
-    placement: Placement = "fault-aware"
+    checkpoint: str = "risk"
+    placement: str = "fault-aware"
     room: bool = False
     repeat: bool = False
     failures: str = "log"
@@ -73,9 +65,34 @@ class Played:
     promises: list[dict[str, Any]] = field(default_factory=list)
 
 
-def parameters_of(case: Case) -> Parameters:
-    """Return the parameters of the simulation; all else is as in the paper's Table 2."""
-    return Parameters(
+def failures_of(case: Case, failures: fs.Failures) -> fs.Failures:
+    """Return the failures that the case is played with."""
+    if case.failures == "rolled":
+        return rolled(failures, case.shift)
+    if case.failures == "scattered":
+        return scattered(failures, case.seed)
+    return gathered(failures) if case.failures == "gathered" else failures
+
+
+def with_room(jobs: fs.Jobs, parameters: fs.Parameters) -> fs.Jobs:
+    """Return the jobs with requests as long as if every checkpoint were taken.
+
+    For runs without checkpoints, so that they differ from those with checkpoints in nothing else.
+    """
+    requests = -(-jobs.runtime // parameters.checkpoint_interval) - 1
+    return replace(jobs, estimate=jobs.runtime + requests * parameters.checkpoint_overhead)
+
+
+def result_of(case: Case, inputs: Inputs) -> fs.Result:
+    """Play a case; all that it does not say is as in the paper's Table 2."""
+    jobs: fs.Jobs = inputs.jobs[case.log]
+    first = jobs if case.jobs >= len(jobs) else jobs.take(np.arange(case.jobs))
+    if case.from_zero:
+        first = replace(first, submit=first.submit - first.submit[0])
+    return fs.simulate(
+        with_room(first, fs.Parameters()) if case.room else first,
+        failures_of(case, inputs.failures),
+        estimates="requested" if case.room else "runtime",
         accuracy=case.accuracy,
         risk=case.risk,
         checkpoint=case.checkpoint,
@@ -86,50 +103,17 @@ def parameters_of(case: Case) -> Parameters:
     )
 
 
-def failures_of(case: Case, failures: Failures) -> Failures:
-    """Return the failures that the case is played with."""
-    if case.failures == "rolled":
-        return rolled(failures, case.shift)
-    if case.failures == "scattered":
-        return scattered(failures, case.seed)
-    return gathered(failures) if case.failures == "gathered" else failures
-
-
-def with_room(workload: Workload, parameters: Parameters) -> Workload:
-    """Return the workload with reservations as long as if every checkpoint were taken.
-
-    For runs without checkpoints, so that they differ from those with checkpoints in nothing else.
-    """
-    interval = parameters.checkpoint_interval
-    requests = -(-workload.estimate // interval) - 1
-    return replace(workload, estimate=workload.estimate + requests * parameters.checkpoint_overhead)
-
-
-def outcome_of(case: Case, inputs: Inputs) -> Outcome:
-    """Play a case."""
-    from forestall.simulate.promise.run import play
-
-    settings = parameters_of(case)
-    failures = prepare_failures(failures_of(case, inputs.failures), settings)
-    jobs: Jobs = inputs.jobs[case.log]
-    first = jobs if case.jobs >= len(jobs) else jobs.take(np.arange(case.jobs))
-    if case.from_zero:
-        first = replace(first, submit=first.submit - first.submit[0])
-    workload = prepare_jobs(first, failures, settings)
-    if case.room:
-        workload = with_room(workload, settings)
-    foreseen = foreseen_by(
-        TracePredictor(case.accuracy), failures, failures.span if case.repeat else 0
-    )
-    return play(workload, failures, settings, foreseen)
+MEASURES: Final = (
+    *("makespan", "restarts", "checkpoints", "skipped_checkpoints", "failures_played"),
+    "failures_hit",
+)
+"""Taken over from the measures of a run, last in its row."""
 
 
 def play_case(case: Case, inputs: Inputs) -> Played:
     """Play a case and account for it."""
-    from forestall.simulate.promise.measures import measures
-
-    outcome = outcome_of(case, inputs)
-    found = measures(outcome)
+    result = result_of(case, inputs)
+    found, outcome = result.measures, result.outcome
     jobs, truth = outcome.workload.jobs, outcome.jobs
     kept = truth["finish"] <= outcome.deadlines
     work = (jobs.runtime * jobs.size).astype(np.float64)
@@ -144,12 +128,7 @@ def play_case(case: Case, inputs: Inputs) -> Played:
         "promised": found["promised_mean"],
         "brier": found["brier"],
         "wait_mean": found["wait"]["mean"],
-        "makespan": found["makespan"],
-        "restarts": found["restarts"],
-        "checkpoints": found["checkpoints"],
-        "skipped_checkpoints": found["skipped_checkpoints"],
-        "failures_played": found["failures_played"],
-        "failures_hit": found["failures_hit"],
+        **{name: found[name] for name in MEASURES},
     }
     tally = promise_tally(outcome.promises, kept, truth["restarts"] > 0, work)
     named = {k: row[k] for k in ("study", "log", "accuracy", "risk", "seed")}

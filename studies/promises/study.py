@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from forestall.simulate.promise.parameters import Checkpoint, Placement
 from studies.promises.inputs import LOGS, NASA, SDSC
 from studies.promises.runs import Case
 
@@ -38,7 +37,7 @@ MECHANISMS: Final[dict[str, tuple[bool, bool, bool]]] = {
 }
 """Which of fault-aware placement, negotiation and risk-based checkpointing each variant has."""
 
-WITH_FIXED: Final[dict[str, Checkpoint]] = {
+WITH_FIXED: Final[dict[str, str]] = {
     "placement + negotiation, periodic": "periodic",
     "placement + negotiation, Daly's": "daly",
 }
@@ -109,8 +108,8 @@ def ablation(plan: Plan) -> Iterator[Case]:
 
 def _mechanisms(base: Case) -> Iterator[Case]:
     for variant, (placed, negotiated, checkpointed) in MECHANISMS.items():
-        placement: Placement = "fault-aware" if placed else "first"
-        checkpoint: Checkpoint = "risk" if checkpointed else "none"
+        placement: str = "fault-aware" if placed else "first"
+        checkpoint: str = "risk" if checkpointed else "none"
         yield replace(
             base,
             variant=variant,

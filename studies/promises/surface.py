@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-Floats = npt.NDArray[np.float64]
+from studies.kit.means import Floats
 
 
 def gains_elsewhere(runs: pl.DataFrame, log: str, point: tuple[float, float]) -> Floats | None:

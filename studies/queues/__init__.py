@@ -7,55 +7,104 @@ and queues, nodes for a checkpoint interval, spares: Tables 1 to 5 and Figures 1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any, Final
 
-from forestall.model.errors import TraceError
-from forestall.show.style import new_figure
-from forestall.traces.files.atomic import atomic_path
-from studies.queues.figures import write_figures
-from studies.queues.inputs import read_inputs
-from studies.queues.report import values_table, verdict
-from studies.queues.tables import Table, every_table
+import polars as pl
 
-__all__ = ["Reproduction", "reproduce"]
+import forestall as fs
+from studies.kit.study import Reproduction, Results, Session, Study
+from studies.kit.text import table
+from studies.queues.figures import CAPTIONS, draw
+from studies.queues.inputs import Inputs, read_inputs
+from studies.queues.paper import PAPER
+from studies.queues.tables import Table, Value, every_table
+
+__all__ = ["STUDY"]
+
+HEADS: Final = ("", "paper", "ours", "the paper's way", "unit")
+LEAD: Final = (
+    "*ours* is computed consistently; *the paper's way* is how its number must have been computed, "
+    "where that is another way. Every law here takes all nodes to be as new at time 0, as the "
+    "paper does."
+)
 
 
 @dataclass(frozen=True)
-class Reproduction:
-    """What came out: where the files are, the files, and the tables."""
+class Plan:
+    """All is done: there is nothing to choose."""
 
-    folder: Path
-    files: tuple[Path, ...]
+
+@dataclass(frozen=True)
+class Found:
+    """The log, and the paper's tables redone."""
+
+    inputs: Inputs
     tables: tuple[Table, ...]
 
 
-def reproduce(data: Path, out: Path) -> Reproduction:
-    """Redo the paper's tables and figures and write them into the folder `out`.
+def _play(session: Session[Plan, Inputs]) -> Found:
+    return Found(session.inputs, every_table(session.inputs))
 
-    Parameters
-    ----------
-    data : folder that holds the failure log (`inputs.LANL_FILE`)
-    out : folder for `values.csv`, `verdict.md` and the figures
 
-    Raises TraceError where the log is missing or cannot be used or `out` cannot be written to, and
-    MissingExtraError without Matplotlib.
-    """
-    new_figure()  # before anything is written
-    inputs = read_inputs(Path(data))
-    tables = every_table(inputs)
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TraceError(out, f"cannot be a folder for results: {error.strerror}") from None
-    figures = write_figures(folder, inputs)
-    texts = {
-        "values.csv": values_table(tables).write_csv(),
-        "verdict.md": verdict(tables, [path.name for path in figures]),
-    }
-    written = []
-    for name, text in texts.items():
-        with atomic_path(folder / name) as beside:
-            beside.write_text(text, encoding="utf-8")
-        written.append(folder / name)
-    return Reproduction(folder, (*figures, *written), tables)
+def cells(value: Value) -> tuple[str, str, str, str, str]:
+    """Return item, paper, ours, the paper's way and the unit as text."""
+
+    def shown(number: float | None) -> str:
+        return "" if number is None else f"{number:,.{value.digits}f}"
+
+    return value.item, shown(value.paper), shown(value.ours), shown(value.paper_way), value.unit
+
+
+def values_table(tables: tuple[Table, ...]) -> pl.DataFrame:
+    """Return every number as a row ``table,item,paper,ours,paper_way,unit``."""
+    rows = [
+        (one.name, v.item, v.paper, v.ours, v.paper_way, v.unit) for one in tables
+        for v in one.values
+    ]  # fmt: skip
+    schema = {
+        "table": pl.String, "item": pl.String, "paper": pl.Float64, "ours": pl.Float64,
+        "paper_way": pl.Float64, "unit": pl.String,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _section(one: Table) -> str:
+    rows = [cells(value) for value in one.values]
+    kept = [k for k in range(len(HEADS)) if k == 0 or any(row[k] for row in rows)]
+    body = ([row[k] for k in kept] for row in rows)
+    numbers = table([HEADS[k] for k in kept], body, right=range(1, len(kept)))
+    return "\n".join([numbers, *(f"- {reason}" for reason in one.why)]) + "\n"
+
+
+def _results(found: Found) -> Results:
+    figures = draw(found.inputs.years[0])
+    return Results(
+        claims=(),
+        figures=figures,
+        captions=dict(zip(figures, CAPTIONS, strict=True)),
+        tables={"values": values_table(found.tables)},
+        sections={f"{one.name}: {one.title}": _section(one) for one in found.tables},
+        lead=LEAD,
+    )
+
+
+def _say(made: Reproduction[Any]) -> None:
+    for k, one in enumerate(made.found.tables):
+        if k > 0:
+            fs.screen.say()
+        fs.screen.say(f"{one.name}: {one.title}")
+        fs.screen.show([cells(v) for v in one.values], HEADS, right=(1, 2, 3), wrap=(0,))
+        for reason in one.why:
+            fs.screen.say(reason, indent=2)
+
+
+STUDY: Final = Study(
+    paper=PAPER,
+    title=PAPER,
+    full=Plan(),
+    read=read_inputs,
+    play=_play,
+    results=_results,
+    pictures="Figures 1 to 9",
+    say=_say,
+)

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.reliability.fits.estimate import fit
-from forestall.reliability.lifetimes.base import Lifetime
-from forestall.reliability.systems.systems import Group, series_sf
-from forestall.show.figure_files import save
-from forestall.show.style import (
-    BLUE,
-    DASHES,
-    INK,
-    LINES,
-    MARKERS,
-    ORANGE,
-    SKY,
-    dress,
-    legend,
-    new_figure,
-)
+import forestall as fs
+from forestall import style, systems
 from studies.queues import paper
-from studies.queues.inputs import Inputs, YearSample
+from studies.queues.inputs import YearSample
 from studies.queues.tables import blade, commodity
 
 if TYPE_CHECKING:
@@ -38,86 +23,96 @@ DPI: Final = 110
 LAWS: Final = (("exponential", 1.0), ("Weibull, shape 0.8", 0.8), ("Weibull, shape 0.7", 0.7))
 NODES: Final = 256
 POINTS: Final = 400
+CAPTIONS: Final = (
+    "Failures per year of operation, the paper's and ours.",
+    "Failures of each node in each year: boxes hold the middle half of the nodes.",
+    "Year 1: the Weibull law follows the gaps, the exponential one does not.",
+    "Year 5: the same.",
+    "Year 7: the same.",
+    "One node, all as new at time 0: blades outlast commodity nodes under every law.",
+    "256 nodes: by a Weibull law of shape below 1 a new machine fails sooner than by an "
+    "exponential law of the same mean.",
+    "100 h on machines of up to 500 nodes.",
+    "A machine half of blades.",
+)
+"""What each figure shows."""
 
 
-def write_figures(folder: Path, inputs: Inputs) -> tuple[Path, ...]:
-    """Draw all nine into the folder; return the files in the paper's order."""
-    years = inputs.years[0]
-    drawn: list[Callable[[], Figure]] = [
-        lambda: figure_years(years),
-        lambda: figure_nodes(years),
-        *(lambda k=k, n=n: figure_pp(years, k, n) for n, k in ((3, 1), (4, 5), (5, 7))),
-        figure_node_life,
-        figure_machine_life,
-        figure_size,
-        figure_mixed,
-    ]
-    return tuple(
-        save(draw(), folder / f"figure-{number}.png") for number, draw in enumerate(drawn, 1)
+def draw(years: YearSample) -> dict[str, Figure]:
+    """Return all nine in the paper's order, by the names of their files."""
+    drawn = (
+        figure_years(years),
+        figure_nodes(years),
+        *(figure_pp(years, year, number) for number, year in ((3, 1), (4, 5), (5, 7))),
+        figure_node_life(),
+        figure_machine_life(),
+        figure_size(),
+        figure_mixed(),
     )
+    return {f"figure-{number}.png": figure for number, figure in enumerate(drawn, 1)}
 
 
 def figure_years(years: YearSample) -> Figure:
     """Draw the failures of each year of operation, ours beside the paper's."""
-    figure = new_figure(SIZE, DPI)
+    figure = style.new_figure(SIZE, DPI)
     axes = figure.subplots()
     count = len(paper.COUNTS)
     place = np.arange(1, count + 1)
     ours = years.counts.sum(axis=0)[:count]
-    axes.bar(place - 0.2, paper.COUNTS, 0.4, color=ORANGE, edgecolor=INK, hatch="//",
+    axes.bar(place - 0.2, paper.COUNTS, 0.4, color=style.ORANGE, edgecolor=style.INK, hatch="//",
              linewidth=0.6, label="paper")  # fmt: skip
-    axes.bar(place[: len(ours)] + 0.2, ours, 0.4, color=BLUE, edgecolor=INK, linewidth=0.6,
-             label="public log, three cohorts")  # fmt: skip
-    dress(axes, "Figure 1: failures per year", "Year of operation", "Failures (number)")
+    axes.bar(place[: len(ours)] + 0.2, ours, 0.4, color=style.BLUE, edgecolor=style.INK,
+             linewidth=0.6, label="public log, three cohorts")  # fmt: skip
+    style.dress(axes, "Figure 1: failures per year", "Year of operation", "Failures (number)")
     axes.set_xticks(place)
-    legend(axes)
+    style.legend(axes)
     return figure
 
 
 def figure_nodes(years: YearSample) -> Figure:
     """Draw the box plot of the failures of each node that was in service in a year."""
-    figure = new_figure(SIZE, DPI)
+    figure = style.new_figure(SIZE, DPI)
     axes = figure.subplots()
     watched = years.watched.T[: len(paper.COUNTS)]
     axes.boxplot(
         [years.counts[there, k] for k, there in enumerate(watched)],
         patch_artist=True,
-        boxprops={"facecolor": SKY, "edgecolor": INK},
-        medianprops={"color": INK, "linewidth": 1.6},
-        flierprops={"marker": "o", "markersize": 3, "markeredgecolor": INK},
+        boxprops={"facecolor": style.SKY, "edgecolor": style.INK},
+        medianprops={"color": style.INK, "linewidth": 1.6},
+        flierprops={"marker": "o", "markersize": 3, "markeredgecolor": style.INK},
     )
-    dress(axes, "Figure 2: failures per node and year", "Year of operation",
+    style.dress(axes, "Figure 2: failures per node and year", "Year of operation",
           "Failures of a node (number)")  # fmt: skip
     return figure
 
 
 def figure_pp(years: YearSample, year: int, number: int) -> Figure:
     """Draw fitted over empirical probabilities of one year's gaps."""
-    figure = new_figure((4.6, 4.4), DPI)
+    figure = style.new_figure((4.6, 4.4), DPI)
     axes = figure.subplots()
     gaps = np.sort(years.gaps[years.labels.index(year)])
     empirical = (np.arange(1, len(gaps) + 1) - 0.5) / len(gaps)
-    axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8)
+    axes.plot([0, 1], [0, 1], color=style.INK, linewidth=0.8)
     for k, family in enumerate(("weibull", "exponential")):
-        fitted = fit(gaps, family)
-        axes.plot(empirical, fitted.cdf(gaps), DASHES[k], color=LINES[k], linewidth=1.8,
-                  marker=MARKERS[k], markevery=0.1, markersize=4,
+        fitted = fs.fit(gaps, family)
+        axes.plot(empirical, fitted.cdf(gaps), style.DASHES[k], color=style.LINES[k], linewidth=1.8,
+                  marker=style.MARKERS[k], markevery=0.1, markersize=4,
                   label=fitted.family.title)  # fmt: skip
-    dress(axes, f"Figure {number}: P-P plot, year {year}", "Empirical probability",
+    style.dress(axes, f"Figure {number}: P-P plot, year {year}", "Empirical probability",
           "Probability by the fitted law")  # fmt: skip
     axes.set_aspect("equal")
-    legend(axes, loc="lower right", bbox_to_anchor=(1.0, 0.02), ncols=1)
+    style.legend(axes, loc="lower right", bbox_to_anchor=(1.0, 0.02), ncols=1)
     return figure
 
 
 def figure_node_life() -> Figure:
     """Draw the reliability of both nodes over time."""
-    figure = new_figure(WITH_LEGEND, DPI)
+    figure = style.new_figure(WITH_LEGEND, DPI)
     axes = figure.subplots()
     hours = np.linspace(0, 100_000, POINTS)
     for node, law, colour in _nodes():
         for k, (name, shape) in enumerate(LAWS):
-            axes.plot(hours, law(shape).sf(hours), DASHES[k], color=colour, linewidth=1.6,
+            axes.plot(hours, law(shape).sf(hours), style.DASHES[k], color=colour, linewidth=1.6,
                       label=f"{node}: {name}")  # fmt: skip
     _finish(axes, "Figure 6: reliability of one node", "Time (h)")
     return figure
@@ -125,25 +120,26 @@ def figure_node_life() -> Figure:
 
 def figure_machine_life() -> Figure:
     """Draw the reliability of 256 nodes over time."""
-    figure = new_figure(WITH_LEGEND, DPI)
+    figure = style.new_figure(WITH_LEGEND, DPI)
     axes = figure.subplots()
     hours = np.linspace(0, 1000, POINTS)
     for node, law, colour in _nodes():
         for k, (name, shape) in enumerate(LAWS):
-            axes.plot(hours, series_sf([Group(NODES, law(shape))], hours), DASHES[k],
-                      color=colour, linewidth=1.6, label=f"{node}: {name}")  # fmt: skip
+            life = systems.series_sf([systems.ComponentGroup(NODES, law(shape))], hours)
+            axes.plot(hours, life, style.DASHES[k], color=colour, linewidth=1.6,
+                      label=f"{node}: {name}")  # fmt: skip
     _finish(axes, f"Figure 7: reliability of {NODES} nodes", "Time (h)")
     return figure
 
 
 def figure_size() -> Figure:
     """Draw the reliability at 100 h over the number of nodes."""
-    figure = new_figure(WITH_LEGEND, DPI)
+    figure = style.new_figure(WITH_LEGEND, DPI)
     axes = figure.subplots()
     nodes = np.arange(0, 501)
     for node, law, colour in _nodes():
         for k, (name, shape) in enumerate(LAWS):
-            axes.plot(nodes, law(shape).sf(100.0) ** nodes, DASHES[k], color=colour,
+            axes.plot(nodes, law(shape).sf(100.0) ** nodes, style.DASHES[k], color=colour,
                       linewidth=1.6, label=f"{node}: {name}")  # fmt: skip
     _finish(axes, "Figure 8: reliability at 100 h", "Nodes (number)")
     return figure
@@ -151,26 +147,29 @@ def figure_size() -> Figure:
 
 def figure_mixed() -> Figure:
     """Draw the reliability of a mixed machine beside one of commodity nodes."""
-    figure = new_figure(WITH_LEGEND, DPI)
+    figure = style.new_figure(WITH_LEGEND, DPI)
     axes = figure.subplots()
     hours = np.linspace(0, 1000, POINTS)
     half = NODES // 2
     for k, (name, shape) in enumerate((("exponential", 1.0), ("Weibull, shape 0.75", 0.75))):
-        mixed = [Group(half, commodity(shape)), Group(half, blade(shape))]
-        plain = [Group(NODES, commodity(shape))]
-        for colour, kind, groups in ((LINES[0], "half blades", mixed),
-                                     (LINES[1], "all commodity", plain)):  # fmt: skip
-            axes.plot(hours, series_sf(groups, hours), DASHES[k], color=colour, linewidth=1.6,
-                      label=f"{kind}: {name}")  # fmt: skip
+        mixed = [
+            systems.ComponentGroup(half, commodity(shape)),
+            systems.ComponentGroup(half, blade(shape)),
+        ]
+        plain = [systems.ComponentGroup(NODES, commodity(shape))]
+        for colour, kind, groups in ((style.LINES[0], "half blades", mixed),
+                                     (style.LINES[1], "all commodity", plain)):  # fmt: skip
+            axes.plot(hours, systems.series_sf(groups, hours), style.DASHES[k], color=colour,
+                      linewidth=1.6, label=f"{kind}: {name}")  # fmt: skip
     _finish(axes, f"Figure 9: mixed machine of {NODES} nodes", "Time (h)")
     return figure
 
 
-def _nodes() -> tuple[tuple[str, Callable[[float], Lifetime], str], ...]:
-    return (("blade", blade, LINES[0]), ("commodity", commodity, LINES[1]))
+def _nodes() -> tuple[tuple[str, Callable[[float], systems.Lifetime], str], ...]:
+    return (("blade", blade, style.LINES[0]), ("commodity", commodity, style.LINES[1]))
 
 
 def _finish(axes: Axes, title: str, xlabel: str) -> None:
-    dress(axes, title, xlabel, "Reliability (probability)")
+    style.dress(axes, title, xlabel, "Reliability (probability)")
     axes.set_ylim(0, 1.02)
-    legend(axes, loc="upper left", bbox_to_anchor=(1.02, 1.0), ncols=1)
+    style.legend(axes, loc="upper left", bbox_to_anchor=(1.02, 1.0), ncols=1)

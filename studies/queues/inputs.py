@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import TraceError
-from forestall.reliability.history.history import History, YearRule, history
-from forestall.reliability.lifetimes.base import Floats
-from forestall.traces.read import read_failures
+import forestall as fs
+from forestall import systems
+from studies.kit.files import found_in
+from studies.kit.means import Floats
 
 LANL_FILE: Final = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 SYSTEM: Final = 2
@@ -97,22 +97,22 @@ class YearSample:
 class Inputs:
     """The log as it was read, and its years by every rule."""
 
-    history: History
+    history: systems.History
     years: tuple[YearSample, ...]
 
 
-def read_inputs(data: Path) -> Inputs:
+def read_inputs(data: Path, plan: object = None) -> Inputs:
     """Read the log below the folder `data`; TraceError says which file was expected where."""
-    path = data / LANL_FILE
-    if not path.is_file():
-        raise TraceError(path, f"is not there; --data must name the folder that holds {LANL_FILE}")
-    whole = history(read_failures(path, system=SYSTEM), first="drop")
+    log = fs.read_failures(found_in(data, LANL_FILE), system=SYSTEM)
+    whole = systems.history(log, first="drop")
     return Inputs(whole, tuple(_years(whole, rule) for rule in RULES))
 
 
-def _years(whole: History, rule: Rule) -> YearSample:
+def _years(whole: systems.History, rule: Rule) -> YearSample:
     part = whole.without(rule.without) if rule.without else whole
-    years: YearRule = _origins(part, rule.years) if isinstance(rule.years, tuple) else rule.years
+    years: systems.YearRule = (
+        _origins(part, rule.years) if isinstance(rule.years, tuple) else rule.years
+    )
     labels = part.years(years).labels
     counted = part.node_years(years)
     gaps, zeros = [], []
@@ -126,7 +126,7 @@ def _years(whole: History, rule: Rule) -> YearSample:
     )
 
 
-def _origins(part: History, dates: tuple[str, str, str]) -> npt.NDArray[np.int64]:
+def _origins(part: systems.History, dates: tuple[str, str, str]) -> npt.NDArray[np.int64]:
     """Return the second from which each node's years count, int64[nodes]."""
     assert part.origin is not None
     seconds = np.array(dates, dtype="datetime64[s]").astype(np.int64) - part.origin

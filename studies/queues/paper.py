@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from forestall.reliability.queues.queues import Queue
+import forestall as fs
 
 PAPER: Final = (
     "T. J. Hacker, Z. Meglicki: Using Queue Structures to Improve Job Reliability, HPDC 2007"
@@ -37,11 +37,11 @@ SCALE_SHAPE: Final = 0.7
 """The shape that Table 3 states, and the one with which its scale must have been computed."""
 
 QUEUES: Final = (
-    Queue("Huge", 258, 48.0, 2),
-    Queue("Big", 130, 48.0, 4),
-    Queue("Medium", 65, 72.0, 4),
-    Queue("Small", 5, 240.0, 4),
-    Queue("Interactive", 516, 1.0, 2),
+    fs.Queue("Huge", 258, 48.0, 2),
+    fs.Queue("Big", 130, 48.0, 4),
+    fs.Queue("Medium", 65, 72.0, 4),
+    fs.Queue("Small", 5, 240.0, 4),
+    fs.Queue("Interactive", 516, 1.0, 2),
 )
 QUEUES_WEIBULL: Final = (62.38, 38.90, 28.40, 6.10, 10.10)
 QUEUES_EXPONENTIAL: Final = (11.35, 5.89, 4.45, 1.16, 0.13)
@@ -53,15 +53,15 @@ MOVED: Final = {"Huge": 194, "Big": 194}
 LANL_MTTF: Final = 562.06
 """MTTF, h, that gives Table 4's exponential column; the paper does not print it."""
 LANL_QUEUES: Final = (
-    Queue("Largeq", 32, 12.0),
-    Queue("Smallq", 14, 24.0),
-    Queue("Single Node", 1, 96.0),
+    fs.Queue("Largeq", 32, 12.0),
+    fs.Queue("Smallq", 14, 24.0),
+    fs.Queue("Single Node", 1, 96.0),
 )
 LANL_WEIBULL: Final = (83.3, 22.3, 7.0)
 LANL_EXPONENTIAL: Final = (49.5, 45.0, 15.7)
 LANL_SUCCESS: Final = 54.5
 """Table 4, and the success rate of its jobs in Section 5.1."""
-LANL_SMALLER: Final = Queue("Largeq", 25, 6.0)
+LANL_SMALLER: Final = fs.Queue("Largeq", 25, 6.0)
 LANL_SMALLER_FAILURE: Final = (56.4, 23.4)
 LANL_SMALLER_SUCCESS: Final = (42.0, 72.8)
 """Section 5.3's smaller Largeq: its failure and all jobs' success, Weibull and exponential."""

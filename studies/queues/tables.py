@@ -7,14 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall.reliability.checkpoints.checkpoints import nodes_for_interval
-from forestall.reliability.fits.estimate import Fitted, fit
-from forestall.reliability.lifetimes.base import Lifetime
-from forestall.reliability.lifetimes.registry import lifetime
-from forestall.reliability.queues.queues import Queue, job_failure, move_nodes, queue_failure
-from forestall.reliability.queues.runtimes import PAPER_SCAN, HyperGamma
-from forestall.reliability.systems.spares import spares_within
-from forestall.reliability.systems.systems import Group, from_mttf, series_mttf, series_sf
+import forestall as fs
+from forestall import systems
 from studies.queues import paper
 from studies.queues.inputs import HOUR, Inputs, YearSample
 
@@ -75,9 +69,9 @@ def every_table(inputs: Inputs) -> tuple[Table, ...]:
 # ---------------------------------------------------------------------------------------- Table 1
 
 
-def year_fits(years: YearSample, family: str = "weibull") -> tuple[Fitted | None, ...]:
+def year_fits(years: YearSample, family: str = "weibull") -> tuple[systems.Fitted | None, ...]:
     """Return the fit of each year's gaps; None where there are too few for one."""
-    return tuple(fit(gaps, family) if len(np.unique(gaps)) > 1 else None for gaps in years.gaps)
+    return tuple(fs.fit(gaps, family) if len(np.unique(gaps)) > 1 else None for gaps in years.gaps)
 
 
 def years_table(rules: Sequence[YearSample]) -> Table:
@@ -128,8 +122,11 @@ def _why_years(rules: Sequence[YearSample]) -> list[str]:
 
 def components_table() -> Table:
     """Return Table 2: the node's MTTF from those of its components."""
-    groups = [Group(1, from_mttf(mttf), name=name) for name, mttf in paper.COMPONENTS]
-    node = float(series_mttf(groups))
+    groups = [
+        systems.ComponentGroup(1, systems.from_mttf(mttf), name=name)
+        for name, mttf in paper.COMPONENTS
+    ]
+    node = float(systems.series_mttf(groups))
     return Table(
         "Table 2", "MTTF of a commodity node from its components (exponential, in series)",
         (
@@ -144,25 +141,25 @@ def components_table() -> Table:
 # ---------------------------------------------------------------------------------------- Table 3
 
 
-def blade(shape: float = 1.0) -> Lifetime:
+def blade(shape: float = 1.0) -> systems.Lifetime:
     """Return the law of a blade's life, hours."""
-    return from_mttf(paper.BLADE_MTTF, shape)
+    return systems.from_mttf(paper.BLADE_MTTF, shape)
 
 
-def mixed_law(shape: float, scale_shape: float) -> Lifetime:
+def mixed_law(shape: float, scale_shape: float) -> systems.Lifetime:
     """Return the Weibull law of a blade with the scale that belongs to another shape."""
-    return lifetime("weibull", shape=shape, scale=blade(scale_shape).params["scale"])
+    return fs.lifetime("weibull", shape=shape, scale=blade(scale_shape).params["scale"])
 
 
-def _size(queue: Queue) -> str:
+def _size(queue: fs.Queue) -> str:
     nodes = "1 node" if queue.nodes == 1 else f"{queue.nodes} nodes"
     return f"{queue.name} ({nodes}, {queue.limit:.0f} h)"
 
 
-def percent_failure(queues: Sequence[Queue], law: Lifetime) -> tuple[list[float], float]:
+def percent_failure(queues: Sequence[fs.Queue], law: systems.Lifetime) -> tuple[list[float], float]:
     """Return F_q of each queue and F_job, per cent."""
-    failures = [queue_failure(queue, law) for queue in queues]
-    return [100 * value for value in failures], 100 * job_failure(queues, failures)
+    failures = [systems.queue_failure(queue, law) for queue in queues]
+    return [100 * value for value in failures], 100 * systems.job_failure(queues, failures)
 
 
 def queues_table() -> Table:
@@ -171,7 +168,7 @@ def queues_table() -> Table:
     (plain, all_plain), (ours, all_ours), (theirs, all_theirs) = (
         percent_failure(paper.QUEUES, law) for law in ways
     )
-    moved = move_nodes(paper.QUEUES, "Interactive", paper.MOVED)
+    moved = systems.move_nodes(paper.QUEUES, "Interactive", paper.MOVED)
     moved_ours, moved_theirs = (percent_failure(moved, law)[1] for law in ways[1:])
     values = []
     for k, queue in enumerate(paper.QUEUES):
@@ -200,7 +197,7 @@ def queues_table() -> Table:
 
 def runtimes_table() -> Table:
     """Return Section 5.2's mean run times."""
-    model = HyperGamma()
+    model = systems.HyperGamma()
     values = []
     for nodes, printed in zip((2, 256), paper.RUNTIME_RANGE, strict=True):
         values += [
@@ -210,7 +207,7 @@ def runtimes_table() -> Table:
             Value(f"{nodes} nodes: mean under a limit of 48 h", None,
                   model.mean_within(nodes, 48 * HOUR) / HOUR, unit="h"),
             Value(f"{nodes} nodes: mean ln(s) with the constants as scanned", None,
-                  float(PAPER_SCAN.mean_log(nodes))),
+                  float(systems.PAPER_SCAN.mean_log(nodes))),
         ]  # fmt: skip
     return Table(
         "Section 5.2", "Run times of Lublin and Feitelson's model", tuple(values),
@@ -227,9 +224,9 @@ def runtimes_table() -> Table:
 
 def lanl_queues_table() -> Table:
     """Return Table 4 and what Section 5 says of it."""
-    plain = from_mttf(paper.LANL_MTTF)
-    ours = from_mttf(paper.LANL_MTTF, paper.SHAPE)
-    theirs = lifetime("weibull", shape=paper.SHAPE, scale=paper.LANL_MTTF)
+    plain = systems.from_mttf(paper.LANL_MTTF)
+    ours = systems.from_mttf(paper.LANL_MTTF, paper.SHAPE)
+    theirs = fs.lifetime("weibull", shape=paper.SHAPE, scale=paper.LANL_MTTF)
     smaller = (paper.LANL_SMALLER, *paper.LANL_QUEUES[1:])
     tables = [percent_failure(paper.LANL_QUEUES, law) for law in (plain, ours, theirs)]
     less = [percent_failure(smaller, law) for law in (plain, ours, theirs)]
@@ -271,12 +268,12 @@ def mixed_table() -> Table:
         strict=True,
     ):  # fmt: skip
         ours, theirs = (
-            [Group(nodes, with_scale_of(commodity(), other)),
-             Group(256 - nodes, with_scale_of(blade(), other))]
+            [systems.ComponentGroup(nodes, with_scale_of(commodity(), other)),
+             systems.ComponentGroup(256 - nodes, with_scale_of(blade(), other))]
             for other in (paper.SHAPE, paper.SCALE_SHAPE)
         )  # fmt: skip
         value, their_value = (
-            100 * float(series_sf(groups, paper.MIXED_HOURS)) for groups in (ours, theirs)
+            100 * float(systems.series_sf(groups, paper.MIXED_HOURS)) for groups in (ours, theirs)
         )
         values.append(Value(f"{name}, 100 h", printed, value, their_value, "%"))
     return Table(
@@ -286,17 +283,17 @@ def mixed_table() -> Table:
     )  # fmt: skip
 
 
-def with_scale_of(node: Lifetime, shape: float) -> Lifetime:
+def with_scale_of(node: systems.Lifetime, shape: float) -> systems.Lifetime:
     """Return the Weibull law of the paper's shape with the scale that belongs to another shape and
     the mean of `node`."""
-    scale = from_mttf(node.mean(), shape).params["scale"]
-    return lifetime("weibull", shape=paper.SHAPE, scale=scale)
+    scale = systems.from_mttf(node.mean(), shape).params["scale"]
+    return fs.lifetime("weibull", shape=paper.SHAPE, scale=scale)
 
 
-def commodity(shape: float = 1.0) -> Lifetime:
+def commodity(shape: float = 1.0) -> systems.Lifetime:
     """Return the law of a commodity node's life, hours."""
-    groups = [Group(1, from_mttf(mttf)) for _, mttf in paper.COMPONENTS]
-    return from_mttf(float(series_mttf(groups)), shape)
+    groups = [systems.ComponentGroup(1, systems.from_mttf(mttf)) for _, mttf in paper.COMPONENTS]
+    return systems.from_mttf(float(systems.series_mttf(groups)), shape)
 
 
 # ---------------------------------------------------------------------------------------- Section 6
@@ -305,7 +302,7 @@ def commodity(shape: float = 1.0) -> Lifetime:
 def interval_table() -> Table:
     """Return Section 6's nodes for a wanted checkpoint interval."""
     asked = (paper.INTERVAL, paper.COST, paper.INTERVAL_MTTF, paper.INTERVAL_SHAPE)
-    ours, theirs = (nodes_for_interval(*asked, as_published=way) for way in (False, True))
+    ours, theirs = (systems.nodes_for_interval(*asked, as_published=way) for way in (False, True))
     return Table(
         "Section 6", "Nodes for which 10 h is Daly's checkpoint interval",
         (Value("nodes", paper.INTERVAL_NODES, ours, theirs),),
@@ -323,7 +320,8 @@ def spares_table() -> Table:
     values = []
     for spares in range(len(paper.SPARES_WEIBULL)):
         plain, ours, theirs, other = (
-            100 * spares_within(paper.SPARES_NODES, law, paper.SPARES_HOURS, spares) for law in laws
+            100 * systems.spares_within(paper.SPARES_NODES, law, paper.SPARES_HOURS, spares)
+            for law in laws
         )
         exponential, weibull = paper.SPARES_EXPONENTIAL[spares], paper.SPARES_WEIBULL[spares]
         label = "1 spare" if spares == 1 else f"{spares} spares"

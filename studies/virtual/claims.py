@@ -6,20 +6,21 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
+from studies.kit.claims import Claim
+from studies.kit.means import Mean, mean_of
+from studies.kit.text import share
+from studies.virtual.cells import JOBS, TASKS, WORDS, WORK, Cell
 from studies.virtual.found import (
     FAILS,
     HOLDS,
-    Claim,
     Found,
     aware,
     gained,
     listed,
     near,
     points,
-    share,
     times,
 )
-from studies.virtual.paired import JOBS, TASKS, WORDS, WORK, Cell, Floats, Mean, mean_of
 from studies.virtual.reasons import WHY
 from studies.virtual.study import (
     AWARE,
@@ -89,12 +90,12 @@ def once(found: Found) -> Claim:
         good += [rate] if again[0] <= FEW else []
     return Claim(
         "once",
-        "3",
         f"a task meets at most one failure in its life ({share(TWICE[0])} of the tasks hit met a "
         f"second one, {share(TWICE[1])} of the jobs)",
         "; ".join(words),
         HOLDS if len(good) == 2 else near(good),
-        WHY["once"],
+        section="3",
+        why=WHY["once"],
     )
 
 
@@ -112,12 +113,12 @@ def cheap(found: Found) -> Claim:
     moved = found.runs.mean(paper, "migrations").mean
     return Claim(
         "cheap",
-        "3",
         "the overhead of a migration (12 s) is negligible",
         f"best-fit at {times(paper.rate)}, {moved:,.0f} migrations; instead of 12 s "
         + ", ".join(words),
         HOLDS if most < NEGLIGIBLE else FAILS,
-        WHY["cheap"],
+        section="3",
+        why=WHY["cheap"],
     )
 
 
@@ -142,11 +143,11 @@ def _above(found: Found, one: str, two: str, measure: str) -> Claim:
     what = f"more {WORDS[measure]}" if measure != WORK else "more of the work"
     return Claim(
         f"{one} over {two}, {WORDS[measure]}",
-        section,
         f"{one} completes {what} than {two} once the error is below 40 %",
         f"points at {share(PAPER)}: " + "; ".join(words),
         found.where(ahead, behind, found.every),
-        WHY[f"{one} over {two}"] if measure == JOBS else "",
+        section=section,
+        why=WHY[f"{one} over {two}"] if measure == JOBS else "",
     )
 
 
@@ -158,12 +159,12 @@ def sensitive(found: Found) -> Claim:
     )
     return Claim(
         "sensitive",
-        "5.2",
         "best-fit is the most sensitive to the accuracy of predictions",
         f"rise in tasks from accuracy 0 to 1, points: {early[0]}; with predictions that may come "
         f"late: {late[0]}",
         _early_or_late(found, early[1], late[1]),
-        WHY["sensitive"],
+        section="5.2",
+        why=WHY["sensitive"],
     )
 
 
@@ -171,22 +172,21 @@ def _sensitive(found: Found, cell: CellOf, rates: tuple[float, ...]) -> tuple[st
     words, ahead = [], []
     for rate in rates:
         rises = {one: _rise(found, cell, one, rate) for one in AWARE}
-        more = mean_of(rises[BEST] - rises[FIRST])
+        more = mean_of([rise - rises[FIRST][seed] for seed, rise in rises[BEST].items()])
+        best, first = (mean_of(list(rises[one].values())).mean for one in (BEST, FIRST))
         words.append(
-            f"{times(rate)} best-fit {points(float(rises[BEST].mean()))}, first-fit "
-            f"{points(float(rises[FIRST].mean()))}, difference {gained(more)}"
+            f"{times(rate)} best-fit {points(best)}, first-fit {points(first)}, difference "
+            f"{gained(more)}"
         )
         ahead += [rate] if more.above else []
     return "; ".join(words), ahead
 
 
-def _rise(found: Found, cell: CellOf, strategy: str, rate: float) -> Floats:
-    """Return by how much tasks rise from the least accuracy to the highest, float64[seeds]."""
+def _rise(found: Found, cell: CellOf, strategy: str, rate: float) -> dict[int, float]:
+    """Return by how much tasks rise from the least accuracy to the highest, by seed."""
     low, high = min(found.accuracies), max(found.accuracies)
-    values = (found.runs.values(cell(strategy, rate, a), TASKS)[1] for a in (high, low))
-    above, below = values
-    rise: Floats = above - below
-    return rise
+    above, below = (found.runs.values(cell(strategy, rate, a), TASKS) for a in (high, low))
+    return {seed: above[seed] - below[seed] for seed in above}
 
 
 def _early_or_late(found: Found, early: list[float], late: list[float]) -> str:
@@ -210,12 +210,12 @@ def bad_predictions(found: Found) -> Claim:
         worse.append(below)
     return Claim(
         "bad predictions",
-        "5.2",
         "best-fit does not perform well with bad predictions",
         f"points of jobs and of tasks above random at accuracy 0: {words[0]}; with predictions "
         f"that may come late: {words[1]}",
         _early_or_late(found, worse[0], worse[1]),
-        WHY["bad predictions"],
+        section="5.2",
+        why=WHY["bad predictions"],
     )
 
 
@@ -230,11 +230,11 @@ def rising(found: Found) -> Claim:
         good += [rate] if up > 0 and down == 0 else []
     return Claim(
         "rising",
-        "5.2, Figures 1 and 2",
         "completion rates rise with the accuracy of predictions",
         "steps in tasks by more than chance, best-fit and first-fit: " + "; ".join(words),
         HOLDS if len(good) == len(found.rates) else near(good),
-        WHY["rising"],
+        section="5.2, Figures 1 and 2",
+        why=WHY["rising"],
     )
 
 
@@ -261,12 +261,12 @@ def levels(found: Found) -> Iterator[Claim]:
         hit = [name for name, level in rates.items() if abs(level - target) <= CLOSE]
         yield Claim(
             f"level, {WORDS[measure]}",
-            "5.2",
             f"best-fit completes {share(target)} of the {WORDS[measure]} at {share(PAPER)} "
             "accuracy",
             "; ".join(f"{name}: {share(level)}" for name, level in rates.items()),
             near([], hit),
-            WHY["level"] if measure == JOBS else "",
+            section="5.2",
+            why=WHY["level"] if measure == JOBS else "",
         )
 
 
@@ -297,7 +297,6 @@ def above_the_log(found: Found) -> Claim:
     words += [f"{name}: {gained(gain)}" for name, gain in wide.items()]
     return Claim(
         "above the log",
-        "abstract, 5.2",
         f"best-fit completes {points(GAIN, 1)} points more of the jobs than the log has "
         f"({share(LOG)})",
         "points above random-select, which goes without predictions as the cluster did: "
@@ -306,7 +305,8 @@ def above_the_log(found: Found) -> Claim:
             [rate for rate, gain in gains.items() if gain.low >= GAIN * THIRD],
             [name for name, gain in wide.items() if gain.low >= GAIN * THIRD],
         ),
-        WHY["above the log"],
+        section="abstract, 5.2",
+        why=WHY["above the log"],
     )
 
 
@@ -332,12 +332,12 @@ def leads(found: Found) -> Iterator[Claim]:
         others += [f"in work, at {listed(large)}"] if large else []
         yield Claim(
             f"lead over {other}",
-            "5.2",
             f"at 60 % accuracy best-fit completes {points(target, 1)} points more of the tasks "
             f"than {other}",
             "points: " + "; ".join(words),
             near([rate for rate, gain in gains.items() if gain.low >= target * THIRD], others),
-            WHY[f"lead over {other}"],
+            section="5.2",
+            why=WHY[f"lead over {other}"],
         )
 
 
@@ -355,12 +355,12 @@ def unreliable(found: Found) -> Claim:
         less += [rate] if best.below else []
     return Claim(
         "unreliable nodes",
-        "abstract",
         "best-fit uses relatively unreliable nodes more",
         "share of the completed work done on the quarter of the nodes with most failures, points: "
         + "; ".join(words),
         found.where(more, less, found.every),
-        WHY["unreliable nodes"],
+        section="abstract",
+        why=WHY["unreliable nodes"],
     )
 
 
@@ -374,14 +374,14 @@ def network(found: Found) -> Iterator[Claim]:
     right = found.foretold.accuracy
     yield Claim(
         "network, accuracy",
-        "5.2",
         "an order-8 neural network predicts the year with 76.5 % accuracy, 3.7 % false negatives",
         f"with gap g and forecast f, mean of 1 - abs(f - g) / g: {share(right.plain)}; each at "
         f"least 0: {share(right.floored)}; of forecasts that come early: {share(right.early)}; "
         f"mean of min / max: {share(right.ratio)}; later than the failure {share(right.late)}; "
         f"failures without a forecast {share(right.unforeseen)}",
         HOLDS if max(right.plain, right.floored, right.ratio) >= PAPER - 0.05 else FAILS,
-        WHY["network, accuracy"],
+        section="5.2",
+        why=WHY["network, accuracy"],
     )
     words, good = [], []
     base = Cell(RANDOM, failures=REAL)
@@ -396,10 +396,10 @@ def network(found: Found) -> Iterator[Claim]:
             good += [gains[0].above] if strategy == BEST else []
     yield Claim(
         "network, gain",
-        "5.2",
         "with the network's predictions best-fit completes more than the cluster did",
         f"points above random on the real failures, beside synthetic predictions of {share(PAPER)}"
         ": " + "; ".join(words),
         HOLDS if all(good) else FAILS,
-        WHY["network, gain"],
+        section="5.2",
+        why=WHY["network, gain"],
     )

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from forestall.show.figure_files import save
-from forestall.show.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    dress,
-    new_figure,
-)
+from forestall import style
+from studies.kit.figures import Look, band, headed, legend_below
+from studies.kit.means import Mean
+from studies.virtual.cells import JOBS, TASKS, WORK, Cell
 from studies.virtual.claims import AT_PAPER, LOG
 from studies.virtual.found import Found, aware
-from studies.virtual.paired import JOBS, TASKS, WORK, Cell, Mean
 from studies.virtual.study import (
     AWARE,
     BEST,
@@ -45,23 +33,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI: Final = 110
-STYLES: Final = {
-    RANDOM: (BLACK, "X", ":"),
-    FIRST: (VERMILLION, "s", "--"),
-    BEST: (BLUE, "o", "-"),
-    RELIABILITY: (SKY, "v", "-"),
-    CAPACITY: (PURPLE, "D", "-"),
-    DYNAMIC: (ORANGE, "P", "-"),
-    OMNISCIENT: (GREEN, "^", "-."),
-}
-NAMES: Final = {
-    RANDOM: "random-select",
-    FIRST: "first-fit",
-    BEST: "best-fit (alpha 0.5)",
-    RELIABILITY: "best-fit, alpha 0",
-    CAPACITY: "best-fit, alpha 1",
-    DYNAMIC: "best-fit, alpha dynamic",
-    OMNISCIENT: "omniscient",
+LOOKS: Final = {
+    RANDOM: Look(style.BLACK, "X", ":", "random-select"),
+    FIRST: Look(style.VERMILLION, "s", "--", "first-fit"),
+    BEST: Look(style.BLUE, "o", "-", "best-fit (alpha 0.5)"),
+    RELIABILITY: Look(style.SKY, "v", "-", "best-fit, alpha 0"),
+    CAPACITY: Look(style.PURPLE, "D", "-", "best-fit, alpha 1"),
+    DYNAMIC: Look(style.ORANGE, "P", "-", "best-fit, alpha dynamic"),
+    OMNISCIENT: Look(style.GREEN, "^", "-.", "omniscient"),
 }
 ACCURACY: Final = "Prediction accuracy (%)"
 COMPLETED: Final = {
@@ -77,10 +56,10 @@ GAINED: Final = {
 TIMES: Final = "Failures, in multiples of the paper's 307 a year"
 
 
-def write_figures(folder: Path, found: Found) -> tuple[Path, ...]:
-    """Draw all into the folder; return the files."""
+def draw(found: Found) -> dict[str, Figure]:
+    """Return all figures, by the names of their files."""
     real = found.runs.has(Cell(RANDOM, failures=REAL))
-    drawn = {
+    return {
         "figure-1.png": figure_of_paper(found, JOBS, 1, real),
         "figure-2.png": figure_of_paper(found, TASKS, 2, real),
         "by-rate.png": figure_by_rate(found),
@@ -91,18 +70,10 @@ def write_figures(folder: Path, found: Found) -> tuple[Path, ...]:
         "load.png": figure_load(found),
         "width.png": figure_width(found),
     }
-    return tuple(save(figure, folder / name) for name, figure in drawn.items())
 
 
-def _band(axes: Axes, x: Iterable[float], means: list[Mean], strategy: str, scale: float) -> None:
-    colour, marker, dash = STYLES[strategy]
-    at = list(x)
-    axes.plot(
-        at, [scale * m.mean for m in means], color=colour, marker=marker, markersize=4.5,
-        linestyle=dash, linewidth=1.5, label=NAMES[strategy],
-    )  # fmt: skip
-    low, high = ([scale * getattr(m, side) for m in means] for side in ("low", "high"))
-    axes.fill_between(at, low, high, color=colour, alpha=0.13, linewidth=0)
+def _band(axes: Axes, x: Iterable[float], means: list[Mean], strategy: str) -> None:
+    band(axes, x, means, LOOKS[strategy], 100, 0.13)
 
 
 def _accuracies(found: Found, cell: Cell) -> list[float]:
@@ -122,32 +93,31 @@ def _curves(axes: Axes, found: Found, base: Cell, measure: str, *, gain: bool) -
             found.runs.gain(cell, blind, measure) if gain else found.runs.mean(cell, measure)
             for cell in cells
         ]
-        _band(axes, [100 * a for a in x], means, strategy, 100)
+        _band(axes, [100 * a for a in x], means, strategy)
 
 
 def _together(figure: Figure, axes: Axes, title: str, columns: int = 4) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5
-    )
-    figure.suptitle(title, fontsize=10.5, color=INK, x=0.01, ha="left", fontweight="bold")
+    legend_below(figure, axes, ncols=columns)
+    headed(figure, title)
 
 
 def figure_of_paper(found: Found, measure: str, number: int, real: bool) -> Figure:
     """Redraw Figure 1 or 2: left on the scale of the paper, right near the lines."""
-    figure = new_figure((8.8, 4.0), DPI)
+    figure = style.new_figure((8.8, 4.0), DPI)
     whole, near = figure.subplots(1, 2)
     base = Cell(BEST, failures=REAL) if real else Cell(BEST, rate=found.rates[0])
     for axes, title in ((whole, "whole scale"), (near, "the same, near the lines")):
         _curves(axes, found, base, measure, gain=False)
-        dress(axes, title, ACCURACY, COMPLETED[measure])
+        style.dress(axes, title, ACCURACY, COMPLETED[measure])
     whole.set_ylim(0, 104)
     whole.plot(
-        [100 * PAPER], [100 * AT_PAPER[measure]], color=BLUE, marker="*", markersize=12,
+        [100 * PAPER], [100 * AT_PAPER[measure]], color=style.BLUE, marker="*", markersize=12,
         linestyle="none", label="the paper's best-fit",
     )  # fmt: skip
     if measure == JOBS:
-        whole.axhline(100 * LOG, color=GREY, linewidth=1.2, linestyle="--", label="the paper's log")
+        whole.axhline(
+            100 * LOG, color=style.GREY, linewidth=1.2, linestyle="--", label="the paper's log"
+        )
     log = "the real failures" if real else f"generated failures, {found.rates[0]:g}x"
     title = f"Figure {number} redrawn: {log} (mean of seeds, band: 95 %)"
     _together(figure, whole, title, 6)
@@ -156,49 +126,48 @@ def figure_of_paper(found: Found, measure: str, number: int, real: bool) -> Figu
 
 def figure_by_rate(found: Found) -> Figure:
     """Draw Figures 1 and 2 at each failure rate."""
-    figure = new_figure((10.4, 7.6), DPI)
-    grid = figure.subplots(3, len(found.rates), squeeze=False)
-    for row, measure in zip(grid, (JOBS, TASKS, WORK), strict=True):
-        for axes, rate in zip(row, found.rates, strict=True):
-            _curves(axes, found, Cell(BEST, rate=rate), measure, gain=False)
-            dress(axes, f"{rate:g} x 307 failures", ACCURACY, COMPLETED[measure])
-    _together(figure, grid[0][0], "Both rates at higher failure rates (generated failures)")
-    return figure
+    return _by_rate(found, "Both rates at higher failure rates (generated failures)", gain=False)
 
 
 def figure_gain_over_accuracy(found: Found) -> Figure:
     """Draw what the strategies gain over random-select, over accuracy."""
-    figure = new_figure((10.4, 7.6), DPI)
+    return _by_rate(found, "Paired gains over random-select (band: 95 %)", gain=True)
+
+
+def _by_rate(found: Found, title: str, *, gain: bool) -> Figure:
+    figure = style.new_figure((10.4, 7.6), DPI)
     grid = figure.subplots(3, len(found.rates), squeeze=False)
     for row, measure in zip(grid, (JOBS, TASKS, WORK), strict=True):
         for axes, rate in zip(row, found.rates, strict=True):
-            axes.axhline(0, color=GREY, linewidth=0.9)
-            _curves(axes, found, Cell(BEST, rate=rate), measure, gain=True)
-            dress(axes, f"{rate:g} x 307 failures", ACCURACY, GAINED[measure])
-    _together(figure, grid[0][0], "Paired gains over random-select (band: 95 %)")
+            if gain:
+                axes.axhline(0, color=style.GREY, linewidth=0.9)
+            _curves(axes, found, Cell(BEST, rate=rate), measure, gain=gain)
+            label = (GAINED if gain else COMPLETED)[measure]
+            style.dress(axes, f"{rate:g} x 307 failures", ACCURACY, label)
+    _together(figure, grid[0][0], title)
     return figure
 
 
 def figure_late(found: Found) -> Figure:
     """Draw gains over accuracy where predictions may come late, at the highest rate."""
-    figure = new_figure((10.4, 3.9), DPI)
+    figure = style.new_figure((10.4, 3.9), DPI)
     rate = found.late_rates[-1]
     blind = found.cell(RANDOM, rate)
     row = figure.subplots(1, 3)
     for axes, measure in zip(row, (JOBS, TASKS, WORK), strict=True):
-        axes.axhline(0, color=GREY, linewidth=0.9)
+        axes.axhline(0, color=style.GREY, linewidth=0.9)
         for strategy in AWARE:
             x = [a for a in found.accuracies if found.runs.has(found.late(strategy, rate, a))]
             means = [found.runs.gain(found.late(strategy, rate, a), blind, measure) for a in x]
-            _band(axes, [100 * a for a in x], means, strategy, 100)
-        dress(axes, "", ACCURACY, GAINED[measure])
+            _band(axes, [100 * a for a in x], means, strategy)
+        style.dress(axes, "", ACCURACY, GAINED[measure])
     _together(figure, row[0], f"Predictions that may come late, {rate:g} x 307 failures")
     return figure
 
 
 def figure_gain_over_rate(found: Found) -> Figure:
     """Draw what the strategies gain over random-select, over the failure rate."""
-    figure = new_figure((11.4, 4.5), DPI)
+    figure = style.new_figure((11.4, 4.5), DPI)
     row = figure.subplots(1, 3)
     for axes, measure in zip(row, (JOBS, TASKS, WORK), strict=True):
         for strategy in STRATEGIES:
@@ -206,12 +175,12 @@ def figure_gain_over_rate(found: Found) -> Figure:
             if strategy == RANDOM or not rates:
                 continue
             means = [found.gain(strategy, RANDOM, r, measure) for r in rates]
-            _band(axes, rates, means, strategy, 100)
+            _band(axes, rates, means, strategy)
         noise = [
             200 * found.runs.mean(found.cell(RANDOM, r), measure).deviation for r in found.every
         ]
         axes.plot(
-            found.every, noise, color=GREY, linewidth=1.2, linestyle=":",
+            found.every, noise, color=style.GREY, linewidth=1.2, linestyle=":",
             label="twice the deviation from year to year",
         )  # fmt: skip
         axes.set_xscale("log")
@@ -221,25 +190,25 @@ def figure_gain_over_rate(found: Found) -> Figure:
         axes.set_ylim(bottom=0.02)
         axes.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
         axes.minorticks_off()
-        dress(axes, "", TIMES, GAINED[measure])
+        style.dress(axes, "", TIMES, GAINED[measure])
     _together(figure, row[0], f"Gains over random-select at {100 * PAPER:g} % accuracy", 4)
     return figure
 
 
 def figure_quarter(found: Found) -> Figure:
     """Draw the share of useful work on the least reliable quarter of the nodes."""
-    figure = new_figure((6.8, 4.2), DPI)
+    figure = style.new_figure((6.8, 4.2), DPI)
     axes = figure.subplots()
     for strategy in STRATEGIES:
         rates = [r for r in found.every if found.runs.has(found.cell(strategy, r))]
         means = [found.runs.mean(found.cell(strategy, r), "quarter") for r in rates]
         if means:
-            _band(axes, rates, means, strategy, 100)
-    axes.axhline(25, color=GREY, linewidth=0.9)
+            _band(axes, rates, means, strategy)
+    axes.axhline(25, color=style.GREY, linewidth=0.9)
     axes.set_xscale("log")
     axes.set_xticks(found.every, [f"{rate:g}" for rate in found.every])
     axes.minorticks_off()
-    dress(axes, "", TIMES, "Useful work on the quarter (%)")
+    style.dress(axes, "", TIMES, "Useful work on the quarter (%)")
     title = f"The quarter of the nodes with most failures (accuracy {100 * PAPER:g} %)"
     _together(figure, axes, title, 3)
     return figure
@@ -248,15 +217,15 @@ def figure_quarter(found: Found) -> Figure:
 def figure_load(found: Found) -> Figure:
     """Draw what is completed over load, without failures and with many, and what predictions add
     to jobs, tasks and work."""
-    figure = new_figure((10.4, 7.0), DPI)
+    figure = style.new_figure((10.4, 7.0), DPI)
     above, below = figure.subplots(2, 3)
     high = found.rates[-1]
     for axes, measure in zip(above, (JOBS, TASKS, WORK), strict=True):
         for rate, study, colour, dash, label in (
-            (0.0, "loads", BLACK, "-", "no failure"),
-            (0.0, "backfill", BLACK, "--", "no failure, backfill"),
-            (high, "loads", VERMILLION, "-", f"{high:g}x, random-select"),
-            (high, "backfill", VERMILLION, "--", f"{high:g}x, random-select, backfill"),
+            (0.0, "loads", style.BLACK, "-", "no failure"),
+            (0.0, "backfill", style.BLACK, "--", "no failure, backfill"),
+            (high, "loads", style.VERMILLION, "-", f"{high:g}x, random-select"),
+            (high, "backfill", style.VERMILLION, "--", f"{high:g}x, random-select, backfill"),
         ):
             cells = {load: _at_load(RANDOM, rate, load, study) for load in found.loads}
             there = {load: cell for load, cell in cells.items() if found.runs.has(cell)}
@@ -265,7 +234,7 @@ def figure_load(found: Found) -> Figure:
                 list(there), values, color=colour, linestyle=dash, marker="o", label=label,
                 markersize=4,
             )  # fmt: skip
-        dress(axes, "", "Offered load", COMPLETED[measure])
+        style.dress(axes, "", "Offered load", COMPLETED[measure])
     for axes, measure in zip(below, (JOBS, TASKS, WORK), strict=True):
         for strategy in (FIRST, BEST, OMNISCIENT):
             pairs = [
@@ -273,13 +242,13 @@ def figure_load(found: Found) -> Figure:
                 for load in found.loads
             ]
             means = [found.runs.gain(one, base, measure) for one, base in pairs]
-            _band(axes, found.loads, means, strategy, 100)
-        axes.axhline(0, color=GREY, linewidth=0.9)
-        dress(axes, f"{high:g} x 307 failures", "Offered load", GAINED[measure])
+            _band(axes, found.loads, means, strategy)
+        axes.axhline(0, color=style.GREY, linewidth=0.9)
+        style.dress(axes, f"{high:g} x 307 failures", "Offered load", GAINED[measure])
     for axes in (above[0], below[0]):
         axes.legend(frameon=False, fontsize=8)
     title = "Load: what is completed, and what prediction adds to it"
-    figure.suptitle(title, fontsize=10.5, color=INK, x=0.01, ha="left", fontweight="bold")
+    headed(figure, title)
     return figure
 
 
@@ -290,7 +259,7 @@ def _at_load(strategy: str, rate: float, load: float, study: str) -> Cell:
 
 def figure_width(found: Found) -> Figure:
     """Draw what is completed without a single failure, over the width of tasks."""
-    figure = new_figure((10.4, 3.9), DPI)
+    figure = style.new_figure((10.4, 3.9), DPI)
     load = WIDE_LOADS[0]
     narrow = Cell(RANDOM, rate=0.0, load=load, study="loads")
     row = figure.subplots(1, 3)
@@ -299,8 +268,8 @@ def figure_width(found: Found) -> Figure:
             cells = [narrow] if found.runs.has(narrow) else []
             cells += [found.wide(strategy, 0.0, width, load) for width in WIDTHS]
             means = [found.runs.mean(cell, measure) for cell in cells]
-            _band(axes, [cell.width for cell in cells], means, strategy, 100)
+            _band(axes, [cell.width for cell in cells], means, strategy)
         axes.set_xticks([1.0, *WIDTHS], [f"{width:g}" for width in (1.0, *WIDTHS)])
-        dress(axes, "", "Processors of a task (of a node's 4)", COMPLETED[measure])
+        style.dress(axes, "", "Processors of a task (of a node's 4)", COMPLETED[measure])
     _together(figure, row[0], f"Not a single failure: capacity alone, load {load:g}")
     return figure

@@ -6,34 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from studies.kit.means import Mean, Runs
+from studies.virtual.cells import JOBS, Cell
 from studies.virtual.network import Foretold
-from studies.virtual.paired import JOBS, Cell, Mean, Runs
 from studies.virtual.study import BEST, OMNISCIENT, PAPER, RANDOM
 
 HOLDS, FAILS = "holds", "does not hold"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper: its section, its words, what was found and why."""
-
-    name: str
-    section: str
-    claim: str
-    measured: str
-    verdict: str
-    why: str = ""
 
 
 def points(value: float, digits: int = 2) -> str:
     """Return a difference of shares in percentage points, with a sign."""
     text = f"{100 * value:+.{digits}f}"
     return text.replace("-", "+", 1) if float(text) == 0 else text
-
-
-def share(value: float, digits: int = 1) -> str:
-    """Return a share as text."""
-    return f"{100 * value:.{digits}f} %"
 
 
 def gained(mean: Mean) -> str:
@@ -68,7 +52,7 @@ class Found:
     foretold : what the network said of the real failures, where they were played
     """
 
-    runs: Runs
+    runs: Runs[Cell]
     rates: tuple[float, ...]
     more: tuple[float, ...]
     loads: tuple[float, ...]

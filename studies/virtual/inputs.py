@@ -10,21 +10,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import TraceError
-from forestall.model.failures import Failures
-from forestall.model.jobs import UNKNOWN, Jobs
-from forestall.traces.generate.failures import generate_failures
-from forestall.traces.generate.laws import Lognormal
-from forestall.traces.generate.tasks import DAYS, JOBS, generate_task_jobs
-from forestall.traces.read import read_failures
+import forestall as fs
+from studies.kit.files import found_in
 
 LANL_FILE: Final = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 SYSTEM, FROM, TRAINED_FROM, TRAINING_DAYS = 20, "2004-09-01", "2003-09-01", 366
 NODES, PROCESSORS = 256, 4
 FAILURES: Final = 307
 DAY, HOUR = 86_400, 3600
-REPAIR: Final = Lognormal(2.09 * HOUR, 0.717 * HOUR)
+REPAIR: Final = fs.LognormalTimes(2.09 * HOUR, 0.717 * HOUR)
 """Mean and median of the 307 real repairs."""
+DAYS: Final = 365
+JOBS: Final = 112_454
+"""Of a year, as in the paper."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,8 @@ class Real:
     both : 2003-09-01 to 2005-08-31, on the same clock: the first year is below 0
     """
 
-    year: Failures
-    both: Failures
+    year: fs.Failures
+    both: fs.Failures
 
 
 def read_real(data: Path) -> Real:
@@ -46,18 +44,18 @@ def read_real(data: Path) -> Real:
 
     Raises TraceError where the file is missing or is not what it should be.
     """
-    path = data / LANL_FILE
-    if not path.is_file():
-        raise TraceError(path, f"is not there; --data must name the folder that holds {LANL_FILE}")
-    year = read_failures(path, system=SYSTEM, start=FROM, days=DAYS)
+    path = found_in(data, LANL_FILE)
+    year = fs.read_failures(path, system=SYSTEM, start=FROM, days=DAYS)
     if len(year) != FAILURES or int(year.node.max()) >= NODES:
         text = f"{len(year)} failures of system {SYSTEM} in {DAYS} days from {FROM}"
-        raise TraceError(path, f"{text}; expected {FAILURES}, all on nodes 0 to {NODES - 1}")
-    both = read_failures(path, system=SYSTEM, start=TRAINED_FROM, days=TRAINING_DAYS + DAYS)
+        raise fs.errors.TraceError(
+            path, f"{text}; expected {FAILURES}, all on nodes 0 to {NODES - 1}"
+        )
+    both = fs.read_failures(path, system=SYSTEM, start=TRAINED_FROM, days=TRAINING_DAYS + DAYS)
     return Real(_bare(year), _bare(replace(both, time=both.time - TRAINING_DAYS * DAY)))
 
 
-def _bare(failures: Failures) -> Failures:
+def _bare(failures: fs.Failures) -> fs.Failures:
     """Return the failures of the 256 nodes without what nothing here asks for."""
     return replace(
         failures.take(failures.node < NODES),
@@ -71,13 +69,13 @@ def _bare(failures: Failures) -> Failures:
 
 
 @lru_cache(maxsize=4)
-def year_of_jobs(seed: int, load: float, days: int, requests: str) -> Jobs:
+def year_of_jobs(seed: int, load: float, days: int, requests: str) -> fs.Jobs:
     """Return the jobs of a year, or of fewer days, at the paper's rate of submission.
 
     `requests` is "drawn"; "48 h", where jobs beyond 48 h ask for less than 5 min more than they
     take; or "slack", where none is told, and the deadline is so many run times.
     """
-    jobs = generate_task_jobs(
+    jobs = fs.generate_task_jobs(
         seed,
         count=round(JOBS * days / DAYS),
         days=days,
@@ -85,15 +83,15 @@ def year_of_jobs(seed: int, load: float, days: int, requests: str) -> Jobs:
         long_limit=None if requests == "48 h" else 28.0,
     )
     if requests == "slack":
-        jobs = replace(jobs, estimate=np.full(len(jobs), UNKNOWN, dtype=np.int64))
+        jobs = replace(jobs, estimate=np.full(len(jobs), -1))
     return jobs
 
 
 @lru_cache(maxsize=4)
-def year_of_failures(seed: int, rate: float, days: int) -> Failures:
+def year_of_failures(seed: int, rate: float, days: int) -> fs.Failures:
     """Return failures at `rate` times the paper's: 307 a year on 256 nodes, gamma-distributed rates
     of the nodes, Weibull gaps, and repair times like the real ones."""
-    found = generate_failures(NODES, days, seed, rate_per_year=FAILURES * rate, repair=REPAIR)
+    found = fs.generate_failures(NODES, days, seed, rate_per_year=FAILURES * rate, repair=REPAIR)
     return replace(found, kind=None)
 
 
@@ -114,7 +112,7 @@ class Character:
     median_slack: float
 
 
-def character(jobs: Jobs) -> Character:
+def character(jobs: fs.Jobs) -> Character:
     """Return what the jobs are like."""
     hours = jobs.runtime / HOUR
     work = hours * jobs.size
@@ -144,7 +142,7 @@ class FailureCharacter:
     quarter: float
 
 
-def failure_character(failures: Failures) -> FailureCharacter:
+def failure_character(failures: fs.Failures) -> FailureCharacter:
     """Return what the failures are like."""
     count = np.bincount(failures.node, minlength=NODES)
     most = np.sort(count)[-NODES // 4 :]
@@ -157,7 +155,7 @@ def failure_character(failures: Failures) -> FailureCharacter:
     )
 
 
-def worst_quarter(failures: Failures) -> npt.NDArray[np.float64]:
+def worst_quarter(failures: fs.Failures) -> npt.NDArray[np.float64]:
     """Return float64[256]: 1 for the 64 nodes with most failures, 0 for the others; nodes that tie
     for the last places share them, so that no node number is preferred."""
     count = np.bincount(failures.node, minlength=NODES)

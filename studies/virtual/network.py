@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from forestall.model.observations import Observations
-from forestall.model.predictions import Predictions
-from forestall.model.virtual import FAR
-from forestall.predict.neural.accuracy import Accuracy
-from forestall.predict.neural.neural import Neural
-from forestall.traces.generate.tasks import DAYS
-from studies.virtual.inputs import DAY, NODES, TRAINING_DAYS, Real
+import forestall as fs
+from studies.virtual.inputs import DAY, DAYS, NODES, TRAINING_DAYS, Real
 
 EVERY = DAY
 """Seconds between two questions to the network; after a failure it is asked at once."""
@@ -20,10 +16,11 @@ EVERY = DAY
 
 @dataclass(frozen=True)
 class Foretold:
-    """What the network said about the real year, and how right it was."""
+    """What the network said about the real year, and how right it was: its `accuracy` as
+    `fs.new_learner("neural").accuracy` tells it."""
 
-    predictions: Predictions
-    accuracy: Accuracy
+    predictions: fs.Predictions
+    accuracy: Any
 
 
 def foretold(real: Real) -> Foretold:
@@ -33,15 +30,15 @@ def foretold(real: Real) -> Foretold:
     the gap under way; nothing of what comes later is used. It is not trained again.
     """
     end = DAYS * DAY
-    seen = Observations.of(real.both, begin=-TRAINING_DAYS * DAY, end=end, nodes=NODES)
-    network = Neural()
+    seen = fs.Observations.of(real.both, begin=-TRAINING_DAYS * DAY, end=end, nodes=NODES)
+    network: Any = fs.new_learner("neural")
     network.fit(seen.until(0))
     accuracy = network.accuracy(seen, 0, end)
     questions = [(int(t), int(n)) for t, n in zip(real.year.time, real.year.node, strict=True)]
     return Foretold(_asked(network, questions, end), accuracy)
 
 
-def _asked(network: Neural, failures: list[tuple[int, int]], end: int) -> Predictions:
+def _asked(network: Any, failures: list[tuple[int, int]], end: int) -> fs.Predictions:
     rows: list[tuple[int, int, int]] = []
     every = np.arange(NODES)
     at = 0
@@ -55,10 +52,10 @@ def _asked(network: Neural, failures: list[tuple[int, int]], end: int) -> Predic
             at += 1
     columns = np.array(sorted(rows, key=lambda row: row[:2]), dtype=np.int64).reshape(-1, 3).T
     known, node_numbers, expected = columns
-    return Predictions(known, node_numbers, expected, "order-8 neural network")
+    return fs.Predictions(known, node_numbers, expected, "order-8 neural network")
 
 
-def _said(network: Neural, now: int, nodes: np.ndarray) -> list[tuple[int, int, int]]:
-    left = np.minimum(network.time_to_failure(nodes), float(FAR - now - 1))
+def _said(network: Any, now: int, nodes: np.ndarray) -> list[tuple[int, int, int]]:
+    left = np.minimum(network.time_to_failure(nodes), float(fs.Predictions.NEVER - now - 1))
     expected = now + np.floor(left).astype(np.int64)
     return [(now, int(n), int(e)) for n, e in zip(nodes, expected, strict=True)]

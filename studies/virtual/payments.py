@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from studies.kit.means import Mean
 from studies.virtual.found import Found
 from studies.virtual.inputs import PROCESSORS
-from studies.virtual.paired import Mean
 from studies.virtual.study import LOAD, RANDOM, STRATEGIES
 
 

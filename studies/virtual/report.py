@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
 import numpy as np
 
-from forestall.model.failures import Failures
-from studies.virtual.figures import NAMES
-from studies.virtual.found import Claim, Found, aware, gained, share, times
+import forestall as fs
+from studies.kit.claims import Claim
+from studies.kit.text import claims_section, share, table, whys
+from studies.virtual.cells import JOBS, TASKS, WORDS, WORK, Cell
+from studies.virtual.figures import LOOKS
+from studies.virtual.found import Found, aware, gained, times
 from studies.virtual.inputs import (
     Character,
     FailureCharacter,
@@ -21,7 +23,6 @@ from studies.virtual.inputs import (
     year_of_failures,
     year_of_jobs,
 )
-from studies.virtual.paired import JOBS, TASKS, WORDS, WORK, Cell
 from studies.virtual.payments import bound, payments, since
 from studies.virtual.study import (
     AWARE,
@@ -39,18 +40,8 @@ from studies.virtual.study import (
     Plan,
 )
 
-SOURCE: Final = (
-    "S. Fu and C.-Z. Xu: Proactive Resource Management for Failure Resilient High Performance "
-    "Computing Clusters, ARES 2009"
-)
 SHOWN: Final = 5
 """Seeds whose inputs are described."""
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(r) for r in rows)]
-    return "\n".join(f"| {line} |" for line in lines) + "\n"
 
 
 def _averaged(found: Sequence[Character] | Sequence[FailureCharacter]) -> dict[str, float]:
@@ -89,7 +80,7 @@ def jobs_section(plan: Plan) -> str:
 def failures_section(plan: Plan, real: Real | None) -> str:
     """Return what the failures are like, the real ones and those of each rate."""
     seeds = range(1, min(SHOWN, plan.seeds) + 1)
-    sets: list[tuple[str, list[Failures]]] = [] if real is None else [("real", [real.year])]
+    sets: list[tuple[str, list[fs.Failures]]] = [] if real is None else [("real", [real.year])]
     sets += [
         (f"generated, {times(rate)}", [year_of_failures(s, rate, plan.days) for s in seeds])
         for rate in (*plan.rates, *plan.more_rates)
@@ -137,14 +128,6 @@ def bounds_section(found: Found) -> str:
     return table(head, rows)
 
 
-def claims_section(claims: Sequence[Claim]) -> str:
-    """Return the claims as a table, and why."""
-    rows = [(c.claim, c.section, c.measured, f"**{c.verdict}**") for c in claims]
-    text = table(("The paper's claim", "Section", "Measured", "Verdict"), rows)
-    whys = [f"- *{c.claim}*: {c.why}" for c in claims if c.why]
-    return f"{text}\nWhy:\n\n" + "\n".join(whys) + "\n"
-
-
 def grid_section(found: Found, measure: str) -> str:
     """Return a completion rate by strategy and accuracy, a table for each rate."""
     sources = [(f"generated, {times(r)}", Cell(BEST, rate=r)) for r in found.rates]
@@ -155,7 +138,7 @@ def grid_section(found: Found, measure: str) -> str:
         blind = base.at(strategy=RANDOM, accuracy=-1.0)
         first = found.runs.mean(blind, measure)
         noise = f"{100 * first.deviation:.2f}"
-        rows.append((name, NAMES[RANDOM], "", share(first.mean, 2), noise, "0"))
+        rows.append((name, LOOKS[RANDOM].label, "", share(first.mean, 2), noise, "0"))
         for strategy in STRATEGIES[1:]:
             for accuracy in (*found.accuracies, -1.0):
                 cell = base.at(strategy=strategy, accuracy=accuracy)
@@ -165,7 +148,7 @@ def grid_section(found: Found, measure: str) -> str:
                 rows.append(
                     (
                         name,
-                        NAMES[strategy],
+                        LOOKS[strategy].label,
                         f"{accuracy:g}" if accuracy >= 0 else "",
                         share(level.mean, 2),
                         f"{100 * level.deviation:.2f}",
@@ -186,7 +169,7 @@ def begins(found: Found, measure: str) -> str:
         clear, visible = since(mine, lambda p: p.clear), since(mine, lambda p: p.visible)
         rows.append(
             (
-                NAMES[strategy],
+                LOOKS[strategy].label,
                 "no rate" if clear is None else times(clear),
                 "no rate" if visible is None else times(visible),
                 "; ".join(f"{times(p.rate)} {gained(p.gain)}" for p in mine),
@@ -299,7 +282,7 @@ def _variants(found: Found) -> Iterator[tuple[str, ...]]:
 
 def _beside(found: Found, name: str, cell: Cell, base: Cell, beside: str) -> tuple[str, ...]:
     gains = (gained(found.runs.gain(cell, base, m)) for m in (TASKS, JOBS, WORK))
-    return (name, times(cell.rate), NAMES[cell.strategy], beside, *gains)
+    return (name, times(cell.rate), LOOKS[cell.strategy].label, beside, *gains)
 
 
 def other_measures(found: Found) -> str:
@@ -317,7 +300,7 @@ def other_measures(found: Found) -> str:
             rows.append(
                 (
                     times(rate),
-                    NAMES[strategy],
+                    LOOKS[strategy].label,
                     share(used, 2),
                     f"{lost:,.0f}",
                     f"{aborted:,.0f}",
@@ -346,16 +329,17 @@ def notes(plan: Plan, found: Found) -> str:
 """
 
 
-def verdict(
-    plan: Plan, found: Found, claims: Sequence[Claim], real: Real | None, figures: Sequence[str]
-) -> str:
-    """Return the whole report as Markdown."""
-    sections = {
+def sections(
+    plan: Plan, found: Found, claims: Sequence[Claim], real: Real | None
+) -> dict[str, str]:
+    """Return the sections of the report."""
+    head = ("The paper's claim", "Section", "Measured", "Verdict")
+    return {
         "How it was played": notes(plan, found),
         "Jobs": jobs_section(plan),
         "Failures": failures_section(plan, real),
         "What failures can cost": bounds_section(found),
-        "Claims": claims_section(claims),
+        "Claims": claims_section(head, claims, ("claim", "section", "measured"), whys(claims)),
         "Where each strategy begins to pay": "\n".join(
             begins(found, measure) for measure in (JOBS, TASKS, WORK)
         ),
@@ -366,13 +350,3 @@ def verdict(
         "Work completed": grid_section(found, WORK),
         "Other measures": other_measures(found),
     }
-    text = [f"# Virtual machines: the paper and what came out\n\n{SOURCE}.\n"]
-    text += [f"## {title}\n\n{body}" for title, body in sections.items()]
-    images = "\n".join(f"![{name}]({name})\n" for name in figures)
-    return "\n".join([*text, f"## Figures\n\n{images}"])
-
-
-def claims_json(claims: Sequence[Claim]) -> str:
-    """Return the claims as JSON."""
-    value = {"paper": SOURCE, "claims": [asdict(claim) for claim in claims]}
-    return json.dumps(value, indent=2, allow_nan=False) + "\n"

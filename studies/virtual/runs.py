@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-from forestall.model.failures import Failures
-from forestall.model.jobs import Jobs
-from forestall.model.predictions import Predictions
-from forestall.simulate.virtual.outcome import Ended, VirtualOutcome, VirtualWorkload
-from forestall.simulate.virtual.parameters import VirtualParameters
+import forestall as fs
 from studies.virtual.inputs import (
     DAY,
     HOUR,
@@ -25,9 +19,6 @@ from studies.virtual.inputs import (
     year_of_jobs,
 )
 from studies.virtual.study import ALPHAS, BEST, NETWORK, OMNISCIENT, RANDOM, REAL, Case
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Int = npt.NDArray[np.int64]
 
@@ -43,93 +34,68 @@ class Given:
     network's predictions of them, where there are any, and the length of the log, days."""
 
     days: int
-    real: Failures | None = None
-    network: Predictions | None = None
+    real: fs.Failures | None = None
+    network: fs.Predictions | None = None
 
 
-def parameters_of(case: Case) -> VirtualParameters:
+def parameters_of(case: Case) -> dict[str, Any]:
     """Return the parameters of the simulation; all else is as in the paper."""
     aware = case.strategy not in (RANDOM, OMNISCIENT)
-    return VirtualParameters(
-        nodes=NODES,
-        processors_per_node=PROCESSORS,
-        strategy=BEST if case.strategy in ALPHAS else case.strategy,  # type: ignore[arg-type]
-        alpha=ALPHAS.get(case.strategy, 0.5),  # type: ignore[arg-type]
-        prediction_accuracy=case.accuracy if case.accuracy >= 0 else 1.0,
-        prediction_error=case.error,  # type: ignore[arg-type]
-        false_negatives=case.misses if aware else 0.0,
-        migration=case.migration,  # type: ignore[arg-type]
-        migration_cost=case.cost,
-        backfill=case.backfill,
-        random_migrates=case.moves,
-        checkpoint="periodic" if case.checkpoints else "none",
-        checkpoint_overhead=case.cost,
-        task_processors=case.width,
-        slack=case.slack,
-        downtime="log",
-        seed=case.seed,
-    )
+    return {
+        "nodes": NODES,
+        "processors_per_node": PROCESSORS,
+        "strategy": BEST if case.strategy in ALPHAS else case.strategy,
+        "alpha": ALPHAS.get(case.strategy, 0.5),
+        "prediction_accuracy": case.accuracy if case.accuracy >= 0 else 1.0,
+        "prediction_error": case.error,
+        "false_negatives": case.misses if aware else 0.0,
+        "migration": case.migration,
+        "migration_cost": case.cost,
+        "backfill": case.backfill,
+        "random_migrates": case.moves,
+        "checkpoint": "periodic" if case.checkpoints else "none",
+        "checkpoint_overhead": case.cost,
+        "task_processors": case.width,
+        "slack": case.slack,
+        "downtime": "log",
+        "seed": case.seed,
+    }
 
 
-def failures_of(case: Case, given: Given) -> Failures:
+def failures_of(case: Case, given: Given) -> fs.Failures:
     """Return the failures that the case is played with."""
     if case.rate == 0:
-        return Failures.none()
+        return fs.Failures.none()
     if case.failures == REAL:
         assert given.real is not None, "a case of the real failures without them"
         return given.real
     return year_of_failures(case.seed, case.rate, given.days)
 
 
-def predictions_of(case: Case, given: Given, failures: Failures, jobs: Jobs) -> Predictions:
-    """Return what is foreseen in the case."""
-    from forestall.traces.predictions import perfect, synthetic
-
-    if len(failures) == 0 or (case.strategy == RANDOM and not case.moves):
-        return Predictions.none()
-    start = min(int(jobs.submit[0]), int(failures.time[0]))
-    if case.strategy == OMNISCIENT:
-        return perfect(failures, start=start)
-    if case.predictor == NETWORK:
+def predictions_of(case: Case, given: Given) -> fs.Predictions | None:
+    """Return what is foreseen in the case where its parameters do not say it: the network's
+    predictions, and nothing where jobs are placed and stay at random."""
+    if case.strategy == RANDOM and not case.moves:
+        return fs.Predictions.none()
+    if case.predictor == NETWORK and case.strategy != OMNISCIENT:
         assert given.network is not None, "a case of the network without its predictions"
         return given.network
-    return synthetic(
-        failures,
-        accuracy=case.accuracy,
-        error=case.error,  # type: ignore[arg-type]
-        false_negatives=case.misses,
-        seed=case.seed,
-        start=start,
-    )
+    return None
 
 
-@lru_cache(maxsize=4)
-def _workload(
-    seed: int, load: float, days: int, requests: str, slack: float, width: float
-) -> VirtualWorkload:
-    from forestall.simulate.virtual.prepare import prepare_virtual
-
-    parameters = VirtualParameters(
-        nodes=NODES, processors_per_node=PROCESSORS, slack=slack, task_processors=width
-    )
-    return prepare_virtual(year_of_jobs(seed, load / width, days, requests), parameters)
-
-
-def outcome_of(case: Case, given: Given) -> VirtualOutcome:
+def result_of(case: Case, given: Given) -> fs.VirtualResult:
     """Play a case."""
-    from forestall.simulate.kit.failures import prepare_failures
-    from forestall.simulate.virtual.run import play_virtual
-
-    parameters = parameters_of(case)
-    workload = _workload(case.seed, case.load, given.days, case.requests, case.slack, case.width)
-    failures = prepare_failures(failures_of(case, given), parameters)
-    predictions = predictions_of(case, given, failures, workload.jobs)
-    return play_virtual(workload, failures, predictions, parameters)
+    return fs.simulate_virtual(
+        year_of_jobs(case.seed, case.load / case.width, given.days, case.requests),
+        failures_of(case, given),
+        predictor=predictions_of(case, given),
+        **parameters_of(case),
+    )
 
 
 def play_case(case: Case, given: Given) -> dict[str, Any]:
     """Play a case and return its row of `runs.csv`."""
-    return asdict(case) | account(outcome_of(case, given), given.days)
+    return asdict(case) | account(result_of(case, given), given.days)
 
 
 def play_alone(batch: tuple[Case, ...], given: Given) -> list[dict[str, Any]]:
@@ -138,7 +104,7 @@ def play_alone(batch: tuple[Case, ...], given: Given) -> list[dict[str, Any]]:
     return [play_case(case, given)]
 
 
-def account(outcome: VirtualOutcome, days: int) -> dict[str, Any]:
+def account(result: fs.VirtualResult, days: int) -> dict[str, Any]:
     """Return what came out of a run.
 
     Shares from 0 to 1, work in processor-hours. `work_completion` is the work of tasks completed in
@@ -147,15 +113,17 @@ def account(outcome: VirtualOutcome, days: int) -> dict[str, Any]:
     `jobs_hit`, `tasks_hit` how many a failure aborted something of, `_twice` those with two
     failures or more.
     """
+    outcome = result.outcome
     jobs, runs = outcome.workload.jobs, outcome.runs
     first = np.concatenate(([0], np.cumsum(jobs.size)))
     task = first[runs["job"]] + runs["task"]
-    ended = runs["ended"]
+    how = result.runs["outcome"]
+    ended, hit = (how == "completed").to_numpy(), (how == "aborted").to_numpy()
     completed = np.zeros(int(first[-1]), dtype=np.bool_)
-    completed[task[ended == Ended.COMPLETED]] = True
+    completed[task[ended]] = True
     work = np.where(completed[task], runs["work"] - runs["lost"], 0) / UNIT
     by_node = np.bincount(runs["node"], weights=work, minlength=NODES)
-    aborted = runs[ended == Ended.ABORTED]
+    aborted = runs[hit]
     struck = outcome.struck
     total = float(by_node.sum())
     done = outcome.jobs["done"]
@@ -169,13 +137,13 @@ def account(outcome: VirtualOutcome, days: int) -> dict[str, Any]:
         "utilization": total / (NODES * PROCESSORS * 24 * days),
         "quarter": float(np.dot(by_node, worst_quarter(outcome.failures))) / max(total, 1e-9),
         "lost_work": float(runs["lost"].sum()) / UNIT,
-        "stopped_tasks": int((ended == Ended.STOPPED).sum()),
+        "stopped_tasks": int((how == "stopped").sum()),
         "aborted": len(aborted),
         "migrations": len(outcome.moves),
         "failures_played": len(struck),
         "failures_hit": int((struck["tasks"] > 0).sum()),
-        **_hits(aborted, task[ended == Ended.ABORTED]),
-        "wait_mean": _wait(outcome),
+        **_hits(aborted, task[hit]),
+        "wait_mean": _wait(result),
         "last_day": outcome.end / DAY,
     }
 
@@ -193,14 +161,9 @@ def _hits(aborted: npt.NDArray[Any], task: Int) -> dict[str, int]:
     }
 
 
-def _wait(outcome: VirtualOutcome) -> float:
+def _wait(result: fs.VirtualResult) -> float:
     """Return the mean wait of the jobs that were started, h."""
-    start = outcome.jobs["start"]
+    start, jobs = result.outcome.jobs["start"], result.outcome.workload.jobs
     begun = start >= 0
-    waits = start[begun] - outcome.workload.jobs.submit[begun]
+    waits = start[begun] - jobs.submit[begun]
     return float(waits.mean()) / HOUR if len(waits) else 0.0
-
-
-def runs_table(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """Return the tidy table of all runs."""
-    return pl.DataFrame(rows, infer_schema_length=None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from forestall.traces.generate.tasks import DAYS
+from studies.virtual.inputs import DAYS
 
 RANDOM, FIRST, BEST, OMNISCIENT = "random", "first-fit", "best-fit", "omniscient"
 CAPACITY, RELIABILITY, DYNAMIC = "best-fit 1", "best-fit 0", "best-fit dynamic"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.assess.alarms import Judged, Line, judge, line_of
+from forestall.assess.alarms import JudgedAlarms, Line, judge, line_of
 from forestall.model.errors import ParameterError
 
 Alarm = tuple[int, int, int]
@@ -23,7 +23,7 @@ def line(alarms: list[Alarm], failures: list[Failure], nodes: int = NODES, end: 
 
 def judged(
     alarms: list[Alarm], failures: list[Failure], horizon: int = 10, lead: int = 0
-) -> Judged:
+) -> JudgedAlarms:
     return judge(line(alarms, failures), horizon, np.random.default_rng(1), lead=lead)
 
 

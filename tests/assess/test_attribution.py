@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.assess.attribution import RULES, Attribution, Fates, Rule, Samples, attribute
+from forestall.assess.attribution import RULES, Attribution, Fates, MetricSamples, Rule, attribute
 from forestall.model.errors import ParameterError
 
 Job = tuple[int, int, bool, list[int]]
@@ -25,9 +25,9 @@ def fates_of(jobs: list[Job], judged: list[bool] | None = None) -> Fates:
     )
 
 
-def samples_of(rows: list[Sample]) -> Samples:
+def samples_of(rows: list[Sample]) -> MetricSamples:
     ordered = sorted({(node, time): value for node, time, value in rows}.items())
-    return Samples(
+    return MetricSamples(
         np.array([time for (_, time), _ in ordered], dtype=np.int64),
         np.array([node for (node, _), _ in ordered], dtype=np.int64),
         np.array([value for _, value in ordered], dtype=np.float64),

@@ -242,7 +242,7 @@ def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     again = ettr.study(records, ASSUMED, BLOCKS, WEIGHTS, **more)
     assert again.every is not None
     assert len(again.long) > 2
-    plain = ettr.Found(
+    plain = ettr.JobEttr(
         ettr.whole(jobs, BLOCKS, WEIGHTS, ASSUMED),
         ettr.by_size(jobs, BLOCKS, WEIGHTS, rate=None, assumed=ASSUMED),
         ettr.by_size(ettr.long_jobs(jobs), BLOCKS, WEIGHTS, rate=0.01, assumed=ASSUMED),
@@ -251,7 +251,7 @@ def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(whole) == shown(again) == shown(plain)
 
 
-def shown(found: ettr.Found) -> list[tuple[object, ...]]:
+def shown(found: ettr.JobEttr) -> list[tuple[object, ...]]:
     """Return all numbers of some classes."""
     every = [] if found.every is None else [found.every]
     return [

@@ -103,8 +103,8 @@ def test_nothing_to_estimate() -> None:
 
 
 def test_differences_come_from_the_same_weeks() -> None:
-    one = panel.Estimate(0.5, 0.4, 0.6, np.array([0.4, 0.5, 0.6] * 10), 9)
-    two = panel.Estimate(0.4, 0.3, 0.5, np.array([0.3, 0.4, 0.5] * 10), 9)
+    one = panel.RedrawnEstimate(0.5, 0.4, 0.6, np.array([0.4, 0.5, 0.6] * 10), 9)
+    two = panel.RedrawnEstimate(0.4, 0.3, 0.5, np.array([0.3, 0.4, 0.5] * 10), 9)
     difference = one.over(two)
     assert np.isclose(difference.low, 0.1)
     assert np.isclose(difference.high, 0.1)

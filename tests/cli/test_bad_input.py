@@ -243,7 +243,6 @@ def test_a_file_where_a_folder_should_be(
         ["traces", "generate", "failures", "out.csv", "--preset", "nobody"],
         ["traces", "generate", "failures", "nowhere/out.csv"],
         ["traces", "generate", "failures", "out.csv", "--mttf-hours", "0"],
-        ["reproduce", "promises", "--data", "nowhere"],
     ],
     ids=" ".join,
 )

@@ -14,24 +14,16 @@ import typer
 
 from cli.calls import call
 from forestall import __version__
-from forestall.app.cycle.settings import CYCLE as CYCLE_MODEL
 from forestall.app.kit.model import Model
-from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.models import MODELS
-from forestall.app.runs.settings import (
-    FAILURE_OPTIONS,
-    HOST_OPTIONS,
-    READING_OPTIONS,
-    parameter_value,
-)
-from forestall.app.virtual.settings import VIRTUAL as VIRTUAL_MODEL
-from forestall.cli.application import whole
-from forestall.cli.runs.options import OPTIONS, PARAMETERS, READING
-from forestall.cli.runs.options_cycle import CYCLE, HOSTS
-from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
-from forestall.simulate.promise.parameters import Parameters
+from forestall.app.runs.settings import FAILURE_OPTIONS, HOST_OPTIONS, READING_OPTIONS
+from forestall.cli.application import app
+from forestall.cli.choice import spelled
+from forestall.cli.runs.options import HOSTS, READING
+from forestall.cli.runs.parameters import MODEL, default_of, parameter_choices
+from forestall.model.settings import Kind
 
-ROOT: Any = typer.main.get_command(whole())
+ROOT: Any = typer.main.get_command(app)
 
 
 def commands(
@@ -55,7 +47,7 @@ def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
         "agent", "assess", "backtest", "calibrate", "certify", "compare", "demo", "design", "fit",
         "guest", "import", "interval", "lemons", "machines", "predict", "reliability", "replay",
-        "report", "reproduce", "simulate", "spares", "sweep", "traces",
+        "report", "simulate", "spares", "sweep", "traces",
     }  # fmt: skip
 
 
@@ -91,99 +83,76 @@ def test_every_option_has_help(path: tuple[str, ...]) -> None:
 
 def test_help_names_optionswhole(capsys: pytest.CaptureFixture[str]) -> None:
     done = call(capsys, "simulate", "--help")
-    for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *CYCLE, *HOSTS, *READING):
+    for choice in (MODEL, *parameter_choices(), *HOSTS, *READING):
         assert choice.spelling in done.out
 
 
 def test_every_parameter_has_its_option() -> None:
-    assert {choice.name for choice in PARAMETERS} == set(Parameters.model_fields)
-    shared = {*Parameters.model_fields, *READING_OPTIONS}
-    assert {choice.name for choice in VIRTUAL} == set(VIRTUAL_MODEL.fields) - shared
-    shared |= set(VIRTUAL_MODEL.fields)
-    assert {choice.name for choice in CYCLE} == set(CYCLE_MODEL.fields) - shared
-    assert MODEL[0].choices == tuple(MODELS)
+    ours = {choice.name: choice for choice in parameter_choices()}
+    fields = {name for model in MODELS.values() for name in model.fields}
+    assert set(ours) == fields - {"processors_per_node"}  # an option of reading, for all models
+    assert "processors_per_node" in {choice.name for choice in READING}
+    assert MODEL.choices == tuple(MODELS)
     assert {choice.name for choice in HOSTS} == set(HOST_OPTIONS)
     assert {choice.name for choice in READING} == set(READING_OPTIONS) - set(HOST_OPTIONS)
     assert set(FAILURE_OPTIONS) < set(READING_OPTIONS)
-    assert {choice.name for choice in PARAMETERS if choice.flag} == PROMISE.flags
-    flags = {choice.name for choice in (*PARAMETERS, *VIRTUAL) if choice.flag}
-    assert VIRTUAL_MODEL.flags == flags & set(VIRTUAL_MODEL.fields)
-    assert {choice.name for choice in CYCLE if choice.flag} == CYCLE_MODEL.flags
+    for model in MODELS.values():
+        for name, one in model.declared.items():
+            if name in ours:
+                assert ours[name].flag == (one.kind is Kind.FLAG), name
+                assert ours[name].ranged != ours[name].flag, name
 
 
 @pytest.mark.parametrize("name", ["simulate", "sweep"])
 def test_every_parameter_can_be_given(name: str) -> None:
-    spelled = {option for parameter in LEAVES[(name,)].params for option in parameter.opts}
+    there = {option for parameter in LEAVES[(name,)].params for option in parameter.opts}
     for model in MODELS.values():
-        assert {OPTIONS[field] for field in model.fields} <= spelled
+        assert {spelled(field) for field in model.fields} <= there
 
 
-def test_help_tells_the_true_defaults() -> None:
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
+def test_help_tells_the_true_defaults(model: Model) -> None:
+    """What help says of a default, given as an option, is the default."""
+    defaults = model.parameters().model_dump()
+    shown = {choice.name: choice.help for choice in parameter_choices(model.name)}
     told = {}
-    for choice in PARAMETERS:
-        match = re.search(r"\(default ([\w.-]+)\b", choice.help)
-        if match and match[1] not in {"on", "off"}:
-            told[choice.name] = parameter_value(choice.name, match[1])
-    defaults = Parameters().model_dump()
-    assert len(told) > 10
-    del told["downtime"]  # its default depends on the log
-    assert Parameters(**told).model_dump() == defaults
-    assert {n: Parameters(**{n: told[n]}).model_dump()[n] for n in told} == {
-        n: defaults[n] for n in told
-    }
-
-
-def test_help_tells_the_true_defaults_of_virtual_machines() -> None:
-    told = {}
-    for choice in VIRTUAL:
-        match = re.search(r"\(default ([\w.-]+)\b", choice.help)
-        if match:
-            told[choice.name] = parameter_value(choice.name, match[1], VIRTUAL_MODEL)
-    defaults = VIRTUAL_MODEL.parameters().model_dump()
-    assert VIRTUAL_MODEL.parameters(**told).model_dump() == defaults
-    untold = {choice.name for choice in VIRTUAL if choice.name not in told}
-    assert untold == {"lead", "predict_every", "vm_memory", "backfill", "random_migrates"}
-    for name in set(told) & VIRTUAL_MODEL.durations:
-        assert told[name] == defaults[name]
-
-
-def test_help_tells_the_true_defaults_of_cycle_sharing() -> None:
-    told = {}
-    for choice in CYCLE:
-        match = re.search(r"\(default ([\w.-]+)\b", choice.help)
-        if match and not choice.flag:
-            told[choice.name] = parameter_value(choice.name, match[1], CYCLE_MODEL)
-    defaults = CYCLE_MODEL.parameters().model_dump()
-    assert CYCLE_MODEL.parameters(**told).model_dump() == defaults
-    assert {choice.name for choice in CYCLE if choice.name not in told} == {
-        "job_length", "checkpoint_at_end",
+    for name, one in model.declared.items():
+        match = re.search(r"\(default ([\w.-]+)[^()]*\)\.$", shown[name])
+        if match and one.kind is not Kind.FLAG:
+            told[name] = one.read(match[1])
+            assert told[name] == defaults[name] or one.kind is not Kind.DURATION, name
+    untold = {name for name in model.fields if name not in told}
+    assert model.parameters(**told).model_dump() == defaults
+    assert untold == {
+        name for name, one in model.declared.items()
+        if one.default is None or one.kind is Kind.FLAG
     }  # fmt: skip
-    for name in set(told) & CYCLE_MODEL.durations:
-        assert told[name] == defaults[name]
+    assert len(told) > 10
+    for name in untold:
+        assert default_of(model.declared[name]) in shown[name]
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
 def test_every_kind_of_a_parameter_is_told(model: Model) -> None:
-    told = (model.durations, model.whole, model.reals, model.flags)
-    assert sum(map(len, told)) == len(frozenset().union(*told))  # none is of two kinds
-    assert model.shares <= model.reals
     for name, field in model.parameters.model_fields.items():
-        plain = str(field.annotation)
-        assert (name in model.flags) == (field.annotation is bool), name
-        assert (name in model.reals) == ("float" in plain), name
-        assert (name in model.durations | model.whole) == bool(re.search(r"\bint\b", plain)), name
+        plain, kind = str(field.annotation), model.declared[name].kind
+        assert (kind is Kind.FLAG) == (field.annotation is bool), name
+        assert (kind is Kind.REAL) == ("float" in plain), name
+        whole = kind in {Kind.DURATION, Kind.WHOLE}
+        assert whole == bool(re.search(r"\bint\b", plain)), name
+        assert model.declared[name].is_number == (whole or kind is Kind.REAL), name
 
 
 @pytest.mark.parametrize("name", ["simulate", "sweep"])
 def test_choices_are_told_unbroken(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = " ".join(call(capsys, name, "--help").out.replace("│", " ").split())
-    for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *CYCLE):
+    for choice in (MODEL, *parameter_choices()):
         listed = f"One of: {', '.join(choice.choices)}."
         assert "|".join(choice.choices) in text or listed in text, choice.name
 
 
 def test_completion_knows_the_choices() -> None:
-    policy = next(choice for choice in PARAMETERS if choice.name == "policy")
+    policy = next(choice for choice in parameter_choices() if choice.name == "policy")
     assert policy._complete("c") == ["conservative"]
 
 

@@ -35,7 +35,7 @@ from forestall.app.runs.settings import settings_of, with_config
 from forestall.app.virtual.result import VirtualResult
 from forestall.app.virtual.settings import VIRTUAL
 from forestall.cli import main
-from forestall.cli.application import whole
+from forestall.cli.application import app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -213,7 +213,7 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield (*path, name), command
 
 
-COMMANDS = dict(commands(typer.main.get_command(whole())))
+COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
 def sections(page: Path) -> dict[str, str]:
@@ -273,8 +273,8 @@ def test_documented_defaults_are_the_true_ones(heading: str, model: Model) -> No
     for name, told in table.items():
         value = defaults[name]
         plain = "none" if value is None else str(value).lower()
-        if name in model.durations and value is not None:
-            plain += " s"
+        if model.declared[name].setting.unit and value is not None:
+            plain += f" {model.declared[name].setting.unit}"
         assert re.match(rf"{re.escape(plain)}\b", told.replace("`", "")), f"{name}: {told}"
 
 
@@ -391,10 +391,10 @@ def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
 
 
 def test_every_key_and_column_of_a_calibration_is_documented() -> None:
-    from forestall.app.hosts.calibrate.calibrate import Asked, Calibration
-    from forestall.live.contention.measure import Measured
+    from forestall.app.hosts.calibrate.calibrate import ExperimentSettings, HostCalibration
+    from forestall.live.contention.measure import MeasuredPoints
     from forestall.live.contention.memory import MemoryMeasured
-    from forestall.live.contention.plan import Plan
+    from forestall.live.contention.plan import ExperimentPlan
     from forestall.live.contention.points import MemoryPoint, Point
     from live.contention.contention_cases import linear, memory_points, points
 
@@ -402,11 +402,13 @@ def test_every_key_and_column_of_a_calibration_is_documented() -> None:
     tables = named["A calibration (`forestall calibrate --out DIR`)"]
     assert {*Point._fields, "load"} <= words_of(line_of(tables, "points.csv"))
     assert {*MemoryPoint._fields, "speed"} <= words_of(line_of(tables, "memory.csv"))
-    measured = Measured(tuple(points(lambda load, guest: linear(load, guest) / 5)), 1, 0)
-    plan = Plan(cpus=(0,), groups=(4,), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
+    measured = MeasuredPoints(tuple(points(lambda load, guest: linear(load, guest) / 5)), 1, 0)
+    plan = ExperimentPlan(cpus=(0,), groups=(4,), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
     lowest = {"nice": True, "idle": True, "autogroup": False}
     memory = MemoryMeasured(tuple(memory_points(2.0)))
-    found = Calibration(Asked(), plan, measured, memory, 0.0, lowest, "host", "6.1", "2026-11-22")
+    found = HostCalibration(
+        ExperimentSettings(), plan, measured, memory, 0.0, lowest, "host", "6.1", "2026-11-22"
+    )
     section = named["summary.json of a calibration"]
     assert rows(section) == set(found.summary)
     absent = {key for key in keys_of(found.summary) if not key.isdigit()} - words_of(section)

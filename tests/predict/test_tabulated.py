@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
+from forestall.predict.learner import cumulative
 from forestall.predict.registry import new_learner
 from forestall.predict.tabulated import Tabulated, moments, tabulate
 
@@ -80,6 +83,33 @@ def test_windows_and_times() -> None:
     other = table.copy()
     other.advance(1000)
     np.testing.assert_allclose(table.failure_probability(node, 150, 155), 0)
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10**6), nodes=st.sampled_from([1, 7, 8, 9, 16, 127, 128, 129, 300, 1000])
+)
+def test_the_answers_in_numpy(seed: int, nodes: int) -> None:
+    """What is compiled is what NumPy makes of the same numbers; a sum to the last bit."""
+    rng = np.random.default_rng(seed)
+    horizons = (60, 600, 3600)
+    hazard = np.cumsum(rng.exponential(0.01, (3, nodes, 3)), axis=2).astype(np.float32)
+    table = Tabulated(np.array([0, 50, 5000]), hazard, horizons)
+    now = int(rng.choice([0, 20, 60, 6000]))
+    table.advance(now)
+    row = {0: 0, 20: 0, 60: 1, 6000: 2}[now]
+    start = now + int(rng.integers(0, 700))
+    end = start + int(rng.integers(0, 8000))
+    ahead = np.array([start, end]) - int(table.times[row])
+    known = cumulative(hazard[row].astype(np.float64), horizons, ahead)
+    within = known[:, 1] - known[:, 0]
+    numbers = np.arange(nodes)
+    np.testing.assert_array_equal(
+        table.partition_failure_probability(numbers, start, end), -math.expm1(-within.sum())
+    )
+    np.testing.assert_allclose(
+        table.failure_probability(numbers, start, end), -np.expm1(-within), rtol=1e-15
+    )
 
 
 def test_moments_are_bounded() -> None:

@@ -12,10 +12,12 @@ from scipy.stats import kstest
 from forestall.assess.roc import area
 from forestall.assess.significance import permutation
 from forestall.model.errors import TraceError
-from studies.assessment import Plan, Reproduction, paper, reproduce
-from studies.assessment.claims import uniform_p
+from studies.assessment import STUDY, Plan, paper
+from studies.assessment.claims import Played, uniform_p
 from studies.assessment.figures import NAMES
 from studies.assessment.scenario import play, sample_of
+from studies.kit.study import Reproduction
+from study_calls import told_by
 
 SMALL = Plan(
     nodes=96, days=8, period=300, repeats=3, repeat_period=600, nulls=12, null_nodes=48, draws=500
@@ -23,11 +25,11 @@ SMALL = Plan(
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Reproduction[Played]:
     pytest.importorskip("matplotlib")
     steps: list[tuple[int, int]] = []
     out = tmp_path_factory.mktemp("assessment") / "deep"
-    found = reproduce(out, plan=SMALL, progress=lambda a, b: steps.append((a, b)))
+    found = STUDY.reproduce(out, plan=SMALL, progress=lambda a, b: steps.append((a, b)))
     assert steps[-1] == (SMALL.steps, SMALL.steps)
     assert [a for a, _ in steps] == [*range(1, SMALL.steps), SMALL.steps]
     return found
@@ -43,7 +45,7 @@ def test_a_sample_of_the_papers_size_and_area() -> None:
     assert found.p_normal == pytest.approx(3.1e-4, rel=0.05)
 
 
-def test_every_claim_has_a_verdict(done: Reproduction) -> None:
+def test_every_claim_has_a_verdict(done: Reproduction[Played]) -> None:
     claims = {claim.name: claim for claim in done.claims}
     assert len(claims) == len(done.claims) == 10
     for claim in done.claims:
@@ -55,8 +57,8 @@ def test_every_claim_has_a_verdict(done: Reproduction) -> None:
     assert claims["bias"].verdict in ("confirmed", "in part")
 
 
-def test_what_was_put_in_is_found_again(done: Reproduction) -> None:
-    machines = (done.played.main, *done.played.related)
+def test_what_was_put_in_is_found_again(done: Reproduction[Played]) -> None:
+    machines = (done.found.main, *done.found.related)
     killed = sum(one.truth.killed for one in machines)
     assert killed > 15
     assert sum(one.truth.found for one in machines) > 0.8 * killed
@@ -67,14 +69,14 @@ def test_what_was_put_in_is_found_again(done: Reproduction) -> None:
     assert sum(one.truth.caught for one in machines) > 0.6 * lost
 
 
-def test_without_a_relation_nothing_was_killed(done: Reproduction) -> None:
-    for one in (*done.played.unrelated, *done.played.nulls):
+def test_without_a_relation_nothing_was_killed(done: Reproduction[Played]) -> None:
+    for one in (*done.found.unrelated, *done.found.nulls):
         assert (one.truth.killed, one.truth.lost) == (0, 0)
-    areas = [one.area.auc for one in (*done.played.unrelated, *done.played.nulls)]
+    areas = [one.area.auc for one in (*done.found.unrelated, *done.found.nulls)]
     assert np.mean(areas) == pytest.approx(0.5, abs=0.04)
 
 
-def test_the_files(done: Reproduction) -> None:
+def test_the_files(done: Reproduction[Played]) -> None:
     names = {path.name for path in done.files}
     assert names == {*NAMES, "claims.csv", "machines.csv", "verdict.md"}
     assert {path.name for path in done.folder.iterdir()} == names
@@ -86,9 +88,16 @@ def test_the_files(done: Reproduction) -> None:
     assert all(f"]({name})" in text for name in NAMES)
 
 
+def test_what_is_told_is_what_was_told_before(done: Reproduction[Played]) -> None:
+    """Hashes of the texts as the study wrote them before it stood on the kit."""
+    assert told_by(done.folder, "claims.csv", "verdict.md") == [
+        "e36b02c5a8758b96", "367fc171aace05a1",
+    ]  # fmt: skip
+
+
 @pytest.mark.slow
 def test_the_same_bytes_twice(done: Reproduction, tmp_path: Path) -> None:
-    again = reproduce(tmp_path, plan=SMALL)
+    again = STUDY.reproduce(tmp_path, plan=SMALL)
     for path, other in zip(done.files, again.files, strict=True):
         assert path.read_bytes() == other.read_bytes(), path.name
 
@@ -104,7 +113,7 @@ def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     (tmp_path / "file").write_text("")
     with pytest.raises(TraceError, match="cannot be a folder"):
-        reproduce(tmp_path / "file", plan=SMALL)
+        STUDY.reproduce(tmp_path / "file", plan=SMALL)
 
 
 @pytest.mark.slow

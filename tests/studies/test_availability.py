@@ -14,7 +14,7 @@ import pytest
 from forestall.model.errors import TraceError
 from forestall.predict.semi_markov.learning import DAY, MONDAY, HostHistory
 from forestall.predict.semi_markov.states import stays
-from studies.availability import QUICK, reproduce, study
+from studies.availability import QUICK, STUDY, study
 from studies.availability.claims import accuracy, ahead, cheap, robust, statistics
 from studies.availability.inputs import (
     GENERATED_SET,
@@ -178,7 +178,9 @@ def test_all_of_it_twice(tmp_path: Path) -> None:
     plan: Plan = replace(PLAN, hosts=2, share_hosts=1, shares=(0.5,), noise_hosts=1)
     steps: list[tuple[int, int]] = []
     found = [
-        reproduce(tmp_path / str(k), plan=plan, progress=lambda done, of: steps.append((done, of)))
+        STUDY.reproduce(
+            tmp_path / str(k), plan=plan, progress=lambda done, of: steps.append((done, of))
+        )
         for k in (1, 2)
     ]
     names = sorted(path.name for path in found[0].files)

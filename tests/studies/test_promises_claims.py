@@ -149,9 +149,10 @@ def test_regions_in_exact_tenths() -> None:
 
 def test_all_claims_have_a_reason_and_a_finding() -> None:
     found = c.evaluate({n: made(log=n) for n in ("NASA", "SDSC", "NASA rebuilt")}, np.ones((2, 2)))
-    assert {claim.name for claim in found} == set(c.WHY)
-    assert all(claim.findings and claim.why for claim in found)
-    by_name = {claim.name: claim.findings for claim in found}
-    assert list(by_name["sdsc_early"]) == ["SDSC", c.STARTS]
-    assert list(by_name["nasa_onset"]) == ["NASA", "NASA rebuilt"]
-    assert list(by_name["ratio"]) == [c.BETWEEN, c.BETWEEN_REBUILT]
+    assert {claim.name for claim in found} == {one.name for one in c.ASKED}
+    assert all(claim.measured and claim.verdict and claim.why for claim in found)
+    where = {one.name: [claim.where for claim in found if claim.name == one.name] for one in found}
+    assert all(where.values())
+    assert where["sdsc_early"] == ["SDSC", c.STARTS]
+    assert where["nasa_onset"] == ["NASA", "NASA rebuilt"]
+    assert where["ratio"] == [c.BETWEEN, c.BETWEEN_REBUILT]

@@ -9,6 +9,7 @@ import pytest
 
 from forestall.model.errors import TraceError
 from forestall.model.jobs import Jobs
+from studies.promises import STUDY
 from studies.promises import inputs as i
 from synthetic_promises import small_inputs
 
@@ -81,10 +82,8 @@ def test_missing_file_is_named(tmp_path: Path, missing: str) -> None:
 
 def test_nothing_is_written_where_data_is_missing(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from studies.promises import reproduce
-
     with pytest.raises(TraceError, match="is not there"):
-        reproduce(tmp_path, tmp_path / "out")
+        STUDY.reproduce(tmp_path / "out", data=tmp_path)
     assert not (tmp_path / "out").exists()
 
 

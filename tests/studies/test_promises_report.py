@@ -9,17 +9,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from studies.promises import report
+from studies.kit.claims import claims_table
+from studies.kit.study import Reproduction
+from studies.promises import STUDY, Found, report
 from studies.promises.calibration import calibration
 from studies.promises.inputs import Inputs
 from studies.promises.runs import Played, play_all, promises_table, runs_table
 from studies.promises.study import Plan, cases
+from study_calls import told_by
 from synthetic_promises import small_inputs
 
 pytest.importorskip("matplotlib")
-
-from studies import promises
-from studies.promises import Reproduction, written
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,12 @@ def played(small: Inputs) -> list[Played]:
 @pytest.fixture(scope="module")
 def found(
     small: Inputs, played: list[Played], tmp_path_factory: pytest.TempPathFactory
-) -> Reproduction:
+) -> Reproduction[Found]:
     folder = tmp_path_factory.mktemp("promises")
-    return written(small, runs_table(played), promises_table(played), folder)
+    return STUDY.write(folder, Found(small, runs_table(played), promises_table(played)))
 
 
-def test_all_files_are_there(found: Reproduction) -> None:
+def test_all_files_are_there(found: Reproduction[Found]) -> None:
     names = {path.name for path in found.files}
     assert names >= {f"figure-{k:02}.png" for k in range(1, 13)}
     assert names >= {"runs.csv", "promises.csv", "claims.json", "claims.md", "verdict.md"}
@@ -50,25 +50,34 @@ def test_all_files_are_there(found: Reproduction) -> None:
 def test_the_same_bytes_again(
     small: Inputs, played: list[Played], found: Reproduction, tmp_path: Path
 ) -> None:
-    again = written(small, runs_table(played), promises_table(played), tmp_path)
+    again = STUDY.write(tmp_path, Found(small, runs_table(played), promises_table(played)))
     for one, two in zip(found.files, again.files, strict=True):
         assert one.read_bytes() == two.read_bytes(), one.name
 
 
-def test_figures_are_small(found: Reproduction) -> None:
+def test_what_is_told_is_what_was_told_before(found: Reproduction[Found]) -> None:
+    """Hashes of the texts as the study wrote them before it stood on the kit."""
+    assert told_by(found.folder, "claims.json", "claims.md", "verdict.md") == [
+        "107096cde357eb72", "90778969c2f93bf9", "5f54b931530ff664",
+    ]  # fmt: skip
+
+
+def test_figures_are_small(found: Reproduction[Found]) -> None:
     for path in found.files:
         if path.suffix == ".png":
             assert path.stat().st_size < 120_000, path.name
 
 
-def test_claims_as_json_and_as_a_table(found: Reproduction) -> None:
+def test_claims_as_json_and_as_a_table(found: Reproduction[Found]) -> None:
     value = json.loads((found.folder / "claims.json").read_text(encoding="utf-8"))
-    assert [claim["claim"] for claim in value["claims"]] == [c.claim for c in found.claims]
-    assert found.table.columns == ["claim", "section", "log", "measured", "verdict"]
-    assert len(found.table) == sum(len(c.findings) for c in found.claims)
+    tests = [(one["claim"], log, finding["measured"], finding["verdict"])
+             for one in value["claims"] for log, finding in one["findings"].items()]  # fmt: skip
+    table = claims_table(found.claims, ("claim", "where", "measured", "verdict"))
+    assert table.rows() == tests
+    assert len(value["bursts"]) > 10
 
 
-def test_tables_are_rectangular(found: Reproduction) -> None:
+def test_tables_are_rectangular(found: Reproduction[Found]) -> None:
     text = (found.folder / "verdict.md").read_text(encoding="utf-8")
     tables = [part for part in re.split(r"\n\n+", text) if part.startswith("|")]
     assert len(tables) == 5
@@ -76,17 +85,17 @@ def test_tables_are_rectangular(found: Reproduction) -> None:
         assert len({line.count(" | ") for line in rows.strip().splitlines()}) == 1, rows[:200]
 
 
-def test_runs_are_tidy(found: Reproduction) -> None:
+def test_runs_are_tidy(found: Reproduction[Found]) -> None:
     again = pl.read_csv(found.folder / "runs.csv")
-    assert len(again) == len(found.runs)
+    assert len(again) == len(found.tables["runs"])
     assert again["qos"].is_between(0, 1).all()
 
 
-def test_repeat_note_counts_what_is_alike(found: Reproduction) -> None:
+def test_repeat_note_counts_what_is_alike(found: Reproduction[Found]) -> None:
     pattern = r"--repeat-failures (\d+) of (\d+) runs"
-    alike, both = re.search(pattern, report.repeat_note(found.runs)).groups()
+    alike, both = re.search(pattern, report.repeat_note(found.tables["runs"])).groups()
     assert alike == both
-    changed = found.runs.with_columns(
+    changed = found.tables["runs"].with_columns(
         qos=pl.when(pl.col("study") == "repeated").then(0.5).otherwise(pl.col("qos"))
     )
     assert re.search(pattern, report.repeat_note(changed)).group(1) == "0"
@@ -95,7 +104,7 @@ def test_repeat_note_counts_what_is_alike(found: Reproduction) -> None:
 def test_broken_certainties_stand_beside_what_was_to_be_expected(
     small: Inputs, found: Reproduction
 ) -> None:
-    lines = report.unforeseen_words(small, found.promises).splitlines()
+    lines = report.unforeseen_words(small, found.tables["promises"]).splitlines()
     assert len(lines) == 4
     assert all(line.count(" %") == 4 and "expected" in line for line in lines)
 
@@ -119,14 +128,16 @@ def test_spread_tells_the_range_only_where_there_is_one() -> None:
 
 
 @pytest.mark.slow
-def test_from_the_real_logs(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(promises, "Plan", lambda: Plan(seeds=(1,)))
+def test_from_the_real_logs(data: Path, tmp_path: Path) -> None:
     done: list[tuple[int, int]] = []
-    found = promises.reproduce(
-        data, tmp_path / "new" / "out", workers=1, progress=lambda k, n: done.append((k, n))
-    )
-    verdicts = {claim.name: {f.verdict for f in claim.findings.values()} for claim in found.claims}
+    found = STUDY.reproduce(
+        tmp_path / "new" / "out", data=data, plan=Plan(seeds=(1,)), workers=1,
+        progress=lambda k, n: done.append((k, n)),
+    )  # fmt: skip
+    verdicts: dict[str, set[str]] = {}
+    for claim in found.claims:
+        verdicts.setdefault(claim.name, set()).add(claim.verdict)
     assert verdicts["perfect"] == verdicts["insensitive_equation"] == {"holds"}
     assert verdicts["insensitive_words"] == {"does not hold"}
-    assert done[-1] == (len(found.runs), len(found.runs))
+    assert done[-1] == (len(found.tables["runs"]),) * 2
     assert "1,021 failures on 128 nodes" in (found.folder / "verdict.md").read_text("utf-8")

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.calls import call
-from studies.queues import paper, reproduce, tables
+from studies.queues import STUDY, paper, tables
 from studies.queues.inputs import read_inputs
+from study_calls import call
 
 
 def column(table: tables.Table, words: str, name: str) -> list[float]:
@@ -93,25 +93,25 @@ def test_years_of_the_public_log(data: Path) -> None:
 @pytest.mark.data
 def test_the_whole_way(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
-    called = call(capsys, "reproduce", "queues", "--data", data, "--out", tmp_path / "one")
+    called = call(capsys, "queues", "--data", data, "--out", tmp_path / "one")
     assert called.code == 0, called.err
     *told, last = called.out.splitlines()  # sentences are not cut into lines outside a terminal
     assert max(len(line) for line in told if not line.startswith("  ")) <= 100
     assert last.endswith(str(tmp_path / "one"))
-    again = reproduce(data, tmp_path / "two")
+    again = STUDY.reproduce(tmp_path / "two", data=data)
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == sorted([*(f"figure-{k}.png" for k in range(1, 10)), "values.csv", "verdict.md"])
     for path in again.files:
         assert path.read_bytes() == (tmp_path / "one" / path.name).read_bytes()
     page = (tmp_path / "one" / "verdict.md").read_text()
-    assert all(f"## {table.name}: " in page for table in again.tables)
+    assert all(f"## {table.name}: " in page for table in again.found.tables)
     assert len(pl.read_csv(tmp_path / "one" / "values.csv")) == sum(
-        len(table.values) for table in again.tables
+        len(table.values) for table in again.found.tables
     )
 
 
 def test_a_missing_log_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    called = call(capsys, "reproduce", "queues", "--data", tmp_path, "--out", tmp_path / "out")
+    called = call(capsys, "queues", "--data", tmp_path, "--out", tmp_path / "out")
     assert called.code == 2
     assert "LA-UR-05-7318" in called.err
     assert called.err.count("\n") == 1

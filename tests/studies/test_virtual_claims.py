@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from forestall.model.predictions import Predictions
 from forestall.predict.neural.accuracy import accuracy
-from studies.virtual import claims, written
+from studies.kit.means import Mean, Runs, mean_of
+from studies.virtual import STUDY, Played, claims
+from studies.virtual.cells import JOBS, TASKS, Cell
 from studies.virtual.found import FAILS, HOLDS, Found, gained, near, points
 from studies.virtual.network import Foretold
-from studies.virtual.paired import JOBS, TASKS, Cell, Mean, Runs, mean_of
 from studies.virtual.payments import bound, payments, since
-from studies.virtual.runs import runs_table
 from studies.virtual.study import BEST, FIRST, OMNISCIENT, RANDOM, Case, Plan, cases
 
 PLAN = Plan(
@@ -54,8 +55,8 @@ def found(rates: Rates, *, real: bool = True, right: float = 0.5) -> Found:
         rows.append(asdict(case) | made)
     told = foretold(right) if real else None
     return Found(
-        Runs(runs_table(rows)), tuple(PLAN.rates), tuple(PLAN.more_rates), tuple(PLAN.loads),
-        tuple(PLAN.accuracies), told,
+        Runs(pl.DataFrame(rows), Cell), tuple(PLAN.rates), tuple(PLAN.more_rates),
+        tuple(PLAN.loads), tuple(PLAN.accuracies), told,
     )  # fmt: skip
 
 
@@ -205,9 +206,9 @@ def test_gains_pair_the_seeds_that_both_have() -> None:
         for seed, strategy, value in ((2, BEST, 0.5), (1, BEST, 0.9), (1, RANDOM, 0.7),
                                       (2, RANDOM, 0.4), (3, RANDOM, 0.0))
     ]  # fmt: skip
-    got = Runs(runs_table(rows)).gain(Cell(BEST), Cell(RANDOM), JOBS)
+    got = Runs(pl.DataFrame(rows), Cell).gain(Cell(BEST), Cell(RANDOM), JOBS)
     assert (got.mean, got.seeds) == (pytest.approx(0.15), 2)
-    assert not Runs(runs_table(rows)).has(Cell(FIRST))
+    assert not Runs(pl.DataFrame(rows), Cell).has(Cell(FIRST))
 
 
 def test_words() -> None:
@@ -224,7 +225,7 @@ def test_all_that_is_written(tmp_path: Path, real: bool) -> None:
     pytest.importorskip("matplotlib")
     got = found(as_the_paper_has_it, real=real)
     plan = replace(PLAN, days=10)
-    result = written(plan, got.runs.table, None, got.foretold, tmp_path)
+    result = STUDY.write(tmp_path, Played(plan, got))
     text = (tmp_path / "verdict.md").read_text()
     for claim in result.claims:
         assert claim.claim in text

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from forestall.model.failures import Failures
+from forestall.model.predictions import Predictions
 from forestall.simulate.virtual.outcome import Ended
 from studies.kit.kept_runs import play_all
 from studies.virtual import study
@@ -16,14 +17,23 @@ from studies.virtual.runs import (
     Given,
     account,
     failures_of,
-    outcome_of,
     parameters_of,
     play_alone,
     play_case,
     predictions_of,
-    runs_table,
+    result_of,
 )
-from studies.virtual.study import BEST, DYNAMIC, FIRST, OMNISCIENT, RANDOM, REAL, Case, Plan
+from studies.virtual.study import (
+    BEST,
+    DYNAMIC,
+    FIRST,
+    NETWORK,
+    OMNISCIENT,
+    RANDOM,
+    REAL,
+    Case,
+    Plan,
+)
 
 GIVEN = Given(days=3)
 HIGH = Case("grid", 1, RANDOM, rate=100.0)
@@ -42,10 +52,15 @@ def test_every_case_is_played_once_and_shares_its_seed() -> None:
 def test_cases_say_what_is_simulated() -> None:
     case = Case("x", 7, DYNAMIC, 0.4, error="two-sided", misses=0.1, cost=5, width=1.5)
     found = parameters_of(case)
-    assert (found.strategy, found.alpha, found.seed) == ("best-fit", "dynamic", 7)
-    assert (found.nodes, found.processors_per_node, found.downtime) == (256, 4, "log")
-    assert (found.migration_cost, found.task_processors) == (5, 1.5)
-    assert parameters_of(replace(case, checkpoints=True)).checkpoint == "periodic"
+    told = ("strategy", "alpha", "seed", "nodes", "processors_per_node", "downtime")
+    assert [found[name] for name in told] == ["best-fit", "dynamic", 7, 256, 4, "log"]
+    assert (found["migration_cost"], found["task_processors"]) == (5, 1.5)
+    assert (found["prediction_accuracy"], found["prediction_error"]) == (0.4, "two-sided")
+    assert parameters_of(replace(case, checkpoints=True))["checkpoint"] == "periodic"
+
+
+def foreseen(case: Case) -> Predictions:
+    return result_of(case, GIVEN).outcome.predictions
 
 
 def test_failures_and_predictions_of_a_case() -> None:
@@ -53,22 +68,25 @@ def test_failures_and_predictions_of_a_case() -> None:
     real = Failures.build([5], [3], [60])
     given = replace(GIVEN, real=real)
     assert failures_of(replace(HIGH, failures=REAL), given) is real
-    jobs = outcome_of(HIGH, GIVEN).workload.jobs
     log = failures_of(HIGH, GIVEN)
-    assert len(predictions_of(HIGH, GIVEN, log, jobs)) == 0
-    assert len(predictions_of(replace(HIGH, moves=True, accuracy=0.5), GIVEN, log, jobs)) > 0
-    one, two = (
-        predictions_of(replace(HIGH, strategy=s, accuracy=0.5), GIVEN, log, jobs)
-        for s in (BEST, FIRST)
-    )
+    assert len(foreseen(HIGH)) == 0
+    assert len(foreseen(replace(HIGH, moves=True, accuracy=0.5))) > 0
+    one, two = (foreseen(replace(HIGH, strategy=s, accuracy=0.5)) for s in (BEST, FIRST))
     assert np.array_equal(one.expected, two.expected)
-    true = predictions_of(replace(HIGH, strategy=OMNISCIENT), GIVEN, log, jobs)
+    true = foreseen(replace(HIGH, strategy=OMNISCIENT))
     assert set(true.expected) <= set(log.time)
+    said = Predictions(np.array([0]), np.array([3]), np.array([70]), "said before")
+    heard = replace(GIVEN, network=said)
+    asked = replace(HIGH, strategy=BEST, accuracy=0.5, predictor=NETWORK)
+    assert predictions_of(asked, heard) is said
+    assert result_of(asked, heard).outcome.predictions is said
+    assert len(predictions_of(replace(asked, strategy=RANDOM), heard)) == 0
+    assert predictions_of(replace(asked, strategy=OMNISCIENT), heard) is None
 
 
 def test_a_row_adds_up() -> None:
-    outcome = outcome_of(HIGH, GIVEN)
-    row = account(outcome, GIVEN.days)
+    result = result_of(HIGH, GIVEN)
+    outcome, row = result.outcome, account(result, GIVEN.days)
     runs, jobs = outcome.runs, outcome.workload.jobs
     assert row["tasks"] == jobs.size.sum()
     assert row["aborted"] == (runs["ended"] == Ended.ABORTED).sum() > 0
@@ -118,4 +136,4 @@ def test_the_same_rows_from_any_number_of_workers(tmp_path: Path) -> None:
     assert [asdict(case) for case in cases] == [
         {name: row[name] for name in asdict(cases[0])} for row in one
     ]
-    assert runs_table(one).height == len(cases)
+    assert len(one) == len(cases)

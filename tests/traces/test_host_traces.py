@@ -22,7 +22,7 @@ from forestall.traces.host_traces import (
     host_traces_of_metrics,
     read_host_traces,
 )
-from forestall.traces.metrics.day_files import Header, Record, encode
+from forestall.traces.metrics.day_files import DaySample, SegmentHeader, encode
 from forestall.traces.metrics.write import write_metrics
 
 NAN = float("nan")
@@ -382,9 +382,9 @@ def test_real_traces(data: Path) -> None:
 def test_folders_of_agents(tmp_path: Path) -> None:
     noon = 1_700_000_004
     for name in ("lab1", "lab2"):
-        head = Header(name, name.encode().ljust(16), 1, 6.0, 0.2, 0.6, 60, 0.1)
+        head = SegmentHeader(name, name.encode().ljust(16), 1, 6.0, 0.2, 0.6, 60, 0.1)
         rows = [
-            Record(noon + 6 * k, 600 + 6.0 * k, k / 20, 0.5, 0.0, 0.0, 0)
+            DaySample(noon + 6 * k, 600 + 6.0 * k, k / 20, 0.5, 0.0, 0.0, 0)
             for k in range(10)
             if k != 4 or name == "lab1"
         ]

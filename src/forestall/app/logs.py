@@ -136,7 +136,7 @@ def read_beside(
     known = {"strict", "from", "days"} | ({"system"} if kind == "events" else set())
     for name in values:
         if name not in known:
-            raise ParameterError(name, values[name], f"nothing with --as {kind}")
+            raise ParameterError(name, values[name], f"nothing with {{as}} {kind}")
     inputs = inputs_of(path, {**values, "failures": path})
     given: dict[str, Any] = {"start": inputs.start, "days": inputs.days, "strict": inputs.strict}
     if kind == "events":

@@ -57,7 +57,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Share:
+class AlarmShare:
     """A share of a count, with its Wilson interval, and one from drawing weeks again (None where
     there are too few weeks)."""
 
@@ -73,7 +73,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedAlarms:
     """What alarms are worth at one horizon.
 
     Attributes
@@ -94,8 +94,8 @@ class Judged:
 
     horizon: int
     lead: int
-    recall: Share
-    precision: Share
+    recall: AlarmShare
+    precision: AlarmShare
     caught: Flags
     last: Ints
     first: Ints
@@ -187,7 +187,7 @@ def judge(
     lead: int = 0,
     level: float = 0.95,
     draws: int = 1000,
-) -> Judged:
+) -> JudgedAlarms:
     """Return what the alarms are worth at one horizon.
 
     Parameters
@@ -214,10 +214,10 @@ def judge(
     weeks = -(-(line.end - line.begin) // WEEK)
     drawn = rng.multinomial(weeks, np.full(weeks, 1 / weeks), draws) if weeks >= FEW_WEEKS else None
 
-    def share(hits: Flags, times: Ints) -> Share:
+    def share(hits: Flags, times: Ints) -> AlarmShare:
         return _share(hits, (times - line.begin) // WEEK, drawn, level)
 
-    return Judged(
+    return JudgedAlarms(
         horizon=horizon,
         lead=lead,
         recall=share(caught, line.failure_time),
@@ -347,10 +347,10 @@ def _same_nodes(line: Line, whole: Cover) -> float:
     return float(whole.by_node[line.failure_node].mean())
 
 
-def _share(hits: Flags, week: Ints, drawn: Ints | None, level: float) -> Share:
+def _share(hits: Flags, week: Ints, drawn: Ints | None, level: float) -> AlarmShare:
     count, of = int(hits.sum()), len(hits)
     if not of:
-        return Share(count, of, None, None)
+        return AlarmShare(count, of, None, None)
     by_weeks = None
     if drawn is not None:
         weeks = drawn.shape[1]
@@ -359,7 +359,7 @@ def _share(hits: Flags, week: Ints, drawn: Ints | None, level: float) -> Share:
         ratios = good[every > 0] / every[every > 0]
         low, high = np.quantile(ratios, ((1 - level) / 2, (1 + level) / 2))
         by_weeks = (float(low), float(high))
-    return Share(count, of, wilson(count, of, level), by_weeks)
+    return AlarmShare(count, of, wilson(count, of, level), by_weeks)
 
 
 class _Latest:

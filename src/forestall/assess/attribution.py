@@ -38,7 +38,7 @@ class Fates(NamedTuple):
     judged: Flags | None = None
 
 
-class Samples(NamedTuple):
+class MetricSamples(NamedTuple):
     """One metric of nodes in order of (node, time): time and node, int64[m]; value, float64[m], nan
     where a sample lacks it."""
 
@@ -104,7 +104,7 @@ class Attribution:
 
 
 def attribute(
-    fates: Fates, samples: Samples, *, nodes: int, begin: int, close: int, rule: Rule = "max"
+    fates: Fates, samples: MetricSamples, *, nodes: int, begin: int, close: int, rule: Rule = "max"
 ) -> Attribution:
     """Return the idle periods of all nodes and what they answer for.
 
@@ -168,7 +168,7 @@ def _begin_key(node: Ints, clock: _Clock) -> Ints:
     return keys
 
 
-class _Gaps(NamedTuple):
+class _GapEnds(NamedTuple):
     """Keys of gaps' ends, int64[g], in order; node, int64[g]; whether a job follows, bool[g]."""
 
     start: Ints
@@ -177,7 +177,7 @@ class _Gaps(NamedTuple):
     followed: Flags
 
 
-def _gaps(fates: Fates, job: Ints, node: Ints, nodes: int, clock: _Clock) -> _Gaps:
+def _gaps(fates: Fates, job: Ints, node: Ints, nodes: int, clock: _Clock) -> _GapEnds:
     """Return the gaps of all nodes; jobs and nodes are pairs in order of (node, start)."""
     starts = clock.key(node, fates.start[job])
     ends = clock.key(node, np.maximum(fates.end[job], fates.start[job]))
@@ -197,7 +197,7 @@ def _gaps(fates: Fates, job: Ints, node: Ints, nodes: int, clock: _Clock) -> _Ga
     order = np.argsort(start, kind="stable")
     followed = np.zeros(len(start), dtype=np.bool_)
     followed[: int(gap.sum())] = True
-    return _Gaps(
+    return _GapEnds(
         start[order],
         np.concatenate((starts[gap], until[rest]))[order],
         np.concatenate((node[gap], every[rest]))[order],
@@ -206,7 +206,7 @@ def _gaps(fates: Fates, job: Ints, node: Ints, nodes: int, clock: _Clock) -> _Ga
 
 
 def _measured(
-    gaps: _Gaps, samples: Samples, nodes: int, clock: _Clock, rule: Rule
+    gaps: _GapEnds, samples: MetricSamples, nodes: int, clock: _Clock, rule: Rule
 ) -> tuple[Ints, Ints, Ints, Floats]:
     """Return which gaps have samples, where these begin and end, and the metric of each."""
     inside = (samples.time >= clock.begin) & (samples.time < clock.close)
@@ -245,7 +245,7 @@ def _answering(candidate: Ints, value: Floats, job: Ints, fates: Fates) -> Ints:
 
 
 def _told(
-    fates: Fates, period: Ints, gaps: _Gaps, held: Ints, place: tuple[Ints, Ints], value: Floats,
+    fates: Fates, period: Ints, gaps: _GapEnds, held: Ints, place: tuple[Ints, Ints], value: Floats,
     clock: _Clock,
 ) -> Attribution:  # fmt: skip
     """Return what each period answers for."""

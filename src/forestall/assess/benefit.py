@@ -153,7 +153,7 @@ def _not_negative(**numbers: float) -> None:
 
 
 @dataclass(frozen=True)
-class Curve:
+class BenefitCurve:
     """Net benefit by threshold, from never acting to acting always.
 
     Attributes
@@ -203,7 +203,7 @@ class Curve:
         return float(self.net[within][-1]) / top
 
 
-def net_benefit(occasions: Occasions) -> Curve:
+def net_benefit(occasions: Occasions) -> BenefitCurve:
     """Return the net benefit at every threshold; equal values are acted on together."""
     order = np.argsort(-occasions.value, kind="stable")
     value = occasions.value[order]
@@ -212,7 +212,7 @@ def net_benefit(occasions: Occasions) -> Curve:
     def summed(column: npt.NDArray[np.float64]) -> Floats:
         return np.concatenate(([0.0], np.cumsum(column[order])[last]))
 
-    return Curve(
+    return BenefitCurve(
         threshold=np.concatenate(([np.inf], value[last])),
         acted=np.concatenate(([0], last + 1)).astype(np.int64),
         hits=np.concatenate(([0], np.cumsum(occasions.hit[order])[last])).astype(np.int64),

@@ -39,7 +39,7 @@ BURST: Final = 60
 
 
 @dataclass(frozen=True)
-class Share:
+class CoverageShare:
     """How many of those made held, with two intervals.
 
     Attributes
@@ -99,7 +99,7 @@ class Coverage:
     jobs: int
     unbounded: int
     undecided: int
-    held: Share
+    held: CoverageShare
     longest: int
     median_bound: float
     mean_bound: float
@@ -215,7 +215,7 @@ def held_share(
     level: float = 0.95,
     block: int | None = None,
     draws: int = DRAWS,
-) -> Share:
+) -> CoverageShare:
     """Return the share that held, with its intervals; parameters as in `coverage`."""
     return shares(held, when, np.zeros(len(held), dtype=np.int32), 1, rng, level, block, draws)[0]
 
@@ -229,7 +229,7 @@ def shares(
     level: float = 0.95,
     block: int | None = None,
     draws: int = DRAWS,
-) -> tuple[Share, ...]:
+) -> tuple[CoverageShare, ...]:
     """Return the share that held in each group, int[n] from 0 to `groups` - 1: by partition, say.
     Other parameters as in `coverage`; raises ParameterError."""
     if not 0 < level < 1:
@@ -306,7 +306,7 @@ def _there(table: tuple[Ints, Ints], group: int) -> tuple[Ints, Ints]:
 
 def _share(
     made: Ints, kept: Ints, length: int, rng: np.random.Generator, level: float, draws: int
-) -> Share:
+) -> CoverageShare:
     total, held = int(made.sum()), int(kept.sum())
     naive = wilson(held, total, level) if total else (math.nan, math.nan)
     low, high = naive
@@ -316,4 +316,6 @@ def _share(
         drawn = (often @ kept) / (often @ made)
         ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
         low, high = min(low, float(ends[0])), max(high, float(ends[1]))
-    return Share(total, held, low, high, *naive, blocks=len(made), block=length, level=level)
+    return CoverageShare(
+        total, held, low, high, *naive, blocks=len(made), block=length, level=level
+    )

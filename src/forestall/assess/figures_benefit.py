@@ -11,12 +11,28 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.show.style import (
+    BLACK,
+    BLUE,
+    DASHES,
+    GREEN,
+    GREY,
+    INK,
+    LINES,
+    ORANGE,
+    SKY,
+    VERMILLION,
+    dress,
+    legend,
+    new_figure,
+)
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from forestall.assess.alarms import Judged
-    from forestall.assess.benefit import Band, Curve
+    from forestall.assess.alarms import JudgedAlarms
+    from forestall.assess.benefit import Band, BenefitCurve
 
 Floats = npt.NDArray[np.float64]
 SIZE: Final = (7.6, 4.3)
@@ -25,7 +41,7 @@ HOUR: Final = 3600
 
 
 def plot_benefit(
-    curve: Curve,
+    curve: BenefitCurve,
     band: Band,
     ideal: tuple[Floats, Floats],
     axes: Axes | None = None,
@@ -41,8 +57,6 @@ def plot_benefit(
     `name` is that of the predictor; `blind` is what the same actions would bring if it told
     nothing; `per_node_hour` turns node-hours into `unit`: cores of a node, or a price.
     """
-    from forestall.show.style import BLACK, GREEN, GREY, INK, ORANGE, SKY, dress, legend
-
     place = _axes(axes, SIZE)
     share, net = ideal
     best = np.append(share, max(1.0, float(share[-1])))
@@ -81,10 +95,8 @@ def _band(
                        color=fill or line[0], alpha=0.3, linewidth=0)  # fmt: skip
 
 
-def _marks(place: Axes, curve: Curve, scale: float) -> None:
+def _marks(place: Axes, curve: BenefitCurve, scale: float) -> None:
     """Mark the knee and the best threshold, where acting pays."""
-    from forestall.show.style import INK, VERMILLION
-
     knee = curve.knee()
     if knee is None:
         return
@@ -94,10 +106,8 @@ def _marks(place: Axes, curve: Curve, scale: float) -> None:
                    label=name)  # fmt: skip
 
 
-def plot_lead_times(found: Sequence[Judged], axes: Axes | None = None) -> Figure:
+def plot_lead_times(found: Sequence[JudgedAlarms], axes: Axes | None = None) -> Figure:
     """Draw the share of failures with a last alarm at least so long ahead, for each horizon."""
-    from forestall.show.style import DASHES, LINES, dress, legend
-
     place = _axes(axes, SIZE)
     for k, one in enumerate(found):
         leads = np.sort(one.last[one.last >= 0])[::-1] / HOUR
@@ -115,10 +125,8 @@ def plot_lead_times(found: Sequence[Judged], axes: Axes | None = None) -> Figure
     return _figure(place)
 
 
-def plot_recall(found: Sequence[Judged], axes: Axes | None = None) -> Figure:
+def plot_recall(found: Sequence[JudgedAlarms], axes: Axes | None = None) -> Figure:
     """Draw recall and precision of each horizon with their intervals, recall beside chance."""
-    from forestall.show.style import BLUE, INK, ORANGE, dress, legend
-
     place = _axes(axes, SIZE)
     x = np.arange(len(found), dtype=np.float64)
     series = (("recall", BLUE, "o", -0.12), ("precision", ORANGE, "s", 0.12))
@@ -162,7 +170,6 @@ def _some(count: int) -> npt.NDArray[np.int64]:
 def _axes(axes: Axes | None, size: tuple[float, float]) -> Axes:
     if axes is not None:
         return axes
-    from forestall.show.style import new_figure
 
     return new_figure(size).subplots()
 

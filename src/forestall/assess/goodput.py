@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.assess.losses import after_checkpoint, exact_sums
-from forestall.assess.panel import WEEK, Estimate, estimate, week_weights
+from forestall.assess.panel import WEEK, RedrawnEstimate, estimate, week_weights
 from forestall.assess.run_ends import CAUSES, CHUNK, INTERRUPTIONS, KEPT, Ends, cause, following
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import Accounting
@@ -39,7 +39,7 @@ _INSIDE: Final = "accounting does not see what a program does inside its run"
 
 
 @dataclass(frozen=True)
-class Share:
+class TimeShare:
     """One kind of time.
 
     Attributes
@@ -57,26 +57,27 @@ class Share:
 
 
 SHARES: Final = (
-    Share("total", "productive", "all other time of runs that were not stopped or have kept it"),
-    Share("wasted_progress_from_disruption", "wasted progress from disruption",
+    TimeShare("total", "productive",
+          "all other time of runs that were not stopped or have kept it"),
+    TimeShare("wasted_progress_from_disruption", "wasted progress from disruption",
           "time since the last assumed checkpoint of runs that were stopped from outside (node "
           "failure, node taken down, preemption, requeue, boot or launch failure, cancelled by "
           "another)"),
-    Share("infrastructure_recovery_from_disruption", "infrastructure recovery from disruption",
+    TimeShare("infrastructure_recovery_from_disruption", "infrastructure recovery from disruption",
           "time from the end of such a run to the start of the same job's next run, on as many "
           "nodes"),
-    Share("unproductive_checkpoint_save_time", "unproductive checkpoint save time",
+    TimeShare("unproductive_checkpoint_save_time", "unproductive checkpoint save time",
           "the assumed cost of every assumed checkpoint"),
-    Share("unproductive_checkpoint_restore_time", "unproductive checkpoint restore time",
+    TimeShare("unproductive_checkpoint_restore_time", "unproductive checkpoint restore time",
           "the assumed time of a restart, in every run of a job but its first"),
-    Share("tpu_initialization", "accelerator initialization", "", _INSIDE),
-    Share("training_prep", "training preparation", "", _INSIDE),
-    Share("program_startup", "program startup", "", _INSIDE),
-    Share("data_loading_sync", "data loading that blocks", "", _INSIDE),
-    Share("data_loading_async", "data loading beside the work", "", _INSIDE),
-    Share("custom_badput_events", "custom badput events", "",
+    TimeShare("tpu_initialization", "accelerator initialization", "", _INSIDE),
+    TimeShare("training_prep", "training preparation", "", _INSIDE),
+    TimeShare("program_startup", "program startup", "", _INSIDE),
+    TimeShare("data_loading_sync", "data loading that blocks", "", _INSIDE),
+    TimeShare("data_loading_async", "data loading beside the work", "", _INSIDE),
+    TimeShare("custom_badput_events", "custom badput events", "",
           "only a program can name events of its own"),
-    Share("other", "other",
+    TimeShare("other", "other",
           "time since the last assumed checkpoint of runs that ended by themselves, their user or "
           "their limits: failed, out of memory, time limit, deadline, cancelled"),
 )  # fmt: skip
@@ -125,7 +126,9 @@ class Blocks:
         return week_weights(self.count, DRAWS, rng)
 
 
-def ratio(over: Long, under: Long, weights: Float, level: float, *, flat: bool = False) -> Estimate:
+def ratio(
+    over: Long, under: Long, weights: Float, level: float, *, flat: bool = False
+) -> RedrawnEstimate:
     """Return the ratio of two sums over blocks (int64[blocks]) with an interval, `flat` where it
     may have no width; see `uncertain`."""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -136,12 +139,12 @@ def ratio(over: Long, under: Long, weights: Float, level: float, *, flat: bool =
     return found if flat else uncertain(found)
 
 
-def uncertain(found: Estimate) -> Estimate:
+def uncertain(found: RedrawnEstimate) -> RedrawnEstimate:
     """Return a number without its interval where that has no width: blocks that are all alike do
     not tell how others would differ."""
     if found.high > found.low:
         return found
-    return Estimate(found.value, np.nan, np.nan, found.draws, found.blocks)
+    return RedrawnEstimate(found.value, np.nan, np.nan, found.draws, found.blocks)
 
 
 @dataclass(frozen=True)
@@ -228,10 +231,10 @@ class Goodput:
     """
 
     node_seconds: dict[str, int | None]
-    share: dict[str, Estimate]
+    share: dict[str, RedrawnEstimate]
     whole: int
     runs: int
-    bare: Estimate
+    bare: RedrawnEstimate
     restarts: int
     unknown_runs: int
     unknown_node_seconds: int

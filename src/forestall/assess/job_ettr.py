@@ -28,7 +28,7 @@ from forestall.assess.goodput import (
     uncertain,
 )
 from forestall.assess.losses import exact_sums
-from forestall.assess.panel import Estimate, estimate
+from forestall.assess.panel import RedrawnEstimate, estimate
 from forestall.assess.run_ends import CHUNK, Ends
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
@@ -170,7 +170,7 @@ def _spent(
 
 
 @dataclass(frozen=True)
-class Model:
+class EttrModel:
     """What the model expects of jobs of a size.
 
     Attributes
@@ -192,7 +192,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class SizeClass:
+class EttrClass:
     """ETTR of jobs of a size.
 
     Attributes
@@ -216,10 +216,10 @@ class SizeClass:
     stops: int
     node_seconds: int
     size: float
-    ettr: Estimate
-    ettr_running: Estimate
-    mean: Estimate
-    model: Model | None
+    ettr: RedrawnEstimate
+    ettr_running: RedrawnEstimate
+    mean: RedrawnEstimate
+    model: EttrModel | None
 
     @property
     def label(self) -> str:
@@ -247,7 +247,7 @@ def by_size(
     assumed: Assumed,
     level: float = 0.95,
     gpus: bool = False,
-) -> tuple[SizeClass, ...]:
+) -> tuple[EttrClass, ...]:
     """Return the ETTR of jobs in classes of 1, 2, 3 to 4, 5 to 8, ... nodes, those with any job.
 
     Parameters
@@ -263,7 +263,7 @@ def by_size(
 
 def whole(
     jobs: JobRuns, blocks: Blocks, weights: Float, assumed: Assumed, level: float = 0.95
-) -> SizeClass | None:
+) -> EttrClass | None:
     """Return the ETTR of all jobs together, without a model; None without jobs."""
     sums = Sums(1, blocks)
     sums.add(jobs)
@@ -271,14 +271,14 @@ def whole(
 
 
 @dataclass(frozen=True)
-class Found:
+class JobEttr:
     """ETTR of the jobs of some records: of all together, None without jobs; in classes by nodes,
     of all and of those that ran a day or more (beside the model); in classes by GPUs."""
 
-    every: SizeClass | None
-    classes: tuple[SizeClass, ...]
-    long: tuple[SizeClass, ...]
-    gpus: tuple[SizeClass, ...]
+    every: EttrClass | None
+    classes: tuple[EttrClass, ...]
+    long: tuple[EttrClass, ...]
+    gpus: tuple[EttrClass, ...]
 
 
 def study(
@@ -290,7 +290,7 @@ def study(
     rate: float | None,
     ends: Ends,
     level: float = 0.95,
-) -> Found:
+) -> JobEttr:
     """Return `whole` and `by_size` of all jobs, without holding them all at once; parameters as
     there, `rate` is for the long jobs."""
     every, lasting = Sums(1, blocks), Sums(CLASSES, blocks)
@@ -300,7 +300,7 @@ def study(
         nodes.add(jobs)
         lasting.add(long_jobs(jobs))
         gpus.add(jobs.take(jobs.gpus > 0), gpus=True)
-    return Found(
+    return JobEttr(
         every.whole(weights, assumed, level),
         nodes.classes(weights, None, assumed, level),
         lasting.classes(weights, rate, assumed, level),
@@ -345,7 +345,7 @@ class Sums:
         self.least = min(self.least, int(jobs.size.min()))
         self.most = max(self.most, int(jobs.size.max()))
 
-    def whole(self, weights: Float, assumed: Assumed, level: float) -> SizeClass | None:
+    def whole(self, weights: Float, assumed: Assumed, level: float) -> EttrClass | None:
         """Return the ETTR of all jobs of the only class; None without any."""
         assert self.count == 1, "several classes"
         if not self.most:
@@ -354,7 +354,7 @@ class Sums:
 
     def classes(
         self, weights: Float, rate: float | None, assumed: Assumed, level: float
-    ) -> tuple[SizeClass, ...]:
+    ) -> tuple[EttrClass, ...]:
         """Return the ETTR of the classes with any job; `rate` as in `by_size`."""
         there = np.flatnonzero(self.jobs.reshape(self.count, -1).any(axis=1)).tolist()
         ends = [(2 ** (k - 1) + 1 if k > 1 else 2**k, 2**k) for k in there]
@@ -371,7 +371,7 @@ class Sums:
         rate: float | None,
         assumed: Assumed,
         level: float,
-    ) -> SizeClass:
+    ) -> EttrClass:
         row = slice(k * self.blocks.count, (k + 1) * self.blocks.count)
         count, each = self.jobs[row], self.each[row]
         productive, running = self.productive[row], self.running[row]
@@ -381,7 +381,7 @@ class Sums:
         model = None
         if rate is not None and rate > 0:
             time = expected(max(round(size), 1), rate, assumed)
-            model = Model(time, rate * units / DAY, *interval)
+            model = EttrModel(time, rate * units / DAY, *interval)
         # What one stop more would cost: no more than a job had.
         lost = min(size * ((assumed.interval + assumed.cost) / 2 + assumed.restart),
                    units / int(count.sum()))  # fmt: skip
@@ -389,7 +389,7 @@ class Sums:
         with np.errstate(invalid="ignore", divide="ignore"):
             draws = (weights @ each) / (weights @ count.astype(np.float64))
         mean = estimate(float(each.sum() / count.sum()), draws, level, len(count))
-        return SizeClass(
+        return EttrClass(
             *ends,
             int(count.sum()),
             stops,
@@ -404,7 +404,7 @@ class Sums:
 
 def widened(
     over: Long, under: Long, weights: Float, level: float, more: tuple[float, float]
-) -> Estimate:
+) -> RedrawnEstimate:
     """Return `over` / `under` with an interval by redrawn blocks that is no narrower than what
     would come of `more` productive time with fewer stops, and of less with more of them.
 
@@ -416,7 +416,7 @@ def widened(
     gain, loss = more
     whole = int(under.sum())
     low, high = max(found.value - loss / whole, 0.0), min(found.value + gain / whole, 1.0)
-    return Estimate(
+    return RedrawnEstimate(
         found.value, min(found.low, low), max(found.high, high), found.draws, found.blocks
     )
 

@@ -89,7 +89,7 @@ class Decisions:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RedrawnEstimate:
     """A number with an interval, and the values of the redrawn samples of `blocks` weeks behind
     it."""
 
@@ -99,12 +99,12 @@ class Estimate:
     draws: Float
     blocks: int
 
-    def over(self, other: Estimate, level: float = 0.9) -> Estimate:
+    def over(self, other: RedrawnEstimate, level: float = 0.9) -> RedrawnEstimate:
         """Return by how much this exceeds another, from the same redrawn weeks."""
         return estimate(self.value - other.value, self.draws - other.draws, level, self.blocks)
 
 
-def estimate(value: float, draws: Float, level: float, blocks: int) -> Estimate:
+def estimate(value: float, draws: Float, level: float, blocks: int) -> RedrawnEstimate:
     """Return a number with the percentiles of its redrawn values, where any could be had.
 
     Percentiles of few blocks lie too close together: they are taken further out, as Student's t
@@ -113,11 +113,11 @@ def estimate(value: float, draws: Float, level: float, blocks: int) -> Estimate:
     """
     good = draws[np.isfinite(draws)]
     if blocks < FEWEST_BLOCKS or len(good) < max(2, len(draws) // 2) or not np.isfinite(value):
-        return Estimate(value, np.nan, np.nan, draws, blocks)
+        return RedrawnEstimate(value, np.nan, np.nan, draws, blocks)
     far = stdtrit(blocks - 1, (1 + level) / 2) * math.sqrt(blocks / (blocks - 1))
     tail = float(ndtr(-far))
     low, high = np.quantile(good, [tail, 1 - tail])
-    return Estimate(value, float(low), float(high), draws, blocks)
+    return RedrawnEstimate(value, float(low), float(high), draws, blocks)
 
 
 def week_weights(blocks: int, draws: int, rng: np.random.Generator) -> Float:
@@ -125,7 +125,9 @@ def week_weights(blocks: int, draws: int, rng: np.random.Generator) -> Float:
     return rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=draws).astype(np.float64)
 
 
-def area(scores: Float, made: Decisions, exact: float, weights: Float, level: float) -> Estimate:
+def area(
+    scores: Float, made: Decisions, exact: float, weights: Float, level: float
+) -> RedrawnEstimate:
     """Return the area under the ROC, `exact` as computed from all scores, with an interval.
 
     Parameters
@@ -158,7 +160,7 @@ def _plain(table: Float) -> float:
 
 def skill(
     scores: Float, reference: Float, made: Decisions, weights: Float, level: float
-) -> Estimate:
+) -> RedrawnEstimate:
     """Return the Brier skill 1 - B / B_reference of probabilities, with an interval."""
     own = _by_week((scores - made.failed) ** 2, made)
     other = _by_week((reference - made.failed) ** 2, made)
@@ -175,7 +177,7 @@ def _by_week(values: Float, made: Decisions) -> Float:
     return summed
 
 
-def share(hit: Float, block: Int, weights: Float, level: float) -> Estimate:
+def share(hit: Float, block: Int, weights: Float, level: float) -> RedrawnEstimate:
     """Return the share of events that were hit (float64[n] in [0, 1]), with an interval; each lies
     in a week."""
     blocks = weights.shape[1]

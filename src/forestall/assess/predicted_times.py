@@ -94,7 +94,7 @@ def score(
     if lead < 0:
         raise ParameterError("lead", lead, "seconds of at least 0")
     known, came = predictions.known <= stop, failures.time <= stop
-    table = _Rows.of(predictions, known, failures.take(came), begin, stop)
+    table = _PredictedRows.of(predictions, known, failures.take(came), begin, stop)
     held, said = table.in_force()
     time, since = table.time, table.since
     early, late = held & (said <= time), held & (said > time)
@@ -123,7 +123,7 @@ def score(
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _PredictedRows:
     """Predictions in order of (node, known), failures in that of (node, time).
 
     `until` is when each prediction's force ends, and `fails` whether by a failure; `since` is the
@@ -144,7 +144,7 @@ class _Rows:
     @classmethod
     def of(
         cls, predictions: Predictions, rows: Mask, failures: Failures, begin: int, stop: int
-    ) -> _Rows:
+    ) -> _PredictedRows:
         low, wide = begin - 1, stop - begin + 4
         order = np.argsort(predictions.node[rows], kind="stable")  # ties stay as they were made
         node, known = predictions.node[rows][order], predictions.known[rows][order]

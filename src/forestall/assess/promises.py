@@ -32,7 +32,7 @@ WEEK: Final = 7 * 86_400
 
 
 @dataclass(frozen=True)
-class Decile:
+class ScoredDecile:
     """Promises whose said probability lies in [low, high); 1 is in the last.
 
     Attributes
@@ -81,7 +81,7 @@ class Sharpness:
 
 
 @dataclass(frozen=True)
-class Group:
+class PromiseGroup:
     """A part of the promises: how its deciles did. `worst` is the largest difference of one with
     enough promises, nan where none has."""
 
@@ -93,7 +93,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Scores:
+class PromiseScores:
     """What a set of promises was worth.
 
     Attributes
@@ -106,7 +106,7 @@ class Scores:
 
     made: int
     kept: int
-    deciles: tuple[Decile, ...]
+    deciles: tuple[ScoredDecile, ...]
     qos: float
     brier: float
     reliability: float
@@ -114,7 +114,7 @@ class Scores:
     uncertainty: float
 
     @property
-    def judged(self) -> tuple[Decile, ...]:
+    def judged(self) -> tuple[ScoredDecile, ...]:
         """The deciles with enough promises."""
         return tuple(one for one in self.deciles if one.verdict != "too few")
 
@@ -124,7 +124,7 @@ class Scores:
         return all(one.verdict == "yes" for one in self.judged) if self.judged else None
 
     @property
-    def worst(self) -> Decile | None:
+    def worst(self) -> ScoredDecile | None:
         """The judged decile that is farthest off."""
         return max(self.judged, key=lambda one: abs(one.off), default=None)
 
@@ -138,7 +138,7 @@ def score(
     level: float = 0.95,
     within: float = WITHIN,
     least: int = LEAST,
-) -> Scores:
+) -> PromiseScores:
     """Return what promises were worth.
 
     Parameters
@@ -152,12 +152,12 @@ def score(
     deciles = tuple(_decile(k, said, kept, when, level, within, least) for k in range(DECILES))
     if not len(said):
         nan = math.nan
-        return Scores(0, 0, deciles, nan, nan, nan, nan, nan)
+        return PromiseScores(0, 0, deciles, nan, nan, nan, nan, nan)
     weight = np.ones(len(said)) if work is None else work
     total = float(weight.sum())
     qos = float((weight * said * kept).sum()) / total if total > 0 else math.nan
     parts = decomposition(said, kept, DECILES)
-    return Scores(
+    return PromiseScores(
         len(said), int(kept.sum()), deciles, qos, brier(said, kept), parts.reliability,
         parts.resolution, parts.uncertainty,
     )  # fmt: skip
@@ -170,17 +170,17 @@ def decile_of(said: Floats) -> Ints:
 
 def _decile(
     k: int, said: Floats, kept: Flags, when: Ints, level: float, within: float, least: int
-) -> Decile:
+) -> ScoredDecile:
     mine = decile_of(said) == k
     made, hits = int(mine.sum()), int(kept[mine].sum())
     low, high, nan = k / DECILES, (k + 1) / DECILES, math.nan
     if not made:
-        return Decile(low, high, 0, 0, nan, nan, nan, nan, nan, nan, "too few")
+        return ScoredDecile(low, high, 0, 0, nan, nan, nan, nan, nan, nan, "too few")
     mean, seen = float(said[mine].mean()), hits / made
     bottom, top = share_interval(hits, made, level)
     reach = blocked_error(kept[mine] - said[mine], when[mine], level)
     verdict: Verdict = "yes" if abs(seen - mean) <= within + 1e-9 else "no"
-    return Decile(
+    return ScoredDecile(
         low, high, made, hits, mean, seen, float(bottom), float(top),
         max(seen - reach, 0.0), min(seen + reach, 1.0), verdict if made >= least else "too few",
     )  # fmt: skip
@@ -218,7 +218,7 @@ def _quartiles(values: Floats) -> tuple[float, float, float]:
 
 def by_group(
     said: Floats, kept: Flags, code: Ints, names: Sequence[str], *, least: int = LEAST
-) -> tuple[Group, ...]:
+) -> tuple[PromiseGroup, ...]:
     """Return how parts did, the largest first; `code` is the place of each promise's part in
     `names`, below 0 for none. A part needs `least` promises."""
     found = []
@@ -238,7 +238,7 @@ def by_group(
         off = np.abs(hits[k] - sums[k])[enough] / count[k][enough]
         worst = float(off.max()) if enough.any() else math.nan
         share = float(hits[k].sum()) / made
-        found.append(Group(names[k], made, float(sums[k].sum()) / made, share, worst))
+        found.append(PromiseGroup(names[k], made, float(sums[k].sum()) / made, share, worst))
     return tuple(found)
 
 

@@ -26,7 +26,7 @@ cache, and takes little memory."""
 
 
 @dataclass(frozen=True)
-class Rule:
+class CauseRule:
     """How runs come to a cause.
 
     Attributes
@@ -47,33 +47,34 @@ class Rule:
 
 NOTHING: Final = "nothing"
 RULES: Final = (
-    Rule("never_started", "never started", (), "the run has no start", NOTHING),
-    Rule("completed", "completed", ("COMPLETED",), "", NOTHING),
-    Rule("running", "still running", (), "it started and has no end; counted up to the end of the "
-         "records", NOTHING),
-    Rule("node_failure", "node failure", ("NODE_FAIL", "REQUEUED"),
+    CauseRule("never_started", "never started", (), "the run has no start", NOTHING),
+    CauseRule("completed", "completed", ("COMPLETED",), "", NOTHING),
+    CauseRule("running", "still running", (), "it started and has no end; counted up to the "
+         "end of the records", NOTHING),
+    CauseRule("node_failure", "node failure", ("NODE_FAIL", "REQUEUED"),
          "REQUEUED only where the records name the node that failed; all nodes of the run count"),
-    Rule("operator_down", "node taken down by an operator", ("NODE_FAIL", "REQUEUED"),
+    CauseRule("operator_down", "node taken down by an operator", ("NODE_FAIL", "REQUEUED"),
          "as a node failure, but where the outage that ended the run is one that somebody asked "
          "for"),
-    Rule("out_of_memory", "out of memory", ("OUT_OF_MEMORY",)),
-    Rule("timeout", "time limit reached", ("TIMEOUT",), "the job may have saved its work itself"),
-    Rule("deadline", "deadline passed", ("DEADLINE",)),
-    Rule("preemption", "preemption", ("PREEMPTED",)),
-    Rule("requeue", "requeue", ("REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "CANCELLED"),
+    CauseRule("out_of_memory", "out of memory", ("OUT_OF_MEMORY",)),
+    CauseRule("timeout", "time limit reached", ("TIMEOUT",),
+         "the job may have saved its work itself"),
+    CauseRule("deadline", "deadline passed", ("DEADLINE",)),
+    CauseRule("preemption", "preemption", ("PREEMPTED",)),
+    CauseRule("requeue", "requeue", ("REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "CANCELLED"),
          "CANCELLED, and any word that leaves the end open, only where a later run of the same job "
          "follows"),
-    Rule("job_failure", "failure of the job itself", ("FAILED",)),
-    Rule("launch_failure", "boot or launch failure",
+    CauseRule("job_failure", "failure of the job itself", ("FAILED",)),
+    CauseRule("launch_failure", "boot or launch failure",
          ("BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL")),
-    Rule("user_cancel", "cancelled by its user", ("CANCELLED",),
+    CauseRule("user_cancel", "cancelled by its user", ("CANCELLED",),
          "by the user's own id: the one named in the state is the user, or is a number that "
          "cancelled mostly jobs of this user"),
-    Rule("operator_cancel", "cancelled by another", ("CANCELLED",),
+    CauseRule("operator_cancel", "cancelled by another", ("CANCELLED",),
          "by id 0 (root) or any other id"),
-    Rule("cancel_untold", "cancelled, not told by whom", ("CANCELLED",),
+    CauseRule("cancel_untold", "cancelled, not told by whom", ("CANCELLED",),
          "no id beside the word, or it cannot be told whose it is"),
-    Rule("unknown_end", "end not told", (), "any other word, or none",
+    CauseRule("unknown_end", "end not told", (), "any other word, or none",
          "not told: stands apart from all sums of what was lost"),
 )  # fmt: skip
 """In the order of the codes of `causes_of`. Whether a run started and ended is looked at first."""

@@ -413,7 +413,7 @@ def _units(
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ScoreComparison:
     """Two scores of the same cases.
 
     Attributes
@@ -446,7 +446,7 @@ def compare(
     level: float = 0.95,
     *,
     groups: npt.ArrayLike | None = None,
-) -> Comparison:
+) -> ScoreComparison:
     """Return the difference of the areas of two scores of the same cases (paired DeLong).
 
     `groups` as in `delong`. Raises ParameterError.
@@ -460,7 +460,7 @@ def compare(
     gap = areas[0] - areas[1]
     if math.isnan(gap):
         nan = math.nan
-        return Comparison(nan, nan, nan, nan, nan, level, nan, nan, nan, nan, "delong")
+        return ScoreComparison(nan, nan, nan, nan, nan, level, nan, nan, nan, nan, "delong")
     codes = None if groups is None else _codes(groups, len(one))
     parts = _placements(one, truth), _placements(two, truth)
     alone = [_variance(*part, truth, codes) for part in parts]
@@ -476,13 +476,13 @@ def compare(
         low, high = max(-1.0, gap - reach * se), min(1.0, gap + reach * se)
         method = "delong" if codes is None else "clustered"
     elif gap == 0:
-        return Comparison(*areas, 0.0, 0.0, 0.0, level, 0.0, 0.0, 1.0, correlation, "delong")
+        return ScoreComparison(*areas, 0.0, 0.0, 0.0, level, 0.0, 0.0, 1.0, correlation, "delong")
     else:
         low, high = _joined(areas, len(ill), len(well), level)
         se, method = (gap - low if gap > 0 else high - gap) / reach, "newcombe"
     z = gap / se
     chance = _two_sided(z, degrees)
-    return Comparison(*areas, gap, low, high, level, se, z, chance, correlation, method)
+    return ScoreComparison(*areas, gap, low, high, level, se, z, chance, correlation, method)
 
 
 def _joined(areas: tuple[float, float], m: int, n: int, level: float) -> tuple[float, float]:

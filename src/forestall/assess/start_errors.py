@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.assess.goodput import Blocks
-from forestall.assess.panel import Estimate, estimate, share
+from forestall.assess.panel import RedrawnEstimate, estimate, share
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.start_estimates import StartEstimates
@@ -100,9 +100,9 @@ class Errors:
     waiting: int
     quantiles: tuple[float, ...]
     bounded: tuple[bool, ...]
-    median: Estimate
-    late: Estimate
-    early: Estimate
+    median: RedrawnEstimate
+    late: RedrawnEstimate
+    early: RedrawnEstimate
 
     @property
     def one_sided(self) -> str:
@@ -319,7 +319,7 @@ def quantile(error: Long, q: float) -> float:
     return float(np.partition(error, place)[place])
 
 
-def _median(error: Long, block: Long, weights: Float, level: float) -> Estimate:
+def _median(error: Long, block: Long, weights: Float, level: float) -> RedrawnEstimate:
     """Return the median with an interval, from errors in bins of like counts."""
     blocks = weights.shape[1]
     value = quantile(error, 0.5)

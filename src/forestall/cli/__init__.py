@@ -9,6 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from forestall._lazy import lazily
+
+with lazily():
+    from forestall.cli import application
+
 if TYPE_CHECKING:
     import typer
 
@@ -29,10 +34,8 @@ def main(
     Whatever is wrong with the input is one line on standard error.
     """
     try:
-        from forestall.cli.application import run
-
         with _ended_like_interrupted():
-            code = run(sys.argv[1:] if arguments is None else arguments, app, name)
+            code = application.run(sys.argv[1:] if arguments is None else arguments, app, name)
         sys.stdout.flush()
     except KeyboardInterrupt as stop:
         code = complain(str(stop) or "interrupted", INTERRUPTED)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from forestall.__about__ import __version__
+from forestall._lazy import lazily
 from forestall.cli import INTERRUPTED, UNUSABLE, complain
+from forestall.cli.commands import LazyGroup
 from forestall.cli.registry import ReaderLeftError, StoppedError, examples
-from forestall.cli.runs.options import OPTIONS
-from forestall.model.errors import ForestallError, ParameterError
+from forestall.cli.typed import as_typed, options_of
+from forestall.model.errors import ForestallError
 
-BOOKS = "What a site's own records tell"
-LIVE = "Live: act before nodes fail"
-PREDICTION = "What will fail, and what a prediction is worth"
+with lazily():
+    pass
 
 app = typer.Typer(
     name="forestall",
+    cls=LazyGroup,
     help="Replay workloads on clusters that fail, promise deadlines with probabilities, and "
     "account for what became of the promises. Say how machines fail, and lay out queues, "
     "checkpoints and spares for it. Keep the books of a site from its own records. Watch shared "
@@ -58,9 +59,8 @@ def run(
             "TERMINAL_WIDTH", "100"
         )  # help in a file or a pager: no narrow columns
     try:
-        done = typer.main.get_command(commands or whole()).main(
-            args=list(arguments), prog_name=name, standalone_mode=False
-        )
+        root = typer.main.get_command(commands or app)
+        done = root.main(args=list(arguments), prog_name=name, standalone_mode=False)
     except StoppedError as stop:
         return complain(str(stop), INTERRUPTED)
     except ReaderLeftError:
@@ -72,10 +72,8 @@ def run(
         path = context.command_path if context is not None else name
         text = error.format_message()  # type: ignore[attr-defined]
         return complain(f"{text} (see {path} --help)")
-    except ParameterError as error:
-        return complain(as_typed(error))
     except ForestallError as error:
-        return complain(str(error))
+        return complain(as_typed(error, _options(root, arguments)))
     except MemoryError:
         return complain(
             "not enough memory for this; try fewer nodes or a slice of the jobs (--jobs)"
@@ -83,69 +81,14 @@ def run(
     return done if isinstance(done, int) else 0
 
 
-def as_typed(error: ParameterError) -> str:
-    """Return the line for a parameter that cannot be: options as they are typed, durations with
-    their units."""
-    from forestall.app.runs.models import MODELS
-    from forestall.model.units import exact_duration
-
-    name = error.name.replace("-", "_")
-    option = OPTIONS.get(name)
-    if option is None:
-        return str(error)
-    value, allowed = error.value, error.allowed
-    if any(name in one.durations for one in MODELS.values()):
-        value = exact_duration(value) if isinstance(value, int) else value
-        allowed = re.sub(r"(greater|less) than( or equal to)? (\d+)", _bound, allowed)
-    allowed = re.sub(r"\b(th1|th2|[a-z]+(_[a-z]+)+)\b", _option, allowed)
-    return str(ParameterError(option, value, allowed))
-
-
-def _bound(said: re.Match[str]) -> str:
-    """Return a bound of durations with its unit: ``at least 1 h``."""
-    from forestall.model.units import MAX_SECONDS, exact_duration
-
-    word = {"greater": ("above", "at least"), "less": ("below", "at most")}[said[1]][bool(said[2])]
-    seconds = int(said[3])
-    return f"{word} {'2,177 years' if seconds == MAX_SECONDS else exact_duration(seconds)}"
-
-
-def _option(key: re.Match[str]) -> str:
-    """Return how the option of a key is typed, and what is none as it stands."""
-    return OPTIONS.get(key[0], key[0])
-
-
-def whole() -> typer.Typer:
-    """Return the application with every command in its place."""
-    from forestall.cli.hosts import agent, calibrate, guest, machines
-    from forestall.cli.judge import assess, predict
-    from forestall.cli.reliability import design, fit, interval, reliability, spares
-    from forestall.cli.runs import audit, compare, demo, simulate, sweep
-    from forestall.cli.site import backtest, import_, lemons, report
-    from forestall.cli.traces import traces
-
-    panels = {
-        BOOKS: (report, lemons),
-        "Runs and promises": (demo, simulate, sweep, compare, audit),
-        "How machines fail, and what to do": (reliability, fit, design, interval, spares),
-        LIVE: (calibrate,),
-    }
-    if not app.registered_commands:
-        for panel, modules in panels.items():
-            known = len(app.registered_commands)
-            for module in modules:
-                module.add_to(app)
-            for added in app.registered_commands[known:]:
-                added.rich_help_panel = panel
-        app.add_typer(import_.group(), name="import", rich_help_panel=BOOKS)
-        app.add_typer(backtest.group(), name="backtest", rich_help_panel=BOOKS)
-        app.add_typer(agent.group(), name="agent", rich_help_panel=LIVE)
-        app.add_typer(guest.group(), name="guest", rich_help_panel=LIVE)
-        app.add_typer(machines.group(), name="machines", rich_help_panel=LIVE)
-        app.add_typer(predict.group(), name="predict", rich_help_panel=PREDICTION)
-        app.add_typer(assess.group(), name="assess", rich_help_panel=PREDICTION)
-        app.add_typer(traces.group(), name="traces", rich_help_panel="Logs")
-    return app
+def _options(command: Any, arguments: Sequence[str]) -> dict[str, str]:
+    """Return the options of the command that these arguments name, by parameter."""
+    for word in arguments:
+        inner = getattr(command, "commands", {})
+        if word not in inner:
+            break
+        command = inner[word]
+    return options_of(command.params)
 
 
 def _show_version(asked: bool) -> None:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, cast
 
 import typer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MACHINE: Final = "Machine and policy"
-PREDICTION: Final = "Prediction and promises"
-CHECKPOINTS: Final = "Checkpoints and failures"
-MACHINES: Final = "Virtual machines (--model virtual)"
-GUESTS: Final = "Cycle sharing (--model cycle)"
-VARIED: Final = frozenset({MACHINE, PREDICTION, CHECKPOINTS, MACHINES, GUESTS})
-"""Panels of parameters of a run, which take ranges and lists in sweeps."""
-
 WIDEST: Final = 17
 """Characters of choices that stand beside an option; tables of help break longer ones anywhere."""
+
+
+def spelled(name: str) -> str:
+    """Return how the option of a parameter is typed: ``--checkpoint-overhead``."""
+    return "--" + name.replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Choice:
     """An option: its key in settings and files (`name`), its help, and how its value is shown.
 
     `choices` are completed by the shell; `flag` is for those that are on or off, `on` for those of
-    them that are on unless ``--no-...`` is said.
+    them that are on unless ``--no-...`` is said; `ranged` ones take ranges and lists in sweeps.
     """
 
     name: str
@@ -38,15 +36,16 @@ class Choice:
     choices: tuple[str, ...] = ()
     flag: bool = False
     on: bool = False
+    ranged: bool = False
 
     @property
     def spelling(self) -> str:
         """The option as it is typed: ``--checkpoint-overhead``."""
-        return "--" + self.name.replace("_", "-")
+        return spelled(self.name)
 
     def parameter(self, *, varied: bool) -> inspect.Parameter:
         """Return the option as a keyword of a command; `varied` ones take ranges and lists."""
-        several = varied and not self.flag and self.panel in VARIED
+        several = varied and self.ranged
         spellings = [self.spelling]
         if self.flag and self.on:
             spellings = [f"{self.spelling}/--no-{self.spelling[2:]}"]
@@ -89,8 +88,13 @@ def with_options(*tables: Iterable[Choice], varied: bool = False) -> Callable[[F
         rest = [p for p in kept if p.default is not p.empty]
         keyword = inspect.Parameter.KEYWORD_ONLY
         ordered = [*first, *more, *(p.replace(kind=keyword) for p in rest)]
-        function.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
-        function.__annotations__ = {p.name: p.annotation for p in ordered}
-        return function
+
+        @functools.wraps(function)
+        def taking(*args: Any, **given: Any) -> Any:
+            return function(*args, **given)
+
+        taking.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
+        taking.__annotations__ = {p.name: p.annotation for p in ordered}
+        return cast("F", taking)
 
     return decorate

@@ -11,10 +11,19 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from forestall._lazy import lazily
+from forestall.show.text import GAP, grid
+
+with lazily():
+    from rich import console as rich_console
+    from rich import progress as rich_progress
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 WIDTH = 100
+LONGEST = 10_000
+"""Longer cells of tables are cut."""
 PATIENCE = 1.0
 """Seconds before a bar appears: short work needs none."""
 
@@ -54,29 +63,22 @@ def show(
 
     Those in `wrap` (the last one) have several lines where they must.
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     listed = [tuple(row) for row in rows]
     count = max((len(row) for row in listed), default=len(heads))
-    table = Table(box=None, show_header=bool(heads), padding=(0, 2, 0, 0), header_style="bold")
-    for k in range(count):
-        table.add_column(
-            heads[k] if k < len(heads) else "",
-            justify="right" if k in right else "left",
-            no_wrap=k not in wrap and k - count not in wrap,
-            overflow="fold",
-        )
-    for row in listed:
-        table.add_row(*(Text(cell) for cell in row))
-    width = WIDTH
-    if sys.stdout.isatty():
-        width = min(WIDTH, shutil.get_terminal_size().columns)
-    console = Console(width=width, highlight=False, emoji=False)
-    with console.capture() as printed:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in printed.get().splitlines()))
+    if not count:
+        print()
+        return
+    listed = [(*row, *[""] * (count - len(row))) for row in listed]
+    named = [*heads, *[""] * (count - len(heads))] if heads else ()
+    on_terminal = sys.stdout.isatty()
+    width = min(WIDTH, shutil.get_terminal_size().columns) if on_terminal else WIDTH
+    if not listed:
+        listed, named = [tuple(named)], ()
+    soft = [k % count for k in wrap]
+    lines = grid(listed, named, width - GAP, right=right, wrap=soft, most=LONGEST)
+    if heads and on_terminal:
+        lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
+    print("\n".join(lines))
 
 
 class Bar:
@@ -117,22 +119,13 @@ class Bar:
             self._bar.stop()
 
 
-def _new_bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("time left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
+def _new_bar() -> rich_progress.Progress:
+    return rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TextColumn("time left"),
+        rich_progress.TimeRemainingColumn(),
+        console=rich_console.Console(stderr=True),
         transient=True,
     )

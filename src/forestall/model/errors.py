@@ -15,9 +15,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from forestall.model.spelling import named
+
 
 class ForestallError(Exception):
-    """Root of the tree. Its text is one line that a user can act on."""
+    """Root of the tree. Its text is one line that a user can act on.
+
+    Parameters
+    ----------
+    message : what is wrong; the parameters that it names stand in braces
+        (`forestall.model.spelling`)
+    before : where or of what; it stands before the message as it is
+    """
+
+    def __init__(self, message: str, *, before: str = "") -> None:
+        self.message = message
+        self.before = before
+        super().__init__(before + named(message))
 
 
 class InputError(ForestallError):
@@ -47,7 +61,8 @@ class TraceError(InputError):
         self.line = line
         self.field = field
         where = self.source if line is None else f"{self.source}:{line}"
-        super().__init__(f"{where}: {message}" if field is None else f"{where}: {field}: {message}")
+        what = message if field is None else f"{field}: {message}"
+        super().__init__(what, before=f"{where}: ")
 
 
 class UnwritableError(TraceError, OSError):
@@ -73,16 +88,16 @@ class ParameterError(InputError):
 
     Parameters
     ----------
-    name : the parameter as the user spells it
+    name : the parameter
     value : what was given
-    allowed : what would have been accepted
+    allowed : what would have been accepted; it may name other parameters in braces
     """
 
     def __init__(self, name: str, value: Any, allowed: str) -> None:
         self.name = name
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{name}: {value!r} is not allowed; expected {allowed}")
+        super().__init__(allowed, before=f"{name}: {value!r} is not allowed; expected ")
 
 
 class MissingExtraError(ForestallError):

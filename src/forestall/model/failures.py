@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.virtual import FAR
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
 
@@ -132,8 +132,6 @@ class Failures:
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``time,node[,downtime][,kind][,detectability][,predicted]`` of
         what is known; predicted is null where a failure was not foreseen."""
-        import polars as pl
-
         columns: dict[str, object] = {"time": self.time, "node": self.node}
         if len(self) and bool(np.any(self.downtime >= 0)):
             columns["downtime"] = self.downtime

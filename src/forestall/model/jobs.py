@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 UNKNOWN = -1
@@ -103,8 +104,6 @@ class Jobs:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``job,submit,size,runtime,estimate[,user][,queue]``."""
-        import polars as pl
-
         columns: dict[str, object] = {
             "job": self.job,
             "submit": self.submit,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
 
@@ -68,7 +68,5 @@ class Metrics:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``time,node,METRIC,...``."""
-        import polars as pl
-
         columns = {name: self.value[:, k] for k, name in enumerate(self.names)}
         return pl.DataFrame({"time": self.time, "node": self.node, **columns})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,11 @@ class Predictions:
     node : int64[n], node number from 0
     expected : int64[n], predicted time of the node's next failure, s; FAR where none is foreseen
     name : what predicted, in words
+
+    `NEVER` stands for the time of a failure that is not foreseen.
     """
+
+    NEVER: ClassVar[int] = FAR
 
     known: Int
     node: Int

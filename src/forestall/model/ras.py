@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
 
@@ -85,8 +85,6 @@ class RasLog:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``time,place,severity,kind`` with the words for the numbers."""
-        import polars as pl
-
         words = np.array([one.name for one in Severity], dtype=object)
         columns: dict[str, object] = {
             "time": self.time,

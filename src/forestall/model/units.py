@@ -16,6 +16,8 @@ from forestall.model.errors import ParameterError
 SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 MAX_SECONDS: Final = 2**36
 """No time or duration may reach this (2,177 years): event keys pack a time into 36 bits."""
+MOST_PROCESSORS: Final = 2**16
+"""A node's processors, at most: work and what is compared with it stay within 64 bits."""
 MOST_ROUNDED: Final = 1e-3
 """Share of a duration that may go as it becomes whole seconds, as that of ``1.3333h`` does."""
 
@@ -112,3 +114,12 @@ def exact_duration(seconds: int) -> str:
         if seconds and seconds % unit == 0:
             return f"{seconds // unit} {name}"
     return f"{seconds} s"
+
+
+def typed_duration(seconds: int) -> str:
+    """Return whole seconds as one types them: the text that `parse_duration` reads them from.
+
+    >>> [typed_duration(seconds) for seconds in (0, 45, 5400, 18_000, 86_400)]
+    ['0s', '45s', '90m', '5h', '1d']
+    """
+    return exact_duration(seconds).replace(" min", "m").replace(" ", "")

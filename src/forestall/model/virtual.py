@@ -15,9 +15,6 @@ from typing import Final
 PROCESSOR: Final = 1000
 """One processor, in the thousandths that rates and capacities are counted in."""
 
-MOST_PROCESSORS: Final = 2**16
-"""A node's processors, at most: work and what is compared with it stay within 64 bits."""
-
 FAR: Final = 2**60
 """Stands for the time of a failure that is not foreseen: later than all others."""
 

@@ -10,8 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.predict.base import Floats
+
+with lazily():
+    from scipy import optimize
 
 Outcomes = npt.NDArray[np.bool_]
 METHODS: Final = ("auto", "isotonic", "platt")
@@ -183,15 +187,13 @@ def isotonic(scores: Floats, values: Floats, weights: Floats | None = None) -> F
     """Return float64[n]: the values that rise with the scores and are nearest to those given, by
     weighted squares; equal scores get equal values. By pooling adjacent violators, in O(n log n)
     for the sorting."""
-    from scipy.optimize import isotonic_regression
-
     w = np.ones(len(scores)) if weights is None else weights
     if not len(scores):
         return np.empty(0)
     known, place = np.unique(scores, return_inverse=True)
     weight = np.bincount(place, weights=w, minlength=len(known))
     mean = np.bincount(place, weights=w * values, minlength=len(known)) / weight
-    answer: Floats = isotonic_regression(mean, weights=weight).x[place]
+    answer: Floats = optimize.isotonic_regression(mean, weights=weight).x[place]
     return answer
 
 

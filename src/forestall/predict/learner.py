@@ -25,6 +25,7 @@ from forestall.model.observations import Observations
 from forestall.model.ras import RasLog
 from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
+from forestall.predict.kept import packed, unpacked
 
 HORIZONS: tuple[int, ...] = (3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
 """Seconds ahead for which learners answer; in between, hazards are taken to be constant."""
@@ -237,8 +238,6 @@ class Learner(ABC):
 
     def state(self) -> State:
         """Return all of it, as values that JSON can hold and arrays; see `from_state`."""
-        from forestall.predict.kept import packed
-
         values, arrays = self.learnt()
         kept, held = packed(self.seen)
         about = {"trained": self.trained, "trained_until": self.trained_until, "now": self._now}
@@ -251,7 +250,6 @@ class Learner(ABC):
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Return the predictor whose `state` this is."""
-        from forestall.predict.kept import unpacked
 
         def under(prefix: str) -> dict[str, npt.NDArray[Any]]:
             return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict.base import Floats, Nodes
@@ -19,6 +20,9 @@ from forestall.predict.features.failures import service_of
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class, new_learner
 from forestall.traces.streams import stream
+
+with lazily():
+    from scipy import optimize
 
 HELD_OUT: Final = 0.3
 CELLS: Final = 400_000
@@ -221,8 +225,6 @@ def combination(
     ridge : half of it times the squared distance of the weights from 1 / M, and `SHIFT` times the
         squared shift, counts as loss
     """
-    from scipy.optimize import minimize
-
     equal = np.full(len(odds), 1 / len(odds))
 
     def loss(at: Floats) -> tuple[float, Floats]:
@@ -235,7 +237,9 @@ def combination(
         return float(value), np.append(odds @ slope + ridge * off, tilt)
 
     bounds = [(0.0, None)] * len(odds) + [(None, None)]
-    found = minimize(loss, np.append(equal, 0.0), jac=True, method="L-BFGS-B", bounds=bounds)
+    found = optimize.minimize(
+        loss, np.append(equal, 0.0), jac=True, method="L-BFGS-B", bounds=bounds
+    )
     return found.x[:-1], float(found.x[-1])
 
 

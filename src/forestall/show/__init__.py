@@ -17,7 +17,7 @@ The renderers take a report and nothing else of it is written anywhere:
 `as_json`       plain values
 `openmetrics`   facts and series for Prometheus, in base units
 `markdown`      CommonMark with tables
-`notebook`      `InNotebook(report)` shows itself
+`shown`         `Shown(report)`: all of these from Python; a notebook shows it by itself
 ==============  ===================================================================================
 
 Below them: `quantities` writes numbers, times, shares and intervals with their units (three
@@ -77,5 +77,6 @@ Sections without anything to show are left out. Every table needs `records` with
 units in their names: without them JSON has only the texts.
 
 Figures in pages are SVG in the page's colours: `style.INK`, black, white and `style.FAINT` follow
-the page from light to dark, all other colours stay; so text on a light patch takes `style.DARK`.
+the page from light to dark, and so do `style.TINTS` and `style.PALE` for areas that bear marks or
+text. All other colours stay; text on a light patch of another colour takes `style.DARK`.
 '''

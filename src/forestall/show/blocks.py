@@ -78,6 +78,11 @@ class Table:
         assert not self.colours or len(self.colours) == len(self.rows), f"{self.key}: colours"
         assert all(not one or _COLOUR.fullmatch(one) for one in self.colours), self.colours
 
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """Its rows as plain text."""
+        return tuple(tuple(str(cell) for cell in row) for row in self.rows)
+
     @classmethod
     def of(
         cls,

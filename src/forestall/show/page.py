@@ -12,7 +12,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from forestall.__about__ import __version__
@@ -26,6 +25,8 @@ from forestall.show.style import has_matplotlib
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from forestall.show.blocks import Block
     from forestall.show.report import Report, Section
 
@@ -111,11 +112,14 @@ def _style() -> str:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # only pages need it
+
     made = Environment(
         loader=PackageLoader("forestall.show", "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
     made.filters |= {"told": _told, "name": _name, "titled": titled, "cell_text": _cell_text}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,7 @@ from forestall.show.clean import clean, example
 from forestall.show.quantities import counted, quiet, titled, value_of
 
 if TYPE_CHECKING:
-    from forestall.show.blocks import Block, Row
+    from forestall.show.blocks import Block
     from forestall.show.facts import Fact
     from forestall.show.report import Report, Section
 
@@ -141,15 +142,27 @@ def grid(
     *,
     right: Sequence[int] = (),
     gap: tuple[int, str] | None = None,
+    wrap: Sequence[int] | None = None,
+    most: int = 400,
 ) -> list[str]:
-    """Return a table as lines; columns of words are wrapped where it would be too wide. `gap`: a
-    line that stands after so many rows."""
-    cells = [[clean(cell, 400) for cell in row] for row in rows]
+    """Return a table as lines.
+
+    Parameters
+    ----------
+    rows, heads : cells as text; no heads: a table without any
+    right : columns that are aligned right
+    gap : a line that stands after so many rows
+    wrap : columns that are wrapped where the table would be too wide, before any other; None: all
+        that are not aligned right
+    most : longer cells are cut
+    """
+    cells = [[clean(cell, most) for cell in row] for row in rows]
     if not cells:
         return []
     whole = [[clean(head) for head in heads], *cells] if heads else cells
-    widths = [max(len(row[k]) for row in whole) for k in range(len(cells[0]))]
-    _narrow(widths, whole, width, right)
+    widths = [max(breadth(row[k]) for row in whole) for k in range(len(cells[0]))]
+    soft = [k for k in range(len(widths)) if (k not in right if wrap is None else k in wrap)]
+    _narrow(widths, width, soft)
     lines: list[str] = []
     after = -1 if gap is None else gap[0] + len(whole) - len(cells)
     for place, row in enumerate([*whole, ()]):
@@ -158,7 +171,7 @@ def grid(
         if not row:
             break
         parts = [
-            textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
+            textwrap.wrap(cell, max(size, 1), break_on_hyphens=False) or [""]
             for cell, size in zip(row, widths, strict=True)
         ]
         for k in range(max(len(part) for part in parts)):
@@ -167,12 +180,10 @@ def grid(
     return lines
 
 
-def _narrow(
-    widths: list[int], rows: Sequence[Sequence[str]], width: int, right: Sequence[int]
-) -> None:
-    """Make columns narrower, the widest first, until the table fits; numbers only when it must."""
+def _narrow(widths: list[int], width: int, words: Sequence[int]) -> None:
+    """Make columns narrower, the widest first, until the table fits: those of words, and others
+    only when it must."""
     room = width - GAP * (len(widths) - 1)
-    words = [k for k in range(len(widths)) if k not in right]
     for some, least in ((words, NARROW), (range(len(widths)), 1)):
         while sum(widths) > room:
             wide = max(some, key=lambda k: widths[k], default=-1)
@@ -185,16 +196,30 @@ def _narrow(
 
 def _line(words: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
     cells = [
-        word.rjust(size) if k in right else word.ljust(size)
+        _padding(word, size) + word if k in right else word + _padding(word, size)
         for k, (word, size) in enumerate(zip(words, widths, strict=True))
     ]
     return (" " * GAP).join(cells).rstrip()
 
 
+def breadth(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two for each wide character."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF")
+        for one in text
+    )
+
+
+def _padding(word: str, size: int) -> str:
+    return " " * max(0, size - breadth(word))
+
+
 def _parts(part: Section, report: Report, width: int, short: Short | None) -> Parts:
     """Return a section's title, lead and things to do as lines, and its facts, the rest of its body
     and its notes."""
-    base = ["", *title(part.title), *paragraph(part.lead, width)]
+    base = paragraph(part.lead, width)
     more: dict[str, list[str]] = {}
     if part.facts:
         more[FACTS] = ["", *_facts(part.facts, report, width)]
@@ -210,15 +235,17 @@ def _parts(part: Section, report: Report, width: int, short: Short | None) -> Pa
                 more[f"block {k}"] = lines
     if short is None:
         more["notes"] = [line for note in part.notes for line in paragraph(note, width, "  ")]
-    return base, more
+    some = base or any(more.values())
+    return ["", *title(part.title), *base] if some else [], more
+
+
+def fact_rows(facts: Sequence[Fact], currency: str = "") -> list[tuple[str, str, str]]:
+    """Return facts as rows: what it is, its value with its unit, what it is from."""
+    return [(titled(one.label), value_of(one, currency), quiet(one, currency)) for one in facts]
 
 
 def _facts(facts: Sequence[Fact], report: Report, width: int) -> list[str]:
-    rows = [
-        (titled(one.label), value_of(one, report.currency), quiet(one, report.currency))
-        for one in facts
-    ]
-    return grid(rows, (), width, right=(1,))
+    return grid(fact_rows(facts, report.currency), (), width, right=(1,))
 
 
 def _words(block: Block, width: int, short: Short | None) -> list[str]:
@@ -253,19 +280,18 @@ def _steps(steps: Steps, width: int, short: Short | None) -> list[str]:
 
 
 def _table(table: Table, width: int, short: Short | None) -> list[str]:
-    first, last = (table.rows, ()) if short is None else cut_rows(table)
+    first, last = (table.texts, ()) if short is None else cut_rows(table)
     left = len(table.rows) - len(first) - len(last)
     gap = None
     if left and short is not None:
         gap = len(first), "... " + short.left(f"{counted(left, 'rows')} more", "{} ({})")
-    rows = [[str(cell) for cell in row] for row in (*first, *last)]
-    lines = grid(rows, table.heads, width, right=table.right, gap=gap)
+    lines = grid([*first, *last], table.heads, width, right=table.right, gap=gap)
     head = [line for text in (table.title, table.caption) for line in paragraph(text, width)]
     note = paragraph(table.note, width, "  ") if table.note else []
     return [*head, *lines, *note]
 
 
-Rows = tuple["Row", ...]
+Rows = tuple[tuple[str, ...], ...]
 
 
 def cut_rows(table: Table) -> tuple[Rows, Rows]:
@@ -274,11 +300,11 @@ def cut_rows(table: Table) -> tuple[Rows, Rows]:
     Short tables are whole. Of a long one totals stay, and of one that is not ranked, where the
     largest may be the last, its end.
     """
-    rows = table.rows
+    rows = table.texts
     if len(rows) <= MOST_ROWS:
         return rows, ()
     tail = 0 if table.ranked else TAIL
-    total = next((k for k in range(len(rows)) if str(rows[k][0]).lower() in TOTALS), len(rows))
+    total = next((k for k in range(len(rows)) if rows[k][0].lower() in TOTALS), len(rows))
     return rows[:HEAD], rows[max(HEAD, min(total, len(rows) - tail)) :]
 
 

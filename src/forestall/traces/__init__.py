@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "LogInfo": "info",
-    "Swf": "swf",
+    "Swf": "jobs.swf",
     "describe": "info",
     "draw_detectability": "streams",
-    "jobs_from_table": "table",
+    "jobs_from_table": "jobs.table",
     "read_failures": "read",
-    "read_job_table": "table",
+    "read_job_table": "jobs.table",
     "read_jobs": "read",
-    "read_swf": "swf",
-    "read_swf_file": "swf",
+    "read_swf": "jobs.swf",
+    "read_swf_file": "jobs.swf",
     "slice_jobs": "read",
     "stream": "streams",
     "write_failures_csv": "write",
-    "write_job_table": "table",
-    "write_swf": "swf",
+    "write_job_table": "jobs.table",
+    "write_swf": "jobs.swf",
 }
 
 __all__ = [

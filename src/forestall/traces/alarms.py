@@ -15,11 +15,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.traces.failures.raw import MAX_NODES
-from forestall.traces.files.delimited import Int, Sheet, read_sheet
+from forestall.traces.files.delimited import Int, TextColumns, read_sheet
+
+with lazily():
+    import polars as pl
 
 REQUIRED: Final = ("time", "node")
 OPTIONAL: Final = ("score", "until")
@@ -101,7 +105,7 @@ def read_alarms(
     )
 
 
-def _times(sheet: Sheet, name: str, origin: int | None, *, blank: bool = False) -> Int:
+def _times(sheet: TextColumns, name: str, origin: int | None, *, blank: bool = False) -> Int:
     """Return a column of times; the first filled field says whether it holds dates."""
     first = next((text for text in sheet.text(name) if text), "")
     if "-" not in first[1:] or not first[:4].isdigit():
@@ -114,7 +118,7 @@ def _times(sheet: Sheet, name: str, origin: int | None, *, blank: bool = False) 
     return _dates(sheet, name, blank=blank, origin=origin)
 
 
-def _dates(sheet: Sheet, name: str, *, blank: bool, origin: int) -> Int:
+def _dates(sheet: TextColumns, name: str, *, blank: bool, origin: int) -> Int:
     """Return a column of dates as seconds since the log's time 0, -1 where blank."""
     seconds = np.full(len(sheet), WHOLE, dtype=np.int64)
     bad = np.zeros(len(sheet), dtype=np.bool_)
@@ -135,10 +139,8 @@ def _dates(sheet: Sheet, name: str, *, blank: bool, origin: int) -> Int:
     return seconds
 
 
-def _nodes(sheet: Sheet, names: Sequence[str] | None) -> tuple[Int, tuple[str, ...]]:
+def _nodes(sheet: TextColumns, names: Sequence[str] | None) -> tuple[Int, tuple[str, ...]]:
     """Return node numbers of a column of numbers or names, and the names that the log lacks."""
-    import polars as pl
-
     column = sheet.frame["node"].fill_null("")
     machine = column.is_in(list(MACHINE)).to_numpy()
     number = column.cast(pl.Int64, strict=False).fill_null(WHOLE).to_numpy().astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.cleaning import Cleaning
-from forestall.traces.files.delimited import Sheet, read_sheet
+from forestall.traces.files.delimited import TextColumns, read_sheet
 
 REQUIRED: Final = ("gap",)
 OPTIONAL: Final = ("censored", "resolution")
@@ -21,7 +21,7 @@ NO: Final = frozenset({"0", "false", "no", "f", "n", "0.0", ""})
 
 
 @dataclass(frozen=True)
-class Gaps:
+class GapTable:
     """Gaps in the order of the file.
 
     Attributes
@@ -38,7 +38,7 @@ class Gaps:
     cleaning: Cleaning
 
 
-def read_gaps(path: str | Path, *, strict: bool = False) -> Gaps:
+def read_gaps(path: str | Path, *, strict: bool = False) -> GapTable:
     """Read a table of gaps; rows with a bad field are left out and named.
 
     Raises TraceError where the file cannot be used, and with `strict` for the first bad row.
@@ -56,10 +56,10 @@ def read_gaps(path: str | Path, *, strict: bool = False) -> Gaps:
     cleaning = sheet.findings.cleaning(int(keep.sum()), "gaps")
     ignored = [name for name in sheet.names if name not in {*REQUIRED, *OPTIONAL, *KNOWN}]
     cleaning = cleaning.plus("ignored_columns", "columns beside gap and censored", "kept", ignored)
-    return Gaps(gap[keep], censored[keep], float(steps.max()) if len(steps) else None, cleaning)
+    return GapTable(gap[keep], censored[keep], float(steps.max()) if len(steps) else None, cleaning)
 
 
-def _flags(sheet: Sheet) -> npt.NDArray[np.bool_]:
+def _flags(sheet: TextColumns) -> npt.NDArray[np.bool_]:
     said = [text.lower() for text in sheet.text("censored")]
     yes = np.fromiter((text in YES for text in said), np.bool_, len(said))
     no = np.fromiter((text in NO for text in said), np.bool_, len(said))

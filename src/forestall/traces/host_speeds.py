@@ -13,10 +13,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.delimited import read_sheet
 from forestall.traces.files.findings import listed, shown
+
+with lazily():
+    import polars as pl
 
 COLUMNS: Final = ("host", "speed")
 LEAST, MOST = 0.001, 1000.0
@@ -66,8 +70,6 @@ def speed_array(speeds: Speeds | None, names: Sequence[str]) -> npt.NDArray[np.f
 
 def write_speeds(names: Sequence[str], speed: npt.NDArray[np.float64], path: str | Path) -> None:
     """Write a CSV ``host,speed``; it appears whole or not at all."""
-    import polars as pl
-
     table = pl.DataFrame({"host": list(names), "speed": speed})
     with atomic_path(path) as beside:
         table.write_csv(beside)

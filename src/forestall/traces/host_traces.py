@@ -324,8 +324,8 @@ def _fits(source: str, hosts: int, samples: int, period: int, columns: int) -> N
         raise TraceError(
             source,
             f"{hosts:,} hosts with {samples:,} samples of {period} s are {size / 1e9:.1f} GB; "
-            f"expected at most {MOST_BYTES / 1e9:.0f} GB: choose fewer days (--days) or a longer "
-            f"period (--period {longer}s)",
+            f"expected at most {MOST_BYTES / 1e9:.0f} GB: choose fewer days ({{days}}) or a longer "
+            f"period ({{period}} {longer}s)",
         )
 
 

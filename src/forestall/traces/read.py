@@ -10,7 +10,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.traces.failures.formats import FORMATS
-from forestall.traces.failures.raw import Format, Head, Options
+from forestall.traces.failures.raw import FailureFormat, Head, Options
 from forestall.traces.failures.window import choose
 from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import shown
@@ -118,7 +118,7 @@ def read_failures(
     return choose(raw, path, start=start, days=days, fold_nodes=fold_nodes)
 
 
-def failure_format(path: Path) -> Format:
+def failure_format(path: Path) -> FailureFormat:
     """Return the format of a failure log; TraceError where it is none that is known."""
     head = _head(path)
     if is_swf(head.lines):
@@ -135,7 +135,7 @@ def failure_format(path: Path) -> Format:
     raise TraceError(path, f"is no failure log that is known ({names}); starts {shown(first)}")
 
 
-def _named(name: str) -> Format:
+def _named(name: str) -> FailureFormat:
     for known in FORMATS:
         if known.name == name:
             return known

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
@@ -22,8 +23,9 @@ from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.parquet import is_parquet
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -145,8 +147,6 @@ class _Bad:
 
 def _scores(frame: pl.DataFrame, name: str, bad: _Bad) -> tuple[Floats, Flags]:
     """Return a column of scores, and which are known."""
-    import polars as pl
-
     column = frame[name]
     value = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
     rows = np.flatnonzero(np.isnan(value))
@@ -171,8 +171,6 @@ def _scores(frame: pl.DataFrame, name: str, bad: _Bad) -> tuple[Floats, Flags]:
 
 def _outcomes(frame: pl.DataFrame, name: str, bad: _Bad) -> tuple[Flags, Flags]:
     """Return the column of outcomes, and which are known."""
-    import polars as pl
-
     column = frame[name]
     text = column.cast(pl.String).fill_null("")
     yes, no = ((text == word).to_numpy() for word in ("1", "0"))
@@ -197,8 +195,6 @@ def _outcomes(frame: pl.DataFrame, name: str, bad: _Bad) -> tuple[Flags, Flags]:
 
 def _codes(column: pl.Series) -> Ints:
     """Return groups numbered from 0 in the order of their names; blank ones are one group."""
-    import polars as pl
-
     text = column.cast(pl.String).fill_null("")
     return text.cast(pl.Enum(text.unique().sort())).to_physical().to_numpy().astype(np.int64)
 
@@ -207,8 +203,6 @@ Read = tuple["pl.DataFrame", Callable[[], Ints], Cleaning]
 
 
 def _parquet(path: Path, required: Sequence[str]) -> Read:
-    import polars as pl
-
     try:
         names = list(pl.read_parquet_schema(path))
         check_columns(path, names, required)
@@ -223,8 +217,6 @@ def _parquet(path: Path, required: Sequence[str]) -> Read:
 def _csv(path: str | Path, required: Sequence[str], *, strict: bool) -> Read:
     """Read wanted columns as text at once; where lines are blank or have too many fields, line by
     line, which takes longer and names them."""
-    import polars as pl
-
     raw = read_bytes(path)
     text = raw.strip(b"\r\n \t")
     if not text:

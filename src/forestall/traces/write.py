@@ -8,10 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.failures import Failures
+from forestall.traces.failures import own_parquet
 from forestall.traces.failures.predicted import blanked
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.packed import pack
+
+with lazily():
+    import polars as pl
 
 
 def write_failures(failures: Failures, path: str | Path) -> None:
@@ -22,8 +27,6 @@ def write_failures(failures: Failures, path: str | Path) -> None:
     appears whole or not at all.
     """
     if Path(path).suffix == ".parquet":
-        from forestall.traces.failures import own_parquet
-
         own_parquet.write(failures, path)
     else:
         write_failures_csv(failures, path)
@@ -37,8 +40,6 @@ def write_failures_csv(failures: Failures, path: str | Path) -> None:
     dates or names, nodes are written by name, and lines above the header tell the date of time 0,
     the span and all nodes (see `failures.own`). The file appears whole or not at all.
     """
-    import polars as pl
-
     columns = {"time": pl.Series(failures.time), "node": pl.Series(failures.node)}
     if failures.names is not None:
         columns["node"] = pl.Series(list(failures.names), dtype=pl.String).gather(failures.node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forestall.adapters.qemu.migration import Progress, parse_progress
+from forestall.adapters.qemu.migration import MigrationProgress, parse_progress
 
 ACTIVE = {
     "expected-downtime": 300,
@@ -49,7 +49,7 @@ FAILED = {
 def test_under_way() -> None:
     seen = parse_progress(ACTIVE)
     assert not seen.over
-    assert seen == Progress("active", "", 523, 0, 2114568, 143212544, 76124160, 31, 2)
+    assert seen == MigrationProgress("active", "", 523, 0, 2114568, 143212544, 76124160, 31, 2)
 
 
 def test_completed() -> None:
@@ -66,8 +66,8 @@ def test_failed() -> None:
 
 
 def test_before_the_first_migration_qemu_says_nothing() -> None:
-    assert parse_progress({}) == Progress("none")
-    assert Progress("none").over
+    assert parse_progress({}) == MigrationProgress("none")
+    assert MigrationProgress("none").over
 
 
 @pytest.mark.parametrize("status", ["setup", "cancelling", "device", "pre-switchover"])

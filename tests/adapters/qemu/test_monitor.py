@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from forestall.adapters.qemu.monitor import Event, Monitor, MonitorError, RefusedError
+from forestall.adapters.qemu.monitor import Monitor, MonitorError, MonitorEvent, RefusedError
 from forestall.model.errors import MissingExtraError
 
 GREETING = {
@@ -113,8 +113,8 @@ def test_events_carry_the_hosts_time(path: Path) -> None:
         while len(monitor.events()) < 2:
             monitor.wait(5)
         assert monitor.events() == [
-            Event("STOP", 100.25, {}),
-            Event("SHUTDOWN", 101.0, {"guest": True}),
+            MonitorEvent("STOP", 100.25, {}),
+            MonitorEvent("SHUTDOWN", 101.0, {"guest": True}),
         ]
 
 

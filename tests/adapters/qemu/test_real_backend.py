@@ -16,7 +16,7 @@ from forestall.adapters.qemu.backend import QemuBackend
 from forestall.adapters.qemu.guest import Guest, MachineError
 from forestall.adapters.qemu.monitor import Monitor
 from forestall.adapters.qemu.process import Run
-from forestall.live.machines.backend import MoveError, State, Why
+from forestall.live.machines.backend import MachineState, MoveError, Why
 from forestall.model.errors import ParameterError, TraceError
 from qemu_machines.guest import (
     APPEND,
@@ -58,7 +58,7 @@ def numbers(fleet: QemuBackend) -> list[int]:
 def check(fleet: QemuBackend, node: str) -> None:
     """The machine is on this node, in one process, and counts without a gap."""
     (seen,) = fleet.watch()
-    assert (seen.machine, seen.node, seen.state) == ("counter", node, State.RUNNING)
+    assert (seen.machine, seen.node, seen.state) == ("counter", node, MachineState.RUNNING)
     assert processes_in(Path(seen.console).parents[2]) == [seen.pid]
     wait_for_count(Path(seen.console))
     so_far = numbers(fleet)
@@ -152,7 +152,7 @@ def test_two_commands_at_once(fleet: QemuBackend, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(MachineError, match="another command is at work on it"):
             fleet.migrate("counter", "b")
         monkeypatch.undo()
-        assert fleet.look("counter").state is State.RUNNING  # a look does not wait
+        assert fleet.look("counter").state is MachineState.RUNNING  # a look does not wait
 
 
 def test_what_cannot_be(fleet: QemuBackend, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_paused_guest_is_refused_before_anything_is_begun(fleet: QemuBackend) 
     with pytest.raises(MoveError, match=r"not running at the source \(paused\)") as raised:
         fleet.migrate("counter", "b")
     assert not raised.value.blames_target
-    assert fleet.look("counter").state is State.PAUSED
+    assert fleet.look("counter").state is MachineState.PAUSED
     assert numbers_of_runs(fleet) == before
     with source.monitor() as monitor:
         monitor.ask("cont")
@@ -214,15 +214,15 @@ def test_a_qemu_that_hangs_is_unknown(fleet: QemuBackend, monkeypatch: pytest.Mo
     os.kill(pid, signal.SIGSTOP)
     try:
         patience.clear()
-        assert fleet.look("counter").state is State.UNKNOWN
-        assert fleet.look("counter").state is State.UNKNOWN
+        assert fleet.look("counter").state is MachineState.UNKNOWN
+        assert fleet.look("counter").state is MachineState.UNKNOWN
         assert patience == [module._LOOK, module._SHORT]  # one question each, the second one short
         with pytest.raises(MoveError, match=r"gives no answer.*; nothing was begun") as raised:
             fleet.migrate("counter", "b")
         assert raised.value.alive
     finally:
         os.kill(pid, signal.SIGCONT)
-    wait_for("it answers", lambda: fleet.look("counter").state is State.RUNNING, 20)
+    wait_for("it answers", lambda: fleet.look("counter").state is MachineState.RUNNING, 20)
     check(fleet, "a")
 
 
@@ -238,7 +238,7 @@ def test_a_silent_target_that_may_run_is_not_killed(
     os.kill(target.pid(), signal.SIGSTOP)
     try:
         monkeypatch.setattr(module, "_LOOK", 0.3)
-        assert fleet.look("counter").state in {State.MOVING, State.UNKNOWN}
+        assert fleet.look("counter").state in {MachineState.MOVING, MachineState.UNKNOWN}
         assert [run.node for run in fleet._runs("counter")] == ["a", "b"]
     finally:
         os.kill(target.pid(), signal.SIGCONT)
@@ -254,7 +254,7 @@ def test_a_guest_that_panicked_is_broken(
         with monkeypatch.context() as patch:
             patch.setattr(Run, "status", lambda *_, word=word: word)
             seen = fleet.look("counter")
-        assert (seen.state, seen.says) == (State.BROKEN, word)
+        assert (seen.state, seen.says) == (MachineState.BROKEN, word)
         assert seen.state.alive
 
 
@@ -284,21 +284,21 @@ def test_a_move_that_came_off_is_told_though_it_cannot_be_written_down(
 def test_a_guest_whose_process_is_killed_is_lost(fleet: QemuBackend) -> None:
     os.kill(fleet.look("counter").pid, signal.SIGKILL)
     wait_for("it is gone", lambda: fleet.look("counter").pid == 0, 20)
-    assert fleet.look("counter").state is State.LOST
+    assert fleet.look("counter").state is MachineState.LOST
     with pytest.raises(MachineError, match=r"counter: does not run \(lost\)"):
         fleet.migrate("counter", "b")
     fleet.stop("counter")
-    assert fleet.look("counter").state is State.LOST
+    assert fleet.look("counter").state is MachineState.LOST
 
 
 def test_a_guest_that_switches_off_has_ended(fleet: QemuBackend) -> None:
     guest = Guest(**{**fleet.guest("counter").__dict__, "append": f"{APPEND} last=3"})
     fleet.add(guest, "b")
-    wait_for("it ended", lambda: fleet.look("counter").state is State.ENDED)
+    wait_for("it ended", lambda: fleet.look("counter").state is MachineState.ENDED)
     assert counted(console(fleet)) == [0, 1, 2, 3]
     assert processes_in(console(fleet).parents[1]) == []
     fleet.stop("counter")
-    assert fleet.look("counter").state is State.ENDED
+    assert fleet.look("counter").state is MachineState.ENDED
 
 
 def test_a_machine_that_cannot_be_started_is_none(fleet: QemuBackend) -> None:
@@ -314,9 +314,9 @@ def test_a_machine_that_cannot_be_started_is_none(fleet: QemuBackend) -> None:
 
 def test_stopping(fleet: QemuBackend) -> None:
     fleet.start("counter", "c")
-    assert fleet.look("counter").state is State.RUNNING
+    assert fleet.look("counter").state is MachineState.RUNNING
     fleet.stop("counter")
-    assert fleet.look("counter").state is State.STOPPED
+    assert fleet.look("counter").state is MachineState.STOPPED
     assert processes_in(console(fleet).parents[1]) == []
     fleet.stop("counter")
 

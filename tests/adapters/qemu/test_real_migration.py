@@ -22,7 +22,7 @@ import pytest
 
 from forestall.adapters.qemu import migration
 from forestall.adapters.qemu.guest import MIB, Guest, MachineError
-from forestall.adapters.qemu.migration import Progress, Transfer, hand_over, progress
+from forestall.adapters.qemu.migration import MemoryTransfer, MigrationProgress, hand_over, progress
 from forestall.adapters.qemu.monitor import Monitor, MonitorError
 from forestall.adapters.qemu.process import Run, end, launch
 from forestall.live.machines.backend import MoveError, Why
@@ -39,7 +39,7 @@ from qemu_machines.guest import (
 )
 
 pytestmark = pytest.mark.slow
-SLOW = Transfer(bandwidth=4 * MIB)
+SLOW = MemoryTransfer(bandwidth=4 * MIB)
 """About 60 MiB of a small guest are in use: copying them takes some 15 s."""
 
 
@@ -96,7 +96,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 
 def failing(
-    house: House, transfer: Transfer, target: Run | None = None, **more: object
+    house: House, transfer: MemoryTransfer, target: Run | None = None, **more: object
 ) -> MoveError:
     """Try a migration that cannot come off; the guest counts on, and the target is gone."""
     target = target or house.target()
@@ -110,9 +110,9 @@ def failing(
     return raised.value
 
 
-def begun(house: House) -> Progress:
+def begun(house: House) -> MigrationProgress:
     """Wait until memory flows, and say how far that is."""
-    seen: list[Progress] = []
+    seen: list[MigrationProgress] = []
 
     def flows() -> bool:
         with house.at.monitor(look=True) as monitor:
@@ -129,7 +129,7 @@ class Meanwhile(threading.Thread):
     def __init__(self, house: House, act: object) -> None:
         super().__init__(daemon=True)
         self.house, self.act = house, act
-        self.seen: Progress | None = None
+        self.seen: MigrationProgress | None = None
         self.start()
 
     def run(self) -> None:
@@ -192,7 +192,7 @@ def test_the_counter_goes_on_at_the_other_side(
     house: House, link: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target = house.at, house.target()
-    moved = hand_over(source, target, Transfer(link=link))  # type: ignore[arg-type]
+    moved = hand_over(source, target, MemoryTransfer(link=link))  # type: ignore[arg-type]
     left = counted(source.console)
     house.had.append(target)
     house.check()
@@ -216,7 +216,7 @@ def test_the_counter_goes_on_at_the_other_side(
 
 def test_a_target_with_other_memory_refuses(house: House) -> None:
     smaller = Guest(**{**house.guest.__dict__, "memory": 96 * MIB})
-    error = failing(house, Transfer(), house.target(smaller))
+    error = failing(house, MemoryTransfer(), house.target(smaller))
     assert error.why is Why.REFUSED
     assert error.blames_target
     assert "not like the source" in str(error)
@@ -226,7 +226,7 @@ def test_nobody_listens_at_the_target(house: House) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    error = failing(house, Transfer(), via=lambda _: f"tcp:127.0.0.1:{port}")
+    error = failing(house, MemoryTransfer(), via=lambda _: f"tcp:127.0.0.1:{port}")
     assert error.why is Why.REFUSED
     assert "refused" in str(error).lower()
 
@@ -234,14 +234,14 @@ def test_nobody_listens_at_the_target(house: House) -> None:
 def test_a_target_that_does_not_wait_for_a_guest_refuses(house: House) -> None:
     already = house.run("b")
     launch(already, house.guest, wrapper=DIES_WITH_TESTS)
-    error = failing(house, Transfer(), already)
+    error = failing(house, MemoryTransfer(), already)
     assert error.why is Why.REFUSED
 
 
 def test_the_target_is_gone_before_it_begins(house: House) -> None:
     target = house.target()
     end(target)
-    assert failing(house, Transfer(), target).why is Why.REFUSED
+    assert failing(house, MemoryTransfer(), target).why is Why.REFUSED
 
 
 def test_the_target_dies_half_way(house: House) -> None:
@@ -256,7 +256,7 @@ def test_the_target_dies_half_way(house: House) -> None:
 def test_the_target_hangs(house: House) -> None:
     target = house.target()
     Meanwhile(house, lambda: os.kill(target.pid(), signal.SIGSTOP))
-    error = failing(house, Transfer(bandwidth=4 * MIB, timeout=3), target)
+    error = failing(house, MemoryTransfer(bandwidth=4 * MIB, timeout=3), target)
     assert error.why is Why.TIMEOUT
     assert error.blames_target
 
@@ -268,14 +268,14 @@ def test_the_target_dies_with_the_guest_in_its_hands(
     target = house.target()
     copied = migration._copied
 
-    def and_then(*given: Any) -> Progress:
+    def and_then(*given: Any) -> MigrationProgress:
         done = copied(*given)
         assert house.at.status() == "postmigrate"
         os.kill(target.pid(), signal.SIGKILL)
         return done
 
     monkeypatch.setattr(migration, "_copied", and_then)
-    assert failing(house, Transfer(), target).why is Why.BROKEN
+    assert failing(house, MemoryTransfer(), target).why is Why.BROKEN
 
 
 def test_the_source_dies_just_after_its_guest_has_left(
@@ -285,7 +285,7 @@ def test_the_source_dies_just_after_its_guest_has_left(
     asked = migration.progress
     looks = itertools.count()
 
-    def and_dies(monitor: Monitor) -> Progress:
+    def and_dies(monitor: Monitor) -> MigrationProgress:
         seen = asked(monitor)
         if next(looks) and seen.status == "completed" and source.alive():
             end(source, ask=False)
@@ -293,7 +293,7 @@ def test_the_source_dies_just_after_its_guest_has_left(
         return seen
 
     monkeypatch.setattr(migration, "progress", and_dies)
-    hand_over(source, target, Transfer())
+    hand_over(source, target, MemoryTransfer())
     house.had.append(target)
     house.check()
 
@@ -310,12 +310,12 @@ def test_the_link_is_cut_half_way(house: House) -> None:
 def test_the_link_falls_silent(house: House) -> None:
     with Tunnel(house.folder) as tunnel:
         Meanwhile(house, tunnel.silent.set)
-        error = failing(house, Transfer(bandwidth=4 * MIB, timeout=5), via=tunnel.via)
+        error = failing(house, MemoryTransfer(bandwidth=4 * MIB, timeout=5), via=tunnel.via)
     assert error.why is Why.TIMEOUT
 
 
 def test_it_takes_too_long(house: House) -> None:
-    error = failing(house, Transfer(bandwidth=MIB, timeout=1.5))
+    error = failing(house, MemoryTransfer(bandwidth=MIB, timeout=1.5))
     assert error.why is Why.TIMEOUT
     assert "MiB sent" in str(error)
 
@@ -364,10 +364,10 @@ def test_once_the_target_is_told_there_is_only_forward(
     source, target = house.at, house.target()
     after_cont(monkeypatch, target, act)
     if act is no_answer:
-        hand_over(source, target, Transfer())
+        hand_over(source, target, MemoryTransfer())
     else:
         with pytest.raises(KeyboardInterrupt):
-            hand_over(source, target, Transfer())
+            hand_over(source, target, MemoryTransfer())
     assert not source.alive()
     house.had.append(target)
     house.check()
@@ -388,7 +388,7 @@ def test_interrupted_before_the_target_hears_it(
 
     monkeypatch.setattr(Monitor, "ask", asked)
     with pytest.raises(KeyboardInterrupt):
-        hand_over(source, target, Transfer())
+        hand_over(source, target, MemoryTransfer())
     assert not source.alive()
     house.had.append(target)
     house.check()
@@ -399,7 +399,7 @@ def test_a_paused_guest_stays_paused(house: House) -> None:
     with house.at.monitor() as monitor:
         monitor.ask("stop")
     with pytest.raises(MoveError, match=r"not running at the source \(paused\); it stays as") as no:
-        hand_over(house.at, target, Transfer())
+        hand_over(house.at, target, MemoryTransfer())
     assert no.value.why is Why.REFUSED
     assert not no.value.blames_target
     assert not target.alive()
@@ -415,7 +415,7 @@ def test_one_that_is_on_its_way_is_left_alone(house: House) -> None:
 
     def other() -> None:
         with pytest.raises(MoveError, match="not done after 6 s"):
-            hand_over(house.at, first, Transfer(bandwidth=4 * MIB, timeout=6))
+            hand_over(house.at, first, MemoryTransfer(bandwidth=4 * MIB, timeout=6))
         began.set()
 
     thread = threading.Thread(target=other)
@@ -459,7 +459,7 @@ def test_the_mover_is_killed_half_way(house: House) -> None:
 
 def test_it_still_moves_after_all_that(house: House) -> None:
     target = house.target()
-    hand_over(house.at, target, Transfer())
+    hand_over(house.at, target, MemoryTransfer())
     house.had.append(target)
     house.check()
 

@@ -13,7 +13,7 @@ import pytest
 
 from forestall.adapters.slurm import sacct_json
 from forestall.adapters.slurm.jobs import read_sacct
-from forestall.adapters.slurm.notes import Notes
+from forestall.adapters.slurm.notes import OddNotes
 from forestall.model.errors import TraceError
 from forestall.model.site.coded import Coded
 
@@ -133,7 +133,7 @@ def test_jobs_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 path.read_bytes()[k : k + size] for k in range(0, path.stat().st_size, size)
             ),
         )
-        found = list(sacct_json.pieces(path, Notes(), rows=7))
+        found = list(sacct_json.pieces(path, OddNotes(), rows=7))
         assert [len(piece.frame) for piece in found] == [7, 7, 7, 7, 7, 5]
         whole = pl.concat([piece.frame for piece in found])
         assert whole["JobIDRaw"].to_list() == [str(k) for k in range(40)]
@@ -145,18 +145,18 @@ def test_cut_off(tmp_path: Path) -> None:
     """What stands before the end is read; the place is named."""
     text = json.dumps({"jobs": [job(1), job(2)]}, indent=1)
     path = written(tmp_path / "j", text[: text.rindex('"time"')])
-    notes = Notes()
+    notes = OddNotes()
     (piece,) = sacct_json.pieces(path, notes)
     assert piece.frame["JobIDRaw"].to_list() == ["1"]
     assert notes.cleaning().counts() == {"cut_off": 1}
     with pytest.raises(TraceError, match="is cut off or no JSON"):
-        list(sacct_json.pieces(path, Notes(strict=True)))
+        list(sacct_json.pieces(path, OddNotes(strict=True)))
 
 
 @pytest.mark.parametrize("text", ["{}", '{"jobs": 3}', "[1, 2]", '{"nodes": []}'])
 def test_what_has_no_jobs(tmp_path: Path, text: str) -> None:
     with pytest.raises(TraceError, match='has no list "jobs"'):
-        list(sacct_json.pieces(written(tmp_path / "j", text), Notes()))
+        list(sacct_json.pieces(written(tmp_path / "j", text), OddNotes()))
 
 
 def test_entries_that_are_no_jobs(tmp_path: Path) -> None:

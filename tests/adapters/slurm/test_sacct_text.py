@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.adapters.slurm import sacct_text
-from forestall.adapters.slurm.notes import Notes
+from forestall.adapters.slurm.notes import OddNotes
 from forestall.model.errors import TraceError
 
 NAMES = (
@@ -38,7 +38,7 @@ def read(
 ) -> tuple[pl.DataFrame, list[int], dict[str, int]]:
     """Return what a file with this text gives: rows, their lines, remarks by kind."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    notes = Notes(strict)
+    notes = OddNotes(strict)
     found = list(sacct_text.pieces(path, notes))
     frames = [piece.frame for piece in found]
     lines = [line for piece in found for line in piece.lines.tolist()]
@@ -98,7 +98,7 @@ def test_line_ends_of_windows_a_mark_and_no_last_newline(path: Path) -> None:
 
 def test_packed(path: Path) -> None:
     path.write_bytes(gzip.compress(f"{HEADER}\n{row(1)}\n".encode()))
-    (piece,) = sacct_text.pieces(path, Notes())
+    (piece,) = sacct_text.pieces(path, OddNotes())
     assert piece.frame["JobName"].to_list() == ["a"]
     assert piece.source == str(path)
 
@@ -160,7 +160,7 @@ def test_files_put_together(path: Path) -> None:
     """Headers may come again, with other columns too."""
     text = [HEADER, row(1), HEADER, row(2), "State;JobIDRaw;Start;End", "FAILED;3;4;5"]
     path.write_text("\n".join(text) + "\n")
-    notes = Notes()
+    notes = OddNotes()
     found = list(sacct_text.pieces(path, notes))
     assert [piece.frame["JobIDRaw"].to_list() for piece in found] == [["1", "2"], ["3"]]
     assert [piece.lines.tolist() for piece in found] == [[2, 4], [6]]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.adapters.slurm.times import (
-    Moments,
+    TimeColumn,
     changes,
     elapsed_of,
     limit_of,
@@ -33,7 +33,7 @@ def unix(text: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
 
 
-def moments(*texts: str, zone: str | None = BERLIN) -> Moments:
+def moments(*texts: str, zone: str | None = BERLIN) -> TimeColumn:
     """Return the times of some texts."""
     return moments_of(pl.Series(list(texts), dtype=pl.String), zone)
 

@@ -173,9 +173,9 @@ def test_points_that_are_alike(tmp_path: Path) -> None:
         assert len(same) == seeds * (2 if one["restart"] == "scratch" else 1)
     with_others = plan_of(tmp_path / "jobs.csv", {"seed": "1:3", "nodes": 4})
     assert with_others.same == ((0,), (1,), (2,))
-    assert values_of("seed", "1:3", CYCLE) == (1, 2, 3)
+    assert values_of(CYCLE.declared["seed"], "1:3") == (1, 2, 3)
     with pytest.raises(ParameterError, match="retries"):
-        values_of("retries", "1:3", CYCLE)
+        values_of(CYCLE.declared["retries"], "1:3")
 
 
 @pytest.mark.parametrize("scheduler", ["falcon", "omniscient"])

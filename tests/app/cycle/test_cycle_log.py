@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS, LOOKED_AT
 from forestall.app.cycle.result import CycleResult
+from forestall.app.kit.log import names_of
 from forestall.app.runs.replay import replay
 from forestall.model.errors import TraceError
 from forestall.simulate.cycle.outcome import CycleOutcome
@@ -51,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_events(folder: Path) -> None:
     lines = (folder / "events.csv").read_text().splitlines()
-    assert tuple(lines[0].split(",")) == EVENTS
+    assert tuple(lines[0].split(",")) == names_of(EVENTS)
     # The hosts when the first job comes, and the first events.
     assert lines[1:9] == [
         "3,host_state,,0,S1,0,0",
@@ -74,7 +75,7 @@ def test_events(folder: Path) -> None:
 
 def test_decisions(folder: Path) -> None:
     lines = (folder / "decisions.csv").read_text().splitlines()
-    assert tuple(lines[0].split(",")) == DECISIONS
+    assert tuple(lines[0].split(",")) == names_of(DECISIONS["condor"])
     assert lines[1:6] == [
         '3,start,10,0,,1,2,,,,,1.0,,best_rank,"host 0 has the best rank, 1.000"',
         '5,start,20,1,,1,1,,,,,0.5,,best_rank,"host 1 has the best rank, 0.500"',
@@ -86,7 +87,7 @@ def test_decisions(folder: Path) -> None:
 
 def test_candidates(folder: Path) -> None:
     lines = (folder / "candidates.csv").read_text().splitlines()
-    assert tuple(lines[0].split(",")) == CANDIDATES
+    assert tuple(lines[0].split(",")) == names_of(CANDIDATES["condor"])
     assert lines[1:5] == [
         *("3,10,0,,,,,1.0,", "3,10,1,,,,,0.5,", "5,20,1,,,,,0.5,", "50,10,2,,,,,2.0,"),
     ]
@@ -98,12 +99,18 @@ def test_what_is_not_looked_at_is_empty(scheduler: str, tmp_path: Path) -> None:
     saved(Case(**{**vars(case), "settings": case.settings | {"scheduler": scheduler}}), tmp_path)
     table = pl.read_csv(tmp_path / "candidates.csv", infer_schema_length=None)
     assert len(table) > 0
-    filled = {name for name in CANDIDATES[3:] if table[name].null_count() < len(table)}
+    filled = {
+        name
+        for name in names_of(CANDIDATES[scheduler])[3:]
+        if table[name].null_count() < len(table)
+    }
     assert filled <= set(LOOKED_AT[scheduler])
     assert len(filled) >= 1
     decisions = pl.read_csv(tmp_path / "decisions.csv", infer_schema_length=None)
     others = decisions.filter(pl.col("decision") != "start")
-    assert all(others[name].null_count() == len(others) for name in CANDIDATES[3:])
+    assert all(
+        others[name].null_count() == len(others) for name in names_of(CANDIDATES[scheduler])[3:]
+    )
 
 
 def test_another_decision_is_found(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.app.cycle import report as cycle_report
+from forestall.app.cycle import result as cycle_result
 from forestall.app.cycle.result import CycleResult
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
@@ -80,7 +80,7 @@ def test_the_map_begins_with_the_first_submission(
         told.update(given)
         path.write_text("")
 
-    monkeypatch.setattr(cycle_report, "write_cycle_report", noted)
+    monkeypatch.setattr(cycle_result, "write_cycle_report", noted)
     result.save(tmp_path, gantt=(10, 50))
     assert told["map_span"] == (13, 53)
     assert told["summary"] == result.summary
@@ -107,7 +107,7 @@ def test_all_files_or_none(
     def broken(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cycle_report, "write_cycle_report", broken)
+    monkeypatch.setattr(cycle_result, "write_cycle_report", broken)
     other = CycleResult(by_hand.checkpoints())
     with pytest.raises(InputError, match="No space left on device"):
         other.save(tmp_path)

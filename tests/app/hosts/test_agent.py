@@ -107,7 +107,7 @@ def test_the_folder_is_where_the_standard_says(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_unit_has_the_options_quoted() -> None:
-    text = unit_text(Path("/var/my agent"), ["--th1", "30%"])
+    text = unit_text(["--folder", "/var/my agent", "--th1", "30%"])
     assert '"/var/my agent" --th1 30%%\n' in text
     assert "RestartPreventExitStatus=2" in text
     for part in ("[Unit]", "[Service]", "[Install]"):

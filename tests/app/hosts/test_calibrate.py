@@ -12,12 +12,17 @@ import pytest
 
 from forestall.app.hosts.calibrate import calibrate as app
 from forestall.app.hosts.calibrate import words
-from forestall.app.hosts.calibrate.calibrate import Asked, Calibration, calibrate, default_groups
+from forestall.app.hosts.calibrate.calibrate import (
+    ExperimentSettings,
+    HostCalibration,
+    calibrate,
+    default_groups,
+)
 from forestall.app.hosts.calibrate.files import FILES, write_folder, write_thresholds
 from forestall.live.contention.herd import ContentionError
-from forestall.live.contention.measure import Measured
+from forestall.live.contention.measure import MeasuredPoints
 from forestall.live.contention.memory import MemoryMeasured
-from forestall.live.contention.plan import Plan
+from forestall.live.contention.plan import ExperimentPlan
 from forestall.model.errors import InputError, ParameterError, TraceError
 from live.contention.contention_cases import Loss, linear, memory_points, points
 
@@ -25,26 +30,28 @@ LOWEST = {"nice": True, "idle": True, "autogroup": False}
 WOBBLE = (-0.002, 0.0, 0.002)
 
 
-def made(loss: Loss = lambda load, guest: linear(load, guest) / 5, **more: object) -> Calibration:
+def made(
+    loss: Loss = lambda load, guest: linear(load, guest) / 5, **more: object
+) -> HostCalibration:
     """Return a calibration of made-up points."""
-    plan = Plan(cpus=(0,), groups=(1, 4), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
+    plan = ExperimentPlan(cpus=(0,), groups=(1, 4), loads=(0.2, 0.4, 0.6, 0.8, 1.0))
     given = {
-        "measured": Measured(tuple(points(loss, groups=(1, 4), wobble=WOBBLE)), 1, 0),
+        "measured": MeasuredPoints(tuple(points(loss, groups=(1, 4), wobble=WOBBLE)), 1, 0),
         "memory": MemoryMeasured(tuple(memory_points(2.0))),
     }
     rest = (0.02, LOWEST, "host1", "6.1", "2026-11-22T03:00:00+00:00")
-    return Calibration(Asked(), plan, *{**given, **more}.values(), *rest)  # type: ignore[arg-type]
+    return HostCalibration(ExperimentSettings(), plan, *{**given, **more}.values(), *rest)  # type: ignore[arg-type]
 
 
 def test_defaults_and_quick_ones() -> None:
     there = tuple(sorted(os.sched_getaffinity(0)))
-    plan = Asked().plan()
+    plan = ExperimentSettings().plan()
     assert plan.cpus == there
     assert (plan.seconds, plan.repeats, plan.limit, len(plan.loads)) == (2.0, 3, 0.05, 11)
-    quick = Asked(quick=True)
-    assert quick.takes(quick.plan()) < 0.25 * Asked().takes(plan)
-    assert Asked(quick=True, memory=False).takes(plan) < quick.takes(plan)
-    assert Asked(quick=True, seconds=1.5).plan().seconds == 1.5
+    quick = ExperimentSettings(quick=True)
+    assert quick.takes(quick.plan()) < 0.25 * ExperimentSettings().takes(plan)
+    assert ExperimentSettings(quick=True, memory=False).takes(plan) < quick.takes(plan)
+    assert ExperimentSettings(quick=True, seconds=1.5).plan().seconds == 1.5
     assert default_groups(1, quick=False) == (1, 2, 4)
     assert default_groups(8, quick=False) == (1, 8, 16, 32)
     assert default_groups(2, quick=True) == (2, 8)
@@ -52,12 +59,14 @@ def test_defaults_and_quick_ones() -> None:
 
 def test_options_as_typed() -> None:
     core = min(os.sched_getaffinity(0))
-    plan = Asked(loads="10%, 0.5,100 %", groups="1, 3", limit="2.5%", cpus=f"{core}").plan()
+    plan = ExperimentSettings(
+        loads="10%, 0.5,100 %", groups="1, 3", limit="2.5%", cpus=f"{core}"
+    ).plan()
     assert plan.loads == (0.1, 0.5, 1.0)
     assert plan.groups == (1, 3)
     assert plan.limit == 0.025
     assert plan.cpus == (core,)
-    assert Asked(cpus=f"{core}-{core},{core}").plan().cpus == (core,)
+    assert ExperimentSettings(cpus=f"{core}-{core},{core}").plan().cpus == (core,)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +86,7 @@ def test_options_as_typed() -> None:
 )
 def test_what_cannot_be_is_named(options: dict, said: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(ParameterError, match=said):
-        Asked(**options).plan()
+        ExperimentSettings(**options).plan()
 
 
 def test_thresholds_and_what_the_agent_gets() -> None:
@@ -102,7 +111,7 @@ def test_th1_is_not_above_th2() -> None:
 
 def test_one_repeat_has_no_intervals() -> None:
     rows = [p for p in made().measured.points if p.repeat == 0]
-    found = made(measured=Measured(tuple(rows), 0, 0))
+    found = made(measured=MeasuredPoints(tuple(rows), 0, 0))
     assert found.calibration["th1_interval"] is None
     json.dumps(found.summary, allow_nan=False)
     assert words.rows(found.summary)[0][3] == "\N{EN DASH}"
@@ -195,4 +204,4 @@ def test_a_busy_host_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(app, "background", lambda _cpus, _seconds: 0.7)
     monkeypatch.setattr(app, "measure", lambda *_: pytest.fail("it ran"))
     with pytest.raises(ContentionError, match="others use 70% of the"):
-        calibrate(Asked(quick=True))
+        calibrate(ExperimentSettings(quick=True))

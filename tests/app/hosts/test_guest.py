@@ -15,7 +15,7 @@ from forestall.app.hosts.guest.words import CHANGES, change_rows, guest_changes,
 from forestall.live.agent.guests import register_guest
 from forestall.live.agent.processes import GuestProcesses
 from forestall.live.guest.eyes import HostEyes
-from forestall.live.guest.files import GuestFiles, GuestState, Record, changed
+from forestall.live.guest.files import GuestFiles, GuestState, StayRecord, changed
 from forestall.live.guest.processes import marked
 from forestall.live.guest.settings import GuestSettings
 from forestall.model.errors import ParameterError, TraceError
@@ -63,7 +63,7 @@ class TestGoesOn:
     def test_what_has_not_finished(self, tmp_path: Path, host: HostFile) -> None:
         files = GuestFiles(tmp_path, "g")
         files.make()
-        left = Record(name="g", id="g-1", command=["sh", "-c", "exit 4"], cwd=str(tmp_path))
+        left = StayRecord(name="g", id="g-1", command=["sh", "-c", "exit 4"], cwd=str(tmp_path))
         left = changed(left, state=GuestState.ENDED, checkpoint=5.0, attempts=3, boot="older")
         files.write(changed(left, settings=QUICK.to_json()))
         with pytest.raises(TraceError, match="runs another command; go on with it by"):
@@ -81,7 +81,7 @@ class TestGoesOn:
         for made in (0.0, 5.0):
             files = GuestFiles(tmp_path, f"g{made:.0f}")
             files.make()
-            left = Record(name=files.name, id="g-1", command=["echo", "begun"], cwd="/")
+            left = StayRecord(name=files.name, id="g-1", command=["echo", "begun"], cwd="/")
             files.write(changed(left, state=GuestState.ENDED, checkpoint=made))
             assert run_guest([], settings, folder=tmp_path, name=files.name, eyes=host) == 0
         assert (tmp_path / "guests" / "g0" / "stdout").read_text() == "begun\n"
@@ -90,7 +90,7 @@ class TestGoesOn:
     def test_fresh(self, tmp_path: Path, host: HostFile) -> None:
         files = GuestFiles(tmp_path, "g")
         files.make()
-        files.write(Record(name="g", id="g-1", command=["false"], cwd="/", checkpoint=5.0))
+        files.write(StayRecord(name="g", id="g-1", command=["false"], cwd="/", checkpoint=5.0))
         assert run_guest(["true"], QUICK, folder=tmp_path, name="g", fresh=True, eyes=host) == 0
         record = files.read()
         assert record is not None
@@ -99,7 +99,7 @@ class TestGoesOn:
     def test_program_that_went_away(self, tmp_path: Path, host: HostFile) -> None:
         files = GuestFiles(tmp_path, "g")
         files.make()
-        left = Record(name="g", id="g-1", command=["/no/such"], cwd="/", state=GuestState.ENDED)
+        left = StayRecord(name="g", id="g-1", command=["/no/such"], cwd="/", state=GuestState.ENDED)
         files.write(left)
         said: list[str] = []
         code = run_guest([], QUICK, folder=tmp_path, name="g", eyes=host, say=said.append)

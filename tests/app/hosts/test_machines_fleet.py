@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from forestall.adapters.qemu.migration import Transfer
+from forestall.adapters.qemu.migration import MemoryTransfer
 from forestall.app.hosts.machines.fleet import read_fleet
 from forestall.app.hosts.machines.foreseen import (
     DRAIN,
     UNDRAIN,
-    Foreseen,
+    ForeseenFile,
     add_foreseen,
     read_foreseen,
 )
@@ -32,7 +32,7 @@ def test_nodes_are_enough(tmp_path: Path) -> None:
     assert list(plan.nodes) == ["b", "a"]  # their order in the file settles ties
     assert (plan.strategy, plan.alpha, plan.lead, plan.transfer) == ("best-fit", 0.5, 60, 2)
     assert plan.room("a") == 2
-    assert read.transfer() == Transfer()
+    assert read.transfer() == MemoryTransfer()
 
 
 def test_everything(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ expected = 12
     assert (plan.alpha, plan.lead, plan.horizon, plan.retry) == (-1.0, 300, 172_800, 10)
     assert plan.room("rack.1") == 2
     assert plan.transfer == 12
-    assert read.transfer() == Transfer("tcp", 119 * 2**20, 50, 60)
+    assert read.transfer() == MemoryTransfer("tcp", 119 * 2**20, 50, 60)
     assert read.wrapper == ("nice", "-n", "5")
 
 
@@ -117,7 +117,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 def test_the_last_line_about_a_node_counts(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
-    assert read_foreseen(path, ("a", "b")) == Foreseen()
+    assert read_foreseen(path, ("a", "b")) == ForeseenFile()
     add_foreseen(path, "a", 100)
     add_foreseen(path, "b", 200)
     add_foreseen(path, "a", 150)
@@ -131,21 +131,21 @@ def test_a_drain_leaves_predictions_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     add_foreseen(path, "a", 100)
     add_foreseen(path, "a", DRAIN)
-    assert read_foreseen(path, ("a",)) == Foreseen({"a": 100}, frozenset({"a"}))
+    assert read_foreseen(path, ("a",)) == ForeseenFile({"a": 100}, frozenset({"a"}))
     add_foreseen(path, "a", None)
-    assert read_foreseen(path, ("a",)) == Foreseen({}, frozenset({"a"}))
+    assert read_foreseen(path, ("a",)) == ForeseenFile({}, frozenset({"a"}))
     add_foreseen(path, "a", 200)
     add_foreseen(path, "a", UNDRAIN)
-    assert read_foreseen(path, ("a",)) == Foreseen({"a": 200})
+    assert read_foreseen(path, ("a",)) == ForeseenFile({"a": 200})
 
 
 def test_files_of_others(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     path.write_text("# by hand\r\n2026-11-22T12:00, a\r\n\r\n300 ,b\n400,a")
     read = read_foreseen(path, ("a", "b"))
-    assert read == Foreseen({"a": 1_795_348_800, "b": 300})  # 400 is not whole yet
+    assert read == ForeseenFile({"a": 1_795_348_800, "b": 300})  # 400 is not whole yet
     add_foreseen(path, "b", 500)
-    assert read_foreseen(path, ("a", "b")) == Foreseen({"a": 400, "b": 500})
+    assert read_foreseen(path, ("a", "b")) == ForeseenFile({"a": 400, "b": 500})
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import forestall as fs
 from forestall.app.judge.predictors import judge as judging
-from forestall.app.judge.predictors.judge import How, Judged, judge, task_of
+from forestall.app.judge.predictors.judge import How, JudgedPredictor, judge, task_of
 from forestall.app.judge.predictors.study import Stakes, study_of
 from forestall.app.judge.predictors.words import verdict
-from forestall.assess.panel import Estimate
+from forestall.assess.panel import RedrawnEstimate
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
@@ -124,10 +124,10 @@ def test_the_study_and_its_words() -> None:
     assert study_of(seen(), FEW, How(draws=40), Stakes(price=0.5)).summary == found.summary
 
 
-def stood(name: str, skill: float, spread: float) -> Judged:
+def stood(name: str, skill: float, spread: float) -> JudgedPredictor:
     draws = skill + spread * np.linspace(-1, 1, 101)
-    one = Estimate(skill, skill - spread, skill + spread, draws, 30)
-    return Judged(name, {"brier_skill": one, "auc": one})
+    one = RedrawnEstimate(skill, skill - spread, skill + spread, draws, 30)
+    return JudgedPredictor(name, {"brier_skill": one, "auc": one})
 
 
 def test_standing_beside_the_best_baseline() -> None:

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import forestall as fs
-from forestall.app.judge.value import NONE, PERFECT, Replay, held_out, replayed, spread, verdict
+from forestall.app.judge.value import (
+    NONE,
+    PERFECT,
+    ReplayedWorkload,
+    held_out,
+    replayed,
+    spread,
+    verdict,
+)
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict.registry import new_learner
@@ -22,7 +30,7 @@ def account() -> list[dict[str, object]]:
     learner.fit(whole.until(split))
     failures = held_out(whole, split, 20, NODES)
     jobs = [fs.generate_jobs(NODES, seed, days=15, load=0.8) for seed in (1, 2)]
-    replays = [Replay(one, failures, NODES, {"risk": 0.5}) for one in jobs]
+    replays = [ReplayedWorkload(one, failures, NODES, {"risk": 0.5}) for one in jobs]
     return replayed(replays, {"rate": learner.moved(-split)})
 
 

@@ -108,10 +108,8 @@ def test_the_report_does_not_speak_of_accuracy(tmp_path: Path) -> None:
 
 
 def test_a_trace_run_in_the_same_folder_leaves_nothing_behind(tmp_path: Path) -> None:
-    from forestall.app.runs.single import save_whole
-
-    save_whole(run(), tmp_path, report=False)
+    run().save(tmp_path, report=False)
     jobs = fs.Jobs.build([0], [1], [60])
-    save_whole(simulate(jobs, nodes=1, log_events=True), tmp_path, report=False)
+    simulate(jobs, nodes=1, log_events=True).save(tmp_path, report=False)
     assert not (tmp_path / "hazard.csv").exists()
     assert replay(tmp_path).same

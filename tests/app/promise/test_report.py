@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from html.parser import HTMLParser
@@ -12,12 +13,19 @@ import polars as pl
 import pytest
 
 from app.promise.synthetic import Made, grid
+from forestall.app.promise import report as reports
 from forestall.app.promise import words
-from forestall.app.promise.report import write_report
+from forestall.app.promise.report import Told, report, write_report
 from forestall.app.runs.many import write_comparison, write_sweep_report
 from forestall.model.errors import TraceError
 from forestall.show import words as say_
+from forestall.show.as_json import as_json
+from forestall.show.facts import Fact
+from forestall.show.openmetrics import openmetrics
+from forestall.show.page import page as page_of
+from forestall.show.report import Section
 from forestall.show.style import has_matplotlib
+from forestall.show.text import text_of
 
 HOSTILE = "<script>alert('x')</script>\"&"
 VOID = {"meta", "img", "br", "link", "input"}
@@ -39,7 +47,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        if tag == "img":
+        if tag == "img" or (tag == "svg" and ("role", "img") in attrs):
             self.images.append(dict(attrs))
         if tag not in VOID:
             self.open.append(tag)
@@ -71,14 +79,17 @@ def written(made: Made, folder: Path, **summary: Any) -> tuple[str, Page]:
 @needs_matplotlib
 def test_the_report_is_whole_and_needs_nothing_else(tmp_path: Path) -> None:
     text, page = written(Made(120, 30), tmp_path)
-    assert not re.search(r"https?://|//[a-z]", re.sub(r'src="data:[^"]*"', "", text))
+    assert not re.search(r"https?://|//[a-z]", re.sub(r'(src|href)="data:[^"]*"', "", text))
     assert "http://" not in text
     assert "https://" not in text
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
     assert len(page.images) == 4
     for image in page.images:
-        assert str(image["src"]).startswith("data:image/png;base64,")
-        assert len(str(image["alt"])) > 20
+        assert len(str(image["aria-label"])) > 20
+    loaded = re.findall(r'(?:src|href)="([^"]*)"|url\(([^)]*)\)', text)
+    assert loaded
+    for one, other in loaded:
+        assert (one or other).startswith(("#", "data:image/png;base64,"))
     assert "prefers-color-scheme:dark" in text
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
@@ -277,3 +288,43 @@ def test_work_in_words() -> None:
     assert words.on_work(one).endswith(
         "10.0 % of the useful work. One job had to be started again."
     )
+
+
+# In other forms ----------------------------------------------------------------------------------
+
+
+def test_a_section_stands_in_every_form() -> None:
+    made = Made(60, 10)
+    found = report(Told(made.summary(), made.jobs, made.runs, made.failures))
+    told = json.loads(json.dumps(as_json(found), allow_nan=False))
+    assert list(told["sections"]) == [
+        "measures", "node_time", "promises", "levels", "gantt", "lost", "times",
+    ]  # fmt: skip
+    table = told["sections"]["node_time"]["tables"]["node_time"]["rows"]
+    assert [row["what"] for row in table][-1] == "total"
+    assert sum(row["node_s"] for row in table[:-1]) == pytest.approx(table[-1]["node_s"], rel=0.01)
+    assert {one["key"] for one in told["sections"]["measures"]["series"]} >= {
+        "utilization", "lost_work", "wait_mean", "response_mean", "checkpoints", "makespan",
+    }  # fmt: skip
+    full = text_of(found, full=True)
+    assert "Where the node time went" in full
+    assert "Useful work" in full
+    assert "Nodes and queue over time" not in full, "a figure alone is nothing for a terminal"
+    assert max(map(len, full.splitlines())) <= 100
+    assert "forestall_utilization_ratio" in openmetrics(found)
+
+
+def test_sections_of_a_report_are_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One function and one entry: then it stands in text, page and JSON."""
+
+    def own(run: Told) -> Section:
+        fact = Fact("longest", "Longest run", 7200, "seconds")
+        return Section("own", "A section of our own", "It is there.", (fact,))
+
+    monkeypatch.setattr(reports, "SECTIONS", (*reports.SECTIONS, own))
+    made = Made(20, 3)
+    found = report(Told(made.summary(), made.jobs, made.runs, made.failures))
+    assert as_json(found)["sections"]["own"]["figures"][0]["value"] == 7200
+    assert "A section of our own" in text_of(found)
+    assert '<h2 id="own">A section of our own</h2>' in page_of(found, drawn={})
+    assert "forestall_longest_seconds 7200" in openmetrics(found)

@@ -10,21 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.app.reliability.fit import words
-from forestall.app.reliability.fit.fit import Question, finite, fit_gaps
+from forestall.app.reliability.fit.fit import FitQuestion, finite, fit_gaps
 from forestall.model.errors import ParameterError
 
 GAPS = np.random.default_rng(0).weibull(0.8, 60) * 10
 
 
 def test_the_best_of_a_ranking_is_told_in_full() -> None:
-    found = fit_gaps(GAPS, None, Question())
+    found = fit_gaps(GAPS, None, FitQuestion())
     assert found.ranking is not None
     assert found.best.fitted is found.ranking.best
     assert found.plain()["best"]["params"] == found.ranking.best.params
 
 
 def test_one_family_has_no_ranking() -> None:
-    found = fit_gaps(GAPS, np.arange(60) % 3 == 0, Question("gamma"))
+    found = fit_gaps(GAPS, np.arange(60) % 3 == 0, FitQuestion("gamma"))
     assert found.ranking is None
     assert found.sample.failures == 40
     assert found.plain()["family"] == "gamma"
@@ -36,7 +36,7 @@ def test_one_family_has_no_ranking() -> None:
 )
 def test_what_cannot_be_asked(wrong: dict[str, float], name: str) -> None:
     with pytest.raises(ParameterError, match=name):
-        Question(**wrong)  # type: ignore[arg-type]
+        FitQuestion(**wrong)  # type: ignore[arg-type]
 
 
 VALUES = st.recursive(

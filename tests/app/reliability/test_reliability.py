@@ -15,13 +15,18 @@ from forestall.app.reliability.failures import words
 from forestall.app.reliability.failures.change import verdict
 from forestall.app.reliability.failures.groups import cut_off
 from forestall.app.reliability.failures.nodes import ranks
-from forestall.app.reliability.failures.study import Asked, Study, asked_of, study_of
+from forestall.app.reliability.failures.study import (
+    FailureStudy,
+    FailureStudySettings,
+    asked_of,
+    study_of,
+)
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.reliability.history.gaps import Gaps
 
 HOUR, DAY = 3600, 86_400
-FEW = Asked(families=("weibull", "exponential", "lognormal"))
+FEW = FailureStudySettings(families=("weibull", "exponential", "lognormal"))
 
 
 def log(time: Any, node: Any, nodes: int, span: int, **more: Any) -> Failures:
@@ -53,11 +58,11 @@ def renewals(nodes: int, days: int, shape: float, scale_hours: float, seed: int 
 
 
 @pytest.fixture(scope="module")
-def steady() -> Study:
-    return study_of(poisson(40, 400, 0.05), Asked())
+def steady() -> FailureStudy:
+    return study_of(poisson(40, 400, 0.05), FailureStudySettings())
 
 
-def test_a_steady_machine(steady: Study) -> None:
+def test_a_steady_machine(steady: FailureStudy) -> None:
     told = steady.summary
     count = len(steady.failures)
     assert told["failures"] == count
@@ -76,7 +81,7 @@ def test_a_steady_machine(steady: Study) -> None:
     assert "close to 1" in words.on_clustering(told)
 
 
-def test_totals_agree(steady: Study) -> None:
+def test_totals_agree(steady: FailureStudy) -> None:
     told = steady.summary
     assert told["years_are"] == "age"
     assert not any(row["beyond"] for row in told["years"])
@@ -108,9 +113,11 @@ def test_the_law_of_gaps_is_found() -> None:
 def test_units_change_nothing_but_units(unit: str) -> None:
     of = {"s": 1, "min": 60, "h": HOUR, "d": DAY}[unit]
     failures = renewals(10, 300, 0.8, 300.0)
-    told = study_of(failures, Asked(families=("weibull",), unit=unit)).summary
+    told = study_of(failures, FailureStudySettings(families=("weibull",), unit=unit)).summary
     law = told["fits"]["node"]["weibull"]["params"]
-    hours = study_of(failures, Asked(families=("weibull",))).summary["fits"]["node"]["weibull"]
+    hours = study_of(failures, FailureStudySettings(families=("weibull",))).summary["fits"]["node"][
+        "weibull"
+    ]
     assert law["shape"] == pytest.approx(hours["params"]["shape"], rel=1e-6)
     assert law["scale"] * of == pytest.approx(hours["params"]["scale"] * HOUR, rel=1e-6)
 
@@ -175,12 +182,12 @@ def test_causes_and_repairs() -> None:
     assert (repairs["known"], repairs["of"]) == (int((down >= 0).sum()), count)
     assert repairs["mean_hours"] == pytest.approx(down[down >= 0].mean() / HOUR)
     assert 0.99 < repairs["availability"] < 1
-    uptime = study_of(named, Asked(clock="uptime", families=("weibull",))).summary
+    uptime = study_of(named, FailureStudySettings(clock="uptime", families=("weibull",))).summary
     assert uptime["node_days"] < told["node_days"]
     assert uptime["fits"]["node"]["mean"] < told["fits"]["node"]["mean"]
 
 
-def test_without_repair_times_and_causes(steady: Study) -> None:
+def test_without_repair_times_and_causes(steady: FailureStudy) -> None:
     assert steady.summary["repairs"] is None
     assert steady.summary["causes"] == []
     availability = {row[0]: row for row in words.measure_rows(steady.summary)}["Availability"]
@@ -193,7 +200,7 @@ def test_without_repair_times_and_causes(steady: Study) -> None:
 def test_logs_with_next_to_nothing(count: int, nodes: int, together: bool) -> None:
     time = np.full(count, 5 * DAY) if together else np.arange(1, count + 1) * 3 * DAY
     failures = log(time, np.arange(count) % nodes, nodes, 100 * DAY)
-    told = study_of(failures, Asked()).summary
+    told = study_of(failures, FailureStudySettings()).summary
     json.dumps(told, allow_nan=False)
     assert told["failures"] == count
     for say in (words.on_trend, words.on_clustering, words.on_nodes, words.on_age):
@@ -208,14 +215,15 @@ def test_logs_with_next_to_nothing(count: int, nodes: int, together: bool) -> No
         assert told["trend"]["node"]["direction"] in ("unknown", "steady")
 
 
-def test_the_same_seed_gives_the_same_summary(steady: Study) -> None:
-    again = study_of(poisson(40, 400, 0.05), Asked()).summary
+def test_the_same_seed_gives_the_same_summary(steady: FailureStudy) -> None:
+    again = study_of(poisson(40, 400, 0.05), FailureStudySettings()).summary
     assert json.dumps(again) == json.dumps(steady.summary)
 
 
 def test_p_values_where_asked() -> None:
     told = study_of(
-        renewals(5, 300, 0.7, 200.0), Asked(families=("weibull", "exponential"), draws=99)
+        renewals(5, 300, 0.7, 200.0),
+        FailureStudySettings(families=("weibull", "exponential"), draws=99),
     )
     rows = {row["family"]: row for row in told.summary["fits"]["node"]["families"]}
     assert rows["exponential"]["ks_p"] <= 0.02 < rows["weibull"]["ks_p"]

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from forestall.app.kit.folder import check_folder, fill_folder
+from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.inputs import Inputs
-from forestall.app.runs.settings import inputs_of, parameter_value, settings_of
+from forestall.app.runs.settings import inputs_of, settings_of
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
 
@@ -82,11 +83,11 @@ def test_inputs_tell_what_was_chosen() -> None:
 
 
 def test_values_become_what_they_mean() -> None:
-    assert parameter_value("checkpoint_overhead", "12m") == 720
-    assert parameter_value("downtime", "log") == "log"
-    assert parameter_value("nodes", "64") == 64
+    assert PROMISE.declared["checkpoint_overhead"].read("12m") == 720
+    assert PROMISE.declared["downtime"].read("log") == "log"
+    assert PROMISE.declared["nodes"].read("64") == 64
     with pytest.raises(ParameterError, match="mtbf"):
-        parameter_value("mtbf", "log")
+        PROMISE.declared["mtbf"].read("log")
 
 
 def test_events_need_a_folder() -> None:

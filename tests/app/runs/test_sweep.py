@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.sweep import plan_of, values_of, varied
 from forestall.app.runs.sweep_kept import line_of, value_of
 from forestall.model.errors import InputError, ParameterError
@@ -34,7 +35,7 @@ from forestall.model.errors import InputError, ParameterError
     ],
 )
 def test_values(name: str, text: object, values: list[object]) -> None:
-    found = values_of(name, text)
+    found = values_of(PROMISE.declared[name], text)
     assert list(found) == values
     assert [type(one) for one in found] == [type(one) for one in found if one in values]
 
@@ -45,7 +46,7 @@ def test_ranges_are_decimal(steps: int, digits: int) -> None:
     last = steps * 10**-digits
     if last > 1:
         return
-    found = values_of("accuracy", f"0:{steps / 10**digits:.{digits}f}:{step}")
+    found = values_of(PROMISE.declared["accuracy"], f"0:{steps / 10**digits:.{digits}f}:{step}")
     assert [repr(v) for v in found] == [
         repr(float(f"{k / 10**digits:.{digits}f}")) for k in range(steps + 1)
     ]
@@ -58,7 +59,7 @@ def test_ranges_are_decimal(steps: int, digits: int) -> None:
 )  # fmt: skip
 def test_what_is_no_range(name: str, text: object) -> None:
     with pytest.raises(ParameterError, match=name):
-        values_of(name, text)
+        values_of(PROMISE.declared[name], text)
 
 
 def test_the_last_axis_changes_fastest() -> None:

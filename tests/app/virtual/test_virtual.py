@@ -311,10 +311,11 @@ def test_kernels_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert VIRTUAL.is_compiled(VirtualParameters())
     monkeypatch.setattr(_compile, "INTERPRETED", False)
     monkeypatch.setattr(_compile, "cache_folder", lambda: tmp_path)
-    for name in ("simulate_1/loop_kernels.run-1.nbc", "simulate_1/promise_loop_kernels.run-1.nbc"):
+    for name in ("simulate_1/loop_kernels.run-1.nbc", "simulate_1/promise_loop_kernels.run-1.nbi"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
+        (tmp_path / name).write_bytes(b"for Foreseen")
     assert MODELS["promise"].is_compiled(Parameters())
+    assert not MODELS["promise"].is_compiled(Parameters(predictor="hazard"))
     assert not VIRTUAL.is_compiled(VirtualParameters())
     (tmp_path / "virtual_1").mkdir()
     (tmp_path / "virtual_1" / "loop_kernels.run-1.nbc").touch()

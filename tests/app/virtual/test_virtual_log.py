@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
+from forestall.app.kit.log import names_of
 from forestall.app.runs.replay import replay
 from forestall.app.virtual.log import DECISIONS, EVENTS
 from forestall.app.virtual.result import VirtualResult
@@ -58,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_events(folder: Path) -> None:
     events = pl.read_csv(folder / "events.csv")
-    assert tuple(events.columns) == EVENTS
+    assert tuple(events.columns) == names_of(EVENTS)
     lines = (folder / "events.csv").read_text().splitlines()
     assert "0,submitted,2,,,,3,20.0,40,0" in lines
     assert "0,foreseen,,,0,10,,,,0" in lines
@@ -71,7 +72,7 @@ def test_events(folder: Path) -> None:
 
 def test_decisions(folder: Path) -> None:
     decisions = pl.read_csv(folder / "decisions.csv")
-    assert tuple(decisions.columns) == DECISIONS
+    assert tuple(decisions.columns) == names_of(DECISIONS)
     lines = (folder / "decisions.csv").read_text().splitlines()
     assert (
         '0,start,1,0,,1,1.0,40,,qualified,"node 1 has the capacity, and no failure foreseen '

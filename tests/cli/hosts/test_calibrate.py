@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 from cli.calls import call
-from forestall.cli import application
-from forestall.cli.hosts import calibrate
 from live.contention.contention_cases import all_gone, children_of
 
 CORE = max(os.sched_getaffinity(0))
@@ -22,13 +20,6 @@ SHORT = (
     "--cpus", CORE, "--groups", "1", "--loads", "100%", "--seconds", 0.1, "--repeats", 1,
     "--no-memory", "--force",
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _registered() -> None:
-    app = application.whole()
-    if "calibrate" not in [one.name for one in app.registered_commands]:
-        calibrate.add_to(app)
 
 
 def test_a_short_run_writes_files_and_thresholds(
@@ -116,18 +107,15 @@ def test_folders_that_cannot_be_used_are_refused_before_the_run(
 
 
 def test_a_load_or_group_twice_counts_once() -> None:
-    from forestall.app.hosts.calibrate.calibrate import Asked
+    from forestall.app.hosts.calibrate.calibrate import ExperimentSettings
 
-    plan = Asked(loads="10%,0.1,20%", groups="2,2", cpus=str(CORE)).plan()
+    plan = ExperimentSettings(loads="10%,0.1,20%", groups="2,2", cpus=str(CORE)).plan()
     assert (plan.loads, plan.groups) == ((0.1, 0.2), (2,))
 
 
 MAIN = """
 import sys
-from forestall.cli import application, calibrate, main
-app = application.whole()
-if "calibrate" not in [one.name for one in app.registered_commands]:
-    calibrate.add_to(app)
+from forestall.cli import main
 sys.exit(main())
 """
 

@@ -20,7 +20,7 @@ import pytest
 from cli.calls import call
 from forestall.cli import main
 from forestall.cli.hosts.guest import Lines
-from forestall.live.guest.files import GuestFiles, GuestState, Record, changed
+from forestall.live.guest.files import GuestFiles, GuestState, StayRecord, changed
 from forestall.live.guest.processes import marked
 
 
@@ -83,7 +83,7 @@ class TestWrongInput:
         for name, since in (("bad", "x"), ("worse", 1e30), ("good", 5.0)):
             files = GuestFiles(tmp_path, name)
             files.make()
-            record = Record(name=name, id="g-1", command=["true"], cwd="/")
+            record = StayRecord(name=name, id="g-1", command=["true"], cwd="/")
             files.write(changed(record, since=since, state=GuestState.ENDED))
         done = call(capsys, "guest", "list", "--folder", tmp_path)
         assert done.code == 0
@@ -193,7 +193,9 @@ class TestCommands:
         files = GuestFiles(place, "g" * 64)
         files.make()
         why = f"no checkpoint: /{'x' * 150} ended with code 100; the one before stays"
-        record = Record(name=files.name, id="g-1", command=["true"], cwd="/", why=why, pid=4194303)
+        record = StayRecord(
+            name=files.name, id="g-1", command=["true"], cwd="/", why=why, pid=4194303
+        )
         files.write(changed(record, state=GuestState.UNWATCHED, attempts=1000, cpu=1e7))
         files.log("unwatched", why, load=1.0, host="S3")
         for words in (("list",), ("log", files.name)):
@@ -258,7 +260,7 @@ class TestCommands:
     def test_stop_of_what_ended(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         files = GuestFiles(tmp_path, "g")
         files.make()
-        record = Record(name="g", id="g-1", command=["true"], cwd="/", why="the host was busy")
+        record = StayRecord(name="g", id="g-1", command=["true"], cwd="/", why="the host was busy")
         files.write(changed(record, state=GuestState.ENDED))
         done = call(capsys, "guest", "stop", "g", "--folder", tmp_path)
         assert (done.code, done.out) == (0, "g: ended: the host was busy\n")

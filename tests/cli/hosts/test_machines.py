@@ -16,7 +16,7 @@ import pytest
 
 from cli.calls import Called, call
 from forestall.app.hosts.machines.lock import only_watch
-from forestall.app.hosts.machines.machines import Fleet
+from forestall.app.hosts.machines.machines import FleetFolder
 from qemu_machines.guest import (
     APPEND,
     ENDS_SOME_TIME,
@@ -120,7 +120,7 @@ class TestWrongInput:
         what: signal.Signals,
     ) -> None:
         before = signal.getsignal(what)
-        monkeypatch.setattr(Fleet, "drain", lambda self, node: os.kill(os.getpid(), what))
+        monkeypatch.setattr(FleetFolder, "drain", lambda self, node: os.kill(os.getpid(), what))
         done = call(capsys, "machines", "drain", "a", "--fleet", fleet)
         assert done.code == 130
         assert done.err == (
@@ -134,7 +134,7 @@ class TestWrongInput:
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/x/machine.json")
 
-        monkeypatch.setattr(Fleet, "stop", full)
+        monkeypatch.setattr(FleetFolder, "stop", full)
         done = call(capsys, "machines", "stop", "vm", "--fleet", fleet)
         assert (done.code, done.err) == (
             2,

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from cli.calls import call, job_log
-from forestall.cli import application
 from forestall.cli.reliability import design
 
 CLUSTER = """
@@ -33,13 +32,6 @@ copies = 2
 [optimize]
 queues = 2
 """
-
-
-@pytest.fixture(autouse=True)
-def _registered() -> None:
-    app = application.whole()
-    if "design" not in [one.name for one in app.registered_commands]:
-        design.add_to(app)
 
 
 @pytest.fixture

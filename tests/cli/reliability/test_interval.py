@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from cli.calls import call
-from forestall.cli import application
-from forestall.cli.reliability import interval
 from forestall.cli.reliability.interval import clock, percent
 from forestall.reliability.checkpoints.checkpoints import checkpoint_interval
 from forestall.reliability.checkpoints.completion import completion_time
@@ -17,13 +15,6 @@ from forestall.reliability.checkpoints.completion import completion_time
 Capsys = pytest.CaptureFixture[str]
 T0 = 1_700_000_000
 BASE = ("interval", "--mttf", "4d", "--checkpoint-cost", "5m")
-
-
-@pytest.fixture(autouse=True)
-def _registered() -> None:
-    app = application.whole()
-    if not any(one.name == "interval" for one in app.registered_commands):
-        interval.add_to(app)
 
 
 def told(capsys: Capsys, *arguments: object) -> dict[str, object]:

@@ -8,17 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.calls import call
-from forestall.cli import application
-from forestall.cli.reliability import spares
 
 PAPER = ("--nodes", 256, "--hours", 128, "--mttf", "102840h")
-
-
-@pytest.fixture(autouse=True)
-def _registered() -> None:
-    app = application.whole()
-    if "spares" not in [one.name for one in app.registered_commands]:
-        spares.add_to(app)
 
 
 def asked(capsys: pytest.CaptureFixture[str], *options: object) -> dict:  # type: ignore[type-arg]

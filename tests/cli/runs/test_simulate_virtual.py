@@ -10,6 +10,7 @@ import pytest
 
 from cli.calls import call, failure_log, job_log
 from forestall.app.virtual.settings import VIRTUAL
+from forestall.model.settings import Kind
 
 Capsys = pytest.CaptureFixture[str]
 FILES = {
@@ -284,7 +285,9 @@ WRONG = [
 
 def test_every_option_has_a_wrong_value() -> None:
     options = {
-        "--" + name.replace("_", "-") for name in VIRTUAL.fields if name not in VIRTUAL.flags
+        "--" + name.replace("_", "-")
+        for name, one in VIRTUAL.declared.items()
+        if one.kind is not Kind.FLAG
     }
     assert options <= {case[0] for case in WRONG}
 

@@ -15,6 +15,7 @@ from forestall.app.runs.models import MODELS
 from forestall.app.runs.sweep import plan_of, values_of
 from forestall.app.virtual.settings import VIRTUAL
 from forestall.model.errors import ParameterError
+from forestall.model.settings import Kind
 
 Capsys = pytest.CaptureFixture[str]
 STRATEGIES = ["random", "first-fit", "best-fit", "omniscient"]
@@ -252,10 +253,11 @@ def test_wrong_options(
     ],
 )
 def test_values(name: str, text: object, values: list[object]) -> None:
-    found = values_of(name, text, VIRTUAL)
+    found = values_of(VIRTUAL.declared[name], text)
     assert list(found) == values
     assert [type(one) for one in found] == [
-        float if name in VIRTUAL.reals and one != "dynamic" else type(one) for one in values
+        float if VIRTUAL.declared[name].kind is Kind.REAL and one != "dynamic" else type(one)
+        for one in values
     ]
 
 
@@ -270,7 +272,7 @@ def test_values(name: str, text: object, values: list[object]) -> None:
 )
 def test_what_is_no_value(name: str, text: str, allowed: str) -> None:
     with pytest.raises(ParameterError, match=allowed):
-        values_of(name, text, VIRTUAL)
+        values_of(VIRTUAL.declared[name], text)
 
 
 def test_the_fingerprint_of_promises_has_not_changed(jobs: Path, failures: Path) -> None:

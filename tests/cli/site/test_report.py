@@ -9,8 +9,6 @@ import pytest
 
 from cli.calls import call
 from forestall.adapters.slurm.queue import SNAPSHOT
-from forestall.cli import application
-from forestall.cli.site import report
 
 Capsys = pytest.CaptureFixture[str]
 DAY = 86_400
@@ -19,9 +17,6 @@ T0 = 1_700_000_000
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = application.whole()
-    if not any(one.name == "report" for one in app.registered_commands):
-        report.add_to(app)
     # The sections have tests of their own; what they take long for is not of interest here.
     monkeypatch.setattr("forestall.app.site.report.SECTIONS", {})
     monkeypatch.setattr("forestall.app.site.report.report.__kwdefaults__", {

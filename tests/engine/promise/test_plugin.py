@@ -15,6 +15,7 @@ from forestall.app.promise.simulate import simulate
 from forestall.model.errors import ParameterError
 from forestall.predict.base import Predictor
 from forestall.predict.trace import TracePredictor
+from forestall.simulate.promise.prepare import prepare_failures
 from forestall.simulate.promise.run import Outcome
 from simulate.promise.cases import (
     SHARES,
@@ -23,11 +24,13 @@ from simulate.promise.cases import (
     cases,
     failures_of,
     jobs_of,
+    loaded_case,
     random_case,
 )
 from simulate.promise.rules_in_python import least_risky, lowest
 
 DOWNTIME = 7
+IN_PYTHON = {"fault-aware": least_risky, "first": lowest}
 
 
 class Wrapped:
@@ -58,6 +61,25 @@ class Wrapped:
         return self.oracle.next_predicted_failure(time)
 
 
+class Knowing(Wrapped):
+    """One that knows how long each outage lasts."""
+
+    def advance(self, time: int) -> None:
+        self.oracle.advance(time)
+
+    def disruption_probability(self, nodes: Any, start: int, end: int) -> Any:
+        return self.oracle.disruption_probability(nodes, start, end)
+
+    def partition_disruption_probability(self, nodes: Any, start: int, end: int) -> float:
+        return self.oracle.partition_disruption_probability(nodes, start, end)
+
+    def first_disruption(self, node: int, start: int, end: int) -> int | None:
+        return self.oracle.first_disruption(node, start, end)
+
+    def next_predicted_recovery(self, time: int) -> int | None:
+        return self.oracle.next_predicted_recovery(time)
+
+
 def constant(case: Case) -> Case:
     hits = [(t, node, DOWNTIME, p) for t, node, _, p in case.failures]
     return Case(case.jobs, hits, case.nodes, case.overhead, case.interval, case.seed)
@@ -66,9 +88,9 @@ def constant(case: Case) -> Case:
 def both(
     case: Case, accuracy: float, python: dict[str, Any], **chosen: Any
 ) -> tuple[Outcome, Outcome]:
-    """Return the outcome in compiled code and with the rules in Python. A predictor in Python knows
-    of one downtime only; a placement rule meets each failure's own."""
-    one = {"downtime": DOWNTIME} if "predictor" in python else {}
+    """Return the outcome in compiled code and with the rules in Python. A predictor that knows of
+    one downtime only meets no other; the rest meets each failure's own."""
+    one = {"downtime": DOWNTIME} if python.get("predictor") is Wrapped else {}
     case = constant(case) if one else case
     common: dict[str, Any] = {
         "nodes": case.nodes, "checkpoint_overhead": case.overhead, **one,
@@ -78,8 +100,11 @@ def both(
     jobs, failures = jobs_of(case.jobs), failures_of(case.failures)
     compiled = simulate(jobs, failures, accuracy=accuracy, **common)
     common |= python
-    if common.get("predictor") is Wrapped:
-        common["predictor"] = Wrapped(accuracy, failures)
+    if "predictor" in python:
+        log = prepare_failures(failures, compiled.outcome.parameters)
+        common["predictor"] = python["predictor"](accuracy, log)
+        if chosen.get("repeat_failures"):
+            common["predictor"].oracle.repeat(log.span)
     return compiled.outcome, simulate(jobs, failures, accuracy=accuracy, **common).outcome
 
 
@@ -96,7 +121,38 @@ def test_a_predictor_in_python(case: Case, accuracy: float, risk: float, checkpo
     ]
 
 
-@settings(max_examples=60)
+def assert_same_bytes(one: Outcome, other: Outcome, *told: object) -> None:
+    assert_equal_outcomes(one, other, *told)
+    assert one.promises.tobytes() == other.promises.tobytes(), told
+    for mine, theirs in zip(one.log, other.log, strict=True):
+        assert mine.tobytes() == theirs.tobytes(), told
+
+
+@settings(max_examples=100)
+@given(
+    cases(), SHARES, SHARES, st.sampled_from(["risk", "periodic", "none"]),
+    st.sampled_from(sorted(IN_PYTHON)), st.booleans(), st.booleans(),
+)  # fmt: skip
+def test_the_trace_predictor_in_python_is_the_compiled_one_to_the_byte(
+    case: Case, accuracy: float, risk: float, checkpoint: str, placement: str, own: bool, ever: bool
+) -> None:
+    """With downtimes of each failure's own, repeated for ever or not, and with the rule of
+    placement compiled or in Python too."""
+    python = {"predictor": Knowing, **({"placement": IN_PYTHON[placement]} if own else {})}
+    compiled, other = both(
+        case.with_quiet_end(), accuracy, python, placement=placement, risk=risk,
+        checkpoint=checkpoint, repeat_failures=ever and bool(case.failures),
+    )  # fmt: skip
+    assert_same_bytes(compiled, other)
+
+
+def test_the_trace_predictor_in_python_on_larger_cases() -> None:
+    for seed in range(12):
+        case = loaded_case(seed, jobs=60) if seed % 3 == 0 else random_case(seed, 25, 300)
+        assert_same_bytes(*both(case, 0.7, {"predictor": Knowing}, risk=0.9), seed)
+
+
+@settings(max_examples=40)
 @given(cases(), SHARES, SHARES)
 def test_a_placement_in_python(case: Case, accuracy: float, risk: float) -> None:
     for rule, name in ((least_risky, "fault-aware"), (lowest, "first")):
@@ -105,7 +161,7 @@ def test_a_placement_in_python(case: Case, accuracy: float, risk: float) -> None
             return rule(free, size, risks, start, end).tolist()
 
         compiled, python = both(case, accuracy, {"placement": mine}, placement=name, risk=risk)
-        assert_equal_outcomes(compiled, python, name)
+        assert_same_bytes(compiled, python, name)
 
 
 def test_both_in_python_on_larger_cases() -> None:
@@ -117,11 +173,12 @@ def test_both_in_python_on_larger_cases() -> None:
 
 def test_the_reasons_in_words_too() -> None:
     case = Case([(0, 1, 10, 10)], [(5, 0, DOWNTIME, 0.4)], 2)
-    for outcome in both(case, 0.5, {"predictor": Wrapped}):
-        [reserve, _] = decisions_of(outcome)
-        assert (reserve.left_out, str(reserve.nodes)) == (0, "1")
-        assert "node 0 left out" in reserve.why
-        assert "-1" not in reserve.why
+    for predictor in (Wrapped, Knowing):
+        for outcome in both(case, 0.5, {"predictor": predictor}):
+            [reserve, _] = decisions_of(outcome)
+            assert (reserve.left_out, str(reserve.nodes)) == (0, "1")
+            assert "node 0 left out" in reserve.why
+            assert "-1" not in reserve.why
 
 
 def test_a_predictor_is_told_of_failures() -> None:

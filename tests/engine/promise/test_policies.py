@@ -16,8 +16,8 @@ from engine.promise.own_policies import Easy, FirstCome, Nobody, ShortestJobFirs
 from forestall.app.promise.own_policy import own_policy
 from forestall.app.promise.result import Result
 from forestall.app.runs.certify import certify
+from forestall.app.runs.models import MODELS
 from forestall.app.runs.sweep import plan_of
-from forestall.cli.runs.options import PARAMETERS
 from forestall.engine.promise.engine import Engine
 from forestall.engine.promise.own import MachineView, Waiting
 from forestall.engine.promise.policies import OWN, POLICIES, is_own
@@ -136,8 +136,7 @@ def test_names_codes_and_colours_are_their_own() -> None:
 
 
 def test_the_command_line_offers_every_policy() -> None:
-    choices = {one.name: one.choices for one in PARAMETERS}
-    assert choices["policy"] == tuple(POLICIES)
+    assert MODELS["promise"].declared["policy"].choices == tuple(POLICIES)
 
 
 @pytest.mark.parametrize(

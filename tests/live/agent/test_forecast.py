@@ -23,10 +23,10 @@ from forestall.live.agent.forecaster import HORIZONS, Forecast, Forecaster
 from forestall.live.agent.processes import read_stat
 from forestall.predict.semi_markov.learning import DAY, MONDAY, HostHistory
 from forestall.predict.semi_markov.states import host_states, stays
-from forestall.traces.metrics.day_files import Header, Record, day_files_in, encode
+from forestall.traces.metrics.day_files import DaySample, SegmentHeader, day_files_in, encode
 from forestall.traces.metrics.day_samples import HostDays, host_days
 
-HEAD = Header("node7", b"b" * 16, 1, 60.0, 0.2, 0.6, 60, 0.0)
+HEAD = SegmentHeader("node7", b"b" * 16, 1, 60.0, 0.2, 0.6, 60, 0.0)
 
 
 @given(
@@ -119,7 +119,7 @@ def filled(folder: Path, days: float, now: int) -> None:
     for at in range(begin, now, 60):
         name = str(np.datetime64(at, "s"))[:10]
         state = 2 if at % 3600 < 60 else 0
-        one = Record(at, float(at - begin), 0.1, 0.5, 0, 0, state)
+        one = DaySample(at, float(at - begin), 0.1, 0.5, 0, 0, state)
         parts.setdefault(name, [HEAD.encode()]).append(encode(one, HEAD.seed))
     for name, some in parts.items():
         (samples / f"{name}.fsd").write_bytes(b"".join(some))
@@ -203,7 +203,7 @@ def test_files_read_a_few_at_a_time_are_one_past(tmp_path: Path) -> None:
             if rng.random() < 0.9:
                 boot = float(day * DAY + 60 * minute)
                 state = int(rng.integers(0, 4))
-                one = Record(begin + 60 * minute, boot, 0.1, 0.5, 0, 0, state)
+                one = DaySample(begin + 60 * minute, boot, 0.1, 0.5, 0, 0, state)
                 parts.append(encode(one, HEAD.seed))
         name = str(np.datetime64(begin, "s"))[:10]
         (tmp_path / "samples" / f"{name}.fsd").write_bytes(b"".join(parts))

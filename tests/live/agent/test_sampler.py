@@ -20,7 +20,7 @@ from forestall.live.agent.processes import (
     TICKS,
     GuestProcesses,
     ProcessStat,
-    Watched,
+    WatchedProcesses,
     _group_memory,
     _growth,
     group_folder,
@@ -120,7 +120,7 @@ def test_children_that_came_and_went_are_counted(
 ) -> None:
     burn = "t=0; while [ $t -lt 30000 ]; do t=$((t+1)); done"
     shell = start("sh", "-c", f"for i in 1 2 3 4; do sh -c '{burn}; exit 0'; done; sleep 60; :")
-    guest, watched = GuestProcesses.of(shell.pid), Watched()
+    guest, watched = GuestProcesses.of(shell.pid), WatchedProcesses()
     since = guest.created
     total = watched.look([guest], since).cpu
     for _ in range(300):
@@ -155,7 +155,7 @@ def test_a_process_that_left_its_group_stays_a_guests(
     assert process.stdout is not None
     child = int(process.stdout.readline())
     try:
-        guest, watched = GuestProcesses.of(process.pid), Watched()
+        guest, watched = GuestProcesses.of(process.pid), WatchedProcesses()
         watched.look([guest], guest.created)
         process.kill()
         process.wait()
@@ -176,7 +176,7 @@ def test_the_memory_of_guests_counts_as_free(
 ) -> None:
     size = 40 << 20
     holder = start(sys.executable, "-c", f"import time; b = bytearray({size}); time.sleep(60)")
-    watched, memory = Watched(), 0
+    watched, memory = WatchedProcesses(), 0
     for _ in range(200):
         memory = watched.look([GuestProcesses.of(holder.pid)], 0.0).memory
         if memory > size:
@@ -251,7 +251,7 @@ def test_a_control_group_of_its_own(start: Callable[..., subprocess.Popen[bytes]
         spinning = start(sys.executable, "-c", SPIN)
         (folder / "cgroup.procs").write_text(f"{spinning.pid}\n")
         guest = GuestProcesses(spinning.pid, started_at(spinning.pid), f"/{folder.name}")
-        watched = Watched()
+        watched = WatchedProcesses()
         watched.look([guest], time.clock_gettime(time.CLOCK_BOOTTIME))
         before = _cpu(spinning.pid)
         time.sleep(0.5)

@@ -14,20 +14,20 @@ from pathlib import Path
 import pytest
 
 from forestall.live.agent.store import DayStore, next_serial
-from forestall.traces.metrics.day_files import HEADER, RECORD, Header, Record, segments
+from forestall.traces.metrics.day_files import HEADER, RECORD, DaySample, SegmentHeader, segments
 from forestall.traces.metrics.read import read_metrics
 from live.agent.worlds import NOON, World
 
 DAY = 86_400
 
 
-def header(serial: int = 1) -> Header:
-    return Header("node7", b"b" * 16, serial, 6.0, 0.2, 0.6, 60, 0.0)
+def header(serial: int = 1) -> SegmentHeader:
+    return SegmentHeader("node7", b"b" * 16, serial, 6.0, 0.2, 0.6, 60, 0.0)
 
 
-def record(k: int, day: int = 0, wall: int | None = None) -> Record:
+def record(k: int, day: int = 0, wall: int | None = None) -> DaySample:
     at = NOON + DAY * day + 6 * k
-    return Record(at if wall is None else wall, at - NOON + 600.0, k / 100, 0.5, 0.0, 0.0, 0)
+    return DaySample(at if wall is None else wall, at - NOON + 600.0, k / 100, 0.5, 0.0, 0.0, 0)
 
 
 def store(
@@ -71,7 +71,7 @@ def test_a_clock_set_back_to_a_packed_day_goes_on_in_it(tmp_path: Path) -> None:
     one = store(tmp_path, told)
     order = [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1)]  # yesterday again for one sample
     for at, (_, day) in enumerate(order):
-        one.add(Record(NOON + DAY * day + 6 * at, 600.0 + 6 * at, at / 100, 0.5, 0, 0, 0))
+        one.add(DaySample(NOON + DAY * day + 6 * at, 600.0 + 6 * at, at / 100, 0.5, 0, 0, 0))
     one.close()
     assert loads(tmp_path) == [0, 1, 2, 3, 4]
     assert names(tmp_path) == ["2023-11-15.fsd.gz", "2023-11-16.fsd"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.live.contention.cgroup import MemoryGroup, Places, here, memory_group, places
+from forestall.live.contention.cgroup import CgroupPlaces, MemoryGroup, here, memory_group, places
 
 V1 = """tmpfs /sys/fs/cgroup tmpfs rw 0 0
 cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
@@ -20,14 +20,14 @@ V2 = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nsdelegate 0 0\n
 def test_places_of_version_1() -> None:
     own = "8:pids:/\n4:memory:/jobs/7\n0::/\n"
     root = Path("/sys/fs/cgroup/memory")
-    assert places(V1, own) == Places(1, (root / "jobs/7", root / "jobs", root))
+    assert places(V1, own) == CgroupPlaces(1, (root / "jobs/7", root / "jobs", root))
 
 
 def test_places_of_version_2() -> None:
     root = Path("/sys/fs/cgroup")
     found = places(V2, "0::/user.slice/a.scope\n")
-    assert found == Places(2, (root / "user.slice/a.scope", root / "user.slice", root))
-    assert places(V2, "0::/../../x\n") == Places(2, (root / "x", root))
+    assert found == CgroupPlaces(2, (root / "user.slice/a.scope", root / "user.slice", root))
+    assert places(V2, "0::/../../x\n") == CgroupPlaces(2, (root / "x", root))
 
 
 def test_a_host_without_such_groups() -> None:
@@ -35,9 +35,9 @@ def test_a_host_without_such_groups() -> None:
     assert places(V2, "") is None
 
 
-def fake(folder: Path, controllers: str) -> Places:
+def fake(folder: Path, controllers: str) -> CgroupPlaces:
     (folder / "cgroup.subtree_control").write_text(controllers)
-    return Places(2, (folder,))
+    return CgroupPlaces(2, (folder,))
 
 
 def test_a_group_of_version_2_has_a_limit_and_no_swap(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_why_there_is_none(tmp_path: Path) -> None:
             "no memory control group can be made: none of its groups may be written to without "
             "more rights"
         )
-    with memory_group(4096, Places(1, (tmp_path / "missing",))) as why:
+    with memory_group(4096, CgroupPlaces(1, (tmp_path / "missing",))) as why:
         assert isinstance(why, str)
 
 

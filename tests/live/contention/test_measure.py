@@ -16,7 +16,7 @@ from forestall.live.contention.measure import (
     measure,
     refuse_if_busy,
 )
-from forestall.live.contention.plan import Plan
+from forestall.live.contention.plan import ExperimentPlan
 from live.contention.contention_cases import children_of
 
 CORE = max(os.sched_getaffinity(0))
@@ -52,7 +52,7 @@ def test_the_lowest_priority_is_told() -> None:
 
 
 def test_a_spinning_owner_loses_much_to_an_equal_guest_and_little_to_a_lowest_one() -> None:
-    plan = Plan(cpus=(CORE,), groups=(1,), loads=(1.0,), seconds=0.4, repeats=2)
+    plan = ExperimentPlan(cpus=(CORE,), groups=(1,), loads=(1.0,), seconds=0.4, repeats=2)
     steps: list[tuple[int, int]] = []
     found = measure(plan, lambda done, total: steps.append((done, total)))
     assert len(found.points) == 2 * 3
@@ -89,7 +89,7 @@ def _ours() -> list[int]:
 
 
 def test_an_error_in_between_leaves_no_process() -> None:
-    plan = Plan(cpus=(CORE,), groups=(2,), loads=(0.5, 1.0), seconds=0.1, repeats=1)
+    plan = ExperimentPlan(cpus=(CORE,), groups=(2,), loads=(0.5, 1.0), seconds=0.1, repeats=1)
 
     def stop(_done: int, _total: int) -> None:
         raise KeyboardInterrupt

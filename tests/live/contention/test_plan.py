@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.live.contention.herd import SPIN
-from forestall.live.contention.plan import GUESTS, Plan, busy, share_of_each
+from forestall.live.contention.plan import GUESTS, ExperimentPlan, busy, share_of_each
 from forestall.model.errors import ParameterError
 
-ONE = Plan(cpus=(0,), groups=(1, 2))
+ONE = ExperimentPlan(cpus=(0,), groups=(1, 2))
 
 
 def test_every_point_once_a_repeat_in_an_order_of_its_own() -> None:
@@ -21,7 +21,7 @@ def test_every_point_once_a_repeat_in_an_order_of_its_own() -> None:
         assert sorted(rows) == sorted(ONE.points())
         assert rows != sorted(rows)
     assert order == list(ONE.order())
-    assert order != list(Plan(cpus=(0,), groups=(1, 2), seed=2).order())
+    assert order != list(ExperimentPlan(cpus=(0,), groups=(1, 2), seed=2).order())
 
 
 def test_guests_take_turns() -> None:
@@ -29,19 +29,19 @@ def test_guests_take_turns() -> None:
     assert len(turns) == 3 * ONE.slices == 12
     for k in range(0, 12, 3):
         assert sorted(turns[k : k + 3]) == sorted(GUESTS)
-    assert Plan(cpus=(0,), groups=(1,), seconds=0.05).slices == 1
+    assert ExperimentPlan(cpus=(0,), groups=(1,), seconds=0.05).slices == 1
 
 
 def test_a_process_uses_one_core_at_most() -> None:
-    plan = Plan(cpus=(0, 1), groups=(1, 2), loads=(0.4, 0.5, 0.6))
+    plan = ExperimentPlan(cpus=(0, 1), groups=(1, 2), loads=(0.4, 0.5, 0.6))
     assert list(plan.points()) == [(1, 0.4), (1, 0.5), (2, 0.4), (2, 0.5), (2, 0.6)]
     assert plan.owner(0, 1, 0.5) == [SPIN]  # all of its core
     with pytest.raises(ParameterError, match="one core at most"):
-        Plan(cpus=(0, 1), groups=(1,), loads=(0.6,))
+        ExperimentPlan(cpus=(0, 1), groups=(1,), loads=(0.6,))
 
 
 def test_the_time_told_counts_every_slice() -> None:
-    plan = Plan(cpus=(0,), groups=(1,), loads=(0.5, 1.0), seconds=1.0, repeats=2)
+    plan = ExperimentPlan(cpus=(0,), groups=(1,), loads=(0.5, 1.0), seconds=1.0, repeats=2)
     # 4 blocks of 3 (1 s + 2 settlings of 0.05 s), 0.2 s for the owner and 3 starts of 0.06 s.
     assert plan.takes == pytest.approx(4 * (3 * 1.1 + 0.2 + 0.18))
 
@@ -70,7 +70,7 @@ def test_shares_make_the_load(load: float, processes: int, cores: int) -> None:
 
 @given(st.floats(0.05, 0.95), st.integers(1, 8), st.sampled_from(["paused", "periodic"]))
 def test_processes_of_a_group_differ_and_add_up(load: float, group: int, pattern: str) -> None:
-    plan = Plan(cpus=(0,), groups=(group,), loads=(load,), pattern=pattern)  # type: ignore[arg-type]
+    plan = ExperimentPlan(cpus=(0,), groups=(group,), loads=(load,), pattern=pattern)  # type: ignore[arg-type]
     loads = plan.owner(0, group, load)
     assert len(loads) == group
     shares = [one.burst / (one.burst + one.pause) for one in loads]
@@ -100,4 +100,4 @@ def test_processes_of_a_group_differ_and_add_up(load: float, group: int, pattern
 )
 def test_what_cannot_be_is_named(options: dict, said: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(ParameterError, match=said):
-        Plan(**{"cpus": (0,), "groups": (1,), **options})
+        ExperimentPlan(**{"cpus": (0,), "groups": (1,), **options})

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from forestall.app.hosts.guest.guest import run_guest
-from forestall.live.guest.files import GuestFiles, GuestState, Record
+from forestall.live.guest.files import GuestFiles, GuestState, StayRecord
 from forestall.live.guest.policy import Sight
 from forestall.live.guest.processes import Process, look, marked
 from forestall.live.guest.settings import GuestSettings
@@ -107,7 +107,7 @@ class Managed:
         out = self.manager.communicate(timeout=20)[0]
         return self.manager.returncode, out
 
-    def record(self) -> Record:
+    def record(self) -> StayRecord:
         """Return the guest's record."""
         record = self.files.read()
         assert record is not None
@@ -118,7 +118,7 @@ class Managed:
         record = self.files.read()
         return None if record is None else record.state
 
-    def wait_state(self, *states: GuestState) -> Record:
+    def wait_state(self, *states: GuestState) -> StayRecord:
         """Wait until the guest is in one of these states."""
         wait_for(lambda: self.state() in states, lambda: f"{self.state()}, not {states}")
         return self.record()

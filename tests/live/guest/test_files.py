@@ -17,7 +17,7 @@ from forestall.live.guest.files import (
     MANAGER_LOCK,
     GuestFiles,
     GuestState,
-    Record,
+    StayRecord,
     all_guests,
     boot_id,
     changed,
@@ -33,7 +33,7 @@ def files(tmp_path: Path) -> GuestFiles:
     return made
 
 
-RECORD = Record(name="g", id="g-1", command=["true"], cwd="/")
+RECORD = StayRecord(name="g", id="g-1", command=["true"], cwd="/")
 
 
 class TestRecord:

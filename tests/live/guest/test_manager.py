@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.live.guest.files import KEEPER_LOCK, GuestState, Record, changed
+from forestall.live.guest.files import KEEPER_LOCK, GuestState, StayRecord, changed
 from forestall.live.guest.processes import descendants, is_there, look
 from live.guest.managed import (
     PYTHON,
@@ -277,7 +277,9 @@ def test_guest_that_does_not_wait_goes_on_after_a_power_cut(tmp_path: Path) -> N
     with managed(tmp_path, wait=False) as one:
         command = ("/bin/sh", "-c", "exit 7")
         one.files.make()
-        record = Record(name="g", id="g-1", command=list(command), cwd=str(tmp_path), attempts=1)
+        record = StayRecord(
+            name="g", id="g-1", command=list(command), cwd=str(tmp_path), attempts=1
+        )
         one.files.write(changed(record, state=GuestState.NORMAL, boot="another", pid=1, keeper=1))
         one.start(*command)
         code, out = one.end()

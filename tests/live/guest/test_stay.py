@@ -11,7 +11,7 @@ import pytest
 from forestall.live.guest import stay
 from forestall.live.guest.files import GuestState
 from forestall.live.guest.manager import LOST_AT_MOST
-from forestall.live.guest.plan import Plan
+from forestall.live.guest.plan import StayPlan
 from live.guest.managed import SAVE, counted, counter, managed, wait_for
 
 
@@ -26,7 +26,7 @@ def test_it_ends_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, told: str
 ) -> None:
     much = {"MUCH": "x" * 1_000_000}  # more than a pipe holds: it breaks while this is written
-    plan = Plan(str(tmp_path), "g", "g-1", ["true"], "/", environment=much)
+    plan = StayPlan(str(tmp_path), "g", "g-1", ["true"], "/", environment=much)
     plan.files.make()
     monkeypatch.setattr(stay.sys, "executable", program)
     with pytest.raises(stay.KeeperError) as caught:

@@ -7,14 +7,14 @@ import signal
 import time
 from pathlib import Path
 
-from forestall.live.guest.files import GuestState, Record
+from forestall.live.guest.files import GuestState, StayRecord
 from forestall.live.guest.processes import is_there, look
 from live.guest.managed import SAVE, Managed, counted, counter, managed, stands, wait_for
 
 UNTIL_ENOUGH = "n=0; while [ ! -e enough ]; do n=$((n+1)); echo $n >> counted; sleep 0.01; done"
 
 
-def wait_for_record(one: Managed) -> Record:
+def wait_for_record(one: Managed) -> StayRecord:
     """Return the record of a guest that runs, once its process is written down."""
     wait_for(lambda: one.record().pid)
     return one.record()

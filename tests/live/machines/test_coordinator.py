@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from forestall.live.machines.backend import Moved, MoveError, Seen, State, Why
-from forestall.live.machines.coordinator import Coordinator, Outcome
-from forestall.live.machines.ledger import Ledger
-from forestall.live.machines.picture import Need, Plan, Strategy
+from forestall.live.machines.backend import MachineState, Moved, MoveError, SeenMachine, Why
+from forestall.live.machines.coordinator import Coordinator, MachineOutcome
+from forestall.live.machines.ledger import MachineLedger
+from forestall.live.machines.picture import Need, PlacementPlan, Strategy
 from forestall.model.errors import ForestallError, ParameterError
 
 START = 1_700_000_000.0
-PLAN = Plan({"a": 2, "b": 2, "c": 1}, lead=60, retry=30)
+PLAN = PlacementPlan({"a": 2, "b": 2, "c": 1}, lead=60, retry=30)
 
 
 class Pretence:
@@ -23,21 +23,21 @@ class Pretence:
 
     def __init__(self, **machines: str) -> None:
         self.there = {
-            name: Seen(name, node, State.RUNNING, pid=number)
+            name: SeenMachine(name, node, MachineState.RUNNING, pid=number)
             for number, (name, node) in enumerate(machines.items(), 1)
         }
         self.moves: list[tuple[str, str]] = []
         self.fail: Callable[[str, str], BaseException | None] = lambda machine, node: None
 
-    def watch(self) -> list[Seen]:
+    def watch(self) -> list[SeenMachine]:
         return [self.there[name] for name in sorted(self.there)]
 
-    def start(self, machine: str, node: str) -> Seen:
-        self.there[machine] = Seen(machine, node, State.RUNNING)
+    def start(self, machine: str, node: str) -> SeenMachine:
+        self.there[machine] = SeenMachine(machine, node, MachineState.RUNNING)
         return self.there[machine]
 
     def stop(self, machine: str) -> None:
-        self.becomes(machine, State.STOPPED)
+        self.becomes(machine, MachineState.STOPPED)
 
     def migrate(self, machine: str, node: str, *, expected: str | None = None) -> Moved:
         self.moves.append((machine, node))
@@ -48,7 +48,7 @@ class Pretence:
         self.there[machine] = replace(self.there[machine], node=node)
         return Moved(machine, source, node, 0.5, 0.05, 0.04, 1000, 2)
 
-    def becomes(self, machine: str, state: State) -> None:
+    def becomes(self, machine: str, state: MachineState) -> None:
         self.there[machine] = replace(self.there[machine], state=state)
 
 
@@ -59,7 +59,7 @@ def refused(machine: str) -> MoveError:
 class Desk:
     """A coordinator with all that it needs; `now` is turned by hand."""
 
-    def __init__(self, path: Path, plan: Plan = PLAN, **machines: str) -> None:
+    def __init__(self, path: Path, plan: PlacementPlan = PLAN, **machines: str) -> None:
         self.plan = plan
         self.path = path / "ledger.jsonl"
         self.now = START
@@ -69,17 +69,17 @@ class Desk:
             self.coordinator.started(name, node, Need(), "asked for")
 
     def another(self) -> Coordinator:
-        return Coordinator(self.plan, self.backend, Ledger(self.path), lambda: self.now)
+        return Coordinator(self.plan, self.backend, MachineLedger(self.path), lambda: self.now)
 
     def what(self) -> list[tuple[str, str]]:
-        entries = Ledger(self.path).news()
+        entries = MachineLedger(self.path).news()
         return [(one["what"], one.get("machine", one["node"])) for one in entries]
 
     def nodes(self) -> dict[str, str]:
         return {seen.machine: seen.node for seen in self.backend.watch()}
 
 
-def kinds(outcomes: list[Outcome]) -> list[tuple[str, str, str]]:
+def kinds(outcomes: list[MachineOutcome]) -> list[tuple[str, str, str]]:
     return [(one.what, one.machine, one.target) for one in outcomes]
 
 
@@ -96,7 +96,7 @@ def test_machines_leave_lead_seconds_before(tmp_path: Path) -> None:
     assert done[0].moved is not None
     assert desk.nodes() == {"x": "b", "y": "c", "z": "b"}
     assert desk.coordinator.step() == []
-    moved = [one for one in Ledger(desk.path).news() if one["what"] == "moved"]
+    moved = [one for one in MachineLedger(desk.path).news() if one["what"] == "moved"]
     assert moved[0] == {
         "time": START + 40, "what": "moved", "machine": "x", "node": "a", "target": "b",
         "seconds": 0.5, "gap": 0.05, "reported": 0.04, "bytes": 1000, "rounds": 2,
@@ -120,7 +120,7 @@ def test_nowhere_to_go(tmp_path: Path) -> None:
     desk.now += 30
     (stays,) = desk.coordinator.step()
     assert stays.why == "no other node has room"
-    desk.backend.becomes("w", State.ENDED)
+    desk.backend.becomes("w", MachineState.ENDED)
     desk.now += 30
     assert kinds(desk.coordinator.step()) == [("ended", "w", ""), ("moved", "v", "b")]
 
@@ -158,7 +158,7 @@ def test_everything_refuses(tmp_path: Path) -> None:
     done = kinds(desk.coordinator.step())
     assert done == [("failed", "x", "b"), ("failed", "x", "c"), ("stays", "x", "")]
     assert desk.what()[-1] == ("stays", "x")
-    assert Ledger(desk.path).news()[-1]["why"] == (
+    assert MachineLedger(desk.path).news()[-1]["why"] == (
         "nowhere to go: b has just refused it, c has just refused it"
     )
     assert desk.coordinator.step() == []
@@ -171,7 +171,7 @@ def test_a_source_that_dies_is_lost_and_said_so(tmp_path: Path) -> None:
     desk = Desk(tmp_path, x="a")
 
     def dies(machine: str, node: str) -> MoveError:
-        desk.backend.becomes(machine, State.LOST)
+        desk.backend.becomes(machine, MachineState.LOST)
         return MoveError(machine, Why.LOST, "QEMU on a ended half-way", alive=False)
 
     desk.backend.fail = dies
@@ -192,8 +192,8 @@ def test_a_machine_that_another_command_holds(tmp_path: Path) -> None:
 
 def test_ends_are_told_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path, x="a", y="a")
-    desk.backend.becomes("x", State.ENDED)
-    desk.backend.becomes("y", State.LOST)
+    desk.backend.becomes("x", MachineState.ENDED)
+    desk.backend.becomes("y", MachineState.LOST)
     assert kinds(desk.coordinator.look()) == [("ended", "x", ""), ("lost", "y", "")]
     assert desk.coordinator.look() == []
     assert desk.another().look() == []  # the ledger remembers
@@ -202,21 +202,21 @@ def test_ends_are_told_once(tmp_path: Path) -> None:
 def test_without_its_ledger_it_knows_what_it_saw(tmp_path: Path) -> None:
     desk = Desk(tmp_path, x="a", y="b")
     desk.path.unlink()
-    desk.backend.becomes("y", State.LOST)
+    desk.backend.becomes("y", MachineState.LOST)
     fresh = desk.another()
     assert fresh.look() == []  # who knows when y was lost
-    desk.backend.becomes("x", State.LOST)
+    desk.backend.becomes("x", MachineState.LOST)
     assert kinds(fresh.look()) == [("lost", "x", "")]
 
 
 def test_a_machine_that_was_started_again_can_end_again(tmp_path: Path) -> None:
     desk = Desk(tmp_path, x="a")
-    desk.backend.becomes("x", State.ENDED)
+    desk.backend.becomes("x", MachineState.ENDED)
     desk.coordinator.look()
     desk.backend.start("x", "b")
     desk.another().started("x", "b", Need(), "asked for")  # by another command
     assert desk.coordinator.look() == []
-    desk.backend.becomes("x", State.ENDED)
+    desk.backend.becomes("x", MachineState.ENDED)
     assert kinds(desk.coordinator.look()) == [("ended", "x", "")]
 
 
@@ -236,7 +236,7 @@ def test_what_a_machine_still_needs(tmp_path: Path) -> None:
 
 def test_nodes_fail_and_come_back(tmp_path: Path) -> None:
     desk = Desk(tmp_path, x="a", y="b")
-    desk.backend.becomes("y", State.LOST)
+    desk.backend.becomes("y", MachineState.LOST)
     assert kinds(desk.coordinator.node_failed("b")) == [("lost", "y", "")]
     later = desk.another()
     with pytest.raises(ParameterError, match=r"node: 'b' .*has not failed"):
@@ -286,7 +286,7 @@ def test_one_node_at_a_time(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------------ which nodes are offered
 
-EIGHT = Plan(dict.fromkeys("abcdef", 4), lead=60, retry=30)
+EIGHT = PlacementPlan(dict.fromkeys("abcdef", 4), lead=60, retry=30)
 
 
 @pytest.mark.parametrize("strategy", ["best-fit", "first-fit", "random"])
@@ -308,7 +308,7 @@ def test_two_failing_nodes_and_a_third(tmp_path: Path) -> None:
     desk.coordinator.foresee("c", START + 36_000)
     done = kinds(desk.coordinator.step())
     assert done == [("moved", "v", "c"), ("stays", "w", "")]  # c has room for one
-    desk.backend.becomes("v", State.ENDED)
+    desk.backend.becomes("v", MachineState.ENDED)
     desk.now += 11
     assert kinds(desk.coordinator.step())[-1] == ("moved", "w", "c")
 
@@ -341,8 +341,10 @@ def test_drained_nodes(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------ who is to blame
 
 
-@pytest.mark.parametrize("state", [State.PAUSED, State.UNKNOWN, State.BROKEN, State.MOVING])
-def test_a_guest_that_does_not_run_closes_no_node(tmp_path: Path, state: State) -> None:
+@pytest.mark.parametrize(
+    "state", [MachineState.PAUSED, MachineState.UNKNOWN, MachineState.BROKEN, MachineState.MOVING]
+)
+def test_a_guest_that_does_not_run_closes_no_node(tmp_path: Path, state: MachineState) -> None:
     desk = Desk(tmp_path, v="b", w="c")
     desk.backend.becomes("v", state)
     desk.coordinator.foresee("b", START)
@@ -398,17 +400,17 @@ def test_an_interrupted_move_is_closed_in_the_ledger(tmp_path: Path) -> None:
     desk.backend.fail = lambda machine, node: KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         desk.coordinator.move("v", "b")
-    last = Ledger(desk.path).news()[-1]
+    last = MachineLedger(desk.path).news()[-1]
     assert (last["what"], last["kind"]) == ("failed", "interrupted")
 
 
 def test_what_does_not_run_is_neither_moved_nor_stopped(tmp_path: Path) -> None:
     desk = Desk(tmp_path, v="a")
-    desk.backend.becomes("v", State.LOST)
+    desk.backend.becomes("v", MachineState.LOST)
     outcome = desk.coordinator.move("v", "b")
     assert (outcome.what, outcome.why) == ("failed", "v: does not run (lost); nothing to move")
     desk.coordinator.stop("v")
-    assert desk.backend.there["v"].state == State.LOST
+    assert desk.backend.there["v"].state == MachineState.LOST
     assert [what for what, _ in desk.what()] == ["started", "lost"]
 
 
@@ -458,7 +460,7 @@ def test_a_ledger_that_cannot_be_written_stops_no_move(tmp_path: Path) -> None:
     desk.coordinator.foresee("a", START)
     assert [one.what for one in desk.coordinator.step()] == ["moved", "moved"]
     assert any("cannot be written: Is a directory" in one for one in desk.coordinator.troubles())
-    desk.backend.becomes("v", State.LOST)
+    desk.backend.becomes("v", MachineState.LOST)
     assert kinds(desk.coordinator.look()) == [("lost", "v", "")]
     assert desk.coordinator.look() == []
 

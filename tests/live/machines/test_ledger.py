@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.live.machines.ledger import Ledger, append_line
+from forestall.live.machines.ledger import MachineLedger, append_line
 from forestall.model.errors import TraceError
 
 
@@ -21,11 +21,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def whats(path: Path) -> list[str]:
-    return [entry["what"] for entry in Ledger(path).news()]
+    return [entry["what"] for entry in MachineLedger(path).news()]
 
 
 def test_entries_come_back_in_order(path: Path) -> None:
-    ledger = Ledger(path)
+    ledger = MachineLedger(path)
     assert ledger.news() == []
     ledger.add("started", 12.34567, machine="vm", runtime=7, deadline=None)
     ledger.add("moved", 13, gap=0.5, why="ä \n b")
@@ -38,7 +38,7 @@ def test_entries_come_back_in_order(path: Path) -> None:
 
 
 def test_others_add_to_it(path: Path) -> None:
-    mine, other = Ledger(path), Ledger(path)
+    mine, other = MachineLedger(path), MachineLedger(path)
     mine.add("a", 1)
     assert [one["what"] for one in other.news()] == ["a"]
     other.add("b", 2)
@@ -49,7 +49,7 @@ def test_others_add_to_it(path: Path) -> None:
 def test_a_torn_last_line(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     """Whatever was cut off its end: the whole lines are read, and the next entry is whole."""
     path = tmp_path_factory.mktemp("torn") / "ledger.jsonl"
-    ledger = Ledger(path)
+    ledger = MachineLedger(path)
     for number in range(4):
         ledger.add(f"what{number}", number, more="x" * 20)
     data = path.read_bytes()
@@ -57,15 +57,15 @@ def test_a_torn_last_line(tmp_path_factory: pytest.TempPathFactory, cut: int) ->
     path.write_bytes(kept)
     whole = [f"what{number}" for number in range(kept.count(b"\n"))]
     assert whats(path) == whole
-    Ledger(path).add("after", 9)
+    MachineLedger(path).add("after", 9)
     assert whats(path) == [*whole, "after"]
 
 
 def test_a_torn_line_longer_than_a_block(path: Path) -> None:
-    Ledger(path).add("first", 1)
+    MachineLedger(path).add("first", 1)
     with path.open("ab") as file:
         file.write(b"x" * 10_000)
-    Ledger(path).add("second", 2)
+    MachineLedger(path).add("second", 2)
     assert whats(path) == ["first", "second"]
 
 
@@ -86,7 +86,7 @@ def test_a_torn_line_longer_than_a_block(path: Path) -> None:
 def test_a_line_that_is_no_entry_is_left_out(path: Path, line: str) -> None:
     good = json.dumps({"time": 1, "what": "x"})
     path.write_text(f"{good}\n{line}\n{good}\n")
-    ledger = Ledger(path)
+    ledger = MachineLedger(path)
     assert [one["what"] for one in ledger.news()] == ["x", "x"]
     assert ledger.skipped() == f"{path}:2: is no entry of a ledger; left out"
     with path.open("a") as file:
@@ -119,4 +119,4 @@ def test_a_torn_line_may_be_ended_instead(path: Path) -> None:
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="cannot be written: No such file"):
-        Ledger(tmp_path / "no" / "ledger.jsonl").add("x", 1)
+        MachineLedger(tmp_path / "no" / "ledger.jsonl").add("x", 1)

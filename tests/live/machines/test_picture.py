@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from forestall.decide.virtual.placement_kernels import BEST_FIT, FIRST_FIT, Choosing
 from forestall.engine.virtual.engine import VirtualEngine
 from forestall.engine.virtual.state import TaskRules
-from forestall.live.machines.picture import Need, Picture, Plan, Situation
+from forestall.live.machines.picture import EnginePicture, Need, PlacementPlan, Situation
 from forestall.model.virtual import PROCESSOR, TaskDecisionKind, TaskEvent, TaskEventKind
 
 NOW = 1_700_000_000
-THREE = Plan({"a": 2, "b": 2, "c": 1})
+THREE = PlacementPlan({"a": 2, "b": 2, "c": 1})
 
 
-def decided(plan: Plan, situation: Situation, node: str) -> dict[str, str]:
+def decided(plan: PlacementPlan, situation: Situation, node: str) -> dict[str, str]:
     """Where each machine of a node goes; empty for those that stay."""
-    picture = Picture(plan, situation)
+    picture = EnginePicture(plan, situation)
     return {
         machine: picture.name(one.node) if one.kind == TaskDecisionKind.MIGRATE else ""
         for machine, one in picture.leave(node)
@@ -29,7 +29,7 @@ def decided(plan: Plan, situation: Situation, node: str) -> dict[str, str]:
 
 def test_machines_leave_in_order_of_their_deadlines() -> None:
     there = {"a": {"x": Need(600, NOW + 5000), "y": Need(600, NOW + 4000)}}
-    picture = Picture(THREE, Situation(NOW, there, {"a": NOW + 30}))
+    picture = EnginePicture(THREE, Situation(NOW, there, {"a": NOW + 30}))
     assert [machine for machine, _ in picture.leave("a")] == ["y", "x"]
 
 
@@ -56,9 +56,9 @@ def test_doubtful_and_failed_nodes() -> None:
 
 
 def test_too_late_for_a_move() -> None:
-    plan = Plan(THREE.nodes, transfer=10)
+    plan = PlacementPlan(THREE.nodes, transfer=10)
     there = {"a": {"x": Need(5, NOW + 10)}}
-    picture = Picture(plan, Situation(NOW, there, {"a": NOW}))
+    picture = EnginePicture(plan, Situation(NOW, there, {"a": NOW}))
     ((_, decision),) = picture.leave("a")
     assert picture.why(decision) == "a move would not end before its deadline"
 
@@ -66,20 +66,22 @@ def test_too_late_for_a_move() -> None:
 def test_a_new_machine() -> None:
     need = Need(60, NOW + 600)
     situation = Situation(NOW, {"a": {"x": Need()}}, {"b": NOW + 30, "c": NOW + 30})
-    placed = Picture(THREE, situation).place("new", need)
+    placed = EnginePicture(THREE, situation).place("new", need)
     assert placed is not None
     assert placed.node == 0
     full = {"a": {"x": Need()}}
-    assert Picture(Plan({"a": 1}), Situation(NOW, full)).place("new", need) is None
+    assert EnginePicture(PlacementPlan({"a": 1}), Situation(NOW, full)).place("new", need) is None
 
 
 def test_more_machines_than_there_is_room_for() -> None:
     there = {"c": {"x": Need(), "y": Need()}}
-    two = Plan({"b": 1, "c": 1})
-    placed = Picture(two, Situation(NOW, there)).place("new", Need())
+    two = PlacementPlan({"b": 1, "c": 1})
+    placed = EnginePicture(two, Situation(NOW, there)).place("new", Need())
     assert placed is not None
     assert placed.node == 0
-    assert Picture(Plan({"c": 1}), Situation(NOW, there)).place("new", Need()) is None
+    assert (
+        EnginePicture(PlacementPlan({"c": 1}), Situation(NOW, there)).place("new", Need()) is None
+    )
 
 
 def test_closed_nodes_take_nothing() -> None:
@@ -92,11 +94,11 @@ def test_closed_nodes_take_nothing() -> None:
 
 
 def test_random_draws_anew_for_each_decision() -> None:
-    plan = Plan(dict.fromkeys("abcdefgh", 64), strategy="random")
+    plan = PlacementPlan(dict.fromkeys("abcdefgh", 64), strategy="random")
 
     def drawn(seed: int) -> list[int]:
         one = replace(plan, seed=seed)
-        pictures = (Picture(one, Situation(NOW, decisions=number)) for number in range(40))
+        pictures = (EnginePicture(one, Situation(NOW, decisions=number)) for number in range(40))
         placed = [picture.place("new", Need()) for picture in pictures]
         return [-1 if decision is None else decision.node for decision in placed]
 
@@ -106,7 +108,7 @@ def test_random_draws_anew_for_each_decision() -> None:
 
 @pytest.mark.parametrize("decisions", range(12))
 def test_random_keeps_off_closed_nodes(decisions: int) -> None:
-    plan = Plan(dict.fromkeys("abcd", 2), strategy="random")
+    plan = PlacementPlan(dict.fromkeys("abcd", 2), strategy="random")
     there = {"a": {"x": Need()}}
     closed = frozenset({"b", "d"})
     situation = Situation(NOW, there, {"a": NOW}, closed=closed, decisions=decisions)
@@ -114,18 +116,18 @@ def test_random_keeps_off_closed_nodes(decisions: int) -> None:
 
 
 def test_a_deadline_that_has_passed_is_worth_as_much_as_none() -> None:
-    plan = Plan(THREE.nodes, horizon=1000)
+    plan = PlacementPlan(THREE.nodes, horizon=1000)
     assert Need(None, NOW - 1).on(plan, NOW) == Need().on(plan, NOW) == (1_000_000, NOW + 1000)
     assert Need(0, NOW + 5).on(plan, NOW) == (1000, NOW + 5)
-    two = Plan(THREE.nodes, machine_processors=2)
+    two = PlacementPlan(THREE.nodes, machine_processors=2)
     assert Need(30, NOW + 60).on(two, NOW) == (60_000, NOW + 60)
 
 
 @st.composite
-def fleets(draw: st.DrawFn) -> tuple[Plan, dict[int, int], list[int]]:
+def fleets(draw: st.DrawFn) -> tuple[PlacementPlan, dict[int, int], list[int]]:
     count = draw(st.integers(2, 5))
     nodes = {f"n{k}": float(draw(st.integers(1, 3))) for k in range(count)}
-    plan = Plan(
+    plan = PlacementPlan(
         nodes,
         strategy=draw(st.sampled_from(["best-fit", "first-fit"])),
         alpha=draw(st.sampled_from([-1.0, 0.0, 0.5, 1.0])),
@@ -139,7 +141,7 @@ def fleets(draw: st.DrawFn) -> tuple[Plan, dict[int, int], list[int]]:
 @given(fleets(), st.integers(0, 4), st.sampled_from([0, 7]))
 @settings(max_examples=150)
 def test_it_decides_as_the_engine_of_simulations(
-    case: tuple[Plan, dict[int, int], list[int]], leaving: int, later: int
+    case: tuple[PlacementPlan, dict[int, int], list[int]], leaving: int, later: int
 ) -> None:
     """An engine places machines by itself from the beginning; a picture of where they are then,
     and of what they have left to do, leads to the same decisions."""

@@ -12,10 +12,10 @@ import pytest
 
 from forestall.adapters.qemu.backend import QemuBackend
 from forestall.adapters.qemu.guest import MIB, Guest
-from forestall.adapters.qemu.migration import Transfer
+from forestall.adapters.qemu.migration import MemoryTransfer
 from forestall.live.machines.coordinator import Coordinator
-from forestall.live.machines.ledger import Ledger
-from forestall.live.machines.picture import Need, Plan
+from forestall.live.machines.ledger import MachineLedger
+from forestall.live.machines.picture import Need, PlacementPlan
 from qemu_machines.guest import (
     APPEND,
     DIES_WITH_TESTS,
@@ -29,7 +29,7 @@ from qemu_machines.guest import (
 )
 
 pytestmark = pytest.mark.slow
-PLAN = Plan({"a": 1, "b": 1, "c": 1}, lead=60)
+PLAN = PlacementPlan({"a": 1, "b": 1, "c": 1}, lead=60)
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +44,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def backend(folder: Path, transfer: Transfer | None = None) -> QemuBackend:
+def backend(folder: Path, transfer: MemoryTransfer | None = None) -> QemuBackend:
     return QemuBackend(folder / "machines", PLAN.nodes, transfer, DIES_WITH_TESTS)
 
 
 def coordinator(folder: Path, backend: QemuBackend, ahead: float = 0.0) -> Coordinator:
     """A coordinator whose clock is some seconds ahead."""
-    return Coordinator(PLAN, backend, Ledger(folder / "ledger.jsonl"), lambda: time.time() + ahead)
+    return Coordinator(
+        PLAN, backend, MachineLedger(folder / "ledger.jsonl"), lambda: time.time() + ahead
+    )
 
 
 def consoles(folder: Path) -> list[Path]:
@@ -84,7 +86,9 @@ def test_the_counter_is_moved_before_its_node_fails(
     assert second.parent.name == "002.b"
     check(folder)
     assert counted(second)[0] == counted(first)[-1] + 1
-    entry = next(one for one in Ledger(folder / "ledger.jsonl").news() if one["what"] == "moved")
+    entry = next(
+        one for one in MachineLedger(folder / "ledger.jsonl").news() if one["what"] == "moved"
+    )
     assert 0 < entry["gap"] < entry["seconds"]
     with capsys.disabled():
         print(  # noqa: T201
@@ -95,7 +99,7 @@ def test_the_counter_is_moved_before_its_node_fails(
 
 def test_a_target_dies_and_the_next_one_is_taken(folder: Path) -> None:
     """The link is slow, so the target can be killed half-way; the guest never stops counting."""
-    slow = backend(folder, Transfer(bandwidth=16 * MIB))
+    slow = backend(folder, MemoryTransfer(bandwidth=16 * MIB))
     one = coordinator(folder, slow)
     one.foresee("b", time.time())
     migrate = slow.migrate

@@ -21,7 +21,7 @@ from forestall.predict.hazard.hazard import HazardPredictor
 DAY = 86_400
 
 
-def seen_of(history: Failures, nodes: int) -> fits.Seen:
+def seen_of(history: Failures, nodes: int) -> fits.SeenGaps:
     return fits.seen_in(history, nodes, window_of(history))
 
 
@@ -32,7 +32,9 @@ def days(*times: float) -> list[int]:
 # --------------------------------------------------------------------------------------- the law
 
 
-def by_integration(gaps: list[list[float]], window: float, law: fits.Law, new: set[int]) -> float:
+def by_integration(
+    gaps: list[list[float]], window: float, law: fits.GapLaw, new: set[int]
+) -> float:
     """The marginal likelihood, a node's rate integrated out numerically."""
     k, total = law.shape, 0.0
     prior = stats.gamma(law.prior_failures, scale=1 / law.prior_exposure)
@@ -73,7 +75,7 @@ def by_integration(gaps: list[list[float]], window: float, law: fits.Law, new: s
 @pytest.mark.parametrize("new", [set(), {0, 3}])
 def test_the_marginal_likelihood_is_the_integral(shape: float, new: set[int]) -> None:
     gaps = [[3.0, 10.0, 0.5], [20.0], [], []]
-    law = fits.Law(shape, 1.8, 25.0)
+    law = fits.GapLaw(shape, 1.8, 25.0)
     ends = [np.cumsum(mine) for mine in gaps]
     time = [round(t * DAY) for mine in ends for t in mine]
     node = [n for n, mine in enumerate(ends) for _ in mine]
@@ -103,7 +105,7 @@ def test_the_fit_is_a_maximum() -> None:
     law = fits.most_likely(seen)
     best = fits.log_likelihood(seen, law)
     for shape, a, b in [(1.02, 1, 1), (0.98, 1, 1), (1, 1.1, 1), (1, 0.9, 1), (1, 1, 1.05)]:
-        other = fits.Law(law.shape * shape, law.prior_failures * a, law.prior_exposure * b)
+        other = fits.GapLaw(law.shape * shape, law.prior_failures * a, law.prior_exposure * b)
         assert fits.log_likelihood(seen, other) < best
 
 
@@ -237,7 +239,7 @@ def test_those_that_failed_often_or_lately_are_riskier() -> None:
 
 
 def test_a_node_that_never_failed_has_the_hazard_of_one_in_equilibrium() -> None:
-    law = fits.Law(0.6, 1.5, 12.0)
+    law = fits.GapLaw(0.6, 1.5, 12.0)
     predictor = HazardPredictor(law.shape, law.prior_failures, law.prior_exposure)
     predictor.fit(Failures.build(days(0, 70), [0, 0]), nodes=2)
     now = predictor.end

@@ -12,7 +12,7 @@ import forestall as fs
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import previous
-from forestall.predict.hazard.fit import Law, quiet_hazard
+from forestall.predict.hazard.fit import GapLaw, quiet_hazard
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.hazard.renewal import Renewal, quiet_hazards, summed
 
@@ -91,7 +91,7 @@ def test_after_updates_it_says_what_the_hazard_predictor_says() -> None:
 
 
 def test_quiet_hazards_are_quiet_hazard() -> None:
-    for law in (Law(0.6, 1.2, 30.0), Law(1.0, 50.0, 900.0), Law(1.8, 0.3, 5.0)):
+    for law in (GapLaw(0.6, 1.2, 30.0), GapLaw(1.0, 50.0, 900.0), GapLaw(1.8, 0.3, 5.0)):
         days = np.array([0.01, 1.0, 40.0, 3000.0])
         expected = [quiet_hazard(law, day) for day in days.tolist()]
         assert quiet_hazards(law, days) == pytest.approx(expected, rel=1e-12)

@@ -68,7 +68,7 @@ def test_samples_are_all_gaps_ended_or_cut() -> None:
 def test_the_slope_of_the_loss() -> None:
     rng = np.random.default_rng(1)
     inputs = rng.normal(size=(40, 5))
-    samples = network.Samples(inputs, rng.normal(1, 1, 40), rng.random(40) < 0.7)
+    samples = network.GapSamples(inputs, rng.normal(1, 1, 40), rng.random(40) < 0.7)
     weights = rng.normal(0, 0.5, 5 * 3 + 3 + 3 * 2 + 2)
 
     def value(at: npt.NDArray[np.float64]) -> float:
@@ -81,7 +81,9 @@ def test_the_slope_of_the_loss() -> None:
 def test_the_loss_is_the_likelihood() -> None:
     """Minus the log density of log gaps, and of what was cut the log survival."""
     rng = np.random.default_rng(2)
-    samples = network.Samples(rng.normal(size=(30, 4)), rng.normal(8, 2, 30), rng.random(30) < 0.5)
+    samples = network.GapSamples(
+        rng.normal(size=(30, 4)), rng.normal(8, 2, 30), rng.random(30) < 0.5
+    )
     weights = rng.normal(0, 0.3, 4 * 2 + 2 + 2 * 2 + 2)
     inner, inner_bias, outer, outer_bias = network._apart(weights, 4, 2)
     net = network.Network(8.0, 1.0, inner, inner_bias, outer, outer_bias)
@@ -94,7 +96,7 @@ def test_the_loss_is_the_likelihood() -> None:
 
 def test_the_lowest_point_is_found() -> None:
     rng = np.random.default_rng(6)
-    samples = network.Samples(
+    samples = network.GapSamples(
         rng.normal(size=(300, 6)), rng.normal(8, 2, 300), rng.random(300) < 0.8
     )
     start = rng.normal(0, 0.3, 6 * 4 + 4 + 4 * 2 + 2)
@@ -113,7 +115,7 @@ def test_the_lowest_point_is_found() -> None:
 
 
 def test_thinned_samples_are_spread_evenly() -> None:
-    samples = network.Samples(np.zeros((1000, 3)), np.arange(1000.0), np.ones(1000, dtype=bool))
+    samples = network.GapSamples(np.zeros((1000, 3)), np.arange(1000.0), np.ones(1000, dtype=bool))
     assert len(samples.thinned(100).length) == 100
     assert samples.thinned(100).length[[0, -1]].tolist() == [0, 999]
     assert samples.thinned(5000) is samples

@@ -19,9 +19,9 @@ from forestall.model.observations import Observations
 from forestall.model.ras import RasLog
 from forestall.predict.linear.learners import outcomes
 from forestall.predict.registry import new_learner
-from forestall.predict.rules.items import Histories, Item, Records, holding, present
+from forestall.predict.rules.items import FailureLookup, Item, TypedRecords, holding, present
 from forestall.predict.rules.mining import Limits, discoveries, fisher, mine, node_baskets
-from forestall.predict.rules.rules import Rules
+from forestall.predict.rules.rules import EventRules
 
 HOUR, DAY = 3600, 86_400
 
@@ -64,7 +64,7 @@ def planted(seed: int = 0, nodes: int = 40, days: int = 200, rate: float = 0.5) 
 
 
 def test_a_planted_rule_is_found_and_its_parts_are_not_taken_for_it() -> None:
-    made = Rules(windows=(HOUR,), repeats=(1,))
+    made = EventRules(windows=(HOUR,), repeats=(1,))
     made.fit(planted())
     rules = made.rules()
     best = max(rules, key=lambda rule: rule.confidence)
@@ -111,7 +111,7 @@ def test_discoveries_are_those_of_benjamini_and_hochberg() -> None:
 
 def slow_sets(seen: Observations, window: int, limits: Limits) -> dict[Any, tuple[int, int]]:
     """Support and hits of all sets of items of nodes, by going through all transactions."""
-    records = Records.of(seen)
+    records = TypedRecords.of(seen)
     counts: dict[Any, tuple[int, int]] = {}
     log = seen.failures
     for step in range(seen.end // window - 1):
@@ -142,7 +142,7 @@ def test_counts_are_those_of_going_through_everything() -> None:
     assert near
     for one in near:
         assert (one.support, one.hits) == slow[tuple(sorted(one.items))]
-    baskets = node_baskets(seen, Records.of(seen), Histories.of(seen), HOUR * 6, (1, 2))
+    baskets = node_baskets(seen, TypedRecords.of(seen), FailureLookup.of(seen), HOUR * 6, (1, 2))
     for item, rows in zip(baskets.items, baskets.rows, strict=True):
         if item.scope == "node":
             assert (len(rows), int(baskets.positive[rows].sum())) == slow[(item,)]
@@ -150,7 +150,7 @@ def test_counts_are_those_of_going_through_everything() -> None:
 
 def test_items_hold_where_a_slow_look_says_so() -> None:
     seen = planted(4, nodes=7, days=6, rate=3.0)
-    records = Records.of(seen)
+    records = TypedRecords.of(seen)
     times = np.sort(np.random.default_rng(0).integers(0, seen.end, 40))
     node = Item("node", "event", "kind 1", 3, 2)
     wide = Item("machine", "event", "kind 2", 4, 3)
@@ -169,14 +169,14 @@ def test_items_hold_where_a_slow_look_says_so() -> None:
 
 
 @pytest.fixture(scope="module")
-def trained() -> tuple[Rules, Observations]:
+def trained() -> tuple[EventRules, Observations]:
     seen = planted(1)
-    made = Rules()
+    made = EventRules()
     made.fit(seen.until(150 * DAY))
     return made, seen
 
 
-def test_what_comes_later_changes_nothing(trained: tuple[Rules, Observations]) -> None:
+def test_what_comes_later_changes_nothing(trained: tuple[EventRules, Observations]) -> None:
     made, seen = trained
     times = np.arange(150 * DAY, 199 * DAY, 7777)
     whole = made.chances(seen, times)
@@ -196,7 +196,7 @@ def test_what_comes_later_changes_nothing(trained: tuple[Rules, Observations]) -
     assert np.array_equal(whole[:5], made.chances(seen, times[:5]))
 
 
-def test_answers_are_better_and_calibrated(trained: tuple[Rules, Observations]) -> None:
+def test_answers_are_better_and_calibrated(trained: tuple[EventRules, Observations]) -> None:
     made, seen = trained
     times = np.arange(150 * DAY, 199 * DAY, HOUR)
     failed, _ = outcomes(seen, times, HOUR)
@@ -210,15 +210,15 @@ def test_answers_are_better_and_calibrated(trained: tuple[Rules, Observations]) 
     assert chance[high].mean() == pytest.approx(failed[high].mean(), rel=0.3)
 
 
-def test_saved_and_restored_it_answers_alike(trained: tuple[Rules, Observations]) -> None:
+def test_saved_and_restored_it_answers_alike(trained: tuple[EventRules, Observations]) -> None:
     made, _ = trained
     values, arrays = made.state()
-    again = Rules.from_state(json.loads(json.dumps(values)), arrays)
+    again = EventRules.from_state(json.loads(json.dumps(values)), arrays)
     assert np.array_equal(made.hazards(), again.hazards())
     assert again.rules() == made.rules()
 
 
-def test_kinds_are_known_by_name_not_by_number(trained: tuple[Rules, Observations]) -> None:
+def test_kinds_are_known_by_name_not_by_number(trained: tuple[EventRules, Observations]) -> None:
     made, seen = trained
     events = seen.events
     assert events is not None
@@ -240,7 +240,7 @@ def test_failures_alone_and_next_to_nothing() -> None:
         np.r_[node, node[again]],
     )
     log = replace(log, kind=tuple("AB"[k % 2] for k in range(len(log))))
-    made = Rules()
+    made = EventRules()
     made.fit(Observations.of(log, begin=0, end=302 * DAY, nodes=30))
     assert ("a failure",) in [rule.items for rule in made.rules()]
     for failures, nodes, end in (
@@ -248,7 +248,7 @@ def test_failures_alone_and_next_to_nothing() -> None:
         (Failures.build([5], [0]), 1, 10),
         (Failures.build([], []), 1, 0),
     ):
-        made = Rules()
+        made = EventRules()
         made.fit(Observations.of(failures, begin=0, end=end, nodes=nodes))
         assert made.rules() == []
         table = made.chances(made.seen, np.array([end]))
@@ -261,4 +261,4 @@ def test_bad_settings_are_refused() -> None:
         {"hits": 0}, {"prior": float("nan")}, {"most": -1},
     ):  # fmt: skip
         with pytest.raises(ParameterError, match=next(iter(settings))):
-            Rules(**settings)  # type: ignore[arg-type]
+            EventRules(**settings)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from forestall.model.site.accounting import Accounting
 from forestall.predict.turnaround import book_state as state
 from forestall.predict.turnaround.entries import ledger_of
 from forestall.predict.turnaround.replay import (
-    Replayed,
+    ReplayedBook,
     mixed_levels,
     named_deadlines,
     replay,
@@ -31,7 +31,7 @@ from predict.turnaround.made_jobs import rows_of, some_jobs, until
 SAID = ("deadline", "stated", "raw", "aim", "mark", "wait", "run", "others")
 
 
-def replayed(accounting: Accounting, **rules: float) -> Replayed:
+def replayed(accounting: Accounting, **rules: float) -> ReplayedBook:
     tasks = tasks_of(accounting)
     count = len(tasks)
     return replay(tasks, mixed_levels(count, 0.3), named_deadlines(count, 0.6), rules)

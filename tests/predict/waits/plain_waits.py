@@ -8,7 +8,7 @@ from functools import cache
 
 from forestall.model.site.job_records import NEVER
 from forestall.predict.waits.classes import Classes
-from forestall.predict.waits.online import AIMS, KEPT, Rule, Waits
+from forestall.predict.waits.online import AIMS, KEPT, BoundRule, WaitHistory
 from forestall.predict.waits.runs import STEP, autocorrelation, run_lengths
 
 
@@ -51,7 +51,9 @@ class PlainClass:
         self.rho = 0.0
 
 
-def plain_replay(waits: Waits, classes: Classes, rule: Rule) -> tuple[list[int], list[int]]:
+def plain_replay(
+    waits: WaitHistory, classes: Classes, rule: BoundRule
+) -> tuple[list[int], list[int]]:
     """Return the bound (-1: none) and the level that each job gets."""
     count = len(waits)
     known = [PlainClass() for _ in range(classes.count)]
@@ -143,7 +145,7 @@ def plain_replay(waits: Waits, classes: Classes, rule: Rule) -> tuple[list[int],
     return bounds, levels
 
 
-def least(rule: Rule) -> int:
+def least(rule: BoundRule) -> int:
     """Return the fewest waits with a bound."""
     number = 1
     while plain_rank(number, rule.quantile, rule.confidence) == 0:

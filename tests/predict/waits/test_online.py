@@ -15,16 +15,16 @@ from forestall.model.errors import ParameterError
 from forestall.model.site.job_records import NEVER
 from forestall.predict.waits.bound import upper_bound
 from forestall.predict.waits.classes import Classes, classify
-from forestall.predict.waits.online import Replay, Rule, Waits, replay
+from forestall.predict.waits.online import BoundRule, QuotedBounds, WaitHistory, replay
 from predict.waits.plain_waits import plain_replay
 
 RULES = (
-    Rule(),
-    Rule(changes=False, waiting=False),
-    Rule(history=60),
-    Rule(0.8, 0.8, history=60),
-    Rule(0.8, 0.8, history=64, gain=0.1),
-    Rule.adaptive(),
+    BoundRule(),
+    BoundRule(changes=False, waiting=False),
+    BoundRule(history=60),
+    BoundRule(0.8, 0.8, history=60),
+    BoundRule(0.8, 0.8, history=64, gain=0.1),
+    BoundRule.adaptive(),
 )
 
 
@@ -32,21 +32,21 @@ def one_class(count: int) -> Classes:
     return classify(np.zeros(count, int), np.ones(count, int), np.full(count, 60))
 
 
-def apart(waits: list[int]) -> Waits:
+def apart(waits: list[int]) -> WaitHistory:
     """Return jobs of which each starts before the next is submitted."""
     ready = np.concatenate(([0], np.cumsum(np.asarray(waits) + 2)[:-1]))
     left = ready + np.asarray(waits)
-    return Waits.build(ready, left, np.ones(len(waits), bool), int(left[-1]) + 1)
+    return WaitHistory.build(ready, left, np.ones(len(waits), bool), int(left[-1]) + 1)
 
 
-def burst_log(rng: np.random.Generator, count: int) -> tuple[Waits, Classes]:
+def burst_log(rng: np.random.Generator, count: int) -> tuple[WaitHistory, Classes]:
     """Return a log with bursts, ties, withdrawn jobs and jobs that still wait."""
     ready = np.sort(rng.integers(0, 40 * count, count) // 50 * 50)
     level = np.where(ready > 20 * count, 400, 100) * np.exp(np.sin(ready / 3000))
     wait = (level * rng.exponential(1, count)).astype(np.int64) * rng.integers(0, 2, count)
     left = np.where(rng.random(count) < 0.03, NEVER, ready + wait)
     started = (rng.random(count) < 0.9) & (left < NEVER)
-    waits = Waits.build(ready, left, started, int(ready[-1]) + 200)
+    waits = WaitHistory.build(ready, left, started, int(ready[-1]) + 200)
     kinds = rng.integers(-1, 2, count), rng.integers(-1, 9, count), rng.integers(-1, 9000, count)
     return waits, classify(*(kind[waits.row] for kind in kinds))
 
@@ -62,7 +62,7 @@ def test_the_first_59_jobs_have_no_bound_and_the_60th_the_longest_wait() -> None
 def test_a_bound_is_that_of_the_waits_known() -> None:
     rng = np.random.default_rng(1)
     waits = rng.integers(0, 1000, 300)
-    found = replay(apart(waits.tolist()), one_class(300), Rule(changes=False, waiting=False))
+    found = replay(apart(waits.tolist()), one_class(300), BoundRule(changes=False, waiting=False))
     for job in (59, 92, 93, 200, 299):
         assert found.bound[job] == upper_bound(waits[:job])
     assert found.now(0) == upper_bound(waits)
@@ -72,7 +72,7 @@ def test_a_bound_is_that_of_the_waits_known() -> None:
 def test_a_start_in_the_second_of_a_submission_is_not_known_yet() -> None:
     ready = np.arange(60) * 10
     left = np.append(ready[1:], 600)  # each starts when the next is submitted
-    found = replay(Waits.build(ready, left, np.ones(60, bool), 10_000), one_class(60))
+    found = replay(WaitHistory.build(ready, left, np.ones(60, bool), 10_000), one_class(60))
     assert found.bound[59] == math.inf
     assert found.now(0) == 10
 
@@ -84,7 +84,9 @@ def test_the_future_does_not_matter() -> None:
         for cut in (100, 350):
             now = int(waits.ready[cut])
             keep = int(np.searchsorted(waits.ready, now))
-            early = Waits.build(waits.ready[:keep], waits.left[:keep], waits.started[:keep], now)
+            early = WaitHistory.build(
+                waits.ready[:keep], waits.left[:keep], waits.started[:keep], now
+            )
             part = Classes(
                 classes.fine[:keep], classes.parent, classes.partition, classes.size, classes.time
             )
@@ -93,7 +95,7 @@ def test_the_future_does_not_matter() -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_bounds_are_those_of_the_plain_reference(rule: Rule, seed: int) -> None:
+def test_bounds_are_those_of_the_plain_reference(rule: BoundRule, seed: int) -> None:
     waits, classes = burst_log(np.random.default_rng(seed), 700)
     found = replay(waits, classes, rule)
     bounds, levels = plain_replay(waits, classes, rule)
@@ -104,11 +106,11 @@ def test_bounds_are_those_of_the_plain_reference(rule: Rule, seed: int) -> None:
 
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(0, 90), st.sampled_from(RULES[3:5]))
-def test_any_log(seed: int, count: int, rule: Rule) -> None:
+def test_any_log(seed: int, count: int, rule: BoundRule) -> None:
     rng = np.random.default_rng(seed)
     ready = np.sort(rng.integers(0, 60, count))
     left = np.where(rng.random(count) < 0.1, NEVER, ready + rng.integers(0, 30, count))
-    waits = Waits.build(ready, left, left < NEVER, 80)
+    waits = WaitHistory.build(ready, left, left < NEVER, 80)
     classes = classify(rng.integers(0, 2, len(waits)), np.ones(len(waits)), np.ones(len(waits)))
     bounds, levels = plain_replay(waits, classes, rule)
     found = replay(waits, classes, rule)
@@ -121,7 +123,7 @@ def test_a_run_of_misses_ends_the_past() -> None:
     calm, slow = rng.integers(0, 100, 400), rng.integers(1000, 1100, 100)
     waits = apart([*calm, *slow])
     trimmed = replay(waits, one_class(500))
-    kept = replay(waits, one_class(500), Rule(changes=False))
+    kept = replay(waits, one_class(500), BoundRule(changes=False))
     assert trimmed.changes == 1
     # Three misses, and the bound is of the latest 59 waits; 20 slow ones are needed without.
     assert trimmed.bound[400] < 100
@@ -154,10 +156,10 @@ def test_jobs_that_wait_longer_than_their_bound_count() -> None:
     # 100 short waits, then 20 jobs that do not start, each submitted when the one before is late.
     ready = np.concatenate((np.arange(100) * 100, 10_000 + np.arange(20) * 100))
     left = np.where(np.arange(120) < 100, ready + 10, NEVER)
-    waits = Waits.build(ready, left, left < NEVER, 20_000)
-    blind = replay(waits, one_class(120), Rule(changes=False, waiting=False))
+    waits = WaitHistory.build(ready, left, left < NEVER, 20_000)
+    blind = replay(waits, one_class(120), BoundRule(changes=False, waiting=False))
     assert set(blind.seconds[100:].tolist()) == {10}
-    found = replay(waits, one_class(120), Rule(changes=False))
+    found = replay(waits, one_class(120), BoundRule(changes=False))
     # 101 waits leave one above the bound, 102 with two late ones need the 100th: none is left.
     assert found.seconds[100] == 10
     assert found.seconds[101] == 10
@@ -169,7 +171,7 @@ def test_withdrawn_jobs_say_nothing_unless_they_waited_longer() -> None:
     ready = np.arange(200) * 100
     left = ready + np.where(np.arange(200) % 2, 5, 10)
     started = np.arange(200) % 2 == 0
-    found = replay(Waits.build(ready, left, started, 50_000), one_class(200))
+    found = replay(WaitHistory.build(ready, left, started, 50_000), one_class(200))
     assert found.latest(0).tolist() == [10] * 100
 
 
@@ -177,7 +179,7 @@ def test_adaptive_bounds_hold_more_often_where_waits_grow() -> None:
     rng = np.random.default_rng(1)
     waits = (rng.exponential(100, 5000) * np.exp(np.arange(5000) / 800)).astype(int)
     missed = []
-    for rule in (Rule(changes=False), Rule(changes=False, gain=0.02)):
+    for rule in (BoundRule(changes=False), BoundRule(changes=False, gain=0.02)):
         found = replay(apart(waits.tolist()), one_class(5000), rule)
         missed.append(np.mean(waits[60:] > found.bound[60:]))
     assert missed[0] > 0.07
@@ -196,9 +198,9 @@ def test_widest_classes_stand_in() -> None:
 
 
 def test_no_jobs_and_none_that_started() -> None:
-    empty = Waits.build([], [], [], 100)
+    empty = WaitHistory.build([], [], [], 100)
     assert len(replay(empty, classify([], [], [])).bound) == 0
-    pending = Waits.build([1, 2], [NEVER, NEVER], [False, False], 100)
+    pending = WaitHistory.build([1, 2], [NEVER, NEVER], [False, False], 100)
     found = replay(pending, one_class(2))
     assert found.bound.tolist() == [math.inf] * 2
     assert found.waits.waited.tolist() == [99, 98]
@@ -206,7 +208,7 @@ def test_no_jobs_and_none_that_started() -> None:
 
 
 def test_waits_are_put_in_order_and_cut_at_the_end() -> None:
-    waits = Waits.build([30, 10, 500], [40, 200, 600], [True, True, True], 100)
+    waits = WaitHistory.build([30, 10, 500], [40, 200, 600], [True, True, True], 100)
     assert waits.ready.tolist() == [10, 30]
     assert waits.left.tolist() == [NEVER, 40]
     assert waits.started.tolist() == [False, True]
@@ -215,13 +217,13 @@ def test_waits_are_put_in_order_and_cut_at_the_end() -> None:
 
 def test_bad_parameters() -> None:
     with pytest.raises(ParameterError, match="left"):
-        Waits.build([5], [4], [True], 100)
+        WaitHistory.build([5], [4], [True], 100)
     with pytest.raises(ParameterError, match="history"):
-        Rule(history=10)
+        BoundRule(history=10)
     with pytest.raises(ParameterError, match="gain"):
-        Rule(gain=1.0)
+        BoundRule(gain=1.0)
     with pytest.raises(ParameterError, match="quantile"):
-        Rule(1.5)
+        BoundRule(1.5)
     with pytest.raises(ParameterError, match="classes"):
         replay(apart([1, 2]), one_class(3))
 
@@ -256,9 +258,9 @@ def test_bounds_on_a_real_log_hold_about_as_often_as_in_the_tables(data: Path) -
 
     columns = read_swf_file(data / "swf-misc" / "KTH-SP2-1996-2.swf.gz").columns
     submit, wait = columns["submit"], columns["wait"]
-    waits = Waits.build(submit, submit + wait, np.ones(len(submit), bool), int(submit[-1]))
+    waits = WaitHistory.build(submit, submit + wait, np.ones(len(submit), bool), int(submit[-1]))
     row = waits.row
     classes = classify(np.zeros(len(row)), columns["processors"][row], columns["request"][row])
-    found: Replay = replay(waits, classes)
+    found: QuotedBounds = replay(waits, classes)
     decided = np.isfinite(found.bound) & waits.started
     assert 0.96 <= np.mean(waits.waited[decided] <= found.bound[decided]) <= 0.985

@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit
 from forestall.reliability.fits.goodness import goodness, statistics
-from forestall.reliability.fits.redraw import Rows, Scheme, grid_of
+from forestall.reliability.fits.redraw import RedrawnGaps, Scheme, grid_of
 from forestall.reliability.history.life_table import survival_of
 
 Array = npt.NDArray[np.float64]
@@ -264,7 +264,7 @@ def test_batches_hold_what_the_rows_do(seed: int, censor: bool, zeros: bool) -> 
     rows = Scheme.of(fitted).draw(rng, 6)
     batch = rows.batch()
     for k in range(6):
-        row = Rows(rows.time[k : k + 1], None, 0.0, rows.low[:1])
+        row = RedrawnGaps(rows.time[k : k + 1], None, 0.0, rows.low[:1])
         right = np.zeros(25, dtype=bool) if rows.censored is None else rows.censored[k]
         failed = row.time[0][~right]
         expected = {

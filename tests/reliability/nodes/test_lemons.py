@@ -10,14 +10,14 @@ import scipy.stats
 
 from forestall.model.errors import ParameterError
 from forestall.model.site.node_events import FAULT
-from forestall.reliability.nodes.fleet import Fleet, fleet_of_events
+from forestall.reliability.nodes.fleet import WatchedNodes, fleet_of_events
 from forestall.reliability.nodes.lemons import lemons
 from reliability.nodes.site_nodes import DAY, HOUR, outages
 
 DAYS = 365
 
 
-def fleet(rates: np.ndarray, seed: int, days: int = DAYS) -> Fleet:
+def fleet(rates: np.ndarray, seed: int, days: int = DAYS) -> WatchedNodes:
     """Return nodes with these failures per 1000 node-days, each away for a minute."""
     rng = np.random.default_rng(seed)
     rows = []

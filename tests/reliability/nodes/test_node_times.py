@@ -14,7 +14,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.site.coded import Coded
 from forestall.model.site.node_events import ADMINISTRATIVE, FAULT
 from forestall.reliability.history.mean_times import availability, mean_time, rate_per_1000
-from forestall.reliability.nodes.fleet import Fleet, fleet_of_events
+from forestall.reliability.nodes.fleet import WatchedNodes, fleet_of_events
 from forestall.reliability.nodes.node_times import (
     STEP,
     cause_groups,
@@ -55,7 +55,9 @@ def test_availability_covers_the_truth_as_often_as_it_says() -> None:
     assert math.isnan(availability(10.0, 0.0, 0, 0).low)
 
 
-def made(rows: list[tuple[str, int, int, str]], names: tuple[str, ...], days: int = 10) -> Fleet:
+def made(
+    rows: list[tuple[str, int, int, str]], names: tuple[str, ...], days: int = 10
+) -> WatchedNodes:
     return fleet_of_events(outages(rows, (0, days * DAY)), 0, days * DAY, names=names)
 
 

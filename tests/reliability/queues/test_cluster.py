@@ -15,7 +15,7 @@ from forestall.reliability.queues.cluster import Checkpoints, Cluster, age_of, g
 from forestall.reliability.queues.queues import Queue, RunTimes
 from forestall.reliability.queues.runtimes import HyperGamma
 from forestall.reliability.systems.pools import failures_of_pool
-from forestall.reliability.systems.systems import Group, from_mttf, k_out_of_n
+from forestall.reliability.systems.systems import ComponentGroup, from_mttf, k_out_of_n
 
 HOUR = 3600.0
 QUEUES = (
@@ -102,7 +102,7 @@ def test_spares_of_a_job() -> None:
     found = blades()
     law = found.groups[0].lifetime
     for spares in (1, 3):
-        expected = 1 - k_out_of_n([Group(258 + spares, law)], 48 * HOUR, spares)
+        expected = 1 - k_out_of_n([ComponentGroup(258 + spares, law)], 48 * HOUR, spares)
         assert found.failure_with_spares("Huge", spares) == pytest.approx(expected)
     assert found.failure_with_spares("Huge", 0) == found.queue_failure("Huge")
     answer = found.spares("Huge", 0.99)
@@ -309,7 +309,7 @@ def test_doors_for_ages_and_groups() -> None:
         lifetime = from_mttf(5.0)
 
     assert group_of({"count": 2, "lifetime": Fit()}).lifetime.mean() == pytest.approx(5.0)
-    group = Group(2, from_mttf(5.0))
+    group = ComponentGroup(2, from_mttf(5.0))
     assert group_of(group) is group
 
 
@@ -337,7 +337,7 @@ def test_spares_among_the_nodes_of_a_job_that_takes_all() -> None:
     law = found.groups[0].lifetime
     rates = np.array([q.slots / q.limit for q in QUEUES])
     failures = np.array([found.queue_failure(q) for q in QUEUES])
-    failures[-1] = 1 - k_out_of_n([Group(516, law)], HOUR, 2)
+    failures[-1] = 1 - k_out_of_n([ComponentGroup(516, law)], HOUR, 2)
     assert among.after == pytest.approx(float(rates @ failures / rates.sum()))
     assert among.capacity == pytest.approx(-2 * 2 / 2348)
     assert among.held == 0
@@ -351,9 +351,9 @@ def test_spares_among_the_nodes_of_a_job_that_takes_all() -> None:
 
 def test_spares_come_from_groups_that_have_them() -> None:
     groups = [
-        Group(10, from_mttf(1e6), name="few"),
-        Group(100, from_mttf(3e6), name="many"),
-        Group(50, from_mttf(1e6), name="others"),
+        ComponentGroup(10, from_mttf(1e6), name="few"),
+        ComponentGroup(100, from_mttf(3e6), name="many"),
+        ComponentGroup(50, from_mttf(1e6), name="others"),
     ]
     queue = Queue("q", 15, HOUR, mix=(("few", 10), ("many", 5)))
     found = Cluster(groups, [queue])

@@ -21,7 +21,7 @@ from forestall.reliability.systems.spares import (
     spares_of_groups,
     spares_within,
 )
-from forestall.reliability.systems.systems import Group, from_mttf, k_out_of_n
+from forestall.reliability.systems.systems import ComponentGroup, from_mttf, k_out_of_n
 
 MTTF, NODES, HOURS = 102_840.0, 256, 128.0
 PRINTED = lifetime("weibull", shape=0.7, scale=from_mttf(MTTF, 0.75).params["scale"])
@@ -53,7 +53,7 @@ def test_the_answer_is_the_fewest(nodes: int, target: float, shape: float, beyon
     table = dict(found.reliability)
     if found.spares is None:
         assert not beyond
-        assert k_out_of_n([Group(nodes, law)], 24.0, nodes - 1) < target
+        assert k_out_of_n([ComponentGroup(nodes, law)], 24.0, nodes - 1) < target
         return
     assert table[found.spares] >= target
     assert found.spares == 0 or table[found.spares - 1] < target
@@ -92,7 +92,7 @@ def test_ages_change_the_answer() -> None:
 
 
 def test_unlike_groups() -> None:
-    groups = [Group(100, from_mttf(5000.0, 0.7)), Group(30, from_mttf(500.0))]
+    groups = [ComponentGroup(100, from_mttf(5000.0, 0.7)), ComponentGroup(30, from_mttf(500.0))]
     found = spares_of_groups(groups, 24.0, 0.95)
     assert found is not None
     assert k_out_of_n(groups, 24.0, found) >= 0.95 > k_out_of_n(groups, 24.0, found - 1)

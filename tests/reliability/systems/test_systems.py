@@ -17,7 +17,7 @@ from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.systems.systems import (
     Age,
-    Group,
+    ComponentGroup,
     assumption,
     checked_age,
     from_mttf,
@@ -50,7 +50,7 @@ def integral(law: Lifetime, start: float, end: float) -> float:
 
 def test_the_node_of_table_2() -> None:
     parts = [67_640.0, 100_000.0, 400_000.0, 3_860_000.0, 1_400_000.0]
-    node = series_mttf([Group(1, from_mttf(mttf)) for mttf in parts])
+    node = series_mttf([ComponentGroup(1, from_mttf(mttf)) for mttf in parts])
     assert node.time == pytest.approx(COMMODITY, abs=0.05)
     assert node.assumes == "all nodes as new at time 0"
 
@@ -63,7 +63,7 @@ def test_scale_from_the_mean() -> None:
 
 @given(st.integers(1, 100_000), SHAPES)
 def test_like_nodes_new_and_steady(count: int, shape: float) -> None:
-    group = [Group(count, from_mttf(BLADE, shape))]
+    group = [ComponentGroup(count, from_mttf(BLADE, shape))]
     new, steady = series_mttf(group), series_mttf(group, "steady")
     assert new.time == pytest.approx(BLADE / count ** (1 / shape))
     assert steady.time == pytest.approx(BLADE / count)
@@ -71,7 +71,7 @@ def test_like_nodes_new_and_steady(count: int, shape: float) -> None:
 
 
 def test_new_against_steady_as_the_page_has_it() -> None:
-    group = [Group(1000, from_mttf(24_000.0, 0.7))]
+    group = [ComponentGroup(1000, from_mttf(24_000.0, 0.7))]
     assert series_mttf(group).time == pytest.approx(1.24, abs=0.005)
     assert series_mttf(group, "steady").time == pytest.approx(24.0)
 
@@ -80,11 +80,13 @@ def test_mixed_system_of_section_4() -> None:
     """Reliability of 256 commodity nodes at 100 h: 2.8 % (printed: 2.8). With 128 of them blades
     it is 7.5 %; the printed 6.6 % comes out with theta at shape 0.7 and the exponent 0.75."""
     old, new = from_mttf(COMMODITY, 0.75), from_mttf(BLADE, 0.75)
-    assert 100 * series_sf([Group(256, old)], 100.0) == pytest.approx(2.80, abs=0.005)
-    both = [Group(128, old), Group(128, new)]
+    assert 100 * series_sf([ComponentGroup(256, old)], 100.0) == pytest.approx(2.80, abs=0.005)
+    both = [ComponentGroup(128, old), ComponentGroup(128, new)]
     assert 100 * series_sf(both, 100.0) == pytest.approx(7.49, abs=0.005)
     printed = [
-        Group(128, lifetime("weibull", shape=0.75, scale=from_mttf(m, 0.7).params["scale"]))
+        ComponentGroup(
+            128, lifetime("weibull", shape=0.75, scale=from_mttf(m, 0.7).params["scale"])
+        )
         for m in (COMMODITY, BLADE)
     ]
     assert 100 * series_sf(printed, 100.0) == pytest.approx(6.63, abs=0.005)
@@ -94,7 +96,7 @@ def test_mixed_system_of_section_4() -> None:
 
 
 def test_groups_of_unlike_shapes() -> None:
-    groups = [Group(40, from_mttf(500.0, 0.6)), Group(3, from_mttf(80.0, 2.0))]
+    groups = [ComponentGroup(40, from_mttf(500.0, 0.6)), ComponentGroup(3, from_mttf(80.0, 2.0))]
 
     def sf(t: float) -> float:
         return float(groups[0].lifetime.sf(t) ** 40 * groups[1].lifetime.sf(t) ** 3)
@@ -136,13 +138,13 @@ def test_steady_state_is_where_ages_lead() -> None:
 
 def test_given_ages() -> None:
     law = from_mttf(100.0, 0.6)
-    group = Group(3, law, (0.0, 10.0, 50.0))
+    group = ComponentGroup(3, law, (0.0, 10.0, 50.0))
     expected = np.prod([law.survival_from(age, 7.0) for age in group.age])  # type: ignore[union-attr]
     assert series_sf([group], 7.0) == pytest.approx(expected)
-    one_age = Group(3, law, 10.0)
+    one_age = ComponentGroup(3, law, 10.0)
     assert series_sf([one_age], 7.0) == pytest.approx(float(law.survival_from(10.0, 7.0)) ** 3)
     with pytest.raises(ParameterError, match="as many ages as nodes, 2"):
-        Group(2, law, (1.0, 2.0, 3.0))
+        ComponentGroup(2, law, (1.0, 2.0, 3.0))
 
 
 def test_heavy_tails_have_no_steady_state() -> None:
@@ -193,7 +195,7 @@ def by_subsets(losses: list[float], spares: int) -> float:
 def test_unlike_nodes_by_subsets(
     given_groups: list[tuple[int, float, float]], spares: int, t: float
 ) -> None:
-    groups = [Group(count, from_mttf(mttf, shape)) for count, shape, mttf in given_groups]
+    groups = [ComponentGroup(count, from_mttf(mttf, shape)) for count, shape, mttf in given_groups]
     losses = [float(g.lifetime.cdf(t)) for g in groups for _ in range(g.count)]
     assert k_out_of_n(groups, t, spares) == pytest.approx(by_subsets(losses, spares), abs=1e-12)
 
@@ -202,50 +204,50 @@ def test_unlike_nodes_by_subsets(
 def test_like_nodes_are_binomial(count: int, spares: int, shape: float, t: float) -> None:
     law = from_mttf(100.0, shape)
     expected = stats.binom.cdf(spares, count, law.cdf(t))
-    assert k_out_of_n([Group(count, law)], t, spares) == pytest.approx(expected, rel=1e-9)
-    counts = loss_counts([Group(count, law)], t, spares)
+    assert k_out_of_n([ComponentGroup(count, law)], t, spares) == pytest.approx(expected, rel=1e-9)
+    counts = loss_counts([ComponentGroup(count, law)], t, spares)
     assert counts.sum() == pytest.approx(expected, rel=1e-9, abs=1e-15)
 
 
 @given(st.integers(2, 60), st.integers(0, 5), st.floats(0.1, 50.0))
 def test_more_spares_and_less_time_never_hurt(count: int, spares: int, t: float) -> None:
-    group = [Group(count, from_mttf(100.0, 0.7))]
+    group = [ComponentGroup(count, from_mttf(100.0, 0.7))]
     assert k_out_of_n(group, t, spares) <= k_out_of_n(group, t, spares + 1) + 1e-15
     assert k_out_of_n(group, 2 * t, spares) <= k_out_of_n(group, t, spares) + 1e-15
 
 
 def test_a_split_of_like_nodes_changes_nothing() -> None:
     law = from_mttf(BLADE, 0.7)
-    whole = k_out_of_n([Group(256, law)], 128.0, 3)
-    parts = k_out_of_n([Group(100, law), Group(156, law)], 128.0, 3)
-    aged = k_out_of_n([Group(256, law, (0.0,) * 256)], 128.0, 3)
+    whole = k_out_of_n([ComponentGroup(256, law)], 128.0, 3)
+    parts = k_out_of_n([ComponentGroup(100, law), ComponentGroup(156, law)], 128.0, 3)
+    aged = k_out_of_n([ComponentGroup(256, law, (0.0,) * 256)], 128.0, 3)
     assert parts == pytest.approx(whole)
     assert aged == pytest.approx(whole)
 
 
 def test_mean_life_with_spares() -> None:
     """Of exponential nodes 1 / (rate k) adds up over the losses that are borne."""
-    group = [Group(10, from_mttf(100.0))]
+    group = [ComponentGroup(10, from_mttf(100.0))]
     expected = sum(100.0 / k for k in (10, 9, 8))
     assert k_out_of_n_mttf(group, 2).time == pytest.approx(expected, rel=1e-6)
     assert k_out_of_n_mttf(group, 10).time == math.inf
 
 
 def test_no_nodes_never_fail() -> None:
-    assert series_mttf([Group(0, from_mttf(1.0))]).time == math.inf
+    assert series_mttf([ComponentGroup(0, from_mttf(1.0))]).time == math.inf
     assert series_sf([], [1.0, 2.0]).tolist() == [1.0, 1.0]
 
 
 def test_mean_lives_of_heavy_tails() -> None:
     law = lifetime("lomax", shape=0.6, scale=1e6)
-    assert series_mttf([Group(1, law)]).time == math.inf
-    assert series_mttf([Group(2, law)]).time == pytest.approx(1e6 / 0.2, rel=1e-8)
+    assert series_mttf([ComponentGroup(1, law)]).time == math.inf
+    assert series_mttf([ComponentGroup(2, law)]).time == pytest.approx(1e6 / 0.2, rel=1e-8)
     with pytest.raises(ParameterError, match="which Lomax"):
-        series_mttf([Group(2, law)], "steady")
+        series_mttf([ComponentGroup(2, law)], "steady")
 
 
 def test_a_group_takes_something_fitted() -> None:
     fitted = fit([12.0, 40.0, 7.0, 90.0, 33.0])
-    assert Group(3, fitted).lifetime is fitted.lifetime  # type: ignore[arg-type]
+    assert ComponentGroup(3, fitted).lifetime is fitted.lifetime  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="a Lifetime, or something fitted"):
-        Group(3, 100.0)  # type: ignore[arg-type]
+        ComponentGroup(3, 100.0)  # type: ignore[arg-type]

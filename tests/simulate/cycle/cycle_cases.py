@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
-from forestall.predict.semi_markov.forecast import Curves
+from forestall.predict.semi_markov.forecast import HostCurves
 from forestall.simulate.cycle.forecasts import Forecasts
 from forestall.simulate.cycle.outcome import CycleOutcome
 from forestall.simulate.cycle.parameters import CycleParameters
@@ -308,7 +308,7 @@ def difference(one: PlainOutcome, other: PlainOutcome) -> str:
     return ""
 
 
-def tables_of(curves: Curves) -> list[Table]:
+def tables_of(curves: HostCurves) -> list[Table]:
     """Return the fast code's forecasts of a slot as the reference has them."""
     parts = (
         curves.work, curves.sure, curves.lasting, curves.alive,

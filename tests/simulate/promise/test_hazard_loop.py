@@ -20,6 +20,7 @@ from forestall.model.failures import Failures
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import rules_of
+from forestall.simulate.promise.run import first_moment
 from simulate.promise.cases import (
     Case,
     assert_equal_outcomes,
@@ -32,6 +33,16 @@ from simulate.promise.cases import (
 from simulate.promise.rules_in_python import least_risky, lowest
 
 IN_PYTHON = {"fault-aware": least_risky, "first": lowest}
+
+
+class AskedInPython(HazardPredictor):
+    """A class below it, which therefore is asked in Python."""
+
+
+def in_python(predictor: HazardPredictor) -> HazardPredictor:
+    made = AskedInPython(predictor.shape, predictor.prior_failures, predictor.prior_exposure)
+    made.__dict__.update(predictor.copy().__dict__)
+    return made
 
 
 def learnt(case: Case, shape: float = 0.7, rate: float = 2.0) -> HazardPredictor:
@@ -55,33 +66,41 @@ def both(case: Case, predictor: HazardPredictor, placement: str, **chosen: Any) 
         **chosen,
     }  # fmt: skip
     jobs, failures = jobs_of(case.jobs), failures_of(case.failures)
-    rules = (placement, IN_PYTHON[placement])
-    return [simulate(jobs, failures, placement=rule, **common) for rule in rules]
+    compiled = simulate(jobs, failures, placement=placement, **common)
+    ruled = simulate(jobs, failures, placement=IN_PYTHON[placement], **common)
+    # What was learnt ends at time 0 or before: nothing is known of the time up to the run's start.
+    start = min(first_moment(compiled.outcome.workload, compiled.outcome.failures), 0)
+    asked = []
+    for rule in (placement, IN_PYTHON[placement]):
+        common["predictor"] = in_python(predictor.for_run(case.nodes, start, 120))
+        asked.append(simulate(jobs, failures, placement=rule, **common))
+    return [compiled, ruled, *asked]
 
 
 def assert_same_bytes(results: list[Result], *told: object) -> None:
-    one, other = (result.outcome for result in results)
-    assert_equal_outcomes(one, other, *told)
-    assert one.promises.tobytes() == other.promises.tobytes(), told
-    assert one.log.events.tobytes() == other.log.events.tobytes(), told
-    assert one.log.decisions.tobytes() == other.log.decisions.tobytes(), told
-    assert one.log.ranges.tobytes() == other.log.ranges.tobytes(), told
+    one, *others = (result.outcome for result in results)
+    for other in others:
+        assert_equal_outcomes(one, other, *told)
+        assert one.promises.tobytes() == other.promises.tobytes(), told
+        assert one.log.events.tobytes() == other.log.events.tobytes(), told
+        assert one.log.decisions.tobytes() == other.log.decisions.tobytes(), told
+        assert one.log.ranges.tobytes() == other.log.ranges.tobytes(), told
 
 
 @settings(max_examples=80)
 @given(
     cases(), st.sampled_from([0.4, 1.0, 1.8]), st.sampled_from([0.0, 0.3, 0.9, 1.0]),
     st.sampled_from(["risk", "periodic", "none"]), st.sampled_from(sorted(IN_PYTHON)),
-    st.sampled_from([1, 7, 120]),
+    st.sampled_from([1, 7, 120, None]),
 )  # fmt: skip
 def test_compiled_and_in_python(
-    case: Case, shape: float, risk: float, checkpoint: str, placement: str, downtime: int
+    case: Case, shape: float, risk: float, checkpoint: str, placement: str, downtime: int | None
 ) -> None:
     results = both(
         case, learnt(case, shape), placement, risk=risk, checkpoint=checkpoint, downtime=downtime
     )
     assert_same_bytes(results)
-    assert [result.own_rules for result in results] == [False, True]
+    assert [result.own_rules for result in results] == [False, True, True, True]
 
 
 def test_compiled_and_in_python_on_larger_cases() -> None:
@@ -152,13 +171,13 @@ def test_a_quote_leaves_no_trace() -> None:
     case = random_case(8, 10, 100)
     predictor = learnt(case).for_run(case.nodes, 0, 120)
     engine = Engine(case.nodes, rules_of(Parameters(nodes=case.nodes)), predictor.arrays())
-    before = engine.state.foreseen.nodes.tobytes()
+    before = engine.state.prediction.nodes.tobytes()
     quote = engine.quote(1, 600, 3600, 50)
     predictor.advance(50)
     [node] = quote.nodes
     risk = predictor.partition_failure_probability(np.array([node]), 50, 50 + 600)
     assert quote.probability == 1 - risk
-    assert engine.state.foreseen.nodes.tobytes() == before
+    assert engine.state.prediction.nodes.tobytes() == before
 
 
 def test_classic_policies_ask_for_no_risks() -> None:

@@ -14,14 +14,15 @@ from app.promise.test_report import needs_matplotlib
 from forestall.live.contention.points import Point
 from forestall.model.errors import TraceError
 from forestall.traces.generate.guests import LENGTHS
-from studies.cycle_sharing import Plan, claims, contend, reproduce
+from studies.cycle_sharing import STUDY, Plan, claims, contend
 from studies.cycle_sharing import contention as contending
+from studies.cycle_sharing.cells import GuestRuns
 from studies.cycle_sharing.claims import FAILS, HOLDS, PARTLY, UNCLEAR, Found
 from studies.cycle_sharing.contention import Contention, left_out
-from studies.cycle_sharing.paired import Runs
 from studies.cycle_sharing.runs import ALL
 from studies.cycle_sharing.statistics import SCHEMA, summary
 from studies.cycle_sharing.study import LOAD, SEEN
+from study_calls import told_by
 
 NAME = "own hours"
 Shape = Callable[[str, int, int], dict[str, float]]
@@ -41,7 +42,9 @@ def found_of(shape: Shape, seeds: int = 5) -> Found:
                 }  # fmt: skip
                 rows.append(row | shape(scheduler, (length or 3 * 3600) / 3600, seed))
     states = pl.DataFrame(schema=SCHEMA)
-    return Found(Runs(pl.DataFrame(rows)), states, pl.DataFrame(), left_out("not now"), (LOAD,))
+    return Found(
+        GuestRuns(pl.DataFrame(rows)), states, pl.DataFrame(), left_out("not now"), (LOAD,)
+    )
 
 
 def spans(**of: float) -> Shape:
@@ -147,7 +150,7 @@ def test_state_statistics() -> None:
     assert told["LANL"]["s5_low"] == 1.0  # of hosts that have any
     assert told["short"]["least"] == pytest.approx(10 * 91 / 4)
     assert told[NAME]["available"] == pytest.approx(0.9)
-    verdicts = {one.hosts.split(",")[0]: one.verdict for one in claims.statistics(table)}
+    verdicts = {one.where.split(",")[0]: one.verdict for one in claims.statistics(table)}
     assert verdicts == {NAME: HOLDS, "LANL": FAILS, "short": FAILS}
     few = pl.DataFrame([state_row(NAME, 404, 300, 100)], schema=SCHEMA, orient="row")
     assert next(claims.statistics(few)).verdict == FAILS
@@ -192,7 +195,7 @@ def test_reasons_are_those_of_claims_and_sets() -> None:
     behind = found_of(spans(condor=1.2, falcon=1.3, omniscient=1.0))
     rows = behind.runs.table.with_columns(hosts_of=pl.lit("alike"))
     told = claims.between(
-        Found(Runs(rows), behind.states, behind.telling, behind.contention, (LOAD,)), "alike",
+        Found(GuestRuns(rows), behind.states, behind.telling, behind.contention, (LOAD,)), "alike",
         "scratch",
     )  # fmt: skip
     assert told.why == WHY["between, alike, scratch"]
@@ -232,7 +235,7 @@ def test_thresholds_of_contention(tmp_path: Path) -> None:
     assert low.why
     (same,) = claims.contention(Contention(points(0.1), "here"))
     assert same.verdict == FAILS
-    (tmp_path / "points.csv").write_text(study.text(), encoding="utf-8")
+    (tmp_path / "points.csv").write_text(study.table().write_csv(), encoding="utf-8")
     again = contend(tmp_path)
     for one, two in zip(again.points, study.points, strict=True):
         assert one[3] == two[3]
@@ -258,9 +261,9 @@ def test_a_folder_without_a_table(tmp_path: Path) -> None:
 
 
 def test_a_busy_host_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from forestall.live.contention import measure
+    from forestall import contention
 
-    monkeypatch.setattr(measure, "background", lambda cpus, seconds: 0.9)
+    monkeypatch.setattr(contention, "background", lambda cpus, seconds: 0.9)
     study = contending.measured()
     assert study.points == ()
     assert "others use 90%" in study.why
@@ -274,7 +277,7 @@ TINY = Plan(seeds=2, few=1, loads=(LOAD,), counts=(), days=21, hosts=3, why=Fals
 @needs_matplotlib
 def test_the_whole_study_small(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    made = reproduce(
+    made = STUDY.reproduce(
         tmp_path / "one", plan=TINY, contention=Contention(points(0.5), "made up"), workers=1,
         progress=lambda *at: told.append(at),
     )  # fmt: skip
@@ -292,13 +295,16 @@ def test_the_whole_study_small(tmp_path: Path) -> None:
     assert len(value["claims"]) == len(made.claims) == 1 + 2 + 2 + 6 + 6 + 2 + 2 + 6 + 2
     table = pl.read_csv(tmp_path / "one" / "runs.csv")
     assert len(table) == 36 * 8
+    assert told_by(tmp_path / "one", "claims.json", "verdict.md") == [
+        "6251b4748e762f4e", "9b7cb54aac4fb9d3",
+    ]  # fmt: skip
 
 
 @needs_matplotlib
 @pytest.mark.slow
 def test_the_same_plan_gives_the_same_bytes(tmp_path: Path) -> None:
     one, two = (
-        reproduce(tmp_path / name, plan=TINY, contention=Contention(points(0.5), "made up"),
+        STUDY.reproduce(tmp_path / name, plan=TINY, contention=Contention(points(0.5), "made up"),
                   workers=workers)
         for name, workers in (("one", 1), ("two", 2))
     )  # fmt: skip

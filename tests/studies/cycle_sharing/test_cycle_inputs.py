@@ -15,6 +15,7 @@ from forestall.model.failures import Failures
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.traces.generate.guests import LENGTHS
 from studies.cycle_sharing import inputs
+from studies.kit.planetlab import weekday_slices
 
 DAY = 86_400
 
@@ -79,7 +80,7 @@ def test_a_log_that_is_not_there_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="fta-lanl"):
         inputs.hosts_of(inputs.LANL_SET, 1, 3, tmp_path)
     with pytest.raises(TraceError, match="planetlab"):
-        inputs.slices(tmp_path / "none")
+        weekday_slices(tmp_path / "none")
     assert inputs.real_sets(tmp_path) == ()
     assert inputs.real_sets(None) == ()
     (tmp_path / inputs.LANL).mkdir()
@@ -103,11 +104,11 @@ def test_the_weekdays_of_a_slice_are_joined(tmp_path: Path) -> None:
     assert hosts.names == ("often",)
     assert hosts.period == 300
     assert hosts.load[0, ::288].tolist() == pytest.approx([0.1, 0.3, 0.4, 0.5])
-    inputs.slices.cache_clear()
+    weekday_slices.cache_clear()
     for date in dates[2:]:
         (folder / f"planetlab_{date}.csv.gz").unlink()
     with pytest.raises(TraceError, match="4 weekdays"):
-        inputs.slices(tmp_path)
+        weekday_slices(tmp_path)
 
 
 def test_googles_machines_are_read(tmp_path: Path) -> None:

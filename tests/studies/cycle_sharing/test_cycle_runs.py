@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 from studies.cycle_sharing import study
+from studies.cycle_sharing.cells import Cell, GuestRuns
 from studies.cycle_sharing.inputs import ALIKE_SET, OWN_SET, PLANETLAB_SET
-from studies.cycle_sharing.paired import Cell, Runs, mean_of
 from studies.cycle_sharing.runs import ALL, Given, play_batch, warm_up_of
 from studies.cycle_sharing.study import Batch, Case, Plan, batches
 from studies.kit.kept_runs import KEPT, play_all
+from studies.kit.means import mean_of
 
 GIVEN = Given(21)
 BASE = Case(OWN_SET, 1, study.CONDOR, hosts=3)
@@ -110,7 +111,7 @@ def table(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 def test_pairs_by_hand() -> None:
     spans = {"condor": {1: 4.0, 2: 5.0, 3: 8.0}, "falcon": {1: 3.0, 2: 4.0, 3: None, 9: 1.0}}
-    runs = Runs(
+    runs = GuestRuns(
         table([{"scheduler": s, "seed": k, "makespan": v} for s, of in spans.items()
                for k, v in of.items()])
     )  # fmt: skip
@@ -142,7 +143,7 @@ def test_slopes_and_long_jobs_by_hand() -> None:
                  "makespan": hours * 1.25 + seed},
                 {"scheduler": "omniscient", "seed": seed, "length": length, "makespan": hours},
             ]  # fmt: skip
-    runs = Runs(table(rows))
+    runs = GuestRuns(table(rows))
     falcon, omniscient = (Cell("own hours", one) for one in ("falcon", "omniscient"))
     slope = runs.slope(falcon, omniscient)
     assert (slope.mean, slope.low) == pytest.approx((0.25, 0.25))

@@ -9,10 +9,10 @@ from forestall.model.errors import ParameterError
 from forestall.traces.generate import (
     PRESETS,
     Bursts,
-    Constant,
-    Lognormal,
+    ConstantTimes,
+    LognormalTimes,
     Seeds,
-    Weibull,
+    WeibullTimes,
     generate_failures,
     preset_failures,
 )
@@ -103,12 +103,12 @@ def test_the_default_is_near_lanl_system_20() -> None:
 @pytest.mark.parametrize(
     ("law", "median", "deviation"),
     [
-        (Constant(600.0), 600, 0),
-        (Lognormal(3600.0, 1800.0), 1800, 3600 * np.sqrt((3600 / 1800) ** 2 - 1)),
-        (Weibull(3600.0, 1.0), 3600 * np.log(2), 3600),
+        (ConstantTimes(600.0), 600, 0),
+        (LognormalTimes(3600.0, 1800.0), 1800, 3600 * np.sqrt((3600 / 1800) ** 2 - 1)),
+        (WeibullTimes(3600.0, 1.0), 3600 * np.log(2), 3600),
     ],
 )
-def test_repair_times(law: Constant, median: float, deviation: float) -> None:
+def test_repair_times(law: ConstantTimes, median: float, deviation: float) -> None:
     drawn = law.draw(200_000, np.random.default_rng(1))
     assert drawn.mean() == pytest.approx(law.mean, rel=0.02)
     assert np.median(drawn) == pytest.approx(median, rel=0.02)
@@ -196,9 +196,9 @@ def test_bad_laws() -> None:
         (lambda: Bursts(share=1), "burst-share"),
         (lambda: Bursts(share=0.9, size=2), "burst-size"),
         (lambda: Bursts(spread=0), "burst-spread"),
-        (lambda: Lognormal(1, 2), "repair-median"),
-        (lambda: Constant(-1), "repair-mean"),
-        (lambda: Weibull(1, 0), "repair-shape"),
+        (lambda: LognormalTimes(1, 2), "repair-median"),
+        (lambda: ConstantTimes(-1), "repair-mean"),
+        (lambda: WeibullTimes(1, 0), "repair-shape"),
     ):
         with pytest.raises(ParameterError, match=name):
             make()

@@ -17,22 +17,29 @@ from hypothesis import strategies as st
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.metrics import Metrics
 from forestall.traces.metrics import day_files, day_samples
-from forestall.traces.metrics.day_files import HEADER, RECORD, Header, Record, decode, encode
+from forestall.traces.metrics.day_files import (
+    HEADER,
+    RECORD,
+    DaySample,
+    SegmentHeader,
+    decode,
+    encode,
+)
 from forestall.traces.metrics.info import describe_metrics
 from forestall.traces.metrics.read import guess, is_metrics, read_metrics
 
-HEAD = Header("node7", bytes(range(16)), 3, 6.0, 0.2, 0.6, 60, 0.1)
+HEAD = SegmentHeader("node7", bytes(range(16)), 3, 6.0, 0.2, 0.6, 60, 0.1)
 NOON = 1_700_000_004
 SHARE = st.one_of(st.floats(0, 1), st.just(math.nan))
 
 
-def record(k: int, *, wall: int | None = None, boot: float | None = None) -> Record:
+def record(k: int, *, wall: int | None = None, boot: float | None = None) -> DaySample:
     at = NOON + 6 * k if wall is None else wall
     cpu = (k % 7) / 10
-    return Record(at, 6.0 * k + 600 if boot is None else boot, cpu, 0.5, 2.0**k - 1, 0.25, k % 5)
+    return DaySample(at, 6.0 * k + 600 if boot is None else boot, cpu, 0.5, 2.0**k - 1, 0.25, k % 5)
 
 
-def written(records: Sequence[Record], head: Header = HEAD) -> bytes:
+def written(records: Sequence[DaySample], head: SegmentHeader = HEAD) -> bytes:
     return head.encode() + b"".join(encode(one, head.seed) for one in records)
 
 
@@ -57,7 +64,7 @@ def unlike(metrics: Metrics) -> dict[str, int]:
 def test_a_record_comes_back(
     wall: int, boot: int, shares: tuple[float, ...], io: float, state: int, flags: int
 ) -> None:
-    one = Record(wall, boot / 10, shares[0], shares[1], io, shares[2], state, flags)
+    one = DaySample(wall, boot / 10, shares[0], shares[1], io, shares[2], state, flags)
     raw = encode(one, HEAD.seed)
     back = decode(raw, HEAD.seed)
     assert len(raw) == RECORD
@@ -74,13 +81,13 @@ def test_a_record_comes_back(
 
 def test_what_decimals_say_comes_back_exactly() -> None:
     for value in (0.0, 0.2, 0.6, 0.1234, 1.0):
-        back = decode(encode(Record(1, 1, value, value, 0, value, 0), 7), 7)
+        back = decode(encode(DaySample(1, 1, value, value, 0, value, 0), 7), 7)
         assert back is not None
         assert (back.cpu, back.memory_free, back.guest_cpu, back.io) == (value, value, value, 0)
 
 
 def test_values_out_of_range_are_cut() -> None:
-    back = decode(encode(Record(-5, -1, 1.5, -0.5, 1e30, math.nan, 0), 7), 7)
+    back = decode(encode(DaySample(-5, -1, 1.5, -0.5, 1e30, math.nan, 0), 7), 7)
     assert back is not None
     assert back[:4] == (0, 0, 1, 0)
     assert back.io > 1e9

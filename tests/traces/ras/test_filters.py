@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from forestall.model.errors import ParameterError
 from forestall.model.ras import RasLog, Severity
 from forestall.traces.ras import (
+    CauseRules,
     FilterSettings,
-    Rules,
     causal,
     clusters,
     labelled,
@@ -129,10 +129,10 @@ def test_rules_are_those_of_the_slow_one(rows, threshold) -> None:
     assert sorted(rules.confidence, reverse=True) == rules.confidence.tolist()
 
 
-def rules_of(*pairs: tuple[int, int]) -> Rules:
+def rules_of(*pairs: tuple[int, int]) -> CauseRules:
     cause, effect = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
     ones = np.ones(len(cause))
-    return Rules(cause, effect, ones.astype(np.int64), ones, ones)
+    return CauseRules(cause, effect, ones.astype(np.int64), ones, ones)
 
 
 @given(ROWS, THRESHOLDS, st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=4))

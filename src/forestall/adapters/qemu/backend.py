@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from forestall.adapters.qemu.guest import FolderError, Guest, MachineError, checked_name
 from forestall.adapters.qemu.migration import (
-    Transfer,
+    MemoryTransfer,
     hand_over,
     not_ready,
     progress,
@@ -26,7 +26,7 @@ from forestall.adapters.qemu.migration import (
 )
 from forestall.adapters.qemu.monitor import MonitorError, RefusedError
 from forestall.adapters.qemu.process import Run, end, launch
-from forestall.live.machines.backend import Moved, MoveError, Seen, State, Why
+from forestall.live.machines.backend import MachineState, Moved, MoveError, SeenMachine, Why
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
 
@@ -36,18 +36,18 @@ _LOOK: Final = 5.0
 _SHORT: Final = 1.0
 """The same while there is one that did not answer, so that many of them do not add up."""
 _STATES: Final = {
-    "running": State.RUNNING,
-    "paused": State.PAUSED,
-    "prelaunch": State.PAUSED,
-    "suspended": State.PAUSED,
-    "inmigrate": State.MOVING,
-    "postmigrate": State.MOVING,
-    "finish-migrate": State.MOVING,
-    "shutdown": State.ENDED,
-    "internal-error": State.BROKEN,
-    "io-error": State.BROKEN,
-    "guest-panicked": State.BROKEN,
-    "watchdog": State.BROKEN,
+    "running": MachineState.RUNNING,
+    "paused": MachineState.PAUSED,
+    "prelaunch": MachineState.PAUSED,
+    "suspended": MachineState.PAUSED,
+    "inmigrate": MachineState.MOVING,
+    "postmigrate": MachineState.MOVING,
+    "finish-migrate": MachineState.MOVING,
+    "shutdown": MachineState.ENDED,
+    "internal-error": MachineState.BROKEN,
+    "io-error": MachineState.BROKEN,
+    "guest-panicked": MachineState.BROKEN,
+    "watchdog": MachineState.BROKEN,
 }
 
 
@@ -76,22 +76,22 @@ class QemuBackend:
         self,
         folder: Path,
         nodes: Collection[str],
-        transfer: Transfer | None = None,
+        transfer: MemoryTransfer | None = None,
         wrapper: Sequence[str] = (),
     ) -> None:
         self._folder = folder.resolve()
         self._nodes = tuple(checked_name(node, "node") for node in nodes)
-        self._transfer = transfer or Transfer()
+        self._transfer = transfer or MemoryTransfer()
         self._wrapper = tuple(wrapper)
         self._silent: set[Run] = set()
 
     # ----------------------------------------------------------------------------- asking
 
-    def watch(self) -> list[Seen]:
+    def watch(self) -> list[SeenMachine]:
         """Return all machines, by name, as `look` does."""
         return [self.look(name) for name in self._names()]
 
-    def look(self, machine: str) -> Seen:
+    def look(self, machine: str) -> SeenMachine:
         """Return one machine as it is now. Raises ParameterError for an unknown one.
 
         This acts, too, where no other command is at work on the machine: what a killed command
@@ -111,7 +111,7 @@ class QemuBackend:
 
     # ----------------------------------------------------------------------------- acting
 
-    def add(self, guest: Guest, node: str) -> Seen:
+    def add(self, guest: Guest, node: str) -> SeenMachine:
         """Start a new machine, or one of that name that does not run any more."""
         guest.checked()
         place = self._place(guest.name)
@@ -124,7 +124,7 @@ class QemuBackend:
                 self._none_runs(self._record(guest.name))
             return self._started(guest, self._known(node))
 
-    def start(self, machine: str, node: str) -> Seen:
+    def start(self, machine: str, node: str) -> SeenMachine:
         """Start a machine afresh that does not run any more."""
         record = self._record(machine)
         with self._locked(machine):
@@ -171,7 +171,7 @@ class QemuBackend:
                 if target.alive() and not source.alive():
                     self._adopted(record, target)
 
-    def _started(self, guest: Guest, node: str) -> Seen:
+    def _started(self, guest: Guest, node: str) -> SeenMachine:
         """Start a guest; it is written down first, so that no process is ever unknown."""
         path = self._place(guest.name) / RECORD
         before = self._record(guest.name) if path.exists() else None
@@ -194,16 +194,16 @@ class QemuBackend:
 
     # ----------------------------------------------------------------------------- what there is
 
-    def _seen(self, record: _Record, status: str) -> Seen:
+    def _seen(self, record: _Record, status: str) -> SeenMachine:
         """Return what there is, given what QEMU says of the guest."""
         run = self._current(record)
         pid = run.pid()
         if pid:
-            state = _STATES.get(status, State.UNKNOWN)
+            state = _STATES.get(status, MachineState.UNKNOWN)
         else:
-            state = State(record.fate) if record.fate else State.LOST
+            state = MachineState(record.fate) if record.fate else MachineState.LOST
         says = status if pid else ""
-        return Seen(record.guest.name, record.node, state, str(run.console), pid, says)
+        return SeenMachine(record.guest.name, record.node, state, str(run.console), pid, says)
 
     def _status(self, run: Run) -> str:
         """Return QEMU's word for how the guest fares; empty where there is no answer."""
@@ -241,7 +241,7 @@ class QemuBackend:
                 return record, ""
             status = self._status(current)
         if status == "shutdown":
-            record = replace(record, fate=State.ENDED)
+            record = replace(record, fate=MachineState.ENDED)
             with contextlib.suppress(ForestallError):  # what is not written down must stay
                 self._write(record)
                 end(current)
@@ -333,9 +333,9 @@ def _number(folder: Path) -> int:
     return int(folder.name.partition(".")[0])
 
 
-def _end(runs: Sequence[Run]) -> State:
+def _end(runs: Sequence[Run]) -> MachineState:
     """Return how a machine ended that was to be stopped: without a process it was lost before."""
-    return State.STOPPED if runs else State.LOST
+    return MachineState.STOPPED if runs else MachineState.LOST
 
 
 def _refused(

@@ -42,7 +42,7 @@ _SETTLING: Final = 20.0
 
 
 @dataclass(frozen=True)
-class Transfer:
+class MemoryTransfer:
     """How memory travels.
 
     Attributes
@@ -61,7 +61,7 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class Progress:
+class MigrationProgress:
     """What ``query-migrate`` says.
 
     Attributes
@@ -90,14 +90,14 @@ class Progress:
         return self.status not in _BUSY
 
 
-def parse_progress(answer: Mapping[str, Any]) -> Progress:
+def parse_progress(answer: Mapping[str, Any]) -> MigrationProgress:
     """Return what the answer to ``query-migrate`` says; what is not told is 0.
 
     >>> parse_progress({"status": "active", "ram": {"dirty-sync-count": 2}}).rounds
     2
     """
     ram = answer.get("ram", {})
-    return Progress(
+    return MigrationProgress(
         status=str(answer.get("status", "none")),
         error=str(answer.get("error-desc", "")),
         total_ms=int(answer.get("total-time", 0)),
@@ -110,12 +110,12 @@ def parse_progress(answer: Mapping[str, Any]) -> Progress:
     )
 
 
-def progress(monitor: Monitor) -> Progress:
+def progress(monitor: Monitor) -> MigrationProgress:
     """Return how far the migration is, on either side."""
     return parse_progress(monitor.ask("query-migrate"))
 
 
-def listen(target: Monitor, run: Run, transfer: Transfer) -> str:
+def listen(target: Monitor, run: Run, transfer: MemoryTransfer) -> str:
     """Make a target listen and return where, as the source takes it. Raises RefusedError."""
     _prepare(target)
     if transfer.link == "unix":
@@ -134,7 +134,7 @@ def _prepare(monitor: Monitor) -> None:
 def hand_over(
     source: Run,
     target: Run,
-    transfer: Transfer,
+    transfer: MemoryTransfer,
     via: Callable[[str], str] = lambda uri: uri,
 ) -> Moved:
     """Move the guest of one process to another one, which waits for it; ends what is left over.
@@ -149,7 +149,7 @@ def hand_over(
     its source if that lives. An interrupt is raised again once the guest is in one place.
     """
     begin = time.monotonic()
-    steps = _Steps()
+    steps = _MigrationSteps()
     try:
         with source.monitor() as here:
             if reason := _not_ready(here):
@@ -236,7 +236,7 @@ def waits(status: str) -> bool:
 
 
 @dataclass
-class _Steps:
+class _MigrationSteps:
     """How far a migration has come, which says where the guest may be.
 
     Attributes
@@ -251,7 +251,7 @@ class _Steps:
     ran: bool = False
 
 
-def _put_in_order(source: Run, target: Run, steps: _Steps) -> str:
+def _put_in_order(source: Run, target: Run, steps: _MigrationSteps) -> str:
     """See to it that the guest is in one place, after something went wrong; returns its fate in
     words where that is not plain."""
     if steps.told and (steps.ran or target.alive()):
@@ -281,8 +281,8 @@ class _Sides:
 
 
 def _carry_out(
-    sides: _Sides, transfer: Transfer, via: Callable[[str], str], steps: _Steps
-) -> Progress:
+    sides: _Sides, transfer: MemoryTransfer, via: Callable[[str], str], steps: _MigrationSteps
+) -> MigrationProgress:
     """Copy and hand over; returns what the source says of it."""
     here, there = sides.here, sides.there
     _prepare(here)
@@ -314,7 +314,7 @@ def _carry_out(
     return done
 
 
-def _let_run(sides: _Sides, steps: _Steps) -> None:
+def _let_run(sides: _Sides, steps: _MigrationSteps) -> None:
     """Tell the target to let the guest run, and wait until it says that it does.
 
     One that lives, but does not answer any more, may run it; so it has it.
@@ -351,7 +351,7 @@ def _lasts(run: Run) -> bool:
     return False
 
 
-def _copied(sides: _Sides, timeout: float) -> Progress:
+def _copied(sides: _Sides, timeout: float) -> MigrationProgress:
     """Wait until the target has all; returns what the source said last."""
     late = time.monotonic() + timeout
     begun = False
@@ -367,7 +367,7 @@ def _copied(sides: _Sides, timeout: float) -> Progress:
     except MonitorError:
         if sides.source.alive() or not _arrived(sides):
             raise
-        return Progress("completed")  # the source died just after its guest had left
+        return MigrationProgress("completed")  # the source died just after its guest had left
     if seen.status == "completed":
         return seen
     if seen.status == "cancelled":

@@ -30,7 +30,7 @@ class RefusedError(ForestallError):
     """QEMU answered that it will not do what it was asked."""
 
 
-class Event(NamedTuple):
+class MonitorEvent(NamedTuple):
     """Something that QEMU told unasked.
 
     Attributes
@@ -71,7 +71,7 @@ class Monitor:
         self._patience = patience
         self._runner: asyncio.Runner | None = None
         self._client: QMPClient
-        self._events: list[Event] = []
+        self._events: list[MonitorEvent] = []
 
     def __enter__(self) -> Self:
         try:
@@ -104,7 +104,7 @@ class Monitor:
         assert self._runner is not None
         return self._runner.run(self._ask(command, named))
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[MonitorEvent]:
         """Return what was told so far, oldest first."""
         self._take_events()
         return list(self._events)
@@ -170,7 +170,7 @@ class Monitor:
     def _note(self, told: Mapping[str, Any]) -> None:
         at = told["timestamp"]
         moment = at["seconds"] + at["microseconds"] / 1e6
-        self._events.append(Event(str(told["event"]), moment, told.get("data", {})))
+        self._events.append(MonitorEvent(str(told["event"]), moment, told.get("data", {})))
 
     async def _disconnected(self) -> None:
         with contextlib.suppress(Exception):

@@ -50,7 +50,7 @@ class Pseudonyms:
 
     def __init__(self, key: bytes) -> None:
         if not 1 <= len(key) <= 64:
-            raise ParameterError("--anonymize-key", f"{len(key)} bytes", "a key of 1 to 64 bytes")
+            raise ParameterError("anonymize_key", f"{len(key)} bytes", "a key of 1 to 64 bytes")
         self._key = key
         self._prefixes: dict[str, str] = {}
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.adapters.slurm.notes import Notes
+from forestall.adapters.slurm.notes import OddNotes
 
 Long = npt.NDArray[np.int64]
 
@@ -56,14 +56,14 @@ _MOST_BARS = 64
 
 
 @dataclass(frozen=True)
-class Header:
+class ColumnHeader:
     """The names of the columns and what separates them."""
 
     names: tuple[str, ...]
     delimiter: bytes
 
     @classmethod
-    def of(cls, line: bytes) -> Header | None:
+    def of(cls, line: bytes) -> ColumnHeader | None:
         """Return the header that a line is, None where it is none."""
         text = line.strip(b"\r\n").removeprefix(b"\xef\xbb\xbf")
         match = _FIRST_TWO.match(text)
@@ -84,9 +84,9 @@ def mended(
     begins: Long,
     ends: Long,
     good: npt.NDArray[np.bool_],
-    header: Header,
+    header: ColumnHeader,
     line: int,
-    notes: Notes,
+    notes: OddNotes,
     source: str,
 ) -> list[tuple[int, list[str]]]:
     """Return the rows that lines with too many or too few separators make, with their lines."""
@@ -132,7 +132,7 @@ def mended(
 class Mender:
     """Finds the fields of broken rows."""
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, header: ColumnHeader) -> None:
         self._bar = header.delimiter.decode("latin1")
         self._names = header.names
         self._shapes = {k: SHAPES[n] for k, n in enumerate(header.names) if n in SHAPES}

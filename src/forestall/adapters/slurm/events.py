@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.adapters.slurm.notes import OPEN, ends_open
 from forestall.adapters.slurm.reasons import POWER_SAVING, plain, told
 from forestall.adapters.slurm.times import elapsed_of, moments_of, settle
@@ -28,9 +29,12 @@ from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import NATURES, NodeEvents
 from forestall.reliability.nodes.event_failures import failures_of, overlaps
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import read_lines
 from forestall.traces.files.places import called, placed
+
+with lazily():
+    import polars as pl
 
 Long = npt.NDArray[np.int64]
 
@@ -62,7 +66,7 @@ MOST_JOINED: Final = 8
 
 
 @dataclass
-class _Rows:
+class _EventText:
     """Rows as text; `source` names the line of each."""
 
     line: list[int] = field(default_factory=list)
@@ -79,7 +83,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Timed:
-    """Rows of which begin and end are known: `row` is the place in `_Rows`."""
+    """Rows of which begin and end are known: `row` is the place in `_EventText`."""
 
     row: Long
     begin: Long
@@ -119,7 +123,7 @@ def read_events(
     Raises TraceError where a file cannot be used. Files in which nothing ever happened give a
     table without rows.
     """
-    rows = _Rows()
+    rows = _EventText()
     cleaning = Cleaning()
     timed: list[_Timed] = []
     short = called(paths)
@@ -149,7 +153,7 @@ def labels(events: NodeEvents) -> tuple[str, ...]:
 
 
 def _read(
-    path: Path, rows: _Rows, zone: str | None, findings: Findings, name: str
+    path: Path, rows: _EventText, zone: str | None, findings: Findings, name: str
 ) -> tuple[_Timed, Cleaning]:
     """Append the rows of a file that are whole, and return those whose times can be read."""
     names: list[str] = []
@@ -192,20 +196,18 @@ def _read(
 def _refuse(
     findings: Findings, kind: str, text: str, line: int, message: str, name: str = ""
 ) -> None:
-    findings.add(kind, text, "left out", [Finding(line, message, name or None)])
+    findings.add(kind, text, "left out", [LineFinding(line, message, name or None)])
 
 
-def _append(rows: _Rows, fields: dict[str, str], number: int, source: str) -> None:
+def _append(rows: _EventText, fields: dict[str, str], number: int, source: str) -> None:
     rows.line.append(number)
     rows.source.append(f"{source} line {number}")
     for name in ("cluster", "node", "begin", "end", "duration", "state", "reason", "user"):
         getattr(rows, name).append(fields.get(name, ""))
 
 
-def _times(rows: _Rows, before: int, zone: str | None, findings: Findings) -> _Timed:
+def _times(rows: _EventText, before: int, zone: str | None, findings: Findings) -> _Timed:
     """Return when the rows from `before` on began and ended; those that cannot be are noted."""
-    import polars as pl
-
     begin = moments_of(pl.Series(rows.begin[before:], dtype=pl.String), zone)
     end = moments_of(pl.Series(rows.end[before:], dtype=pl.String), zone)
     told = [elapsed_of(text) for text in rows.duration[before:]]
@@ -288,7 +290,7 @@ def _bare(name: str) -> str:
     return name.strip().lower().replace(" ", "").replace("_", "").removeprefix("\ufeff")
 
 
-def _events(rows: _Rows, timed: _Timed, cleaning: Cleaning, source: str) -> NodeEvents:
+def _events(rows: _EventText, timed: _Timed, cleaning: Cleaning, source: str) -> NodeEvents:
     timed, cleaning = _one_cluster(rows, timed, cleaning)
     natures = {
         k: told(rows.state[k], rows.reason[k], rows.user[k]).nature for k in timed.row.tolist()
@@ -332,7 +334,7 @@ def _reason(text: str) -> str:
     return text if plain(text) else ""
 
 
-def _named(rows: _Rows, row: Long) -> list[str]:
+def _named(rows: _EventText, row: Long) -> list[str]:
     return [f"{rows.node[k]} ({rows.source[k]})" for k in row.tolist()]
 
 
@@ -344,7 +346,7 @@ def _span(begin: Long, end: Long) -> tuple[int, int]:
     return int(begin.min()), last
 
 
-def _one_cluster(rows: _Rows, timed: _Timed, cleaning: Cleaning) -> tuple[_Timed, Cleaning]:
+def _one_cluster(rows: _EventText, timed: _Timed, cleaning: Cleaning) -> tuple[_Timed, Cleaning]:
     """Keep the cluster with most events: others may have nodes of the same names."""
     clusters = [rows.cluster[k] for k in timed.row.tolist()]
     counted = Coded.of(clusters).counts()
@@ -358,7 +360,7 @@ def _one_cluster(rows: _Rows, timed: _Timed, cleaning: Cleaning) -> tuple[_Timed
 
 
 def _once(
-    rows: _Rows, keep: Long, node: Long, begin: Long, end: Long, cleaning: Cleaning
+    rows: _EventText, keep: Long, node: Long, begin: Long, end: Long, cleaning: Cleaning
 ) -> tuple[Long, Long, Long, Long, Cleaning]:
     """Take each event once: accounting has one of a node and a start. Of several exports the one
     that knows the end counts, of several ends the last that was read."""
@@ -373,7 +375,7 @@ def _once(
 
 
 def _closed(
-    rows: _Rows, keep: Long, node: Long, begin: Long, end: Long, cleaning: Cleaning
+    rows: _EventText, keep: Long, node: Long, begin: Long, end: Long, cleaning: Cleaning
 ) -> tuple[Long, Cleaning]:
     """End open events where the next event of their node begins: accounting lost their end."""
     order = np.lexsort((begin, node))
@@ -391,7 +393,6 @@ def _closed(
 
 def in_order(names: set[str] | Sequence[str]) -> tuple[str, ...]:
     """Return names in the order of their numbers: n2 before n10."""
-    import re
 
     def key(name: str) -> tuple[tuple[str, int], ...]:
         pieces = re.findall(r"(\D*)(\d*)", name)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from forestall.adapters.slurm import sacct_json, sacct_text
 from forestall.adapters.slurm.identity import Runs, identify
-from forestall.adapters.slurm.notes import Notes
-from forestall.adapters.slurm.rows import LONGS, SHORTS, TEXTS, Rows, id_text
+from forestall.adapters.slurm.notes import OddNotes
+from forestall.adapters.slurm.rows import LONGS, SHORTS, TEXTS, RowCollector, id_text
 from forestall.adapters.slurm.words import MOST_NAMES
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.accounting import Accounting
@@ -55,8 +55,8 @@ def read_sacct(
         raise ParameterError("paths", paths, "at least one file of sacct")
     called = [str(file) for file in files] if names is None else list(names)
     source = ", ".join(called)
-    notes = Notes(strict)
-    rows = Rows(notes, zone)
+    notes = OddNotes(strict)
+    rows = RowCollector(notes, zone)
     for file, name in zip(files, called, strict=True):
         for piece in _pieces(Path(file), notes, name):
             rows.take(piece)
@@ -76,14 +76,14 @@ def looks_like_sacct(path: str | Path) -> bool:
     return sacct_text.looks_like(head) or sacct_json.looks_like(head)
 
 
-def _pieces(path: Path, notes: Notes, name: str) -> Iterator[sacct_text.Piece]:
+def _pieces(path: Path, notes: OddNotes, name: str) -> Iterator[sacct_text.Piece]:
     if sacct_json.is_json(read_head(path)):
         return sacct_json.pieces(path, notes, name)
     return sacct_text.pieces(path, notes, name)
 
 
 def _accounting(
-    rows: Rows, notes: Notes, source: str, window: tuple[int, int] | None
+    rows: RowCollector, notes: OddNotes, source: str, window: tuple[int, int] | None
 ) -> Accounting:
     """Return the rows in order, by job. Columns are taken one by one, so that there are never two
     copies of all."""
@@ -114,7 +114,7 @@ def _accounting(
     return Accounting(**columns, begin=begin, until=until, source=source, cleaning=notes.cleaning())
 
 
-def _date(numbers: dict[str, Any], asked_at: int, notes: Notes, source: str) -> None:
+def _date(numbers: dict[str, Any], asked_at: int, notes: OddNotes, source: str) -> None:
     """Give a submit time to jobs that wait where no column told one: the last time of all."""
     submit = numbers["submit"]
     timeless = np.flatnonzero(submit == NEVER)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.adapters.slurm.events import in_order
 from forestall.adapters.slurm.times import limit_of, moments_of
 from forestall.model.cleaning import Cleaning
@@ -25,6 +26,9 @@ from forestall.model.site.inventory import Inventory
 from forestall.model.site.job_records import NEVER
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_bytes, text_of
+
+with lazily():
+    import polars as pl
 
 _NONE: Final = frozenset({"", "(null)", "none", "n/a", "unknown", "null"})
 _UNLIMITED: Final = frozenset({"unlimited", "infinite", "none", "n/a", ""})
@@ -407,8 +411,6 @@ def _inventory(
     cleaning: Cleaning,
     zone: str | None,
 ) -> Inventory:
-    import polars as pl
-
     by_name = {node.name: node for node in nodes}
     rows = [by_name[name] for name in in_order(list(by_name))]
 

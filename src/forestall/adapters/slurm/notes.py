@@ -34,7 +34,7 @@ def ends_open(path: str | Path) -> bool:
 
 
 @dataclass
-class _Kind:
+class _OddKind:
     text: str
     action: Action
     found: list[tuple[str, npt.NDArray[np.int64]]] = field(default_factory=list)
@@ -46,11 +46,11 @@ class _Kind:
 
 
 @dataclass
-class Notes:
+class OddNotes:
     """Collects what is odd by kind. With `strict`, the first that changes anything is an error."""
 
     strict: bool = False
-    _kinds: dict[str, _Kind] = field(default_factory=dict)
+    _kinds: dict[str, _OddKind] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether anything was noted."""
@@ -75,7 +75,7 @@ class Notes:
             return
         if self.strict and action != "kept":
             raise TraceError(source, message or f"one of the {text}", line=int(found.min()))
-        self._kinds.setdefault(kind, _Kind(text, action)).found.append((source, found))
+        self._kinds.setdefault(kind, _OddKind(text, action)).found.append((source, found))
 
     def jobs(
         self, kind: str, text: str, action: Action, source: str, jobs: npt.NDArray[np.int64]
@@ -85,12 +85,12 @@ class Notes:
             return
         if self.strict and action != "kept":
             raise TraceError(source, f"job {jobs[0]} is one of the {text}")
-        here = self._kinds.setdefault(kind, _Kind(text, action, form="job {number}"))
+        here = self._kinds.setdefault(kind, _OddKind(text, action, form="job {number}"))
         here.found.append((source, np.asarray(jobs, dtype=np.int64)))
 
     def file(self, kind: str, text: str, source: str) -> None:
         """Note a whole file (``files whose ...``) that is kept as it is."""
-        here = self._kinds.setdefault(kind, _Kind(text, "kept", form="{source}"))
+        here = self._kinds.setdefault(kind, _OddKind(text, "kept", form="{source}"))
         here.found.append((source, np.zeros(1, dtype=np.int64)))
 
     def cleaning(self) -> Cleaning:
@@ -106,14 +106,14 @@ class Notes:
         return cleaning
 
 
-def _counted(kind: _Kind) -> list[str]:
+def _counted(kind: _OddKind) -> list[str]:
     counts: dict[str, int] = {}
     for source, numbers in kind.found:
         counts[source] = counts.get(source, 0) + len(numbers)
     return [f"{source} ({count:,} {kind.text.split()[0]})" for source, count in counts.items()]
 
 
-def _named(kind: _Kind) -> list[str]:
+def _named(kind: _OddKind) -> list[str]:
     named: list[str] = []
     for source, numbers in kind.found:
         named.extend(kind.form.format(source=source, number=one) for one in numbers.tolist())

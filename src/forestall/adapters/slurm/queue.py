@@ -21,15 +21,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.adapters.slurm.nodes import number
-from forestall.adapters.slurm.times import Moments, moments_of
+from forestall.adapters.slurm.times import TimeColumn, moments_of
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.start_estimates import StartEstimates
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.places import called, placed
+
+with lazily():
+    import polars as pl
 
 SNAPSHOT: Final = (
     "TZ=UTC SLURM_TIME_FORMAT=%s squeue --all --start --noheader "
@@ -65,7 +69,7 @@ _EXPECTED: Final = (
 
 
 @dataclass
-class _Rows:
+class _QueueText:
     """Rows as text; `place` names the line of each."""
 
     place: list[tuple[Path, int]] = field(default_factory=list)
@@ -128,7 +132,7 @@ def read_starts(
 
     Raises TraceError where a file cannot be used.
     """
-    rows = _Rows()
+    rows = _QueueText()
     noted: list[Findings] = []
     short = called(paths)
     for path in paths:
@@ -142,9 +146,11 @@ def read_starts(
     return _estimates(rows, noted, zone, short)
 
 
-def _from_text(path: Path, text: str, rows: _Rows, findings: Findings, asked: int | None) -> None:
+def _from_text(
+    path: Path, text: str, rows: _QueueText, findings: Findings, asked: int | None
+) -> None:
     when = "" if asked is None else str(asked)
-    table: _Table | None = None
+    table: _QueueTable | None = None
     filled = False
     for number_of, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -156,7 +162,7 @@ def _from_text(path: Path, text: str, rows: _Rows, findings: Findings, asked: in
         elif own:
             rows.add((path, number_of), own[1], own[2], own[3], own[4])
         elif _is_header(line):
-            table = _Table.of(line)
+            table = _QueueTable.of(line)
             if not when:
                 raise TraceError(path, _UNASKED, line=number_of)
         elif table is not None:
@@ -173,7 +179,7 @@ def _from_text(path: Path, text: str, rows: _Rows, findings: Findings, asked: in
 
 
 @dataclass(frozen=True)
-class _Table:
+class _QueueTable:
     """The columns of a table: by separators, or by the places where the heads end."""
 
     heads: list[str]
@@ -181,7 +187,7 @@ class _Table:
     ends: dict[str, int]
 
     @classmethod
-    def of(cls, line: str) -> _Table:
+    def of(cls, line: str) -> _QueueTable:
         bars = "|" in line
         if bars:
             return cls([_HEADS.get(c.strip().upper(), "") for c in line.split("|")], True, {})
@@ -204,7 +210,7 @@ class _Table:
 
 def _refuse(findings: Findings, line: int, message: str) -> None:
     text = "rows that are no start estimates"
-    findings.add("malformed", text, "left out", [Finding(line, message)])
+    findings.add("malformed", text, "left out", [LineFinding(line, message)])
 
 
 def _is_header(line: str) -> bool:
@@ -212,7 +218,7 @@ def _is_header(line: str) -> bool:
     return {"job", "start"} <= {_HEADS.get(cell.strip().upper(), "") for cell in cells}
 
 
-def _from_json(path: Path, text: str, rows: _Rows, asked: int | None) -> None:
+def _from_json(path: Path, text: str, rows: _QueueText, asked: int | None) -> None:
     try:
         whole: Any = json.loads(text)
     except ValueError as error:
@@ -239,11 +245,9 @@ def _evaluated(jobs: list[Any]) -> int | None:
 
 
 def _estimates(
-    rows: _Rows, noted: list[Findings], zone: str | None, short: Mapping[Path, str]
+    rows: _QueueText, noted: list[Findings], zone: str | None, short: Mapping[Path, str]
 ) -> StartEstimates:
-    import polars as pl
-
-    def times(texts: list[str]) -> Moments:
+    def times(texts: list[str]) -> TimeColumn:
         return moments_of(pl.Series(texts, dtype=pl.String), zone)
 
     asked, start, submit = times(rows.asked), times(rows.start), times(rows.submit)

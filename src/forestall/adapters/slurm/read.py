@@ -18,6 +18,7 @@ from forestall.adapters.slurm.events import (
     looks_headless_events,
     read_events,
 )
+from forestall.adapters.slurm.jobs import read_sacct
 from forestall.adapters.slurm.nodes import (
     looks_like_nodes,
     looks_like_partitions,
@@ -33,6 +34,7 @@ from forestall.model.site.site_records import SiteRecords
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.places import called, shortened
+from forestall.traces.site.folder import read_folder as read
 
 if TYPE_CHECKING:
     from forestall.model.site.accounting import Accounting
@@ -129,8 +131,6 @@ def read_files(
     say = tell or (lambda text: None)
     accounting, events, inventory, estimates = None, None, None, None
     if kinds["jobs"]:
-        from forestall.adapters.slurm.jobs import read_sacct
-
         say("reading jobs")
         accounting = read_sacct(kinds["jobs"], zone=zone, strict=strict, window=window)
         short = shortened(accounting.cleaning, kinds["jobs"])
@@ -208,8 +208,6 @@ def ask(
     Without `sacct` there is nothing to report: SlurmError. What another command refuses is a
     remark (``not_told``), and the rest is read.
     """
-    from forestall.adapters.slurm.jobs import read_sacct
-
     say = tell or (lambda text: None)
     now = int(time.time())
     window = (since, now + 1 if until is None else min(until, now + 1))
@@ -352,6 +350,4 @@ def _listed() -> str:
 
 def read_folder(path: str | Path) -> SiteRecords:
     """Read a folder that `forestall import slurm` wrote; TraceError where it is none."""
-    from forestall.traces.site.folder import read_folder as read
-
     return read(path)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from forestall.adapters.slurm.reason_rules import CODES, OWN, PARTS, TROUBLE, WANTED, Rule
+from forestall.adapters.slurm.reason_rules import CODES, OWN, PARTS, TROUBLE, WANTED, ReasonRule
 from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, UNCLEAR
 
 POWER_SAVING: Final = "power_saving"
@@ -78,7 +78,7 @@ def told(state: str, reason: str, user: str = "") -> Reading:
     return _by_state(state, text, user)
 
 
-def own(text: str) -> Rule | None:
+def own(text: str) -> ReasonRule | None:
     """Return the rule of Slurm's own reasons that fits, None where none does."""
     return next((rule for rule in OWN if rule.pattern.search(text)), None)
 
@@ -113,7 +113,7 @@ def _by_state(state: str, text: str, user: str) -> Reading:
     return Reading(UNCLEAR, label)
 
 
-def first(rules: tuple[Rule, ...], text: str) -> Rule | None:
+def first(rules: tuple[ReasonRule, ...], text: str) -> ReasonRule | None:
     """Return the first rule that fits, None where none does."""
     return next((rule for rule in rules if rule.pattern.search(text)), None)
 

@@ -10,7 +10,7 @@ from forestall.model.site.node_events import ADMINISTRATIVE, FAULT
 
 
 @dataclass(frozen=True)
-class Rule:
+class ReasonRule:
     """One line of a table: what is searched in the reason, and what it then is.
 
     Attributes
@@ -28,9 +28,9 @@ class Rule:
     phrase: str
 
 
-def _rules(nature: str, *rows: tuple[str, str, str]) -> tuple[Rule, ...]:
+def _rules(nature: str, *rows: tuple[str, str, str]) -> tuple[ReasonRule, ...]:
     return tuple(
-        Rule(re.compile(pattern, re.IGNORECASE), nature, label, phrase)
+        ReasonRule(re.compile(pattern, re.IGNORECASE), nature, label, phrase)
         for label, phrase, pattern in rows
     )
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.adapters.slurm.notes import Notes
+from forestall._lazy import lazily
+from forestall.adapters.slurm.notes import OddNotes
 from forestall.adapters.slurm.sacct_text import Piece
-from forestall.adapters.slurm.times import Moments, elapsed_of, limit_of, moments_of, settle
+from forestall.adapters.slurm.times import TimeColumn, elapsed_of, limit_of, moments_of, settle
 from forestall.adapters.slurm.words import MOST_NAMES, Growing, Words, by_word, coded
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import UNKNOWN
@@ -21,8 +22,9 @@ from forestall.model.site.hostlist import expand
 from forestall.model.site.job_records import NEVER, base_state
 from forestall.model.units import MAX_SECONDS
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Long = npt.NDArray[np.int64]
 Short = npt.NDArray[np.int32]
@@ -61,7 +63,7 @@ _FLAGS: Final = frozenset({
 """Options of sbatch, srun and salloc that take no word after them; all others may."""
 
 
-class Rows:
+class RowCollector:
     """Collects the rows of all pieces as columns.
 
     Parameters
@@ -70,7 +72,7 @@ class Rows:
     zone : of dates without one; None: UTC
     """
 
-    def __init__(self, notes: Notes, zone: str | None) -> None:
+    def __init__(self, notes: OddNotes, zone: str | None) -> None:
         self._notes = notes
         self._zone = zone
         self._numbers = {name: Growing(np.int64) for name in LONGS}
@@ -125,8 +127,6 @@ class Rows:
         return column.column()
 
     def _ids(self, frame: pl.DataFrame) -> Long:
-        import polars as pl
-
         column = frame["JobIDRaw" if "JobIDRaw" in frame.columns else "JobID"]
         number = column.cast(pl.Int64, strict=False)
         ids = number.fill_null(UNKNOWN).to_numpy().copy()
@@ -147,7 +147,7 @@ class Rows:
         times = {
             name: moments_of(frame[name], self._zone)
             if name in frame.columns
-            else Moments.none(len(frame))
+            else TimeColumn.none(len(frame))
             for name in ("Submit", "Eligible", "Start", "End")
         }
         length = np.where(elapsed >= 0, elapsed + np.maximum(found["suspended"], 0), UNKNOWN)
@@ -240,8 +240,6 @@ def _by(frame: pl.DataFrame, name: str, meaning: Any, default: int) -> Long:
 
 
 def _elapsed(frame: pl.DataFrame) -> Long:
-    import polars as pl
-
     if "ElapsedRaw" in frame.columns:
         raw = frame["ElapsedRaw"].cast(pl.Int64, strict=False).fill_null(UNKNOWN).to_numpy()
         return np.where(raw < MAX_SECONDS, raw, UNKNOWN)
@@ -388,8 +386,6 @@ def _first(done: Bool | None, *columns: Callable[[], Long]) -> Long:
 
 def _whole(frame: pl.DataFrame, name: str) -> Long:
     """Return a column of whole numbers, UNKNOWN where it tells none."""
-    import polars as pl
-
     if name not in frame.columns:
         return np.full(len(frame), UNKNOWN, dtype=np.int64)
     column = frame[name]
@@ -410,7 +406,7 @@ def _hosts(text: str) -> int:
         return UNKNOWN
 
 
-def _before(times: Moments, start: Long) -> Long:
+def _before(times: TimeColumn, start: Long) -> Long:
     """Return one reading of times that are not after the start, the first where both will do."""
     other = (times.first > start) & (times.second <= start)
     return np.where(other, times.second, times.first)
@@ -418,8 +414,6 @@ def _before(times: Moments, start: Long) -> Long:
 
 def _excluded(frame: pl.DataFrame) -> pl.Series | None:
     """Return the hosts that users excluded by an option of sbatch, srun or salloc."""
-    import polars as pl
-
     if "SubmitLine" not in frame.columns:
         return None
     lines = frame["SubmitLine"].fill_null("")

@@ -14,10 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from forestall.adapters.slurm.notes import Notes
+from forestall._lazy import lazily
+from forestall.adapters.slurm.notes import OddNotes
 from forestall.adapters.slurm.sacct_text import Piece
 from forestall.model.errors import TraceError
 from forestall.traces.files.packed import chunks_of_lines
+
+with lazily():
+    import polars as pl
 
 ROWS: Final = 50_000
 COLUMNS: Final = (
@@ -44,13 +48,13 @@ def looks_like(head: bytes) -> bool:
     return is_json(head) and (b'"jobs"' in head or b"openapi" in head or b"slurmdb" in head)
 
 
-def pieces(path: str | Path, notes: Notes, source: str = "", rows: int = ROWS) -> Iterator[Piece]:
+def pieces(
+    path: str | Path, notes: OddNotes, source: str = "", rows: int = ROWS
+) -> Iterator[Piece]:
     """Yield the jobs of a file as columns of text, some at a time.
 
     Raises TraceError where the file cannot be read or has no list of jobs.
     """
-    import polars as pl
-
     name = source or str(path)
     waiting: list[tuple[str, ...]] = []
     first = 1
@@ -62,14 +66,14 @@ def pieces(path: str | Path, notes: Notes, source: str = "", rows: int = ROWS) -
             row = ("",) * len(COLUMNS)
         waiting.append(row)
         if len(waiting) == rows:
-            yield _piece(pl, waiting, first, name)
+            yield _piece(waiting, first, name)
             first, waiting = number + 1, []
     notes.lines("no_job", "entries that are not jobs", "kept", name, odd)
     if waiting:
-        yield _piece(pl, waiting, first, name)
+        yield _piece(waiting, first, name)
 
 
-def _piece(pl: Any, rows: list[tuple[str, ...]], first: int, source: str) -> Piece:
+def _piece(rows: list[tuple[str, ...]], first: int, source: str) -> Piece:
     columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     frame = pl.DataFrame(columns, schema=dict.fromkeys(COLUMNS, pl.String))
     frame = frame.select(c for c in COLUMNS if c in ("JobIDRaw", "State", "Start", "End")
@@ -77,7 +81,7 @@ def _piece(pl: Any, rows: list[tuple[str, ...]], first: int, source: str) -> Pie
     return Piece(frame, np.arange(first, first + len(rows), dtype=np.int64), source)
 
 
-def _jobs(path: str | Path, notes: Notes, source: str) -> Iterator[Any]:
+def _jobs(path: str | Path, notes: OddNotes, source: str) -> Iterator[Any]:
     """Yield the entries of the list ``jobs``; only a part of the text is in memory at a time."""
     decoder = json.JSONDecoder()
     text = _Text(path)

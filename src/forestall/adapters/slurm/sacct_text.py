@@ -12,18 +12,20 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.adapters.slurm.broken_rows import COLUMNS, SHAPES, Header, mended
-from forestall.adapters.slurm.notes import OPEN, Notes, ends_open
+from forestall._lazy import lazily
+from forestall.adapters.slurm.broken_rows import COLUMNS, SHAPES, ColumnHeader, mended
+from forestall.adapters.slurm.notes import OPEN, OddNotes, ends_open
 from forestall.model.errors import TraceError
 from forestall.traces.files.packed import chunks_of_lines
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Long = npt.NDArray[np.int64]
 
@@ -60,10 +62,10 @@ class Piece:
 
 def looks_like(head: bytes) -> bool:
     """Return whether a file that begins with these bytes is text of sacct with its header."""
-    return any(Header.of(line) is not None for line in head.split(b"\n")[:_TOP])
+    return any(ColumnHeader.of(line) is not None for line in head.split(b"\n")[:_TOP])
 
 
-def pieces(path: str | Path, notes: Notes, source: str = "") -> Iterator[Piece]:
+def pieces(path: str | Path, notes: OddNotes, source: str = "") -> Iterator[Piece]:
     """Yield the rows of jobs in a file, plain or packed; steps of jobs are left out.
 
     Parameters
@@ -74,7 +76,7 @@ def pieces(path: str | Path, notes: Notes, source: str = "") -> Iterator[Piece]:
     Raises TraceError where the file cannot be read, has no header or lacks a column.
     """
     name = source or str(path)
-    header: Header | None = None
+    header: ColumnHeader | None = None
     line = 1
     for raw in chunks_of_lines(path, CHUNK, nul=True):
         chunk = _tidied(raw, line, notes, name)
@@ -98,7 +100,7 @@ def pieces(path: str | Path, notes: Notes, source: str = "") -> Iterator[Piece]:
         notes.lines("cut_off", OPEN, "kept", name, [line - 1])
 
 
-def _tidied(chunk: bytes, line: int, notes: Notes, source: str) -> bytes:
+def _tidied(chunk: bytes, line: int, notes: OddNotes, source: str) -> bytes:
     if b"\0" in chunk:
         there = np.frombuffer(chunk, dtype=np.uint8)
         before = np.searchsorted(np.flatnonzero(there == _NEWLINE), np.flatnonzero(there == 0))
@@ -109,14 +111,16 @@ def _tidied(chunk: bytes, line: int, notes: Notes, source: str) -> bytes:
     return chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
 
 
-def _sections(chunk: bytes, now: Header | None) -> Iterator[tuple[bytes, Header | None]]:
+def _sections(
+    chunk: bytes, now: ColumnHeader | None
+) -> Iterator[tuple[bytes, ColumnHeader | None]]:
     """Yield the chunk cut at headers other than the one that holds (several where files were put
     together): text, header."""
     begin = place = 0
     while (place := chunk.find(b"JobID", place)) >= 0:
         first = chunk.rfind(b"\n", 0, place) + 1
         last = chunk.find(b"\n", place) + 1
-        header = Header.of(chunk[first:last])
+        header = ColumnHeader.of(chunk[first:last])
         if header is not None and header != now:
             if first > begin:
                 yield chunk[begin:first], None
@@ -127,7 +131,7 @@ def _sections(chunk: bytes, now: Header | None) -> Iterator[tuple[bytes, Header 
         yield chunk[begin:], None
 
 
-def _check(header: Header, source: str, line: int) -> None:
+def _check(header: ColumnHeader, source: str, line: int) -> None:
     if not header.delimiter.strip(b" "):
         said = "has columns set apart by blanks; expected sacct with -P (--parsable2)"
         raise TraceError(source, said, line=line)
@@ -151,12 +155,12 @@ def _refuse_headless(text: bytes, source: str, line: int) -> None:
         raise TraceError(source, said, line=line)
 
 
-def _rows(text: bytes, header: Header, line: int, notes: Notes, source: str) -> Iterator[Piece]:
-    import polars as pl
-
+def _rows(
+    text: bytes, header: ColumnHeader, line: int, notes: OddNotes, source: str
+) -> Iterator[Piece]:
     if len(header.delimiter) > 1:
         text = text.replace(header.delimiter, b"\x1f")
-        header = Header(header.names, b"\x1f")
+        header = ColumnHeader(header.names, b"\x1f")
     there = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(there == _NEWLINE)
     bars = np.flatnonzero(there == header.delimiter[0])
@@ -183,7 +187,7 @@ def _rows(text: bytes, header: Header, line: int, notes: Notes, source: str) -> 
         yield _jobs_only(frame, lines, notes, source)
 
 
-def _taken(header: Header) -> list[str]:
+def _taken(header: ColumnHeader) -> list[str]:
     """Return the columns to read."""
     there = set(header.names)
     return [
@@ -200,10 +204,10 @@ def _kept(text: bytes, begins: Long, ends: Long, good: npt.NDArray[np.bool_]) ->
         yield text[int(begins[first]) : int(ends[stop - 1]) + 1]
 
 
-def _frame(text: bytes, header: Header, lines: Long, notes: Notes, source: str) -> pl.DataFrame:
+def _frame(
+    text: bytes, header: ColumnHeader, lines: Long, notes: OddNotes, source: str
+) -> pl.DataFrame:
     """Return columns of text of lines that all have as many fields as the header."""
-    import polars as pl
-
     taken = _taken(header)
     # A field that was asked for twice has two columns of one name: the first is taken.
     seen = {name: k for k, name in reversed(list(enumerate(header.names)))}
@@ -244,7 +248,7 @@ def _not_utf8(text: bytes) -> Iterator[int]:
             return
 
 
-def _jobs_only(frame: pl.DataFrame, lines: Long, notes: Notes, source: str) -> Piece:
+def _jobs_only(frame: pl.DataFrame, lines: Long, notes: OddNotes, source: str) -> Piece:
     """Return the rows that are neither steps nor headers again."""
     name = "JobIDRaw" if "JobIDRaw" in frame.columns else "JobID"
     step = frame[name].str.contains(".", literal=True)

@@ -12,19 +12,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import UNKNOWN, UNLIMITED
 from forestall.model.site.job_records import NEVER
 from forestall.model.units import MAX_SECONDS
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Long = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
@@ -103,7 +105,7 @@ def _seconds(text: str, bare: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class Moments:
+class TimeColumn:
     """A column of times.
 
     Attributes
@@ -125,17 +127,15 @@ class Moments:
         return np.asarray(self.first != self.second)
 
     @classmethod
-    def none(cls, count: int) -> Moments:
+    def none(cls, count: int) -> TimeColumn:
         """Return a column without any time."""
         never = np.full(count, NEVER)
         return cls(never, never, np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_))
 
 
-def moments_of(column: pl.Series, zone: str | None = None) -> Moments:
+def moments_of(column: pl.Series, zone: str | None = None) -> TimeColumn:
     """Return the times of a column of text: Unix seconds, dates with a zone, and dates without one,
     which are taken to be of `zone` (None: UTC)."""
-    import polars as pl
-
     text = column.fill_null("")
     seconds = np.zeros(len(text), dtype=np.int64)
     done = np.zeros(len(text), dtype=np.bool_)
@@ -163,7 +163,7 @@ def moments_of(column: pl.Series, zone: str | None = None) -> Moments:
         first, second = np.where(local, first, seconds), np.where(local, second, seconds)
     none = ~done | (seconds < _FIRST_DAY)
     bad |= done & (seconds >= MAX_SECONDS)
-    return Moments(np.where(none, NEVER, first), np.where(none, NEVER, second), bad, local)
+    return TimeColumn(np.where(none, NEVER, first), np.where(none, NEVER, second), bad, local)
 
 
 def _first_filled(text: pl.Series) -> str:
@@ -175,8 +175,6 @@ def _first_filled(text: pl.Series) -> str:
 
 def _rare(text: pl.Series, done: Bool, seconds: Long, local: Bool, bad: Bool) -> None:
     """Read what is neither seconds nor a plain date, each word once, and note what is no time."""
-    import polars as pl
-
     open_ = np.flatnonzero(~done)
     if not len(open_):
         return
@@ -277,7 +275,7 @@ class Settled:
     unlike: Bool
 
 
-def settle(start: Moments, end: Moments, length: Long) -> Settled:
+def settle(start: TimeColumn, end: TimeColumn, length: Long) -> Settled:
     """Return one reading of each start and end.
 
     Parameters
@@ -316,7 +314,7 @@ def settle(start: Moments, end: Moments, length: Long) -> Settled:
     return Settled(begin, finish, settled, doubtful & ~settled, moved, unlike)
 
 
-def _readings(start: Moments, end: Moments) -> Iterator[tuple[Long, Long]]:
+def _readings(start: TimeColumn, end: TimeColumn) -> Iterator[tuple[Long, Long]]:
     for first in (start.first, start.second):
         for last in (end.first, end.second):
             yield first, last

@@ -4,15 +4,17 @@ the text of every row."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.site.coded import UNTOLD, Coded
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Codes = npt.NDArray[np.int32]
 
@@ -54,8 +56,6 @@ class Growing:
 def coded(column: pl.Series) -> tuple[list[str], Codes]:
     """Return the words of a column of text in order of first appearance, and each row's place
     among them, int32[n]."""
-    import polars as pl
-
     text = column.fill_null("")
     words = text.unique(maintain_order=True)
     if len(words) == 1:
@@ -130,7 +130,5 @@ class Words:
 
 def _families(words: list[str], code: Codes) -> tuple[list[str], Codes]:
     """Return words whose runs of digits are ``#``, each once, and the codes of the same rows."""
-    import polars as pl
-
     family, place = coded(pl.Series(words, dtype=pl.String).str.replace_all("[0-9]+", "#"))
     return family, place[code]

@@ -15,16 +15,16 @@ import polars as pl
 from forestall.app.cycle import counts
 from forestall.app.cycle.map import draw_map, draw_map_legend
 from forestall.app.cycle.tables import GUEST_COLOUR, STATE_COLOURS
-from forestall.app.cycle.words import SCHEDULERS
+from forestall.app.cycle.words import scheduler_name
 from forestall.app.kit import series
 from forestall.app.kit.axes import flat, say_none
 from forestall.app.kit.series import Floats
 from forestall.app.kit.sweep_lines import INTERVAL, reach, spread
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.predict.semi_markov.states import NAMES
 from forestall.show.style import (
     BLUE,
     DASHES,
-    GREEN,
     INK,
     MARKERS,
     ORANGE,
@@ -53,7 +53,7 @@ DAILY: Final = 28 * 86_400
 AVAILABLE_BARS: Final = "95 % interval (S1 + S2)"
 MOST_DOTS: Final = 4000
 """Jobs that are drawn one by one; of more, every so many-th."""
-COLOURS: Final = {"omniscient": GREEN, "falcon": BLUE, "condor": VERMILLION}
+COLOURS: Final = {name: SCHEDULERS[name].colour for name in ("omniscient", "falcon", "condor")}
 """Of schedulers, in the order of the legend."""
 PANELS: Final = (
     ("makespan", "Makespan", "Mean makespan (hours)", 1 / HOUR),
@@ -424,7 +424,7 @@ def length_lines(
             axes.plot(
                 at, drawn["m"].to_numpy() * scale, color=colours[one], linewidth=1.6,
                 marker=MARKERS[i % len(MARKERS)], markersize=5, linestyle=DASHES[i % len(DASHES)],
-                label=SCHEDULERS.get(str(one), str(one)),
+                label=scheduler_name(one),
             )  # fmt: skip
             ends = reach(drawn, scale)
             if ends is not None:

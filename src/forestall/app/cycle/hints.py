@@ -54,7 +54,7 @@ def _on_late(jobs: Jobs, outcome: CycleOutcome) -> str:
     warm_up = outcome.parameters.warm_up
     if not warm_up:
         return said
-    return f"{said}; their first {format_duration(warm_up)} are there to learn from (--warm-up)"
+    return f"{said}; their first {format_duration(warm_up)} are there to learn from ({{warm_up}})"
 
 
 def _on_not_completed(outcome: CycleOutcome) -> str:
@@ -76,7 +76,7 @@ def _on_warm_up(outcome: CycleOutcome) -> str:
         return ""
     return (
         f"{warm_up / whole:.0%} of the host traces lie before the jobs, to learn from; "
-        "a shorter --warm-up leaves more for jobs"
+        "a shorter {warm_up} leaves more for jobs"
     ).replace("%", " %", 1)
 
 
@@ -92,8 +92,8 @@ def _on_first_moment(outcome: CycleOutcome) -> str:
     clock = f"{first % DAY // 3600}:{first % 3600 // 60:02d}"
     said = f" of {np.datetime64(first, 's').astype('datetime64[D]')}" if origin is not None else ""
     return (
-        f"time 0 of the jobs is {clock}{said} on the hosts' clock; --from chooses when the host "
-        "traces begin, and --warm-up how much later the jobs do"
+        f"time 0 of the jobs is {clock}{said} on the hosts' clock; {{from}} chooses when the host "
+        "traces begin, and {warm_up} how much later the jobs do"
     )
 
 
@@ -112,7 +112,7 @@ def _on_unlearnt(outcome: CycleOutcome) -> str:
         if not bool(np.any(weekend(before * DAY) == kind)):
             return (
                 f"no whole day of {words} lies in the host traces before the first job on one: "
-                "Falcon had nothing to learn of them (a longer --warm-up gives it some)"
+                "Falcon had nothing to learn of them (a longer {warm_up} gives it some)"
             )
     return ""
 
@@ -145,5 +145,5 @@ def _on_short_outages(outcome: CycleOutcome) -> str:
         return ""
     return (
         f"{short:,} of {len(lasts):,} outages are no longer than the hold time, {hold} s, and end "
-        "no guest; --hold 0 makes all of them count"
+        "no guest; {hold} 0 makes all of them count"
     )

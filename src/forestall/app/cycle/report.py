@@ -9,7 +9,7 @@ import polars as pl
 
 from forestall.app.cycle import counts, words
 from forestall.app.cycle import tables as parts
-from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
+from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
 from forestall.app.kit.shares import shared_fate, sureness
 from forestall.show import words as plain
 from forestall.show.html_pieces import (
@@ -25,6 +25,7 @@ from forestall.show.html_pieces import (
 )
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
+from forestall.simulate.cycle.parameters import CycleParameters
 
 Tables = Mapping[str, pl.DataFrame]
 FAILED = pl.col("failures").cast(pl.Int64) > 0
@@ -88,7 +89,10 @@ def write_cycle_report(
         section("Waiting", parts.wait_table(tables["jobs"])),
         section("What was left out", left_out(summary)),
         section("How to read this page", *(paragraph(text) for text in HOW)),
-        section("Parameters", pairs(dict(summary.get("parameters") or {}), ("Parameter", "Value"))),
+        section(
+            "Parameters",
+            parameter_table(CycleParameters, summary.get("parameters") or {}),
+        ),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )
     return write_page(path, text)

@@ -8,11 +8,11 @@ from typing import Final
 from forestall.app.cycle.counts import LEFT, Lasting, Mean, Promised
 from forestall.app.kit.measure import whole
 from forestall.app.kit.shares import between, sureness
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.show import words
 from forestall.show.words import Summary
 
 HOURS: Final = " host-hours"
-SCHEDULERS: Final = {"falcon": "Falcon", "condor": "Condor-style", "omniscient": "omniscient"}
 MAP_PARTS: Final = {
     "run": "The whole run.",
     "ended": "The part of the run in which hosts ended most stays of guests.",
@@ -34,7 +34,13 @@ def host_hours(value: object) -> str:
 def scheduler_of(summary: Summary) -> str:
     """Return the scheduler's name as the page writes it."""
     slug = summary.get("scheduler") or (summary.get("parameters") or {}).get("scheduler") or ""
-    return SCHEDULERS.get(str(slug), str(slug))
+    return scheduler_name(slug)
+
+
+def scheduler_name(slug: object) -> str:
+    """Return a scheduler as people read it."""
+    known = SCHEDULERS.get(str(slug))
+    return str(slug) if known is None else known.label
 
 
 def hosts_of(summary: Summary) -> int:

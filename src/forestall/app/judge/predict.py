@@ -55,18 +55,18 @@ class Sources:
             from forestall.traces.metrics.read import read_metrics
 
             metrics = read_metrics(self.metrics, strict=strict)
-        stop = None if self.until is None else moment(self.until, log.origin, "--until")
+        stop = None if self.until is None else moment(self.until, log.origin, "until")
         nodes = self.nodes
         if known is not None and known.failures.names is not None and log.names is not None:
-            log = matched(log, known, "--since")
+            log = matched(log, known, "since")
             nodes = log.nodes  # whose nodes are heard of for the first time was settled
         try:
             seen = observed(log, events, metrics, until=stop, nodes=nodes)
         except ParameterError as error:
-            raise ParameterError(f"--{error.name}", error.value, error.allowed) from None
+            raise ParameterError(error.name, error.value, error.allowed) from None
         if self.nodes is not None and seen.nodes > self.nodes:
             allowed = f"at least as many as the logs have, {seen.nodes}"
-            raise ParameterError("--nodes", self.nodes, allowed)
+            raise ParameterError("nodes", self.nodes, allowed)
         return seen
 
 
@@ -117,7 +117,7 @@ def settings_from(given: list[str]) -> dict[str, Any]:
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise ParameterError("--set", text, "KEY=VALUE")
+            raise ParameterError("set", text, "KEY=VALUE")
         try:
             found[key.strip().replace("-", "_")] = json.loads(value)
         except ValueError:
@@ -134,10 +134,10 @@ def made(name: str, settings: Mapping[str, Any]) -> Learner:
     try:
         return new_learner(name, **settings)
     except ParameterError as error:
-        raise ParameterError(f"--set {error.name}", error.value, error.allowed) from None
+        raise ParameterError(f"set {error.name}", error.value, error.allowed) from None
     except (TypeError, ValueError) as error:  # of a check that expects numbers
         told = ", ".join(f"{key}={value!r}" for key, value in settings.items())
-        raise ParameterError("--set", told, f"settings of {name} ({error})") from None
+        raise ParameterError("set", told, f"settings of {name} ({error})") from None
 
 
 def train(
@@ -161,7 +161,7 @@ def train(
     except ParameterError as error:
         if error.name not in learner.settings:
             raise
-        raise ParameterError(f"--set {error.name}", error.value, error.allowed) from None
+        raise ParameterError(f"set {error.name}", error.value, error.allowed) from None
     save_predictor(learner, out)
     return {**described(learner), "file": str(out), "remarks": remarks_of(past)}
 
@@ -178,7 +178,7 @@ def remarks_of(past: Observations) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionQuestion:
     """A question: which nodes, from when (None: now), for how long, and what happened since."""
 
     nodes: str | None = None
@@ -187,7 +187,7 @@ class Asked:
     since: Sources | None = None
 
 
-def ask(path: Path, asked: Asked) -> dict[str, Any]:
+def ask(path: Path, asked: PredictionQuestion) -> dict[str, Any]:
     """Return the failure probabilities of nodes over a window, the riskiest first.
 
     Raises ParameterError where the moment lies before what the predictor knows.
@@ -196,17 +196,17 @@ def ask(path: Path, asked: Asked) -> dict[str, Any]:
     if asked.since is not None:
         learner = _informed(learner, asked.since)
     origin = learner.seen.origin
-    at = learner.now if asked.at is None else moment(asked.at, origin, "--at")
+    at = learner.now if asked.at is None else moment(asked.at, origin, "at")
     if at < learner.now:
         allowed = f"no earlier than what the predictor knows of, {spoken(learner.now, origin)}"
-        raise ParameterError("--at", asked.at, allowed)
+        raise ParameterError("at", asked.at, allowed)
     learner.advance(at)
-    length = parse_duration(asked.ahead, "--ahead")
+    length = parse_duration(asked.ahead, "ahead")
     if length <= 0:
-        raise ParameterError("--ahead", asked.ahead, "a duration above 0")
+        raise ParameterError("ahead", asked.ahead, "a duration above 0")
     chosen = np.arange(learner.nodes) if asked.nodes is None else NodeSet.parse(asked.nodes).array()
     if len(chosen) == 0 or chosen[-1] >= learner.nodes:
-        raise ParameterError("--nodes", asked.nodes, f"numbers from 0 to {learner.nodes - 1}")
+        raise ParameterError("nodes", asked.nodes, f"numbers from 0 to {learner.nodes - 1}")
     risk = learner.failure_probability(chosen, at, at + length)
     median = learner.time_to_failure(chosen)
     names = learner.seen.failures.names
@@ -237,17 +237,17 @@ def _informed(learner: Learner, since: Sources) -> Learner:
     later = since.read(known)
     if (known.origin is None) is not (later.origin is None):
         dates = "without" if known.origin is None else "with"
-        raise ParameterError("--since", str(since.failures), f"a log {dates} dates, as it learnt")
+        raise ParameterError("since", str(since.failures), f"a log {dates} dates, as it learnt")
     if known.origin is not None and later.origin is not None:
         later = later.moved(later.origin - known.origin)
     if later.end <= known.end:
         allowed = f"a log that goes on after {spoken(known.end, known.origin)}"
-        raise ParameterError("--since", str(since.failures), allowed)
+        raise ParameterError("since", str(since.failures), allowed)
     if known.metrics is not None and later.metrics is not None:
         mine, theirs = known.metrics.names, later.metrics.names
         if mine != theirs:
             allowed = "the metrics that the predictor knows: " + ", ".join(mine)
-            raise ParameterError("--metrics", ", ".join(theirs), allowed)
+            raise ParameterError("metrics", ", ".join(theirs), allowed)
     learner.observe(later)
     return learner
 
@@ -257,6 +257,6 @@ def _finite(value: float) -> float | None:
 
 
 __all__ = [
-    "Asked", "Sources", "ask", "listing", "made", "moment", "remarks_of", "settings_from", "spoken",
-    "train",
+    "PredictionQuestion", "Sources", "ask", "listing", "made", "moment", "remarks_of",
+    "settings_from", "spoken", "train",
 ]  # fmt: skip

@@ -12,8 +12,9 @@ import numpy as np
 
 from forestall.app.kit.checked import checked
 from forestall.app.kit.learned import Learned
+from forestall.app.promise.settings import PROMISE
 from forestall.app.promise.simulate import simulate
-from forestall.app.runs.settings import inputs_of, learnt_of, parameter_value
+from forestall.app.runs.settings import inputs_of, learnt_of
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.simulate.promise.parameters import Parameters
@@ -33,7 +34,7 @@ HOUR: Final = 3600
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayedWorkload:
     """A workload and the failures that it meets, both from time 0 on.
 
     Attributes
@@ -81,7 +82,7 @@ def figures_of(result: Result) -> dict[str, float]:
 
 
 def replayed(
-    replays: Sequence[Replay],
+    replays: Sequence[ReplayedWorkload],
     learners: Mapping[str, Learner],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[str, Any]]:
@@ -105,7 +106,7 @@ def replayed(
     return [_row(name, runs) for name in names]
 
 
-def _run(replay: Replay, learner: Learner | None, name: str) -> Result:
+def _run(replay: ReplayedWorkload, learner: Learner | None, name: str) -> Result:
     chosen: dict[str, Any] = {"accuracy": 1.0 if name == PERFECT else 0.0}
     if learner is not None:
         chosen = {"predictor": learner}
@@ -157,13 +158,13 @@ class Account:
     def replayed(self, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
         """Return the account as JSON can hold it. Raises InputError and its kin."""
         inputs = inputs_of(self.log, self.values)
-        known = {name: self.values[name] for name in Parameters.model_fields if name in self.values}
-        parameters = checked(Parameters, {n: parameter_value(n, v) for n, v in known.items()})
+        known = {n: one for n, one in PROMISE.declared.items() if n in self.values}
+        parameters = checked(Parameters, {n: one.read(self.values[n]) for n, one in known.items()})
         if parameters.policy != "promise":
             allowed = "promise: other policies promise nothing"
             raise ParameterError("policy", parameters.policy, allowed)
         if inputs.failures is None:
-            raise ParameterError("failures", None, "a failure log (--failures FILE)")
+            raise ParameterError("failures", None, "a failure log ({failures} FILE)")
         failures = inputs.read_failures()
         training = inputs.read_training(failures)
         nodes = parameters.nodes
@@ -173,11 +174,11 @@ class Account:
             if isinstance(learnt, Path):
                 learners[learnt.name] = Learned.from_file(learnt, failures).learner
             elif training is None:
-                raise ParameterError("--predictors", name, "a training log as well (--train FILE)")
+                raise ParameterError("predictors", name, "a training log as well ({train} FILE)")
             else:
                 learners[name] = Learned.trained(name, training.log, nodes).learner
         given = parameters.model_dump(exclude={"nodes", "predictor", "accuracy"})
-        replay = Replay(inputs.read_jobs(), failures, nodes, given)
+        replay = ReplayedWorkload(inputs.read_jobs(), failures, nodes, given)
         rows = replayed([replay], learners, progress)
         return {
             "verdict": verdict(rows),

@@ -60,7 +60,7 @@ def check_folder(
     except OSError as error:
         raise TraceError(folder, f"cannot be a folder for results: {error.strerror}") from None
     if held and not force and not ours(folder):
-        raise TraceError(folder, "holds something else; choose another folder, or use --force")
+        raise TraceError(folder, "holds something else; choose another folder, or use {force}")
     above = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise TraceError(folder, f"cannot be a folder for results: {above} cannot be written to")

@@ -20,7 +20,7 @@ def on_unseen(seen_to: int, start: int) -> str:
         return ""
     return (
         f"the predictor knows of nothing in the {format_duration(gap)} before the run, and takes "
-        "it that no node failed then; train it up to the run (predict train --until, or --train)"
+        "it that no node failed then; train it up to the run (predict train {until}, or {train})"
     )
 
 
@@ -36,7 +36,7 @@ def on_failures(
     if fold >= 2 and fold == int(fold):
         found.append(
             f"the failure log has {failures.nodes:,} nodes, {int(fold)} times the machine's; "
-            f"--fold-nodes {int(fold)} takes {int(fold)} neighbours as one"
+            f"{{fold_nodes}} {int(fold)} takes {int(fold)} neighbours as one"
         )
     if played == 0:
         found.append(
@@ -47,6 +47,6 @@ def on_failures(
     if end < last and not parameters.repeat_failures:
         found.append(
             f"the failure log ends after {format_duration(end)} and the jobs after "
-            f"{format_duration(last)}; --repeat-failures starts it again"
+            f"{format_duration(last)}; {{repeat_failures}} starts it again"
         )
     return found

@@ -8,17 +8,22 @@ table of them; everything that takes ``--model`` asks there and nowhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from forestall.model.units import exact_duration
-from forestall.show.words import NOTHING
+from forestall.app.kit.checked import checked
+from forestall.model.errors import ParameterError
+from forestall.model.settings import Parameter, declared
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
     from forestall.app.cycle.result import CycleResult
+    from forestall.app.kit.certify.finding import Certificate
     from forestall.app.kit.measure import Measure
     from forestall.app.promise.result import Result
     from forestall.app.runs.inputs import Inputs
@@ -31,7 +36,12 @@ if TYPE_CHECKING:
     AnyParameters = Parameters | VirtualParameters | CycleParameters
     AnyResult = Result | VirtualResult | CycleResult
 
-LOG_WORDS: Final[Mapping[str, str]] = {"downtime": "log"}
+
+def _loaded(place: str) -> Callable[[Path], Any]:
+    """Return the function that stands at ``module:function``."""
+    module, _, name = place.partition(":")
+    found: Callable[[Path], Any] = getattr(import_module(module), name)
+    return found
 
 
 class Model(ABC):
@@ -39,70 +49,77 @@ class Model(ABC):
 
     Attributes
     ----------
-    name : as ``--model`` takes it
+    name : as the parameter ``model`` takes it
+    label : as people read it
+    parameters : the class of its parameters, which declares them (`forestall.model.settings`)
     on_hosts : whether jobs are played against traces of shared hosts, not of failures
-    durations, whole, reals, flags : parameters by what they are; the others are text
-    shares : those of `reals` that go from 0 to 1
-    words : a word that may stand where a duration or a number is expected, by parameter
     unlearnt : predictors that need nothing to learn from, the default first
     deep : measures that are lists, or that can be None where they have parts else: no columns
     drawn : measures that get figures in a sweep, flat
     shown : further measures for the page of a sweep
     averaged : measures that the table of means of a sweep tells; none: `app.runs.sweep_words.FIRST`
-    orders : the order of the lines of a figure, for parameters where it is not the alphabet's
     drawing : what the seed of a run draws, in words, where that is less than one would think
     compiling : how long the first run compiles, in words
     told_by : measures that the model's own figures of a sweep tell, by the figure's name
-    labels : words and factors for axes, beside those of `app.runs.sweep_figures`
+    measured : words and factors for axes of measures, beside those of `app.runs.sweep_figures`
+    certifier : the function that checks the folder of a run, as ``module:function``; it is loaded
+        by itself, since it shares nothing with the simulator
+    replayer : the function that drives an engine from the log in such a folder
     """
 
     name: ClassVar[str]
+    label: ClassVar[str]
+    parameters: ClassVar[type[AnyParameters]]
     on_hosts: ClassVar[bool] = False
-    durations: ClassVar[frozenset[str]]
-    whole: ClassVar[frozenset[str]]
-    reals: ClassVar[frozenset[str]]
-    shares: ClassVar[frozenset[str]]
-    flags: ClassVar[frozenset[str]]
-    words: ClassVar[Mapping[str, str]] = LOG_WORDS
     unlearnt: ClassVar[tuple[str, ...]]
     deep: ClassVar[frozenset[str]]
     drawn: ClassVar[tuple[str, ...]]
     shown: ClassVar[tuple[str, ...]]
     averaged: ClassVar[tuple[str, ...]] = ()
-    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     drawing: ClassVar[str] = ""
     compiling: ClassVar[str] = "about 15 s"
     told_by: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    labels: ClassVar[Mapping[str, tuple[str, float]]] = {}
+    measured: ClassVar[Mapping[str, tuple[str, float]]] = {}
+    certifier: ClassVar[str]
+    replayer: ClassVar[str]
 
     @property
-    @abstractmethod
-    def parameters(self) -> type[AnyParameters]:
-        """The class of its parameters."""
+    def declared(self) -> Mapping[str, Parameter]:
+        """Its parameters as they are declared, by name and in order."""
+        return declared(self.parameters)
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The names of its parameters, in order."""
-        return tuple(self.parameters.model_fields)
+        return tuple(self.declared)
 
-    @property
-    def numbers(self) -> frozenset[str]:
-        """Parameters that can be given as a range."""
-        return self.durations | self.whole | self.reals
+    @cached_property
+    def labels(self) -> Mapping[str, tuple[str, float]]:
+        """Words of axes, and factors into the units that they name, of parameters and measures."""
+        return {name: one.axis for name, one in self.declared.items()} | dict(self.measured)
+
+    @cached_property
+    def orders(self) -> Mapping[str, tuple[str, ...]]:
+        """The order of the lines of a figure, for parameters where it is not the alphabet's."""
+        return {n: one.setting.order for n, one in self.declared.items() if one.setting.order}
 
     def checked(self, values: Mapping[str, Any]) -> AnyParameters:
-        """Return validated parameters; ParameterError names the first that cannot be."""
-        from forestall.app.kit.checked import checked
-
-        return checked(self.parameters, values)
+        """Return validated parameters; ParameterError names the first that cannot be. The words
+        for what is not given stand for None."""
+        absent = {name: one.setting.absent for name, one in self.declared.items()}
+        plain = {n: None if v and v == absent.get(n) else v for n, v in values.items()}
+        return checked(self.parameters, plain)
 
     def told(self, name: str, value: Any) -> str:
-        """Return the value of a parameter as it could be given, durations with a unit."""
-        if value is None:
-            return self.words.get(name, NOTHING)
-        if name in self.durations and isinstance(value, int | float):
-            return exact_duration(int(value))
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        """Return the value of a parameter as it could be given, with its unit."""
+        return self.declared[name].told(value)
+
+    def idle(self, parameters: AnyParameters) -> dict[str, tuple[str, str]]:
+        """Return the parameters that change nothing in such a run, each with the parameter and the
+        value that it would need."""
+        given = dict(parameters)
+        needs = ((name, one.setting.only) for name, one in self.declared.items())
+        return {name: only for name, only in needs if only and given[only[0]] != only[1]}
 
     def world(self, inputs: Inputs) -> Any:
         """Return what jobs are played against, as `simulate` takes it: the chosen failures."""
@@ -124,11 +141,26 @@ class Model(ABC):
 
     @abstractmethod
     def hints(self, jobs: Jobs, failures: Any, result: Any) -> list[str]:
-        """Return what looks as if the user meant something else, and which option would say so."""
+        """Return what looks as if the user meant something else, naming in braces the parameters
+        that would say so."""
 
     @abstractmethod
     def measures(self) -> tuple[Measure, ...]:
         """Return the measures that a sweep tells least and most of."""
+
+    def certified(self, folder: Path) -> Certificate:
+        """Return what the certifier finds in the folder of a run."""
+        certificate: Certificate = _loaded(self.certifier)(folder)
+        return certificate
+
+    def replayed(self, folder: Path, policy: Any = None) -> list[str]:
+        """Return the lines of `decisions.csv` as an engine gives them that is driven from the log
+        in the folder of a run; `policy` is one in Python, where the model has policies."""
+        if policy is not None and "policy" not in self.fields:
+            raise ParameterError("policy", policy.name, "none: this model has no policies")
+        given = () if policy is None else (policy,)
+        lines: list[str] = _loaded(self.replayer)(folder, *given)
+        return lines
 
     def own_figures(
         self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]

@@ -42,7 +42,7 @@ def load_predictor(path: str | Path) -> Learner:
     from forestall.predict.registry import LEARNERS, learner_class
 
     values, arrays = read_bundle(path, WHAT, VERSION)
-    name = values.get("name")
+    name = str(values.get("name"))
     if name not in LEARNERS:
         raise TraceError(path, f"holds the predictor {name!r}, which is not known here")
     try:

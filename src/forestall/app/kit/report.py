@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
+from forestall.model.settings import told
+from forestall.show import drawings
 from forestall.show import words as say_
+from forestall.show.facts import Fact
 from forestall.show.figure_files import data_uri
 from forestall.show.html_pieces import (
     Html,
+    pairs,
     paragraph,
     picture,
     table,
 )
 from forestall.show.words import Summary
 
-NO_FIGURES = "Figures are left out, as Matplotlib is not installed: pip install 'forestall[plot]'"
+NO_FIGURES: Final = drawings.NO_FIGURES
 
 
 def left_out(summary: Summary) -> Html:
@@ -34,3 +39,23 @@ def versions(summary: Summary) -> dict[str, object]:
 def show(figure: Any, alt: str, caption: str = "") -> Html:
     """Return a figure as a part of a page."""
     return picture(data_uri(figure), alt, caption, figure.get_figwidth())
+
+
+def parameter_table(kind: type, parameters: Mapping[str, Any]) -> Html:
+    """Return the parameters of a run, of a class that declares them, with their units."""
+    return pairs(told(kind, parameters), ("Parameter", "Value"))
+
+
+def measured(
+    key: str,
+    label: str,
+    value: object,
+    unit: str,
+    meaning: str,
+    tell: Callable[[object], str],
+) -> Fact:
+    """Return a measure of a run, `value` in `unit`, as a fact that is written as `tell` does; one
+    that the run does not have is a dash."""
+    plain = value if isinstance(value, int) else say_.number(value)
+    why = meaning if plain is None else ""
+    return Fact(key, label, plain, unit, why=why, meaning=meaning, shown=tell(value))

@@ -77,7 +77,7 @@ def read_hazard(folder: Path, told: dict[str, Any]) -> Hazard:
     """
     path = folder / HAZARD_FILE
     if not path.exists():
-        raise TraceError(path, "is missing; simulate with --log-events writes it")
+        raise TraceError(path, "is missing; simulate with {log_events} writes it")
     types = {
         name: pl.Float64 if HAZARD[name].kind == "f" else pl.Int64 for name in HAZARD.names or ()
     }

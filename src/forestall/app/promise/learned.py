@@ -37,7 +37,7 @@ def answers(learner: Learner, settings: Parameters, log: Failures, start: int) -
             "predictor",
             f"{learner.name} with failures up to {_when(learner.seen.end, log)}",
             f"one that has seen nothing after the run begins, at {_when(start, log)} "
-            "(predict train --until)",
+            "(predict train {until})",
         )
     if not settings.entry.promises:
         raise ParameterError("policy", settings.policy, f"promise, with predictor {learner.name}")
@@ -81,7 +81,7 @@ def read_table(folder: Path) -> Tabulated:
     """Return the answers of the run in this folder. Raises TraceError where they are missing."""
     path = folder / TABLE_FILE
     if not path.exists():
-        raise TraceError(path, "is missing; simulate with --log-events writes it")
+        raise TraceError(path, "is missing; simulate with {log_events} writes it")
     values, arrays = read_bundle(path, WHAT, VERSION)
     try:
         times, hazard = arrays["times"].astype(np.int64), arrays["hazard"]

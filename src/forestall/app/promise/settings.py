@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.kit.hints import on_failures, on_unseen
 from forestall.app.kit.model import Model
 from forestall.engine.promise.policies import POLICIES
+from forestall.simulate.promise.parameters import Parameters
 
 if TYPE_CHECKING:
     from forestall.app.kit.measure import Measure
@@ -14,33 +14,26 @@ if TYPE_CHECKING:
     from forestall.app.promise.result import Result
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
-    from forestall.simulate.promise.parameters import Parameters
+
+
+PREDICTIONS = {"trace": b"Foreseen", "hazard": b"Hazard", "learned": b"Table"}
+"""The type of prediction that a predictor is compiled for."""
 
 
 class Promise(Model):
     """Jobs that have nodes of their own, promises with deadlines, and checkpoints."""
 
     name = "promise"
-    durations = frozenset(
-        {"checkpoint_overhead", "checkpoint_interval", "downtime", "min_runtime", "mtbf"}
-    )
-    whole = frozenset({"nodes", "seed"})
-    reals = frozenset({"accuracy", "risk"})
-    shares = reals
-    flags = frozenset({"compression", "repeat_failures"})
+    label = "Jobs and promises"
+    parameters = Parameters
+    certifier = "forestall.app.promise.certify.certifier:certify_promise"
+    replayer = "forestall.app.promise.log:replay"
     unlearnt = ("trace",)
     deep = frozenset({"calibration"})
     drawn = (
         "qos", "utilization", "lost_work", "promises_kept", "wait_mean", "bounded_slowdown_mean",
     )  # fmt: skip
     shown = ("brier", "restarts", "checkpoints")
-
-    @property
-    def parameters(self) -> type[Parameters]:
-        """See `Model`."""
-        from forestall.simulate.promise.parameters import Parameters
-
-        return Parameters
 
     def simulate(self, jobs: Jobs, failures: Failures, **more: Any) -> Result:
         """See `Model`."""
@@ -52,18 +45,22 @@ class Promise(Model):
         """See `Model`."""
         from forestall.app.kit.progress import has_kernels
 
-        promises = POLICIES.chosen(dict(parameters)["policy"]).promises
-        return has_kernels("*promise_loop*.nbc" if promises else "*classic_loop*.nbc")
+        given = dict(parameters)
+        if POLICIES.chosen(given["policy"]).promises:
+            return has_kernels("*promise_loop*.nbi", PREDICTIONS[given["predictor"]])
+        return has_kernels("*classic_loop*.nbc")
 
     def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
         """See `Model`."""
+        from forestall.app.kit.hints import on_failures, on_unseen
+
         outcome = result.outcome
         parameters = outcome.parameters
         found = []
         if jobs.nodes is not None and jobs.nodes != parameters.nodes:
             found.append(
                 f"the job log's header says that its machine has {jobs.nodes:,} nodes; use "
-                f"--nodes {jobs.nodes} for that machine"
+                f"{{nodes}} {jobs.nodes} for that machine"
             )
         first, last = int(outcome.workload.jobs.submit[0]), int(outcome.jobs["finish"].max())
         found += on_failures(failures, parameters, len(outcome.played), first, last)

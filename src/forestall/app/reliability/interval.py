@@ -31,7 +31,7 @@ POINTS = 2048
 
 
 @dataclass(frozen=True)
-class Answer:
+class IntervalAnswer:
     """The best interval, what it is compared with and, for a job of given length, its promises.
 
     Attributes
@@ -133,7 +133,7 @@ def answer(
     work: str | None = None,
     recall: float = 0.0,
     rate: Measured | None = None,
-) -> Answer:
+) -> IntervalAnswer:
     """Return the answer to ``forestall interval``; ParameterError names the option.
 
     A measured `rate` stands in the place of `mttf`. With `recall` r only 1 - r of the failures are
@@ -142,36 +142,36 @@ def answer(
     """
     _check(mttf, rate, recall, shape, nodes)
     times = {
-        **({} if mttf is None else {"--mttf": mttf}),
-        "--checkpoint-cost": cost,
-        **({} if work is None else {"--work": work}),
+        **({} if mttf is None else {"mttf": mttf}),
+        "checkpoint_cost": cost,
+        **({} if work is None else {"work": work}),
     }
     told = {name: parse_duration(text, name) for name, text in times.items()}
     for name, value in told.items():
         if value == 0:
             raise ParameterError(name, times[name], "a duration of at least 1s")
-    life = rate.mttf if rate is not None else float(told["--mttf"])
-    pauses = parse_duration(restart, "--restart"), parse_duration(downtime, "--downtime")
+    life = rate.mttf if rate is not None else float(told["mttf"])
+    pauses = parse_duration(restart, "restart"), parse_duration(downtime, "downtime")
     old = ages if ages in ("new", "steady") else _age(ages)
 
     def at(mean: float) -> CheckpointInterval:
         return checkpoint_interval(
             mean / (1 - recall),
-            told["--checkpoint-cost"],
+            told["checkpoint_cost"],
             shape=shape,
             nodes=nodes,
             ages=old,
             restart=pauses[0],
             downtime=pauses[1],
-            work=told.get("--work"),
+            work=told.get("work"),
         )
 
     try:
         found = at(life)
     except ParameterError as error:
         if error.name == "cost":
-            raise ParameterError("--checkpoint-cost", cost, error.allowed) from None
-        raise ParameterError(f"--{error.name}", error.value, error.allowed) from None
+            raise ParameterError("checkpoint_cost", cost, error.allowed) from None
+        raise ParameterError(error.name, error.value, error.allowed) from None
     ends: tuple[float | None, float | None] = (None, None)
     if rate is not None:
         low, high = (_optimal(at, end) for end in rate.mttf_ends())
@@ -179,10 +179,10 @@ def answer(
     more = (recall, rate, ends)
     memory = found.system.rate is None and not carried(found.system)
     if found.plan is None or (memory and found.plan.segments > MOST_SEGMENTS):
-        return Answer(found, shape, None, (), *more)
+        return IntervalAnswer(found, shape, None, (), *more)
     job = completion_of(found.plan, found.system, points=POINTS)
     deadlines = tuple(np.asarray(job.quantile(PROMISES)).tolist())
-    return Answer(found, shape, job, deadlines, *more)
+    return IntervalAnswer(found, shape, job, deadlines, *more)
 
 
 def _check(
@@ -190,17 +190,17 @@ def _check(
 ) -> None:
     """Raise ParameterError for what does not fit together."""
     if mttf is None and rate is None:
-        raise ParameterError("--mttf", "", "a duration, or records to measure it: --slurm, FILES")
+        raise ParameterError("mttf", "", "a duration, or records to measure it: {slurm}, FILES")
     if mttf is not None and rate is not None:
-        raise ParameterError("--mttf", mttf, "either --mttf, or --slurm and FILES")
+        raise ParameterError("mttf", mttf, "either {mttf}, or {slurm} and FILES")
     if not 0 <= recall < 1:
-        raise ParameterError("--recall", recall, "a share from 0 to below 1, such as 0.3")
+        raise ParameterError("recall", recall, "a share from 0 to below 1, such as 0.3")
     if recall and shape != 1:
-        raise ParameterError("--recall", recall, "0 with a --shape other than 1")
+        raise ParameterError("recall", recall, "0 with a {shape} other than 1")
     if nodes < 1:
-        raise ParameterError("--nodes", nodes, "a whole number of at least 1")
+        raise ParameterError("nodes", nodes, "a whole number of at least 1")
     if not (math.isfinite(shape) and 0.05 <= shape <= 100):
-        raise ParameterError("--shape", shape, "a number from 0.05 to 100")
+        raise ParameterError("shape", shape, "a number from 0.05 to 100")
 
 
 def _optimal(at: Callable[[float], CheckpointInterval], mttf: float) -> float | None:
@@ -216,10 +216,10 @@ def _optimal(at: Callable[[float], CheckpointInterval], mttf: float) -> float | 
 
 def _age(text: str) -> float:
     try:
-        return float(parse_duration(text, "--ages"))
+        return float(parse_duration(text, "ages"))
     except ParameterError:
         allowed = "new, steady, or how long the nodes have been in use, such as 90d"
-        raise ParameterError("--ages", text, allowed) from None
+        raise ParameterError("ages", text, allowed) from None
 
 
 def _plain(value: float) -> float | None:

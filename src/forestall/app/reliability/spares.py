@@ -32,7 +32,7 @@ CHAIN_DOWN: Final = 150
 
 
 @dataclass(frozen=True)
-class Asked:
+class SparesQuestion:
     """A question, durations as text; see `forestall.cli.reliability.spares`. A `measured`
     rate stands in the place of `mttf` and `rate`."""
 
@@ -58,33 +58,33 @@ class Asked:
             try:
                 seconds = float(parse_duration(self.hours))
             except ParameterError:
-                raise ParameterError("--hours", self.hours, allowed) from None
+                raise ParameterError("hours", self.hours, allowed) from None
         if not 0 < seconds < MAX_SECONDS:
-            raise ParameterError("--hours", self.hours, allowed)
+            raise ParameterError("hours", self.hours, allowed)
         return seconds
 
     def mean(self) -> float:
         """Return a node's mean life, s."""
         if self.measured is not None:
             if self.mttf is not None or self.rate is not None:
-                name, value = ("--mttf", self.mttf) if self.mttf else ("--rate", self.rate)
-                raise ParameterError(name, value, "either that, or --slurm and FILES")
+                name, value = ("mttf", self.mttf) if self.mttf else ("rate", self.rate)
+                raise ParameterError(name, value, "either that, or {slurm} and FILES")
             return self.measured.mttf
         if self.mttf is not None and self.rate is not None:
-            raise ParameterError("--rate", self.rate, "either --mttf or --rate")
+            raise ParameterError("rate", self.rate, "either {mttf} or {rate}")
         if self.mttf is not None:
-            mean = float(parse_duration(self.mttf, "--mttf"))
+            mean = float(parse_duration(self.mttf, "mttf"))
             if mean == 0:
-                raise ParameterError("--mttf", self.mttf, "a duration above 0")
+                raise ParameterError("mttf", self.mttf, "a duration above 0")
             return mean
         rate = RATE if self.rate is None else self.rate
         if not (rate > 0 and math.isfinite(rate)):
-            raise ParameterError("--rate", rate, "failures per 1000 node-days, above 0")
+            raise ParameterError("rate", rate, "failures per 1000 node-days, above 0")
         return 1000 * DAY / rate
 
 
 @dataclass(frozen=True)
-class Answer:
+class SparesAdvice:
     """An answer: a sentence, the reliability of each number of spares, and remarks.
 
     `mttf` is a node's mean life, s; `more` goes into the JSON as it is.
@@ -112,7 +112,7 @@ class Answer:
         }
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: SparesQuestion) -> SparesAdvice:
     """Return how many spares it takes, with a measured rate also at its interval's ends. Raises
     ParameterError."""
     done = _answer(asked)
@@ -128,7 +128,7 @@ def answer(asked: Asked) -> Answer:
     elif asked.pool and asked.repair is None and rate.repair is not None:
         remarks.append(
             f"Nothing is repaired here. In the records nodes were away for {_repair_words(rate)}: "
-            f"--repair {MEASURED} counts on that."
+            f"a repair that is {MEASURED} counts on that."
         )
     measured = rate_json(rate) | {"spares_low": low, "spares_high": high}
     return replace(
@@ -146,13 +146,13 @@ def _range(low: int | None, high: int | None) -> str:
 
 
 def _repair_words(rate: Measured) -> str:
-    from forestall.app.site.words import duration
+    from forestall.show.quantities import duration
 
     assert rate.repair is not None
     return f"{duration(rate.repair)} in the mean"
 
 
-def _answer_at(asked: Asked, mttf: float) -> int | None:
+def _answer_at(asked: SparesQuestion, mttf: float) -> int | None:
     """Return the spares at another MTTF, s: 0 where it has no end."""
     if not math.isfinite(mttf):
         return 0
@@ -161,18 +161,16 @@ def _answer_at(asked: Asked, mttf: float) -> int | None:
     return _answer(replace(asked, measured=other)).found.spares
 
 
-def _answer(asked: Asked) -> Answer:
+def _answer(asked: SparesQuestion) -> SparesAdvice:
     seconds, mean = asked.seconds, asked.mean()
     if asked.nodes < 1:
-        raise ParameterError("--nodes", asked.nodes, "at least 1")
+        raise ParameterError("nodes", asked.nodes, "at least 1")
     if not 0 < asked.target < 1:
-        raise ParameterError(
-            "--target", asked.target, "a probability between 0 and 1, such as 0.99"
-        )
+        raise ParameterError("target", asked.target, "a probability between 0 and 1, such as 0.99")
     if not 0.05 <= asked.shape <= 50:
-        raise ParameterError("--shape", asked.shape, "a number from 0.05 to 50")
+        raise ParameterError("shape", asked.shape, "a number from 0.05 to 50")
     if asked.copies < 0:
-        raise ParameterError("--copies", asked.copies, "at least 0")
+        raise ParameterError("copies", asked.copies, "at least 0")
     if asked.pool or asked.repair is not None:
         return _of_pool(asked, seconds, mean)
     age = _age(asked, "new")
@@ -196,20 +194,20 @@ def _answer(asked: Asked) -> Answer:
     )
     if asked.copies:
         remarks.append(_ring(asked))
-    return Answer(sentence, found, tuple(remarks), mean, {})
+    return SparesAdvice(sentence, found, tuple(remarks), mean, {})
 
 
-def _of_pool(asked: Asked, seconds: float, mean: float) -> Answer:
+def _of_pool(asked: SparesQuestion, seconds: float, mean: float) -> SparesAdvice:
     if asked.copies:
-        raise ParameterError("--copies", asked.copies, "0 with a pool")
+        raise ParameterError("copies", asked.copies, "0 with a pool")
     age = _age(asked, "steady")
     repair = None
     if asked.repair is not None:
         repair = _repair(asked)
         if repair == 0:
-            raise ParameterError("--repair", asked.repair, "a duration above 0")
+            raise ParameterError("repair", asked.repair, "a duration above 0")
         if age != "steady":
-            raise ParameterError("--ages", asked.ages, "steady with --repair")
+            raise ParameterError("ages", asked.ages, "steady with {repair}")
     pool = Pool(asked.nodes, 1 / mean, repair)
     law = from_mttf(mean, asked.shape) if asked.shape != 1 else None
     found = answer_pool(pool, seconds, asked.target, law=law, age=age)
@@ -238,35 +236,35 @@ def _of_pool(asked: Asked, seconds: float, mean: float) -> Answer:
                 "(birth-death chain, pool whole at the start)."
             )
     remarks.append(f"{found.assumes[0].upper()}{found.assumes[1:]}.")
-    return Answer(sentence, found, tuple(remarks), mean, more)
+    return SparesAdvice(sentence, found, tuple(remarks), mean, more)
 
 
-def _repair(asked: Asked) -> float:
+def _repair(asked: SparesQuestion) -> float:
     """Return how long a failed node is away, s."""
     assert asked.repair is not None
     if asked.repair != MEASURED:
-        return float(parse_duration(asked.repair, "--repair"))
+        return float(parse_duration(asked.repair, "repair"))
     if asked.measured is None:
-        allowed = "a duration, where there are no records: --slurm, FILES"
-        raise ParameterError("--repair", asked.repair, allowed)
+        allowed = "a duration, where there are no records: {slurm}, FILES"
+        raise ParameterError("repair", asked.repair, allowed)
     if asked.measured.repair is None:
         allowed = "a duration: the records do not tell when failed nodes were back"
-        raise ParameterError("--repair", asked.repair, allowed)
+        raise ParameterError("repair", asked.repair, allowed)
     return asked.measured.repair
 
 
-def _age(asked: Asked, otherwise: str) -> Age:
+def _age(asked: SparesQuestion, otherwise: str) -> Age:
     try:
         return age_of(asked.ages or otherwise)
     except ParameterError as error:
-        raise ParameterError("--ages", asked.ages, error.allowed) from None
+        raise ParameterError("ages", asked.ages, error.allowed) from None
 
 
 def _counted(spares: int) -> str:
     return "1 spare" if spares == 1 else f"{spares:,} spares"
 
 
-def _failures(asked: Asked, mean: float) -> str:
+def _failures(asked: SparesQuestion, mean: float) -> str:
     per = 1000 * DAY / mean
     text = f"Failures: MTTF of a node {format_duration(mean)}, {per:.3g} per 1000 node-days"
     if asked.mttf is None and asked.rate is None:
@@ -274,7 +272,7 @@ def _failures(asked: Asked, mean: float) -> str:
     return f"{text}; shape {asked.shape:g}."
 
 
-def _ring(asked: Asked) -> str:
+def _ring(asked: SparesQuestion) -> str:
     copies = min(asked.copies, asked.nodes)
     pairs = ring.recoverable_sets(asked.nodes, copies, min(copies, asked.nodes))
     share = pairs / math.comb(asked.nodes, min(copies, asked.nodes))

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from forestall.app.cycle.log import replay_guests
-from forestall.app.promise.log import replay as replay_jobs
+from forestall.app.kit.log import DECISION_LOG
 from forestall.app.promise.own_policy import own_policy
 from forestall.app.runs.compare import read_summary
-from forestall.app.virtual.log import replay_tasks
+from forestall.app.runs.models import model_in
 from forestall.engine.promise.own import Policy
 from forestall.model.errors import ParameterError, TraceError
-
-_REPLAYS = {"virtual": replay_tasks, "cycle": replay_guests}
 
 
 @dataclass(frozen=True)
@@ -39,25 +36,22 @@ def replay(folder: str | Path, *, policy: str | Policy | None = None) -> Replaye
     """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte.
 
     `policy` is that of a run that was made with a policy in Python, or the spelling of its class:
-    a log cannot hold it. Raises TraceError where the folder holds no run with an event log, and
-    ParameterError for another policy than the run's.
+    a log cannot hold it. Raises TraceError where the folder holds no run with an event log, or the
+    policy is missing, and ParameterError for another policy than the run's.
     """
     folder = Path(folder)
     summary, given = read_summary(folder), own_policy(policy)
     if policy is not None and given is None:
         raise ParameterError("policy", policy, "a policy in Python, spelled module:Class")
-    path = folder / "decisions.csv"
+    path = folder / DECISION_LOG
     try:
         logged = path.read_bytes().decode("utf-8").splitlines(keepends=True)
     except OSError as error:
-        why = f"cannot be read: {error.strerror}; simulate with --log-events writes it"
+        why = f"cannot be read: {error.strerror}; simulate with {{log_events}} writes it"
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
         raise TraceError(path, "is no text") from None
-    other = _REPLAYS.get(str(summary.get("model")))
-    if other is not None and given is not None:
-        raise ParameterError("policy", given.name, "none: this model has no policies")
-    replayed = replay_jobs(folder, given) if other is None else other(folder)
+    replayed = model_in(summary).replayed(folder, given)
     for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
         if a != b:
             return Replayed(len(replayed) - 1, number, a and a.rstrip("\n"), b and b.rstrip("\n"))

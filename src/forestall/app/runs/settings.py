@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +17,7 @@ from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.inputs import Inputs
 from forestall.app.runs.models import MODELS, all_parameters, model_of
 from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.settings import flag_of, real_of, text_of, whole_of
 from forestall.model.units import parse_duration
 
 if TYPE_CHECKING:
@@ -61,16 +61,16 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
         given["predictor"] = "learned"
     settings = Settings(
         replace(inputs_of(log, values, model), predictor=learnt),
-        model.checked({name: parameter_value(name, value, model) for name, value in given.items()}),
+        model.checked({name: model.declared[name].read(value) for name, value in given.items()}),
         None if out is None else folder_of(values),
-        _flag("log_events", values.get("log_events", False)),
+        flag_of("log_events", values.get("log_events", False)),
         report_of(values),
         gantt_of(values),
         model,
     )
     check_training(settings.inputs, asked_of([settings.parameters], learnt), model)
     if settings.log_events and out is None:
-        raise ParameterError("log_events", True, "a folder to write to as well (--out DIR)")
+        raise ParameterError("log_events", True, "a folder to write to as well ({out} DIR)")
     return settings
 
 
@@ -86,7 +86,7 @@ def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str |
         return None
     from forestall.predict.registry import LEARNERS
 
-    name = _text("predictor", given)
+    name = text_of("predictor", given)
     if name in LEARNERS and "/" not in name:
         return name
     if Path(name).is_file():
@@ -109,25 +109,25 @@ def check_training(
     """Raise ParameterError where a predictor lacks its training log, or a log its predictor."""
     learns = [one for one in predictors if isinstance(one, str) and one not in model.unlearnt]
     if any(isinstance(one, Path) for one in predictors) and inputs.failures is None:
-        raise ParameterError("predictor", "of a file", "a failure log as well (--failures FILE)")
+        raise ParameterError("predictor", "of a file", "a failure log as well ({failures} FILE)")
     if learns:
         for name in ("failures", "train"):
             if getattr(inputs, name) is None:
                 allowed = f"a {'training' if name == 'train' else 'failure'} log as well"
                 raise ParameterError("predictor", learns[0], f"{allowed} (--{name} FILE)")
     elif inputs.train is not None:
-        allowed = "a predictor that learns as well (--predictor hazard)"
+        allowed = "a predictor that learns as well ({predictor} hazard)"
         raise ParameterError("train", str(inputs.train), allowed)
 
 
 def folder_of(values: Mapping[str, Any], otherwise: str = "") -> Path:
     """Return the folder for results that these options say."""
-    return Path(_text("out", values.get("out", otherwise)))
+    return Path(text_of("out", values.get("out", otherwise)))
 
 
 def report_of(values: Mapping[str, Any]) -> bool:
     """Return whether these options want a report."""
-    return _flag("report", values.get("report", True))
+    return flag_of("report", values.get("report", True))
 
 
 def gantt_of(values: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -135,7 +135,7 @@ def gantt_of(values: Mapping[str, Any]) -> tuple[int, int] | None:
     given = values.get("gantt")
     if given is None:
         return None
-    first, colon, last = _text("gantt", given).partition(":")
+    first, colon, last = text_of("gantt", given).partition(":")
     if not colon:
         raise ParameterError("gantt", given, "two durations FROM:TO such as 3d:6d")
     start, end = parse_duration(first, "gantt"), parse_duration(last, "gantt")
@@ -153,24 +153,24 @@ def inputs_of(log: Path, values: Mapping[str, Any], model: Model = PROMISE) -> I
     if failures is None:
         for name in FAILURE_OPTIONS:
             if name in values and not (model.on_hosts and name != "failure_format"):
-                raise ParameterError(name, values[name], "a failure log as well (--failures FILE)")
+                raise ParameterError(name, values[name], "a failure log as well ({failures} FILE)")
     for name in TRAINING_OPTIONS[1:]:
         if name in values and "train" not in values:
-            raise ParameterError(name, values[name], "a training log as well (--train FILE)")
+            raise ParameterError(name, values[name], "a training log as well ({train} FILE)")
     return Inputs(
         log,
-        None if failures is None else Path(_text("failures", failures)),
+        None if failures is None else Path(text_of("failures", failures)),
         _optional_text(values, "jobs"),
-        _whole("processors_per_node", per_node),
+        whole_of("processors_per_node", per_node),
         _optional_text(values, "failure_format"),
         _optional_text(values, "system"),
         _optional_text(values, "from"),
-        None if "days" not in values else _real("days", values["days"]),
-        _whole("fold_nodes", values.get("fold_nodes", 1)),
-        _flag("strict", values.get("strict", False)),
-        None if "train" not in values else Path(_text("train", values["train"])),
+        None if "days" not in values else real_of("days", values["days"]),
+        whole_of("fold_nodes", values.get("fold_nodes", 1)),
+        flag_of("strict", values.get("strict", False)),
+        None if "train" not in values else Path(text_of("train", values["train"])),
         _optional_text(values, "train_from"),
-        None if "train_days" not in values else _real("train_days", values["train_days"]),
+        None if "train_days" not in values else real_of("train_days", values["train_days"]),
         hosts=_optional_path(values, "hosts"),
         host_speeds=_optional_path(values, "host_speeds"),
         period=parse_duration(values["period"], "period") if "period" in values else None,
@@ -186,35 +186,18 @@ def check_hosts(values: Mapping[str, Any], model: Model) -> None:
             theirs = " or ".join(
                 one.name for one in MODELS.values() if one.on_hosts != model.on_hosts
             )
-            allowed = f"only with --model {theirs}, not with --model {model.name}"
+            allowed = f"only with {{model}} {theirs}, not with {{model}} {model.name}"
             raise ParameterError(name, values[name], allowed)
     if not model.on_hosts:
         return
     if "hosts" in values and "failures" in values:
-        allowed = "either --hosts or --failures: both say when hosts were available"
+        allowed = "either {hosts} or {failures}: both say when hosts were available"
         raise ParameterError("hosts", str(values["hosts"]), allowed)
     if "hosts" not in values and "failures" not in values:
         raise InputError(
-            "guests need hosts: --hosts FILE, samples of their load, or --failures FILE, when they "
+            "guests need hosts: {hosts} FILE, samples of their load, or {failures} FILE, when they "
             "were down (forestall traces generate hosts makes some up)"
         )
-
-
-def parameter_value(name: str, value: Any, model: Model = PROMISE) -> Any:
-    """Return a parameter as its model takes it: durations in seconds, numbers as numbers."""
-    if isinstance(value, list | dict):
-        raise ParameterError(name, value, "one value (forestall sweep takes several)")
-    if name in model.flags:
-        return _flag(name, value)
-    if name in model.durations:
-        if value == model.words.get(name):
-            return value
-        given = value if isinstance(value, int | float) else str(value)
-        return parse_duration(given, name, exact=True)
-    if name in model.reals and isinstance(value, str):
-        with suppress(ValueError):  # what is no number is refused with the words of its own check
-            return float(value)
-    return _whole(name, value) if name in model.whole else value
 
 
 def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
@@ -248,39 +231,9 @@ def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
     return {**read_config(config, known), **given}
 
 
-def _text(name: str, value: Any) -> str:
-    if isinstance(value, bool | list | dict) or str(value) == "":
-        raise ParameterError(name, value, "text")
-    return str(value)
-
-
 def _optional_text(values: Mapping[str, Any], name: str) -> str | None:
-    return _text(name, values[name]) if name in values else None
+    return text_of(name, values[name]) if name in values else None
 
 
 def _optional_path(values: Mapping[str, Any], name: str) -> Path | None:
-    return Path(_text(name, values[name])) if name in values else None
-
-
-def _flag(name: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise ParameterError(name, value, "true or false")
-
-
-def _whole(name: str, value: Any) -> int:
-    try:
-        if not isinstance(value, bool | float):
-            return int(value)
-    except (TypeError, ValueError):
-        pass
-    raise ParameterError(name, value, "a whole number")
-
-
-def _real(name: str, value: Any) -> float:
-    try:
-        if not isinstance(value, bool):
-            return float(value)
-    except (TypeError, ValueError):
-        pass
-    raise ParameterError(name, value, "a number")
+    return Path(text_of(name, values[name])) if name in values else None

@@ -24,10 +24,10 @@ from forestall.app.runs.settings import (
     check_training,
     inputs_of,
     learnt_of,
-    parameter_value,
 )
 from forestall.engine.promise.policies import is_own
 from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.settings import Kind, Parameter
 
 if TYPE_CHECKING:
     from forestall.app.kit.model import AnyParameters
@@ -102,7 +102,7 @@ def plan_of(log: Path, values: Mapping[str, Any]) -> Plan:
     learnt = learnt_of(given, model) if _is_one(given.get("predictor")) else None
     if learnt is not None:
         given["predictor"] = "learned"
-    several = {name: values_of(name, value, model) for name, value in given.items()}
+    several = {name: values_of(model.declared[name], value) for name, value in given.items()}
     count = prod(len(taken) for taken in several.values())
     if count > MOST_POINTS:
         raise InputError(f"{count:,} points are too many for a sweep; at most {MOST_POINTS:,}")
@@ -129,63 +129,66 @@ def varied(texts: Iterable[str]) -> dict[str, Any]:
         name = key.strip().lstrip("-").replace("-", "_")
         if not equals or name not in all_parameters():
             known = ", ".join(all_parameters())
-            raise ParameterError("--vary", text, f"NAME=VALUES with a NAME of {known}")
+            raise ParameterError("vary", text, f"NAME=VALUES with a NAME of {known}")
         options[name] = value
     return options
 
 
-def values_of(name: str, value: Any, model: Model = PROMISE) -> tuple[Any, ...]:
+def values_of(parameter: Parameter, value: Any) -> tuple[Any, ...]:
     """Return the values that a parameter takes, in the order given, each once.
 
-    >>> values_of("accuracy", "0:0.3:0.1"), values_of("checkpoint_interval", "30m,1h:3h:1h")
-    ((0.0, 0.1, 0.2, 0.3), (1800, 3600, 7200, 10800))
+    >>> values_of(PROMISE.declared["accuracy"], "0:0.3:0.1")
+    (0.0, 0.1, 0.2, 0.3)
+    >>> values_of(PROMISE.declared["checkpoint_interval"], "30m,1h:3h:1h")
+    (1800, 3600, 7200, 10800)
     """
     if isinstance(value, list):
         parts = value
     else:
         parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else [value]
     if not parts or "" in parts:
-        raise ParameterError(name, value, _RANGE)
+        raise ParameterError(parameter.name, value, _RANGE)
     found: list[Any] = []
     for part in parts:
-        if _is_range(name, part, model):
-            found += _range(name, part, model)
+        if _is_range(parameter, part):
+            found += _range(parameter, part)
         else:
-            found.append(_plain(name, part, model))
+            found.append(_plain(parameter, part))
     return tuple(dict.fromkeys(found))
 
 
-def _is_range(name: str, part: object, model: Model) -> bool:
+def _is_range(parameter: Parameter, part: object) -> bool:
     """Return whether this is a range, not a duration such as 1-12:00:00 or a class of a module."""
-    if name == "policy" and isinstance(part, str) and is_own(part):
+    if parameter.kind is Kind.CHOICE and isinstance(part, str) and is_own(part):
         return False
     colons = isinstance(part, str) and ":" in part
-    return colons and not (name in model.durations and "-" in str(part).split(":")[0])
+    return colons and not (parameter.kind is Kind.DURATION and "-" in str(part).split(":")[0])
 
 
-def _plain(name: str, part: Any, model: Model) -> Any:
+def _plain(parameter: Parameter, part: Any) -> Any:
     """Return one value; numbers in the type that they have in tables."""
-    if name in model.reals and part != model.words.get(name):
+    word = parameter.word
+    if parameter.kind is Kind.REAL and part != word:
         try:
             return float(part)
         except (TypeError, ValueError):
-            allowed = "a number from 0 to 1" if name in model.shares else "a number"
-            word = f" or {model.words[name]}" if name in model.words else ""
-            raise ParameterError(name, part, allowed + word) from None
-    if name in model.flags and isinstance(part, str) and part.lower() in {"true", "false"}:
+            allowed = "a number from 0 to 1" if parameter.is_share else "a number"
+            more = f" or {word}" if word else ""
+            raise ParameterError(parameter.name, part, allowed + more) from None
+    if parameter.kind is Kind.FLAG and isinstance(part, str) and part.lower() in {"true", "false"}:
         return part.lower() == "true"
-    return parameter_value(name, part, model)
+    return parameter.read(part)
 
 
-def _range(name: str, text: str, model: Model) -> list[Any]:
+def _range(parameter: Parameter, text: str) -> list[Any]:
     """Return first, first + step, ... up to last, which is in it where a step hits it exactly."""
-    parts = text.split(":")
+    name, parts = parameter.name, text.split(":")
     if name == "seed" and len(parts) == 2:  # 1:5 is every seed from 1 to 5
         parts.append("1")
-    if name not in model.numbers or len(parts) != 3:
+    if not parameter.is_number or len(parts) != 3:
         raise ParameterError(name, text, _RANGE)
-    if name in model.durations:
-        first, last, step = (Decimal(parameter_value(name, part, model)) for part in parts)
+    if parameter.kind is Kind.DURATION:
+        first, last, step = (Decimal(parameter.read(part)) for part in parts)
     else:
         try:
             first, last, step = (Decimal(part.strip()) for part in parts)
@@ -199,7 +202,7 @@ def _range(name: str, text: str, model: Model) -> list[Any]:
     if count > MOST_POINTS:
         raise ParameterError(name, text, f"at most {MOST_POINTS:,} values")
     steps = [first + k * step for k in range(count)]
-    if name in model.reals:
+    if parameter.kind is Kind.REAL:
         return [float(value) for value in steps]
     if any(value != int(value) for value in steps):
         raise ParameterError(name, text, "whole numbers")

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from forestall.app.kit.sweep_lines import line_colours, reach, spread
+from forestall.app.promise.settings import PROMISE
 from forestall.show.style import DASHES, INK, MARKERS, dress, legend, new_figure
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 _HOURS = 1 / 3600
 LABELS: Final[dict[str, tuple[str, float]]] = {
-    "accuracy": ("Prediction accuracy a", 1),
-    "risk": ("User risk strategy U", 1),
     "qos": ("Quality of service (QoS)", 1),
     "utilization": ("Utilization (share)", 1),
     "lost_work": ("Lost work (node-hours)", _HOURS),
@@ -34,26 +33,23 @@ LABELS: Final[dict[str, tuple[str, float]]] = {
     "checkpoints": ("Checkpoints performed (count)", 1),
     "skipped_checkpoints": ("Checkpoints skipped (count)", 1),
     "restarts": ("Restarts (count)", 1),
-    "nodes": ("Nodes (count)", 1),
-    "checkpoint_interval": ("Checkpoint interval (hours)", _HOURS),
-    "checkpoint_overhead": ("Checkpoint overhead (s)", 1),
-    "downtime": ("Downtime (s)", 1),
 }
-"""What axes say of a column of a sweep, and by what its values are multiplied for that."""
+"""What axes say of a measure, and by what its values are multiplied for that. Of parameters their
+declarations tell it."""
 
 
 Labels = Mapping[str, tuple[str, float]]
 SHARE: Final = " (share)"
 
 
-def label_of(column: str, own: Labels = MappingProxyType({})) -> tuple[str, float]:
+def label_of(column: str, own: Labels = PROMISE.labels) -> tuple[str, float]:
     """Return the words for a column and the factor into the unit that they name; a model's `own`
     ones come first."""
     plain = (column.replace("_", " ").replace(".", " ").capitalize(), 1)
     return own.get(column) or LABELS.get(column, plain)
 
 
-def told_as(column: str, own: Labels = MappingProxyType({})) -> tuple[str, float]:
+def told_as(column: str, own: Labels = PROMISE.labels) -> tuple[str, float]:
     """Return `label_of` for tables: shares in per cent."""
     label, scale = label_of(column, own)
     bare = label.removesuffix(SHARE)
@@ -65,7 +61,7 @@ def sweep_lines(
     x: str,
     y: str,
     by: str | None = None,
-    own: Labels = MappingProxyType({}),
+    own: Labels = PROMISE.labels,
     order: Sequence[object] = (),
 ) -> Figure:
     """Draw the mean of `y` over `x`, a line for each value of `by`; a band where runs repeat.
@@ -105,7 +101,7 @@ def sweep_points(
     x: str,
     y: str,
     by: str | None = None,
-    own: Labels = MappingProxyType({}),
+    own: Labels = PROMISE.labels,
     orders: Mapping[str, Sequence[object]] = MappingProxyType({}),
 ) -> Figure:
     """Draw the mean of `y` for each value of `x`, which are words, a colour for each of `by`.
@@ -173,7 +169,7 @@ def _explain(
 
 
 def sweep_heatmap(
-    table: pl.DataFrame, x: str, y: str, value: str, own: Labels = MappingProxyType({})
+    table: pl.DataFrame, x: str, y: str, value: str, own: Labels = PROMISE.labels
 ) -> Figure:
     """Draw the mean of `value` for each pair of `x` and `y`, written into its cell if it fits."""
     (xlabel, xscale), (ylabel, yscale) = label_of(x, own), label_of(y, own)

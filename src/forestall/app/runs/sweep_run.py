@@ -168,7 +168,7 @@ def _played(
     except BrokenProcessPool:
         raise InputError(
             "a worker process ended, perhaps for want of memory; finished points are kept: try the "
-            "same command with fewer --workers"
+            "same command with fewer {workers}"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)

@@ -42,7 +42,7 @@ def cut_accounting(accounting: Accounting, asked: Asked) -> tuple[Accounting, st
                 if most > 0
                 else ("1: the records do not tell how many nodes runs had")
             )
-            raise ParameterError("--min-nodes", asked.min_nodes, allowed)
+            raise ParameterError("min_nodes", asked.min_nodes, allowed)
         count = int((inside & ~large).sum())
         said.append((count, f"on fewer than {asked.min_nodes:,} nodes (or nobody knows how many)"))
         inside &= large
@@ -65,7 +65,7 @@ def in_partition(partition: Coded, wanted: str) -> Mask:
         known = sorted({one for word in partition.words for one in word.split(",")})
         listed = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
         allowed = f"one of {listed}" if known else "none: the records tell no partitions"
-        raise ParameterError("--partition", wanted, allowed)
+        raise ParameterError("partition", wanted, allowed)
     return partition.among(words)
 
 

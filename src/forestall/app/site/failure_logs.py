@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forestall.app.site.windows import failure_span
-from forestall.app.site.words import counted
 from forestall.model.errors import ParameterError
 from forestall.model.site.job_records import NEVER
+from forestall.show.quantities import counted
 from forestall.traces.files.places import placed
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def with_failures(site: SiteRecords, path: Path, given: Given) -> SiteRecords:
 
     if site.events is not None and len(site.events):
         allowed = "no failure log beside the outages that Slurm recorded"
-        raise ParameterError("--failures", str(path), allowed)
+        raise ParameterError("failures", str(path), allowed)
     read = read_failures(
         path,
         system=given.system,

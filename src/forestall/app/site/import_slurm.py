@@ -83,8 +83,8 @@ def import_slurm(
     does not answer.
     """
     if not anonymize and (key_file is not None or keep_partitions):
-        name = "--anonymize-key" if key_file is not None else "--keep-partitions"
-        raise ParameterError(name, str(key_file or "given"), "--anonymize beside it")
+        name = "anonymize_key" if key_file is not None else "keep_partitions"
+        raise ParameterError(name, str(key_file or "given"), "{anonymize} beside it")
     check_zone(given.zone)
     with whole_folder(out) as folder:
         site = _read(given, progress)
@@ -154,7 +154,7 @@ def _key(path: Path, out: Path) -> bytes:
     """Return the key in a file, made where it is not there: 32 random bytes, for its owner only."""
     if out.resolve() in path.resolve().parents:
         allowed = "a file outside the folder: who has the folder must not have the key"
-        raise ParameterError("--anonymize-key", str(path), allowed)
+        raise ParameterError("anonymize_key", str(path), allowed)
     try:
         if not path.exists():
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -10,7 +10,7 @@ from forestall.app.site.sources import Given, asked_of, cut, gather
 from forestall.model.units import parse_duration
 
 if TYPE_CHECKING:
-    from forestall.app.site.report import Report
+    from forestall.app.site.report import Findings
     from forestall.model.site.site_records import SiteRecords
 
 TIMES = ("checkpoint_interval", "checkpoint_cost", "restart")
@@ -26,7 +26,7 @@ class SiteReport:
     site : the records, cut to what was asked
     """
 
-    report: Report
+    report: Findings
     site: SiteRecords
 
     @property
@@ -37,20 +37,20 @@ class SiteReport:
     @property
     def openmetrics(self) -> str:
         """What ``forestall report --openmetrics -`` prints."""
-        from forestall.app.site.openmetrics import openmetrics
+        from forestall.app.site.shown import openmetrics
 
         return openmetrics(self.report)
 
     def text(self, *, full: bool = False) -> str:
         """Return what ``forestall report`` prints, with `full` all of it."""
-        from forestall.app.site.text import text_of
+        from forestall.app.site.shown import text_of
 
         return text_of(self.report, full=full)
 
     def save(self, path: str | Path) -> Path:
         """Write the page, whole or not at all, and return where."""
-        from forestall.app.site.page import page
-        from forestall.show.html_pieces import write_page
+        from forestall.app.site.shown import page
+        from forestall.show.page import write_page
 
         return write_page(path, page(self.report))
 

@@ -27,10 +27,10 @@ from forestall.app.site.windows import (
     window,
     younger,
 )
-from forestall.app.site.words import counted
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.site_records import SiteRecords
 from forestall.model.units import parse_duration
+from forestall.show.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ __all__ = [
 def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
     """Return all records that were named, on one clock. Raises TraceError and ParameterError."""
     if given.nothing:
-        raise ParameterError("FILES", "", "files to read, --slurm or --failures")
+        raise ParameterError("FILES", "", "files to read, {slurm} or {failures}")
     check_zone(given.zone)
     files = _by_kind(given)
     _refuse_idle(given, files)
@@ -74,7 +74,7 @@ def asked_of(site: SiteRecords, given: Given, **assumed: Any) -> Asked:
     from forestall.app.site.asked import Asked
 
     if given.min_nodes < 1:
-        raise ParameterError("--min-nodes", given.min_nodes, "a whole number of at least 1")
+        raise ParameterError("min_nodes", given.min_nodes, "a whole number of at least 1")
     begin, until = window(site, given.since, given.until, given.zone)
     return Asked(
         begin,
@@ -98,7 +98,7 @@ def cut(site: SiteRecords, asked: Asked) -> SiteRecords:
     said: list[str] = []
     if asked.partition is not None and site.accounting is None and site.inventory is None:
         allowed = "none: the records tell no partitions"
-        raise ParameterError("--partition", asked.partition, allowed)
+        raise ParameterError("partition", asked.partition, allowed)
     accounting, events, failures = site.accounting, site.events, site.failures
     inventory, estimates = site.inventory, site.estimates
     if accounting is not None:
@@ -173,21 +173,21 @@ def _refuse_idle(given: Given, files: dict[str, list[Path]]) -> None:
     """Raise ParameterError for an option that has nothing to act on."""
     if not given.slurm and given.timeout != TIMEOUT:
         allowed = "a live Slurm to go with it; files are not waited for"
-        raise ParameterError("--timeout", f"{given.timeout}s", allowed)
+        raise ParameterError("timeout", f"{given.timeout}s", allowed)
     if "failures" not in files:
         idle = {
-            "--system": given.system,
-            "--from": given.start,
-            "--days": given.days,
-            "--fold-nodes": given.fold_nodes if given.fold_nodes != 1 else None,
-            "--failure-format": given.failure_format,
+            "system": given.system,
+            "from": given.start,
+            "days": given.days,
+            "fold_nodes": given.fold_nodes if given.fold_nodes != 1 else None,
+            "failure_format": given.failure_format,
         }
         for name, value in idle.items():
             if value is not None:
                 raise ParameterError(name, value, "a failure log to go with it; there is none")
     if "swf" not in files and given.processors_per_node > 1:
         allowed = "a job log in SWF to go with it; there is none"
-        raise ParameterError("--processors-per-node", given.processors_per_node, allowed)
+        raise ParameterError("processors_per_node", given.processors_per_node, allowed)
 
 
 def _kind(path: Path) -> str:
@@ -268,15 +268,15 @@ def _asked_slurm(given: Given) -> SiteRecords:
     from forestall.adapters.slurm import read
 
     now = int(time.time())
-    until = None if given.until is None else moment(given.until, "--until", given.zone, True)
+    until = None if given.until is None else moment(given.until, "until", given.zone, True)
     end = now if until is None else until
     since = f"{LIVE_DAYS}d" if given.since is None else given.since
     if since == ALL:
         begin = 0
     elif is_duration(since):
-        begin = end - parse_duration(since, "--since")
+        begin = end - parse_duration(since, "since")
     else:
-        begin = moment(since, "--since", given.zone, True)
+        begin = moment(since, "since", given.zone, True)
     return read.ask(begin, until, timeout=given.timeout, strict=given.strict)
 
 

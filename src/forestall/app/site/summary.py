@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forestall.app.site.words import SHORT, brief, clean, counted, duration
+from forestall.show.clean import clean
+from forestall.show.quantities import SHORT, brief, counted, duration
 
 if TYPE_CHECKING:
+    from forestall.app.site.advice.kind import Advice
     from forestall.app.site.asked import Asked
-    from forestall.app.site.facts import Advice
     from forestall.model.site.site_records import SiteRecords
 
 

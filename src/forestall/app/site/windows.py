@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.app.site.words import brief
 from forestall.model.errors import ParameterError
 from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.show.quantities import brief
 
 if TYPE_CHECKING:
     from forestall.app.site.given import Given
@@ -36,22 +36,22 @@ def window(
     """
     first, last = span(site)
     dated = is_dated(site)
-    end = last if until is None else moment(until, "--until", zone, dated)
+    end = last if until is None else moment(until, "until", zone, dated)
     if since is None or since == ALL:
         begin = first
     elif is_duration(since):
-        begin = max(first, end - parse_duration(since, "--since"))
+        begin = max(first, end - parse_duration(since, "since"))
     else:
-        begin = moment(since, "--since", zone, dated)
+        begin = moment(since, "since", zone, dated)
     if max(begin, first) < min(end, last):
         return max(begin, first), min(end, last)
     within = f"within the records, {_exact(first, dated)} to {_exact(last, dated)}"
     if until is not None and end <= first:
-        raise ParameterError("--until", until, f"a time {within}")
+        raise ParameterError("until", until, f"a time {within}")
     if since is None or since == ALL:
-        raise ParameterError("--until", until, f"a time {within}")
-    before = f", before --until {until}" if until is not None and begin < last else ""
-    raise ParameterError("--since", since, f"a time {within}{before}")
+        raise ParameterError("until", until, f"a time {within}")
+    before = f", before {{until}} {until}" if until is not None and begin < last else ""
+    raise ParameterError("since", since, f"a time {within}{before}")
 
 
 def _exact(time: int, dated: bool) -> str:
@@ -68,11 +68,11 @@ def younger(site: SiteRecords, given: Given) -> str:
     first, last = span(site)
     until = int(time.time()) if given.slurm else last
     if given.until is not None:
-        until = min(until, moment(given.until, "--until", given.zone, True))
+        until = min(until, moment(given.until, "until", given.zone, True))
     if is_duration(since):
-        wanted = until - parse_duration(since, "--since")
+        wanted = until - parse_duration(since, "since")
     else:
-        wanted = moment(since, "--since", given.zone, True)
+        wanted = moment(since, "since", given.zone, True)
     if first <= wanted + SLACK:
         return ""
     return (
@@ -122,7 +122,7 @@ def is_dated(site: SiteRecords) -> bool:
 
 def moment(text: str, name: str, zone: str | None, dated: bool) -> int:
     """Return a date as Unix seconds; of undated records a number of seconds."""
-    more = ", a duration such as 30d, or all" if name == "--since" else ""
+    more = ", a duration such as 30d, or all" if name == "since" else ""
     if not dated:
         try:
             return int(text)
@@ -168,9 +168,9 @@ def check_zone(zone: str | None) -> None:
     try:
         ZoneInfo(zone)
     except (OSError, ValueError):  # the error for unknown keys is a KeyError of its own
-        raise ParameterError("--zone", zone, "a time zone such as Europe/Berlin") from None
+        raise ParameterError("zone", zone, "a time zone such as Europe/Berlin") from None
     except KeyError:
-        raise ParameterError("--zone", zone, "a time zone such as Europe/Berlin") from None
+        raise ParameterError("zone", zone, "a time zone such as Europe/Berlin") from None
 
 
 def is_duration(text: str) -> bool:

@@ -26,6 +26,7 @@ from forestall.app.virtual.marks import (
     explain,
     shade,
 )
+from forestall.decide.virtual.entries import STRATEGIES
 from forestall.show.style import (
     BLUE,
     DASHES,
@@ -48,7 +49,6 @@ HOUR = 3600
 WINDOW = 3 * 86_400
 MOST_MOVES = 300
 """Migrations in one map; a window of its own choice with more is halved until it has fewer."""
-STRATEGIES = ("random", "first-fit", "best-fit", "omniscient")
 RATES = (
     ("job_completion_rate", "Jobs", "Jobs completed by their deadlines (%)"),
     ("task_completion_rate", "Tasks", "Tasks completed by their deadlines (%)"),

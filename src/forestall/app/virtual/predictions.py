@@ -46,7 +46,7 @@ def predictions_for(
     failures: Failures,
     start: int,
     end: int,
-    predictor: TimesToFailure | None = None,
+    predictor: TimesToFailure | Predictions | None = None,
 ) -> Predictions:
     """Return what is foreseen during a run.
 
@@ -60,7 +60,7 @@ def predictions_for(
     failures : of its nodes, repeated already where they are to be
     start, end : first and last moment of the run, s
     predictor : one that has learnt from what came before; it is left as it is where it can be
-        copied
+        copied. Or predictions that were made beforehand: these are taken as they are
 
     Raises ParameterError where a source of predictions that is asked for is not there, and where a
     predictor has seen what comes after the start or answers with what is no time.
@@ -68,6 +68,8 @@ def predictions_for(
     source = parameters.predictor
     if parameters.strategy == "omniscient":
         return perfect(failures, start=start)
+    if isinstance(predictor, Predictions):
+        return predictor
     if predictor is not None:
         if source == "recorded":
             allowed = "synthetic, hazard or learned, with a predictor of your own"
@@ -289,5 +291,5 @@ def _check_past(name: str, end: int, start: int) -> None:
             "predictor",
             f"{name} with failures up to {end} s",
             f"one that has seen nothing after the run begins, at {start} s "
-            "(predict train --until; fit(history, end=0) moves a history)",
+            "(predict train {until}; fit(history, end=0) moves a history)",
         )

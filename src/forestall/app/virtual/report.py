@@ -10,7 +10,7 @@ import polars as pl
 from forestall.app.kit import measure as measure_
 from forestall.app.kit import series
 from forestall.app.kit import shares as shares_
-from forestall.app.kit.report import NO_FIGURES, left_out, show, versions
+from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
 from forestall.app.virtual import counts, words
 from forestall.app.virtual import tables as parts
 from forestall.show import words as plain
@@ -27,6 +27,7 @@ from forestall.show.html_pieces import (
 )
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
+from forestall.simulate.virtual.parameters import VirtualParameters
 
 Tables = Mapping[str, pl.DataFrame]
 
@@ -86,7 +87,10 @@ def write_virtual_report(
         section("Waiting", parts.waiting(summary)),
         section("What was left out", left_out(summary)),
         section("How to read this page", *(paragraph(text) for text in HOW)),
-        section("Parameters", pairs(dict(summary.get("parameters") or {}), ("Parameter", "Value"))),
+        section(
+            "Parameters",
+            parameter_table(VirtualParameters, summary.get("parameters") or {}),
+        ),
         section("Made with", pairs(versions(summary), ("What", "Version"))),
     )
     return write_page(path, text)

@@ -17,6 +17,7 @@ from forestall.app.virtual.result import VirtualResult
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
+from forestall.model.predictions import Predictions
 from forestall.model.units import MAX_SECONDS
 from forestall.model.virtual import FAR, PROCESSOR
 from forestall.predict.hazard.hazard import HazardPredictor
@@ -40,7 +41,7 @@ def simulate_virtual(
     jobs: Jobs | str | Path | Any,
     failures: Failures | str | Path | Any | None = None,
     *,
-    predictor: TimesToFailure | str | Path | None = None,
+    predictor: TimesToFailure | Predictions | str | Path | None = None,
     log_events: bool = False,
     progress: Progress | None = None,
     **parameters: Any,
@@ -55,6 +56,7 @@ def simulate_virtual(
         failures
     predictor : a HazardPredictor that was fitted on what came before, any trained predictor of
         `forestall predict list` or the file of one, or any object with `time_to_failure(nodes)`;
+        or a Predictions, made beforehand for the nodes and the clock of the run;
         "synthetic" predictions (or None) are of the parameter `prediction_accuracy`, or the log's
         own where it has a column predicted, and "recorded" ones always those
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`

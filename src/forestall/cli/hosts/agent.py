@@ -17,10 +17,19 @@ from typing import Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli import complain
 from forestall.cli.registry import ReaderLeftError, StoppedError, command, examples
 from forestall.cli.runs.options import JSON, QUIET
 from forestall.cli.screen import say_json, show
+from forestall.model.errors import ParameterError
+from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.app.hosts import condor as hosts_condor
+    from forestall.app.hosts.agent import agent as app_agent
+    from forestall.app.hosts.agent import words as agent_words
+    from forestall.live.agent import exporter
 
 STATES = "States"
 SERVICE = "Service"
@@ -164,22 +173,16 @@ def agent(
     """Watch this host: sample its load, name its state, and say how long it may stay available."""
     if context.invoked_subcommand is not None:
         return 0
-    from forestall.app.hosts.agent.agent import LISTEN as USUAL
-    from forestall.app.hosts.agent.agent import AgentOptions, default_folder, run_agent
-    from forestall.live.agent.exporter import parse_address
-    from forestall.model.errors import ParameterError
-    from forestall.model.units import parse_duration
-
-    place = default_folder() if folder is None else folder
-    settings = AgentOptions(place, period, th1, th2, hold, guest_memory, keep).settings()
+    place = app_agent.default_folder() if folder is None else folder
+    settings = app_agent.AgentOptions(place, period, th1, th2, hold, guest_memory, keep).settings()
     if no_listen and listen is not None:
         raise ParameterError("--listen", listen, "nothing with --no-listen")
-    address = None if no_listen else parse_address(listen or USUAL, "--listen")
+    address = None if no_listen else exporter.parse_address(listen or app_agent.LISTEN, "--listen")
     until = float("inf") if span is None else float(parse_duration(span, "--for"))
     terminal = sys.stdout is not None and sys.stdout.isatty()
     screen = Screen(live=not quiet and terminal, quiet=quiet)
     try:
-        ended = run_agent(
+        ended = app_agent.run_agent(
             settings, listen=address, until=until, tell=screen.tell,
             show=screen.show if screen.live else None, beside=beside,
         )  # fmt: skip
@@ -211,10 +214,8 @@ class Screen:
 
     def show(self, told: Mapping[str, Any]) -> None:
         """Show the status in the place of the last one."""
-        from forestall.app.hosts.agent.words import line
-
         width = max(shutil.get_terminal_size().columns - 1, 20)
-        self._print(f"\r\x1b[K{line(told)[:width]}")
+        self._print(f"\r\x1b[K{agent_words.line(told)[:width]}")
         self._shown = True
 
     def clear(self) -> None:
@@ -244,16 +245,13 @@ class Screen:
 
 def status(folder: FOLDER = None, as_json: JSON = False) -> int:
     """Tell what the agent of a folder last saw; ends with 1 where it does not run."""
-    from forestall.app.hosts.agent.agent import default_folder
-    from forestall.app.hosts.agent.words import facts, rows, trouble
-
-    place, now = default_folder() if folder is None else folder, time.time()
-    told = facts(place, now)
-    wrong = trouble(place, told, now)
+    place, now = app_agent.default_folder() if folder is None else folder, time.time()
+    told = agent_words.facts(place, now)
+    wrong = agent_words.trouble(place, told, now)
     if as_json:
         say_json(told)
     else:
-        show(rows(place, told, now))
+        show(agent_words.rows(place, told, now))
     return complain(wrong, 1) if wrong else 0
 
 
@@ -270,13 +268,10 @@ def unit(
     beside: BESIDE = False,
 ) -> None:
     """Print a systemd user unit that runs the agent, with the options given here."""
-    from forestall.app.hosts.agent.agent import AgentOptions, default_folder, unit_text
-    from forestall.live.agent.exporter import parse_address
-
-    place = default_folder() if folder is None else folder
-    AgentOptions(place, period, th1, th2, hold, guest_memory, keep).settings()
+    place = app_agent.default_folder() if folder is None else folder
+    app_agent.AgentOptions(place, period, th1, th2, hold, guest_memory, keep).settings()
     if listen is not None:
-        parse_address(listen, "--listen")
+        exporter.parse_address(listen, "--listen")
     given = {
         "--period": period, "--th1": th1, "--th2": th2, "--hold": hold,
         "--guest-memory": guest_memory, "--keep": keep, "--listen": listen,
@@ -284,15 +279,13 @@ def unit(
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
     flags = {"--no-listen": no_listen, "--beside": beside}
     words += [name for name, said in flags.items() if said]
-    print(unit_text(folder, words), end="")
+    where = [] if folder is None else ["--folder", str(folder.resolve())]
+    print(app_agent.unit_text([*where, *words]), end="")
 
 
 def ad(folder: FOLDER = None) -> None:
     """Print what the agent last saw as attributes of an HTCondor machine (STARTD_CRON)."""
-    from forestall.app.hosts.agent.agent import default_folder
-    from forestall.app.hosts.condor import read_ad
-
-    print(read_ad(default_folder() if folder is None else folder), end="")
+    print(hosts_condor.read_ad(app_agent.default_folder() if folder is None else folder), end="")
 
 
 def condor(
@@ -311,28 +304,21 @@ def condor(
     ] = 4.0,
 ) -> None:
     """Print what HTCondor needs to publish and use the agent's prediction."""
-    from forestall.app.hosts.agent.agent import default_folder
-    from forestall.app.hosts.condor import condor_config, submit_lines
-    from forestall.model.errors import ParameterError
-    from forestall.model.units import parse_duration
-
     if submit:
         with _dashes():
-            print(submit_lines(hours), end="")
+            print(hosts_condor.submit_lines(hours), end="")
         return
     if way not in ("file", "command"):
         raise ParameterError("--way", way, "file or command")
-    place = default_folder() if folder is None else folder
+    place = app_agent.default_folder() if folder is None else folder
     seconds = parse_duration(every, "--every")
     with _dashes():
-        print(condor_config(place, every=seconds, way=way), end="")  # type: ignore[arg-type]
+        print(hosts_condor.condor_config(place, every=seconds, way=way), end="")  # type: ignore[arg-type]
 
 
 @contextmanager
 def _dashes() -> Iterator[None]:
     """Name a parameter that is refused as it is typed."""
-    from forestall.model.errors import ParameterError
-
     try:
         yield
     except ParameterError as error:

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT, QUIET, STUDY_OUT
 from forestall.cli.screen import Bar, say, say_json, show
+from forestall.model.errors import ParameterError
+
+with lazily():
+    from forestall.app.hosts.agent import agent
+    from forestall.app.hosts.calibrate import calibrate as app_calibrate
+    from forestall.app.hosts.calibrate import files, words
 
 if TYPE_CHECKING:
-    from forestall.app.hosts.calibrate.calibrate import Calibration
+    from forestall.app.hosts.calibrate.calibrate import HostCalibration
 
 EXPERIMENT = "The experiment"
 
@@ -163,29 +170,21 @@ def calibrate(
     lose more than the limit beside a spinning guest at normal priority, Th2 the same at lowest
     priority. All chosen cores are busy meanwhile; Ctrl-C ends every process.
     """
-    from forestall.app.hosts.calibrate.calibrate import Asked
-    from forestall.app.hosts.calibrate.calibrate import calibrate as run
-    from forestall.app.hosts.calibrate.files import (
-        check_agent_folder,
-        check_calibration_folder,
-        write_folder,
-        write_thresholds,
+    asked = app_calibrate.ExperimentSettings(
+        seconds, repeats, loads, groups, limit, cpus, pattern, memory, quick, seed, force
     )
-    from forestall.app.hosts.calibrate.words import duration
-
-    asked = Asked(seconds, repeats, loads, groups, limit, cpus, pattern, memory, quick, seed, force)
     plan = asked.plan()
     folder = _agents_folder(folder, save)
     if folder is not None:
-        check_agent_folder(folder)
+        files.check_agent_folder(folder)
     if out is not None:
-        check_calibration_folder(out, force=force)
+        files.check_calibration_folder(out, force=force)
     if not quiet:
-        say(f"This takes about {duration(asked.takes(plan))}.", error=True)
+        say(f"This takes about {words.duration(asked.takes(plan))}.", error=True)
     with Bar("points", quiet=quiet) as bar:
-        found = run(asked, progress=bar)
+        found = app_calibrate.calibrate(asked, progress=bar)
     if out is not None:
-        write_folder(found, out, force=force)
+        files.write_folder(found, out, force=force)
     if as_json:
         say_json(found.summary)
     elif not quiet:
@@ -193,26 +192,21 @@ def calibrate(
         if out is not None:
             say(f"Files are in {out}; open {out / 'report.html'}")
     if folder is not None:
-        place = write_thresholds(found, folder, force=force)
+        place = files.write_thresholds(found, folder, force=force)
         if not (quiet or as_json):
             say(f"Thresholds are in {place}")
 
 
 def _agents_folder(folder: Path | None, save: bool) -> Path | None:
     """Return where the thresholds go; None: nowhere."""
-    from forestall.app.hosts.agent.agent import default_folder
-    from forestall.model.errors import ParameterError
-
     if not save:
         return folder
     if folder is not None:
         raise ParameterError("--folder", str(folder), "nothing with --save, which names one")
-    return default_folder()
+    return agent.default_folder()
 
 
-def _print(found: Calibration) -> None:
-    from forestall.app.hosts.calibrate import words
-
+def _print(found: HostCalibration) -> None:
     summary = found.summary
     show(words.rows(summary), words.HEADS, right=range(6), wrap=())
     say()

@@ -13,11 +13,19 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli import UNUSABLE, complain
 from forestall.cli.registry import command as registered
 from forestall.cli.registry import examples
 from forestall.cli.runs.options import JSON, QUIET
 from forestall.cli.screen import say, say_json, show
+from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.app.hosts.agent import agent
+    from forestall.app.hosts.guest import guest, words
+    from forestall.live.guest import files
+    from forestall.live.guest import settings as guest_settings
 
 Writer = Callable[[bytes], None]
 CHECKPOINTS = "Checkpoints"
@@ -43,7 +51,9 @@ def group() -> typer.Typer:
     }
     for function, lines in commands.items():
         name = "list" if function is listed else function.__name__
-        more = {"context_settings": {"allow_interspersed_args": False}} if function is run else {}
+        more: dict[str, Any] = (
+            {"context_settings": {"allow_interspersed_args": False}} if function is run else {}
+        )
         registered(app, name, *lines, **more)(_guarded(function))
     return app
 
@@ -54,11 +64,9 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        from forestall.app.hosts.guest.guest import GuestError
-
         try:
             return function(*args, **kwargs)
-        except GuestError as error:
+        except guest.GuestError as error:
             return complain(str(error), FAILED)
         except BrokenPipeError:
             raise
@@ -269,20 +277,15 @@ def run(
     where memory runs short. When the host is free again it goes on. What it prints is shown here
     and kept in the files stdout and stderr of DIR/guests/NAME; standard error tells of changes.
     """
-    from forestall.app.hosts.agent.agent import default_folder, parse_memory_share
-    from forestall.app.hosts.guest.guest import run_guest, thresholds
-    from forestall.live.guest.settings import GuestSettings
-    from forestall.model.units import parse_duration
-
-    place = folder or default_folder()
-    low, high = thresholds(place, th1, th2)
-    settings = GuestSettings(
+    place = folder or agent.default_folder()
+    low, high = guest.thresholds(place, th1, th2)
+    settings = guest_settings.GuestSettings(
         th1=low,
         th2=high,
         hold=parse_duration(hold, "--hold"),
         every=parse_duration(every, "--every"),
         calm=parse_duration(calm, "--calm"),
-        guest_memory=parse_memory_share(guest_memory, "--guest-memory"),
+        guest_memory=agent.parse_memory_share(guest_memory, "--guest-memory"),
         checkpoint=checkpoint,
         resume=resumed,
         checkpoint_every=parse_duration(checkpoint_every, "--checkpoint-every"),
@@ -294,7 +297,7 @@ def run(
     )
     lines = Lines(quiet=quiet)
     show_to = lines.shown(output)
-    code = run_guest(
+    code = guest.run_guest(
         command or (), settings, folder=place, name=name, fresh=fresh, say=lines, show=show_to
     )
     return lines.end(code)
@@ -304,27 +307,21 @@ def resume(
     name: NAME, folder: FOLDER = None, output: OUTPUT = Output.HERE, quiet: QUIET = False
 ) -> int:
     """Go on with a guest that has not finished: adopt it where it runs, else start it again."""
-    from forestall.app.hosts.agent.agent import default_folder
-    from forestall.app.hosts.guest.guest import resume_guest
-
     lines = Lines(quiet=quiet)
-    place = folder or default_folder()
-    return lines.end(resume_guest(place, name, say=lines, show=lines.shown(output)))
+    place = folder or agent.default_folder()
+    return lines.end(guest.resume_guest(place, name, say=lines, show=lines.shown(output)))
 
 
 def listed(folder: FOLDER = None, as_json: JSON = False) -> None:
     """List the guests, what is with them, and where their output lies."""
-    from forestall.app.hosts.agent.agent import default_folder
-    from forestall.app.hosts.guest.words import GUESTS, guest_rows, guests
-
-    place = folder or default_folder()
-    found, troubles = guests(place)
+    place = folder or agent.default_folder()
+    found, troubles = words.guests(place)
     for trouble in troubles:
         say(trouble, error=True)
     if as_json:
         say_json(found)
     elif found:
-        show(guest_rows(found), GUESTS, right=(2, 3, 4), wrap=(0, -1))
+        show(words.guest_rows(found), words.GUESTS, right=(2, 3, 4), wrap=(0, -1))
         print(f"Output: stdout and stderr in {place / 'guests'}/NAME")
     elif not troubles:
         say("no guests")
@@ -332,34 +329,26 @@ def listed(folder: FOLDER = None, as_json: JSON = False) -> None:
 
 def stop(name: NAME, folder: FOLDER = None, as_json: JSON = False, quiet: QUIET = False) -> None:
     """End a guest after its checkpoint, and its manager; `guest resume` goes on with it."""
-    from forestall.app.hosts.agent.agent import default_folder
-    from forestall.app.hosts.guest.guest import stop_guest
-    from forestall.app.hosts.guest.words import guest_facts
-    from forestall.live.guest.files import GuestFiles
-
-    place = folder or default_folder()
+    place = folder or agent.default_folder()
     try:
-        record = stop_guest(place, name)
+        record = guest.stop_guest(place, name)
     except KeyboardInterrupt:
         message = f"interrupted; {name} may be ending already: `forestall guest list` tells"
         raise KeyboardInterrupt(message) from None
     if as_json:
-        say_json(guest_facts(GuestFiles(place, name), record))
+        say_json(words.guest_facts(files.GuestFiles(place, name), record))
     elif not quiet:
         say(f"{name}: {record.state}: {record.why}")
 
 
 def log(name: NAME, folder: FOLDER = None, as_json: JSON = False) -> None:
     """Tell why a guest was lowered, stopped, continued and ended; the load is the owner's."""
-    from forestall.app.hosts.agent.agent import default_folder
-    from forestall.app.hosts.guest.words import CHANGES, change_rows, guest_changes
-
-    place = folder or default_folder()
-    changes = guest_changes(place, name)
+    place = folder or agent.default_folder()
+    changes = words.guest_changes(place, name)
     if as_json:
         say_json(changes)
     else:
-        show(change_rows(changes), CHANGES, right=(3,))
+        show(words.change_rows(changes), words.CHANGES, right=(3,))
         print(f"Output: stdout and stderr in {place / 'guests' / name}")
 
 

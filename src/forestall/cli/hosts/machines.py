@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import shlex
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -14,14 +15,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli import complain
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import JSON, OUTPUT, QUIET
 from forestall.cli.screen import say, say_json, show
+from forestall.model.errors import ForestallError, InputError, MissingExtraError, ParameterError
+from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.adapters.qemu import guest as qemu_guest
+    from forestall.app.hosts.machines import foreseen, machines
 
 if TYPE_CHECKING:
-    from forestall.app.hosts.machines.machines import Fleet
-    from forestall.live.machines.coordinator import Outcome
+    from forestall.app.hosts.machines.machines import FleetFolder
+    from forestall.live.machines.coordinator import MachineOutcome
 
 GUEST = "The machine"
 QEMU = "QEMU"
@@ -73,8 +81,6 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        from forestall.model.errors import ForestallError, InputError, MissingExtraError
-
         try:
             with _signals_as_ctrl_c():
                 return function(*args, **kwargs)
@@ -210,22 +216,16 @@ def start(
     as_json: JSON = False,
 ) -> None:
     """Start a virtual machine; it runs on when this command has ended."""
-    import shlex
-
-    from forestall.adapters.qemu.guest import Guest, parse_memory
-    from forestall.app.hosts.machines.machines import Fleet, need_of
-    from forestall.model.errors import ParameterError
-
-    opened = Fleet.open(fleet)
+    opened = machines.FleetFolder.open(fleet)
     try:
         words = tuple(shlex.split(more))
     except ValueError as error:
         raise ParameterError("--qemu", more, f"words as a shell takes them ({error})") from None
-    guest = Guest(
+    guest = qemu_guest.Guest(
         name,
         str(kernel.resolve()),
         "" if initrd is None else str(initrd.resolve()),
-        parse_memory(memory, "--memory"),
+        qemu_guest.parse_memory(memory, "--memory"),
         opened.file.machine_processors,
         append,
         machine,
@@ -233,7 +233,7 @@ def start(
         accel,
         words,
     )
-    told = opened.start(guest, node, need_of(runtime, deadline, time.time()))
+    told = opened.start(guest, node, machines.need_of(runtime, deadline, time.time()))
     if as_json:
         say_json(told)
     else:
@@ -244,9 +244,7 @@ def start(
 
 def listed(fleet: FLEET = HERE, as_json: JSON = False) -> None:
     """List the machines of a fleet and its nodes, as they are now."""
-    from forestall.app.hosts.machines.machines import Fleet
-
-    opened = Fleet.open(fleet)
+    opened = machines.FleetFolder.open(fleet)
     told = opened.listing()
     _tell_troubles(opened)
     if as_json:
@@ -287,9 +285,7 @@ def migrate(
     as_json: JSON = False,
 ) -> int:
     """Move a running machine to another node; exit code 1 where that did not come off."""
-    from forestall.app.hosts.machines.machines import Fleet
-
-    opened = Fleet.open(fleet)
+    opened = machines.FleetFolder.open(fleet)
     outcome = opened.migrate(name, to)
     _tell_troubles(opened)
     return _tell([outcome], as_json=as_json)
@@ -305,9 +301,7 @@ def drain(
 
     Until `drain NODE --undo` nothing comes there that was not asked for by name.
     """
-    from forestall.app.hosts.machines.machines import Fleet
-
-    opened = Fleet.open(fleet)
+    opened = machines.FleetFolder.open(fleet)
     if undo:
         opened.undrain(node)
         outcomes, told = [], f"{node}: is in use again"
@@ -334,19 +328,14 @@ def foresee(
     as_json: JSON = False,
 ) -> None:
     """Say when a node is expected to fail; `forestall machines watch` acts on it."""
-    from forestall.app.hosts.machines.foreseen import parse_moment
-    from forestall.app.hosts.machines.machines import Fleet, from_now
-    from forestall.model.errors import InputError
-    from forestall.model.units import parse_duration
-
     if (at is not None) + (within is not None) + never != 1:
         raise InputError(f"foresee {node}: give one of --at TIME, --in DURATION and --never")
     moment = None
     if at is not None:
-        moment = parse_moment(at, "--at")
+        moment = foreseen.parse_moment(at, "--at")
     elif within is not None:
-        moment = from_now(parse_duration(within, "--in"), time.time(), within, "--in")
-    opened = Fleet.open(fleet)
+        moment = machines.from_now(parse_duration(within, "--in"), time.time(), within, "--in")
+    opened = machines.FleetFolder.open(fleet)
     opened.foresee(node, moment)
     _tell_troubles(opened)
     if as_json:
@@ -376,15 +365,11 @@ def watch(
     Ctrl-C (or SIGTERM, SIGHUP) ends the watch; a move under way is taken back, and all machines run
     on. A second watch over the same fleet is refused.
     """
-    from forestall.app.hosts.machines.machines import Fleet, outcome_json, sentence
-    from forestall.model.errors import ParameterError
-    from forestall.model.units import parse_duration
-
     seconds = parse_duration(every, "--every")
     if not seconds:
         raise ParameterError("--every", every, "a duration above 0")
     until = float("inf") if span is None else time.time() + parse_duration(span, "--for")
-    opened = Fleet.open(fleet)
+    opened = machines.FleetFolder.open(fleet)
     if not quiet and not as_json:
         say(f"watching over {len(opened.file.nodes)} nodes; Ctrl-C ends it")
     told: list[str] = []
@@ -396,18 +381,16 @@ def watch(
             told = troubles
             for one in outcomes:
                 if as_json:
-                    print(json.dumps(outcome_json(one), allow_nan=False), flush=True)
+                    print(json.dumps(machines.outcome_json(one), allow_nan=False), flush=True)
                 elif not quiet:
-                    say(f"{datetime.now(UTC):%H:%M:%S} {sentence(one)}")
+                    say(f"{datetime.now(UTC):%H:%M:%S} {machines.sentence(one)}")
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped watching; the machines run on") from None
 
 
 def stop(name: NAME, fleet: FLEET = HERE, as_json: JSON = False) -> None:
     """End a machine; its guest is not asked."""
-    from forestall.app.hosts.machines.machines import Fleet
-
-    opened = Fleet.open(fleet)
+    opened = machines.FleetFolder.open(fleet)
     seen = opened.stop(name)
     _tell_troubles(opened)
     if as_json:
@@ -416,20 +399,18 @@ def stop(name: NAME, fleet: FLEET = HERE, as_json: JSON = False) -> None:
         say(f"{name}: {seen.state}")
 
 
-def _tell(outcomes: list[Outcome], *, as_json: bool) -> int:
+def _tell(outcomes: list[MachineOutcome], *, as_json: bool) -> int:
     """Print what came of it; returns the exit code."""
-    from forestall.app.hosts.machines.machines import outcome_json, sentence
-
     if as_json:
-        say_json([outcome_json(one) for one in outcomes])
+        say_json([machines.outcome_json(one) for one in outcomes])
     else:
         for one in outcomes:
-            say(sentence(one), error=one.what == "failed")
+            say(machines.sentence(one), error=one.what == "failed")
     kept = {one.machine: one.what for one in outcomes}  # the last word about each
     return int(any(what in {"failed", "stays", "lost"} for what in kept.values()))
 
 
-def _tell_troubles(fleet: Fleet) -> None:
+def _tell_troubles(fleet: FleetFolder) -> None:
     for trouble in fleet.troubles():
         say(trouble, error=True)
 

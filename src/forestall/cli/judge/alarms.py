@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command
@@ -20,6 +21,10 @@ from forestall.cli.runs.options import (
     chosen,
 )
 from forestall.cli.screen import Bar, say, say_json, show
+from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.app.judge.alarms import files, judge, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,24 +106,17 @@ def alarms(
     **given: Any,
 ) -> None:
     """Say what alarms were worth: recall beside chance, precision, false alarms, lead times."""
-    from forestall.app.judge.alarms.judge import Asked, horizons_of, study
-    from forestall.model.units import parse_duration
-
-    asked = Asked(
-        horizons_of(horizons), parse_duration(lead, "--lead"), nodes, level=level, seed=seed
+    asked = judge.AlarmSettings(
+        judge.horizons_of(horizons), parse_duration(lead, "--lead"), nodes, level=level, seed=seed
     )
     if out is not None:
-        from forestall.app.judge.alarms.files import check_alarms_folder
-
-        check_alarms_folder(out, force=force)
+        files.check_alarms_folder(out, force=force)
     with Bar("horizons", quiet=quiet) as bar:
-        found = study(raised, failures, chosen(given), asked, bar)
+        found = judge.study(raised, failures, chosen(given), asked, bar)
     written: str | None = None
     if out is not None:
-        from forestall.app.judge.alarms.files import write_alarms_folder
-
         with Bar("figures", quiet=quiet) as bar:
-            written = write_alarms_folder(found, out, bar)
+            written = files.write_alarms_folder(found, out, bar)
     if as_json:
         say_json(found.summary)
     elif not quiet:
@@ -130,8 +128,6 @@ def alarms(
 
 def print_alarms(summary: Mapping[str, Any]) -> None:
     """Print the verdict and the tables."""
-    from forestall.app.judge.alarms import words
-
     say(summary["verdict"])
     say()
     tell(words.headline(summary))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.judge import (
     alarms as assess_alarms,
 )
@@ -23,6 +24,9 @@ from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
 from forestall.cli.screen import Bar, say, say_json, show
+
+with lazily():
+    from forestall.app.judge.scores import files, judge, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,9 +178,7 @@ def scores(
     as_json: JSON = False,
 ) -> None:
     """Say whether high scores mean failures, how surely, and what they are as probabilities."""
-    from forestall.app.judge.scores.judge import ScoreQuestion, study
-
-    asked = ScoreQuestion(
+    asked = judge.ScoreQuestion(
         score=tuple(name.strip() for name in score.split(",")),
         failed=failed,
         group=group,
@@ -190,17 +192,13 @@ def scores(
         probabilities=probabilities,
     )
     if out is not None:
-        from forestall.app.judge.scores.files import check_scores_folder
-
-        check_scores_folder(out, force=force)
+        files.check_scores_folder(out, force=force)
     with Bar("measures", quiet=quiet) as bar:
-        found = study(table, asked, strict=strict, progress=bar)
+        found = judge.study(table, asked, strict=strict, progress=bar)
     written: str | None = None
     if out is not None:
-        from forestall.app.judge.scores.files import write_scores_folder
-
         with Bar("figures", quiet=quiet) as bar:
-            written = write_scores_folder(found, out, bar)
+            written = files.write_scores_folder(found, out, bar)
     if as_json:
         say_json(found.summary)
     elif not quiet:
@@ -212,8 +210,6 @@ def scores(
 
 def print_scores(summary: Mapping[str, Any]) -> None:
     """Print the verdict and the tables."""
-    from forestall.app.judge.scores import words
-
     say(summary["verdict"])
     say()
     show(words.measure_rows(summary))

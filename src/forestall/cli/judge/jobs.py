@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READING, STUDY_OUT, chosen
 from forestall.cli.screen import Bar, say, say_json, show
+from forestall.model.errors import ParameterError
+from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.app.judge.jobs import files, judge, study, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -185,11 +191,7 @@ def jobs(
     **given: Any,
 ) -> None:
     """Say whether a node metric is worth acting on before jobs fail, and on which nodes now."""
-    from forestall.app.judge.jobs.judge import study
-    from forestall.app.judge.jobs.study import Asked
-    from forestall.model.units import parse_duration
-
-    asked = Asked(
+    asked = study.JobStudySettings(
         None if failed_states is None else _names(failed_states, "--failed-states"),
         () if ignored_states is None else _names(ignored_states, "--ignored-states"),
         value,
@@ -204,17 +206,13 @@ def jobs(
         seed=seed,
     )
     if out is not None:
-        from forestall.app.judge.jobs.files import check_jobs_folder
-
-        check_jobs_folder(out, force=force)
+        files.check_jobs_folder(out, force=force)
     with Bar("analysis", quiet=quiet) as bar:
-        found = study(records, metrics, metric, chosen(given), asked, bar)
+        found = judge.study(records, metrics, metric, chosen(given), asked, bar)
     written: str | None = None
     if out is not None:
-        from forestall.app.judge.jobs.files import write_jobs_folder
-
         with Bar("figures", quiet=quiet) as bar:
-            written = write_jobs_folder(found, out, bar)
+            written = files.write_jobs_folder(found, out, bar)
     if as_json:
         say_json(found.summary)
     elif not quiet:
@@ -225,8 +223,6 @@ def jobs(
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:
-    from forestall.model.errors import ParameterError
-
     found = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     if not found:
         raise ParameterError(option, text, "states such as FAILED,NODE_FAIL")
@@ -235,8 +231,6 @@ def _names(text: str, option: str) -> tuple[str, ...]:
 
 def print_jobs(summary: Mapping[str, Any]) -> None:
     """Print the verdict, what one would act on, and the tables."""
-    from forestall.app.judge.jobs import words
-
     say(summary["verdict"])
     tell(words.dry_run(summary))
     say()

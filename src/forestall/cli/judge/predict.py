@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command, examples
-from forestall.cli.runs.options import FAILURES, JSON, OPTIONS, OUTPUT, QUIET, READ_FAILURES, chosen
+from forestall.cli.runs.options import FAILURES, JSON, OUTPUT, QUIET, READ_FAILURES, chosen
 from forestall.cli.screen import Bar, say, say_json, show
+from forestall.model.errors import ParameterError
+from forestall.model.units import format_duration
+
+with lazily():
+    from forestall.app.judge import predict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,11 +127,9 @@ def train(
     **given: Any,
 ) -> None:
     """Train a predictor on what was observed up to a moment, and write it to one file."""
-    from forestall.app.judge import predict as app
-
-    sources = app.Sources(log, chosen(given), events, metrics, nodes, until)
+    sources = predict.Sources(log, chosen(given), events, metrics, nodes, until)
     with Bar("training", quiet=quiet or as_json) as bar:
-        told = app.train(name, sources, app.settings_from(settings or []), out, bar.tell)
+        told = predict.train(name, sources, predict.settings_from(settings or []), out, bar.tell)
     if as_json:
         say_json(told)
     elif not quiet:
@@ -174,18 +178,14 @@ def ask(
     **given: Any,
 ) -> None:
     """Ask a trained predictor how likely nodes are to fail within a window."""
-    from forestall.app.judge import predict as app
-    from forestall.model.errors import ParameterError
-
     values = chosen(given)
     told = {**values, "events": events, "metrics": metrics, "until": until}
     extra = next((key for key, value in told.items() if value is not None), None)
     if since is None and extra is not None:
         value = told[extra] if isinstance(told[extra], bool) else str(told[extra])
-        option = extra if extra in OPTIONS else f"--{extra}"
-        raise ParameterError(option, value, "a failure log as well (--since FAILURES)")
-    later = None if since is None else app.Sources(since, values, events, metrics, None, until)
-    answer = app.ask(predictor, app.Asked(nodes, at, ahead, later))
+        raise ParameterError(extra, value, "a failure log as well ({since} FAILURES)")
+    later = None if since is None else predict.Sources(since, values, events, metrics, None, until)
+    answer = predict.ask(predictor, predict.PredictionQuestion(nodes, at, ahead, later))
     if as_json:
         say_json(answer)
     else:
@@ -194,9 +194,7 @@ def ask(
 
 def listed(as_json: JSON = False) -> None:
     """List the predictors that learn, baselines first."""
-    from forestall.app.judge.predict import listing
-
-    rows = listing()
+    rows = predict.listing()
     if as_json:
         say_json(rows)
         return
@@ -215,9 +213,7 @@ def listed(as_json: JSON = False) -> None:
 
 def print_trained(told: Mapping[str, Any]) -> None:
     """Print what a predictor has learnt from."""
-    from forestall.app.judge.predict import spoken
-
-    until = spoken(told["trained_until_s"], told["origin_unix_s"])
+    until = predict.spoken(told["trained_until_s"], told["origin_unix_s"])
     show(
         [
             ("predictor", f"{told['name']}: {told['summary']}"),
@@ -231,8 +227,6 @@ def print_trained(told: Mapping[str, Any]) -> None:
 
 def print_answer(answer: Mapping[str, Any], top: int) -> None:
     """Print the riskiest nodes."""
-    from forestall.model.units import format_duration
-
     rows = answer["nodes"]
     say(
         f"{answer['predictor']['name']}: within {format_duration(answer['ahead_s'])} from "
@@ -257,6 +251,4 @@ def print_answer(answer: Mapping[str, Any], top: int) -> None:
 
 
 def _spoken_hours(hours: float | None) -> str:
-    from forestall.model.units import format_duration
-
     return "not foreseen" if hours is None else format_duration(hours * 3600)

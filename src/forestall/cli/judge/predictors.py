@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.judge.predict import EVENTS, METRICS, NODES, UNTIL
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READ_FAILURES, STUDY_OUT, chosen
 from forestall.cli.screen import Bar, say, say_json, show
+
+with lazily():
+    from forestall.app.judge import predict
+    from forestall.app.judge.predictors import files, judge, study, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,26 +131,18 @@ def predictors(
     **given: Any,
 ) -> None:
     """Train every predictor on a log's past, and judge it on what came after."""
-    from forestall.app.judge.predict import Sources
-    from forestall.app.judge.predictors.judge import How
-    from forestall.app.judge.predictors.study import checked_stakes, study
-
-    how = How(split, alarm_share, draws, level, seed)
-    stakes = checked_stakes(action_cost, loss, price, currency)
+    how = judge.How(split, alarm_share, draws, level, seed)
+    stakes = study.checked_stakes(action_cost, loss, price, currency)
     if out is not None:
-        from forestall.app.judge.predictors.files import check_study_folder
-
-        check_study_folder(out, force=force)
-    sources = Sources(log, chosen(given), events, metrics, nodes, until)
+        files.check_study_folder(out, force=force)
+    sources = predict.Sources(log, chosen(given), events, metrics, nodes, until)
     asked = None if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
     with Bar("predictors", quiet=quiet) as bar:
-        found = study(sources, asked, how, stakes, split_at=split_at, progress=bar)
+        found = study.study(sources, asked, how, stakes, split_at=split_at, progress=bar)
     written = None
     if out is not None:
-        from forestall.app.judge.predictors.files import write_study_folder
-
         with Bar("figures", quiet=quiet) as bar:
-            written = write_study_folder(found, out, bar)
+            written = files.write_study_folder(found, out, bar)
     if as_json:
         say_json(found.summary)
     elif not quiet:
@@ -157,8 +154,6 @@ def predictors(
 
 def print_study(summary: Mapping[str, Any]) -> None:
     """Print the table of predictors."""
-    from forestall.app.judge.predictors import words
-
     say(summary["verdict"])
     say()
     say(words.task_line(summary))

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
-from forestall.cli.runs.options import JSON, PARAMETERS, QUIET, READING, TRAINING, chosen
+from forestall.cli.runs.options import JSON, QUIET, READING, TRAINING, chosen
 from forestall.cli.screen import Bar, say, say_json, show
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+with lazily():
+    from forestall.app.judge import value as judge_value
 
-OURS = tuple(choice for choice in PARAMETERS if choice.name not in {"predictor", "accuracy"})
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
 def add_to(group: typer.Typer) -> None:
@@ -26,10 +28,20 @@ def add_to(group: typer.Typer) -> None:
         "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
         "forestall assess value jobs.swf --failures lanl.csv --system 20 --from 2004-09-01 "
         "--days 60 --nodes 256 --predictors rate,renewal --train lanl.csv",
+        complete=_with_parameters,
     )(value)
 
 
-@with_options(OURS, READING, TRAINING)
+def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the command the options of the promise model's parameters, but for the predictor's."""
+    from forestall.cli.runs.parameters import parameter_choices
+
+    ours = [
+        one for one in parameter_choices("promise") if one.name not in {"predictor", "accuracy"}
+    ]
+    return with_options(ours, READING, TRAINING)(function)
+
+
 def value(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
@@ -47,11 +59,9 @@ def value(
     **given: Any,
 ) -> None:
     """Replay a workload with predictors, without any, and with the perfect one."""
-    from forestall.app.judge.value import Account
-
     names = [name.strip() for name in predictors.split(",") if name.strip()]
     with Bar("runs", quiet=quiet) as bar:
-        account = Account(log, chosen(given), names).replayed(bar)
+        account = judge_value.Account(log, chosen(given), names).replayed(bar)
     if as_json:
         say_json(account)
     elif not quiet:

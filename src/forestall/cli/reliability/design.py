@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET
 from forestall.cli.screen import Bar, say, say_json, show
+from forestall.model.units import format_duration
+
+with lazily():
+    from forestall.app.reliability.design import design as app_design
+    from forestall.app.reliability.design import files
 
 if TYPE_CHECKING:
     from forestall.app.reliability.design.design import Design
-    from forestall.app.reliability.design.search import Found
+    from forestall.app.reliability.design.search import SearchResult
     from forestall.reliability.queues.structures import Structure
 
 SEARCH = "Search"
@@ -98,13 +104,10 @@ def design(
 
     Failure probabilities are of jobs that fill their queue: all its nodes, up to its limit.
     """
-    from forestall.app.reliability.design.design import design as work_out
-    from forestall.app.reliability.design.files import check_design_folder, save_design
-
     if out is not None:
-        check_design_folder(out, force=force)
+        files.check_design_folder(out, force=force)
     with Bar("searching", quiet=quiet or as_json) as bar:
-        done = work_out(
+        done = app_design.design(
             cluster,
             optimize=optimize,
             jobs=jobs,
@@ -112,7 +115,7 @@ def design(
             progress=bar,
         )
     if out is not None:
-        save_design(done, out)
+        files.save_design(done, out)
     if as_json:
         say_json(done.json)
     elif not quiet:
@@ -134,8 +137,6 @@ def percent(probability: float) -> str:
 
 
 def _print(done: Design, top: int) -> None:
-    from forestall.model.units import format_duration
-
     cluster, table = done.cluster, done.plan.table
     say(f"{cluster.name}: {cluster.nodes:,} nodes; ages: {cluster.assumes}")
     for group in cluster.groups:
@@ -171,8 +172,6 @@ def _print(done: Design, top: int) -> None:
 
 
 def _print_pool(done: Design) -> None:
-    from forestall.model.units import format_duration
-
     table, spares = done.plan.table, done.pool.spares
     repair = None if table.pool is None else table.pool.repair
     mission = 30 * 86_400 if table.pool is None else table.pool.mission
@@ -189,8 +188,6 @@ def _print_pool(done: Design) -> None:
 
 
 def _print_queues(done: Design) -> None:
-    from forestall.model.units import format_duration
-
     rows = []
     for row in done.queues:
         queue = row.queue
@@ -259,9 +256,7 @@ def _print_changes(done: Design, top: int) -> None:
     )
 
 
-def _print_found(found: Found) -> None:
-    from forestall.model.units import format_duration
-
+def _print_found(found: SearchResult) -> None:
     whole = found.admitted[0]
     say(
         f"Queues for {found.source}: {found.budget:,} nodes"
@@ -325,8 +320,6 @@ def _print_best(best: Structure | None, wanted: float, why: str) -> None:
 
 
 def _print_structure(one: Structure) -> None:
-    from forestall.model.units import format_duration
-
     show(
         [
             (
@@ -346,8 +339,6 @@ def _print_structure(one: Structure) -> None:
 
 
 def _curve_row(one: Structure) -> tuple[str, ...]:
-    from forestall.model.units import format_duration
-
     turnaround = format_duration(one.turnaround) if math.isfinite(one.turnaround) else "too much"
     queues = ", ".join(f"{q.nodes} x {format_duration(q.limit)} x {q.slots}" for q in one.queues)
     return percent(one.failure), f"{one.capacity:,.0f}", turnaround, queues

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT
 from forestall.cli.screen import say, say_json, show
 
+with lazily():
+    from forestall.app.reliability.fit import fit as app_fit
+    from forestall.app.reliability.fit import plot as fit_plot
+    from forestall.app.reliability.fit import words
+    from forestall.reliability.lifetimes import registry
+
 if TYPE_CHECKING:
-    from forestall.app.reliability.fit.fit import Answer
+    from forestall.app.reliability.fit.fit import FitAnswer
 
 FIT = "Fit"
 
@@ -29,9 +36,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _families() -> list[str]:
-    from forestall.reliability.lifetimes.registry import FAMILIES
-
-    return list(FAMILIES)
+    return list(registry.FAMILIES)
 
 
 GAPS = Annotated[
@@ -125,18 +130,14 @@ def fit(
     as_json: JSON = False,
 ) -> None:
     """Fit a lifetime distribution to times between failures, or rank all of them."""
-    from forestall.app.reliability.fit.fit import Question, fit_file
-
-    question = Question(family, rank_by, zeros, resolution, level, ci, p_values, draws, seed, unit)
+    question = app_fit.FitQuestion(
+        family, rank_by, zeros, resolution, level, ci, p_values, draws, seed, unit
+    )
     if plot is not None:
-        from forestall.app.reliability.fit.plot import check_plot
-
-        check_plot(plot)
-    answer = fit_file(gaps, question, strict=strict)
+        fit_plot.check_plot(plot)
+    answer = app_fit.fit_file(gaps, question, strict=strict)
     if plot is not None:
-        from forestall.app.reliability.fit.plot import draw_fit
-
-        draw_fit(answer, plot)
+        fit_plot.draw_fit(answer, plot)
     if as_json:
         say_json(answer.plain())
     else:
@@ -145,10 +146,8 @@ def fit(
             say(f"Figure: {plot}")
 
 
-def print_answer(answer: Answer) -> None:
+def print_answer(answer: FitAnswer) -> None:
     """Print the ranking, where there is one, and the fit of the best."""
-    from forestall.app.reliability.fit import words
-
     unit = answer.question.unit
     plain: Any = answer.plain()
     best = plain if answer.ranking is None else plain["best"]
@@ -175,7 +174,7 @@ def print_answer(answer: Answer) -> None:
     print_notes(best["notes"], answer)
 
 
-def print_notes(notes: list[str], answer: Answer) -> None:
+def print_notes(notes: list[str], answer: FitAnswer) -> None:
     """Print what was left out of the file and what is odd about sample and fit."""
     lines = [f"{one.action}: {one.counted}" for one in answer.cleaning.remarks]
     lines += [f"note: {note}" for note in notes]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
@@ -14,8 +15,12 @@ from forestall.cli.screen import say, say_json, show
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
 from forestall.model.errors import ParameterError
 
+with lazily():
+    from forestall.app.reliability import interval as reliability_interval
+    from forestall.show import text as site_text
+
 if TYPE_CHECKING:
-    from forestall.app.reliability.interval import Answer
+    from forestall.app.reliability.interval import IntervalAnswer
 
 USUAL = "5m"
 """What a checkpoint costs where nobody says."""
@@ -134,12 +139,10 @@ def interval(
     Intervals count work between checkpoints. Overhead is expected time over work, less 1. With
     --slurm or files a node's MTTF is measured from a site's records.
     """
-    from forestall.app.reliability.interval import answer
-
     given = given_of(files, options)
     if checkpoint_cost is None and given.nothing:
         raise ParameterError("--checkpoint-cost", "", "the time of a checkpoint, such as 5m")
-    found = answer(
+    found = reliability_interval.answer(
         mttf,
         checkpoint_cost or USUAL,
         shape=shape,
@@ -159,7 +162,7 @@ def interval(
             say(f"A checkpoint is taken to cost {USUAL} (--checkpoint-cost).")
 
 
-def _print(found: Answer) -> None:
+def _print(found: IntervalAnswer) -> None:
     if found.hopeless:
         say("No interval helps: failures come before practically any checkpoint is finished.")
     else:
@@ -183,12 +186,10 @@ def _print(found: Answer) -> None:
         say("The job has too many checkpoints for a distribution; its mean follows the efficiency.")
 
 
-def _print_measured(found: Answer) -> None:
-    from forestall.app.site.text import paragraph
-
+def _print_measured(found: IntervalAnswer) -> None:
     rate = found.measured
     assert rate is not None
-    for line in paragraph(f"Measured: {rate.text}"):
+    for line in site_text.paragraph(f"Measured: {rate.text}"):
         say(line)
     if found.shape != 1:
         say("Measured is the MTTF alone, as time in service over failures; the shape is as told.")
@@ -202,7 +203,7 @@ def _print_measured(found: Answer) -> None:
     say(f"The best interval at the ends of that: {said if same else f'{said} {until}'}.")
 
 
-def _print_intervals(found: Answer) -> None:
+def _print_intervals(found: IntervalAnswer) -> None:
     best = found.found.choices[-1]
     every = f"Checkpoint every {clock(best.interval)} of work"
     if found.unsaved:
@@ -226,9 +227,7 @@ def _print_intervals(found: Answer) -> None:
     )
 
 
-def _print_job(found: Answer) -> None:
-    from forestall.app.reliability.interval import PROMISES
-
+def _print_job(found: IntervalAnswer) -> None:
     job = found.job
     assert job is not None
     say()
@@ -239,7 +238,7 @@ def _print_job(found: Answer) -> None:
     show(
         [
             (f"{100 * p:g} % done by", clock(deadline))
-            for p, deadline in zip(PROMISES, found.deadlines, strict=True)
+            for p, deadline in zip(reliability_interval.PROMISES, found.deadlines, strict=True)
         ],
         right=(1,),
         wrap=(),

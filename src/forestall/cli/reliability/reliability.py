@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READ_FAILURES, STUDY_OUT, chosen
 from forestall.cli.screen import Bar, say, say_json, show
+
+with lazily():
+    from forestall.app.reliability.failures import files, study, words
+    from forestall.app.reliability.fit import words as fit_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,23 +100,17 @@ def reliability(
     **given: Any,
 ) -> None:
     """Say how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts."""
-    from forestall.app.reliability.failures.study import asked_of, study
-
-    asked = asked_of(
+    asked = study.asked_of(
         {"clock": clock, "families": families, "draws": draws, "seed": seed, "unit": unit}
     )
     if out is not None:
-        from forestall.app.reliability.failures.files import check_report_folder
-
-        check_report_folder(out, force=force)
+        files.check_report_folder(out, force=force)
     with Bar("analysis", quiet=quiet) as bar:
-        found = study(log, chosen(given), asked, bar)
+        found = study.study(log, chosen(given), asked, bar)
     written: str | None = None
     if out is not None:
-        from forestall.app.reliability.failures.files import write_report_folder
-
         with Bar("figures", quiet=quiet) as bar:
-            written = write_report_folder(found, out, bar)
+            written = files.write_report_folder(found, out, bar)
     if as_json:
         say_json(found.summary)
     elif not quiet:
@@ -123,8 +122,6 @@ def reliability(
 
 def print_study(summary: Mapping[str, Any], by: By | None) -> None:
     """Print the tables of a failure log."""
-    from forestall.app.reliability.failures import words
-
     say(words.headline(summary))
     say()
     show(words.measure_rows(summary))
@@ -145,9 +142,6 @@ def print_study(summary: Mapping[str, Any], by: By | None) -> None:
 
 def print_laws(summary: Mapping[str, Any], by: str) -> None:
     """Print the best families of the gaps of nodes or of the machine."""
-    from forestall.app.reliability.failures import words
-    from forestall.app.reliability.fit import words as fit_words
-
     fits, unit = summary["fits"][by], summary["unit"]
     say()
     say(words.gaps_line(fits, by, unit))
@@ -167,8 +161,6 @@ def print_laws(summary: Mapping[str, Any], by: str) -> None:
 
 def print_trend(summary: Mapping[str, Any]) -> None:
     """Print Weibull laws, and whether failures became more or fewer."""
-    from forestall.app.reliability.failures import words
-
     laws = words.law_rows(summary)
     say()
     if laws:
@@ -184,8 +176,6 @@ def print_trend(summary: Mapping[str, Any]) -> None:
 
 def print_groups(summary: Mapping[str, Any], by: By | None) -> None:
     """Print years, causes or nodes; years in short without a choice."""
-    from forestall.app.reliability.failures import words
-
     per = f"rates per 1000 node-days, scale in {summary['unit']}"
     age = " of age" if summary["years_are"] == "age" else ""
     say()

@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
+from forestall.cli.reliability.design import percent
 from forestall.cli.runs.options import JSON
 from forestall.cli.screen import say, say_json, show
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
 
+with lazily():
+    from forestall.app.reliability import spares as reliability_spares
+    from forestall.show import text
+
 if TYPE_CHECKING:
-    from forestall.app.reliability.spares import Answer
+    from forestall.app.reliability.spares import SparesAdvice
 
 NODES = "Nodes and failures"
 MODEL = "Model"
@@ -133,11 +139,11 @@ def spares(
     more are lost than there are spares (k out of N). With --slurm or files the failure rate is
     measured from a site's records.
     """
-    from forestall.app.reliability.spares import Asked, answer
-
     measured = rate_of(given_of(files, options), told=rate if mttf is None else mttf)
-    done = answer(
-        Asked(nodes, hours, target, mttf, rate, shape, ages, pool, repair, copies, measured)
+    done = reliability_spares.answer(
+        reliability_spares.SparesQuestion(
+            nodes, hours, target, mttf, rate, shape, ages, pool, repair, copies, measured
+        )
     )
     if as_json:
         say_json(done.json)
@@ -145,10 +151,7 @@ def spares(
         _print(done)
 
 
-def _print(done: Answer) -> None:
-    from forestall.app.site.text import paragraph
-    from forestall.cli.reliability.design import percent
-
+def _print(done: SparesAdvice) -> None:
     say(done.sentence)
     say()
     found = done.found
@@ -163,5 +166,5 @@ def _print(done: Answer) -> None:
     )
     say()
     for remark in done.remarks:
-        for line in paragraph(remark) if remark.startswith("Measured:") else [remark]:
+        for line in text.paragraph(remark) if remark.startswith("Measured:") else [remark]:
             say(line)

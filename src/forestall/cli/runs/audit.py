@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
 from forestall.cli.screen import say, say_json, show
+
+with lazily():
+    from forestall.app.runs import certify as runs_certify
+    from forestall.app.runs import replay as runs_replay
 
 POLICY = Annotated[
     str | None,
@@ -39,9 +44,7 @@ def certify(folder: FOLDER, as_json: JSON = False) -> None:
 
     The exit code is 1 where a check fails.
     """
-    from forestall.app.runs.certify import certify as check
-
-    certificate = check(folder)
+    certificate = runs_certify.certify(folder)
     if as_json:
         say_json(
             {
@@ -66,9 +69,7 @@ def replay(folder: FOLDER, policy: POLICY = None) -> None:
 
     The exit code is 1 where they are not the same, byte for byte.
     """
-    from forestall.app.runs.replay import replay as replay_run
-
-    found = replay_run(folder, policy=policy)
+    found = runs_replay.replay(folder, policy=policy)
     if found.same:
         say(f"{folder}: {found.decisions:,} decisions, every byte the same")
         return

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT
 from forestall.cli.screen import say, say_json, show
+
+with lazily():
+    from forestall.app.runs import compare as runs_compare
+    from forestall.app.runs import many, models
 
 if TYPE_CHECKING:
     from forestall.app.runs.compare import Comparison
@@ -45,15 +50,10 @@ def compare(
     as_json: JSON = False,
 ) -> None:
     """Put runs side by side: measures, differences to the first run, parameters that differ."""
-    from forestall.app.runs.compare import compare as comparison_of
-
-    found = comparison_of(folders)
+    found = runs_compare.compare(folders)
     if out is not None:
-        from forestall.app.runs.many import write_comparison
-        from forestall.app.runs.models import measures_of, told_of
-
-        measures = measures_of(found.summaries.values())
-        write_comparison(out, found.summaries, measures, told_of)
+        measures = models.measures_of(found.summaries.values())
+        many.write_comparison(out, found.summaries, measures, models.told_of)
     if as_json:
         say_json(found.plain())
         return
@@ -93,9 +93,7 @@ def _cells(text: str, difference: str, k: int) -> tuple[str, ...]:
 
 
 def _text(found: Comparison, name: str, k: int) -> str:
-    from forestall.app.runs.models import told_of
-
     value = found.differing[name][k]
     summary = list(found.summaries.values())[k]
-    text = "not set" if value is None else told_of(summary, name, value)
+    text = "not set" if value is None else models.told_of(summary, name, value)
     return text if len(text) <= 22 else f"...{text[-19:]}"

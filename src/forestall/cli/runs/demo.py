@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET
 from forestall.cli.screen import say, say_json, show
+
+with lazily():
+    from forestall.app.promise import measures, words
+    from forestall.app.runs import demo as runs_demo
+    from forestall.show import words as say_
 
 if TYPE_CHECKING:
     from forestall.app.runs.demo import Demo
@@ -34,15 +40,13 @@ def demo(
     as_json: JSON = False,
 ) -> None:
     """Generate two weeks of jobs and failures, and show what predicting the failures is worth."""
-    from forestall.app.runs.demo import demo as run
-
     silent = quiet or as_json
 
     def tell(text: str) -> None:
         if not silent:
             say(text)
 
-    done = run(out, tell, seed=seed, force=force)
+    done = runs_demo.demo(out, tell, seed=seed, force=force)
     if as_json:
         say_json(done.summaries)
     elif not quiet:
@@ -50,13 +54,12 @@ def demo(
 
 
 def _print(done: Demo) -> None:
-    from forestall.app.runs.demo import DAYS, NODES, RISK, SHOWN
-
     say()
     say(
-        f"{len(done.jobs):,} jobs of {DAYS} days on {NODES} nodes, which fail {len(done.failures)} "
-        f"times in {2 * DAYS} days. Every job gets a deadline and the probability that it is met; "
-        f"users take nothing below {100 * RISK:.0f} %. The same jobs and failures, each time:"
+        f"{len(done.jobs):,} jobs of {runs_demo.DAYS} days on {runs_demo.NODES} nodes, which fail "
+        f"{len(done.failures)} times in {2 * runs_demo.DAYS} days. Every job gets a deadline and "
+        f"the probability that it is met; users take nothing below {100 * runs_demo.RISK:.0f} %. "
+        "The same jobs and failures, each time:"
     )
     for name, summary in done.summaries.items():
         say()
@@ -71,11 +74,11 @@ def _print(done: Demo) -> None:
     print_side_by_side(done.summaries)
     say()
     say(f"Side by side: {done.folder / 'comparison.html'}")
-    say(f"The run with {SHOWN}: {done.folder / 'report.html'}")
+    say(f"The run with {runs_demo.SHOWN}: {done.folder / 'report.html'}")
     say(f"Its input: {done.folder / 'jobs.swf'}, {done.folder / 'failures.csv'}. Try it yourself:")
     say(
         f"forestall simulate {done.folder / 'jobs.swf'} --failures {done.folder / 'failures.csv'} "
-        f"--nodes {NODES} --accuracy 0.7 --risk 0.99",
+        f"--nodes {runs_demo.NODES} --accuracy 0.7 --risk 0.99",
         indent=2,
     )
 
@@ -89,9 +92,6 @@ TITLES = {
 
 def sentences(summary: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return promises, work and waiting of a run, a sentence each."""
-    from forestall.app.promise import words
-    from forestall.show import words as say_
-
     made, promised = words.promises_made(summary)
     kept = round(summary["promises_kept"] * made)
     times = say_.counted(summary["restarts"], "time")
@@ -113,11 +113,9 @@ def sentences(summary: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def print_side_by_side(summaries: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the measures of a few runs, a column each."""
-    from forestall.app.promise.measures import MEASURES
-
     rows = [
         (measure.name, *(measure.text(measure.value(one)) for one in summaries.values()))
-        for measure in MEASURES
+        for measure in measures.MEASURES
         if measure.name != "Jobs"
     ]
     show(rows, ("", *summaries), right=range(1, len(summaries) + 1), wrap=())

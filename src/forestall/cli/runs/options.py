@@ -1,8 +1,8 @@
-"""Every option that a run can have, as one table: a new parameter gets its option by one line.
+"""Options that choose logs and output, as tables; those of a model's parameters are made of their
+declarations (`forestall.cli.runs.parameters`).
 
 Values are taken as text and checked in one place, `forestall.app.runs.settings`, whether they
-come from
-the command line or from a file.
+come from the command line or from a file.
 """
 
 from __future__ import annotations
@@ -13,123 +13,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from forestall.cli.choice import CHECKPOINTS, MACHINE, PREDICTION, Choice
-from forestall.cli.runs.options_cycle import CYCLE, HOSTS
-from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
-from forestall.engine.promise.policies import POLICIES
+from forestall.cli.choice import Choice
 
 JOBS: Final = "Job log"
 FAILURES: Final = "Failure log"
 TRAINED: Final = "Training log"
 OUTPUT: Final = "Output"
+HOST_TRACES: Final = "Host traces (--model cycle)"
 
-
-PARAMETERS: Final = (
-    Choice("nodes", MACHINE, "Nodes of the machine (default 128).", "N"),
-    Choice(
-        "policy",
-        MACHINE,
-        "Who decides: promises with deadlines, or a classic scheduler (default promise); or "
-        "module:Class, a policy of your own, whose module is imported.",
-        choices=tuple(POLICIES),
-    ),
-    Choice(
-        "estimates",
-        MACHINE,
-        "What reservations are computed from (default runtime).",
-        choices=("runtime", "requested"),
-    ),
-    Choice(
-        "overrun",
-        MACHINE,
-        "What becomes of a job at the end of its requested time (default cut).",
-        choices=("cut", "extend"),
-    ),
-    Choice(
-        "compression",
-        MACHINE,
-        "Conservative: move waiting jobs forward when one ends early (default on).",
-        flag=True,
-        on=True,
-    ),
-    Choice(
-        "min_runtime", MACHINE, "Shorter run times are raised to this (default 1s).", "DURATION"
-    ),
-    Choice(
-        "seed",
-        MACHINE,
-        "Of whatever is drawn by chance (default 1); with --model cycle: which of the hosts of "
-        "equal rank Condor takes, and nothing else.",
-        "N",
-    ),
-    Choice(
-        "predictor",
-        PREDICTION,
-        "What promises rest on: the log to come, seen with --accuracy (trace, the default), or "
-        "what was learnt: hazard or a name of `predict list` with --train, or a predictor's file. "
-        "With --model virtual: synthetic, the default there, recorded, or what was learnt.",
-        "trace|hazard|NAME|FILE",
-    ),
-    Choice(
-        "accuracy",
-        PREDICTION,
-        "Share of failures that the trace predictor foresees, 0 to 1 (default 0.7).",
-        "A",
-    ),
-    Choice(
-        "risk",
-        PREDICTION,
-        "Least promise that users take, 0 to 1: the paper's U (default 0.9).",
-        "U",
-    ),
-    Choice(
-        "placement",
-        PREDICTION,
-        "Nodes of least risk, or of lowest number (default fault-aware; first with classics).",
-        choices=("fault-aware", "first"),
-    ),
-    Choice(
-        "checkpoint",
-        CHECKPOINTS,
-        "Which checkpoint requests are performed (default risk; none with classic policies). With "
-        "--model virtual: none, the default there, or periodic.",
-        choices=("risk", "none", "periodic", "daly"),
-    ),
-    Choice(
-        "checkpoint_overhead",
-        CHECKPOINTS,
-        "Pause of a checkpoint (default 720s; 0s with --model cycle).",
-        "DURATION",
-    ),
-    Choice(
-        "checkpoint_interval",
-        CHECKPOINTS,
-        "Progress between requests (default 1h). With --model cycle: running time between "
-        "checkpoints of a guest, or none.",
-        "DURATION",
-    ),
-    Choice(
-        "downtime",
-        CHECKPOINTS,
-        "Of a failed node; log takes repair times from the failure log (default 120s, or what "
-        "our own failure logs tell).",
-        "DURATION|log",
-    ),
-    Choice(
-        "requeue",
-        CHECKPOINTS,
-        "When a killed job queues again: now, or by its first submit time (default now).",
-        choices=("now", "original"),
-    ),
-    Choice("repeat_failures", CHECKPOINTS, "Start the failure log again where it ends.", flag=True),
-    Choice(
-        "mtbf",
-        CHECKPOINTS,
-        "A node's mean time between failures, for --checkpoint daly (default: from the log).",
-        "DURATION",
-    ),
-)
-"""An option for every field of `forestall.simulate.promise.parameters.Parameters`."""
 
 READING: Final = (
     Choice(
@@ -161,15 +52,25 @@ TRAINING: Final = (
 )
 """Options of the log that a predictor learns from."""
 
-OPTIONS: Final = {
-    "format": "--failure-format",
-    "gantt": "--gantt",
-    **{
-        choice.name: choice.spelling
-        for choice in (*MODEL, *PARAMETERS, *VIRTUAL, *CYCLE, *HOSTS, *READING, *TRAINING)
-    },
-}
-"""Spellings by key, for messages."""
+HOSTS: Final = (
+    Choice(
+        "hosts",
+        HOST_TRACES,
+        "Load of the hosts: samples time,node,cpu[,memory_free], other stores of metrics, or a "
+        "failure log. --from and --days choose a part of it. Or --failures: up and down times.",
+        "FILE|DIR",
+    ),
+    Choice(
+        "host_speeds", HOST_TRACES, "Clock rate ratios, CSV host,speed (default 1 each).", "FILE"
+    ),
+    Choice(
+        "period",
+        HOST_TRACES,
+        "Of a sample (default: the trace's own; 60s with failure logs).",
+        "DURATION",
+    ),
+)
+"""Options of reading host traces."""
 
 READ_FAILURES: Final = tuple(
     replace(choice, panel=FAILURES)

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import Choice, with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import (
     CONFIG,
     FORCE,
+    HOSTS,
     JSON,
     OUTPUT,
-    PARAMETERS,
     QUIET,
     READING,
     TRAINING,
     chosen,
 )
-from forestall.cli.runs.options_cycle import CYCLE, HOSTS
-from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
+from forestall.cli.runs.table import print_run
 from forestall.cli.screen import Bar, say, say_json
+
+with lazily():
+    from forestall.app.runs import settings as runs_settings
+    from forestall.app.runs import single
 
 RESULTS = (
     Choice("out", OUTPUT, "Folder for all files; without it only the table is printed.", "DIR"),
@@ -53,10 +58,18 @@ def add_to(app: typer.Typer) -> None:
         "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
         "forestall simulate guests.csv --model cycle --hosts hosts.parquet --scheduler falcon "
         "--restart checkpoint --out run",
+        complete=_with_parameters,
     )(simulate)
 
 
-@with_options(MODEL, PARAMETERS, VIRTUAL, CYCLE, HOSTS, READING, TRAINING, RESULTS)
+def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the command the options of every model's parameters."""
+    from forestall.cli.runs.parameters import MODEL, parameter_choices
+
+    tables = ((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, RESULTS)
+    return with_options(*tables)(function)
+
+
 def simulate(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
@@ -73,21 +86,16 @@ def simulate(
     the deadlines. With --model cycle: run jobs as guests on hosts whose owners come back, and say
     how long that took and how often a host left its guest.
     """
-    from forestall.app.runs.settings import settings_of, with_config
-
-    settings = settings_of(log, with_config(config, chosen(given)))
-    from forestall.app.runs.single import run
+    settings = runs_settings.settings_of(log, runs_settings.with_config(config, chosen(given)))
 
     with Bar("jobs", quiet=quiet) as bar:
         if not settings.model.is_compiled(settings.parameters):
             bar.tell(f"compiling kernels, the first time only: {settings.model.compiling}")
-        done = run(settings, force=force, progress=bar)
+        done = single.run(settings, force=force, progress=bar)
     result = done.result
     if as_json:
         say_json(result.summary)
     elif not quiet:
-        from forestall.cli.runs.table import print_run
-
         played = getattr(result.outcome, "failures", ())
         failures = None if settings.inputs.failures is None else len(played)
         print_run(result.summary, result.cleaning, done.hints, failures)

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import Choice, with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import (
     CONFIG,
     FORCE,
+    HOSTS,
     JSON,
     OUTPUT,
-    PARAMETERS,
     QUIET,
     READING,
     TRAINING,
     chosen,
 )
-from forestall.cli.runs.options_cycle import CYCLE, HOSTS
-from forestall.cli.runs.options_virtual import MODEL, VIRTUAL
 from forestall.cli.screen import Bar, say, say_json, show
+
+with lazily():
+    from forestall.app.runs import settings, sweep_run, sweep_words
+    from forestall.app.runs import sweep as runs_sweep
 
 if TYPE_CHECKING:
     from forestall.app.runs.sweep_run import Swept
@@ -46,7 +50,16 @@ def add_to(app: typer.Typer) -> None:
         "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
         "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
         "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
+        complete=_with_parameters,
     )(sweep)
+
+
+def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the command the options of every model's parameters."""
+    from forestall.cli.runs.parameters import MODEL, parameter_choices
+
+    tables = ((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, REPORT)
+    return with_options(*tables, varied=True)(function)
 
 
 OUT = Annotated[
@@ -80,7 +93,6 @@ WORKERS = Annotated[
 ]
 
 
-@with_options(MODEL, PARAMETERS, VIRTUAL, CYCLE, HOSTS, READING, TRAINING, REPORT, varied=True)
 def sweep(
     log: Annotated[
         Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
@@ -98,22 +110,18 @@ def sweep(
 
     Interrupted, it goes on where it was when the same command is given again.
     """
-    from forestall.app.runs.settings import folder_of, report_of, with_config
-    from forestall.app.runs.sweep import plan_of, varied
-
-    options = with_config(config, {**chosen(given), **varied(vary or [])})
-    plan = plan_of(log, options)
-    from forestall.app.runs.sweep_run import run_sweep
+    options = settings.with_config(config, {**chosen(given), **runs_sweep.varied(vary or [])})
+    plan = runs_sweep.plan_of(log, options)
 
     with Bar("points", quiet=quiet) as bar:
         if not all(plan.model.is_compiled(point) for point in plan.kinds):
             bar.tell(f"compiling kernels, the first time only: {plan.model.compiling}")
-        done = run_sweep(
+        done = sweep_run.run_sweep(
             plan,
-            out or folder_of(options, "forestall-sweep"),
+            out or settings.folder_of(options, "forestall-sweep"),
             workers=workers,
             force=force,
-            report=report_of(options),
+            report=settings.report_of(options),
             progress=bar,
         )
     if as_json:
@@ -123,18 +131,16 @@ def sweep(
 
 
 def _print(done: Swept) -> None:
-    from forestall.app.runs.sweep_words import extremes, means
-
     axes = done.plan.axes
     before = f", {done.resumed:,} of them from before" if done.resumed else ""
     several = ", ".join(f"{len(values)} values of {name}" for name, values in axes.items())
     say(f"{len(done.table):,} points{before}" + (f": {several}" if several else ""))
-    rows = extremes(done.table, tuple(axes), done.plan.model)
+    rows = sweep_words.extremes(done.table, tuple(axes), done.plan.model)
     if rows:
         say()
         show(rows, ("", "least", "at", "most", "at"), right=(1, 3), wrap=(2, 4))
         say(f"at: {', '.join(axes)}")
-    heads, told = means(done.table, tuple(axes), done.plan.model)
+    heads, told = sweep_words.means(done.table, tuple(axes), done.plan.model)
     if told and "seed" in axes:
         paged = (done.folder / "report.html").exists()
         _print_means(heads, told, "on the page" if paged else "which report.html would show")

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
 from forestall.cli.screen import Bar, say, say_json
 from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
+from forestall.cli.site.report import print_commands
+
+with lazily():
+    from forestall.app.site import shown
+    from forestall.app.site.promises import backtest
+    from forestall.app.site.promises import files as promises_files
 
 if TYPE_CHECKING:
     from forestall.app.site.promises.backtest import Found
@@ -99,46 +106,35 @@ def promises(
     """
     given = given_of(files, options)
     if given.nothing:
-        from forestall.cli.site.report import print_commands
-
         print_commands("backtest promises", page="")
         raise typer.Exit(UNUSABLE)
     metrics_place(openmetrics, as_json=as_json)
-    from forestall.app.site.promises.backtest import find
 
     if out is not None:
-        from forestall.app.site.promises.files import check_backtest_folder
-
-        check_backtest_folder(out, force=force)
+        promises_files.check_backtest_folder(out, force=force)
     with Bar("events", quiet=quiet) as bar:
-        found = find(
+        found = backtest.find(
             given, question=question, chance=level, warm_up=warm_up, seed=seed, progress=bar
         )
     written: str | None = None
     if out is not None:
-        from forestall.app.site.promises.files import write_backtest_folder
-
         with Bar("figures", quiet=quiet) as bar:
-            written = write_backtest_folder(found, out, bar)
+            written = promises_files.write_backtest_folder(found, out, bar)
     _print(found, openmetrics, written, "json" if as_json else "none" if quiet else "text")
     if found.study.holds is False:
         raise typer.Exit(1)
 
 
 def _print(found: Found, openmetrics: str | None, written: str | None, how: str) -> None:
-    from forestall.app.site import openmetrics as metrics
-
     if openmetrics == "-":
-        print(metrics.openmetrics(found.report()), end="")
+        print(shown.openmetrics(found.report()), end="")
         return
     if openmetrics is not None:
-        metrics.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report())
     if how == "json":
         say_json(found.as_json())
     elif how != "none":
-        from forestall.app.site.promises.backtest import text_of
-
-        print(text_of(found), end="")
+        print(backtest.text_of(found), end="")
         for line in (written, None if openmetrics is None else f"Written: {openmetrics}"):
             if line is not None:
                 say()

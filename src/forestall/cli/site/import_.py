@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import JSON
-from forestall.cli.screen import Bar, say, show
+from forestall.cli.screen import Bar, say, say_json, show
 from forestall.cli.site.options import SITE, given_of
+
+with lazily():
+    from forestall.app.site import import_slurm
+    from forestall.traces.site import folder
 
 if TYPE_CHECKING:
     from forestall.app.site.import_slurm import Imported
@@ -96,13 +102,9 @@ def slurm(
 
     Nothing of Slurm is changed. The folder is written whole or not at all.
     """
-    from dataclasses import replace
-
-    from forestall.app.site.import_slurm import import_slurm
-
     given = given_of(files, options)
     with Bar("reading", quiet=quiet or as_json) as bar:
-        done = import_slurm(
+        done = import_slurm.import_slurm(
             replace(given, slurm=given.slurm or not given.paths),
             out,
             anonymize=anonymize,
@@ -114,19 +116,14 @@ def slurm(
 
 
 def _tell(done: Imported, as_json: bool) -> None:
-    from forestall.app.site.import_slurm import uses_of, words_of
-
     if as_json:
-        from forestall.cli.screen import say_json
-        from forestall.traces.site.folder import read_summary
-
         key = {} if done.key is None else {"key": str(done.key)}
-        say_json({"folder": str(done.folder), **key, **read_summary(done.folder)})
+        say_json({"folder": str(done.folder), **key, **folder.read_summary(done.folder)})
         return
-    show(words_of(done))
+    show(import_slurm.words_of(done))
     say()
     say(f"In {done.folder}:")
-    uses = uses_of(done)
+    uses = import_slurm.uses_of(done)
     width = max(len(name) for name, _ in uses)
     for name, line in uses:  # to be copied: never folded
         say(f"{name:{width}}  {line}")

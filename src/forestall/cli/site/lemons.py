@@ -6,14 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, QUIET
 from forestall.cli.screen import Bar, say, say_json
 from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
+from forestall.cli.site.report import print_commands
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.app.site import shown
+    from forestall.app.site.lemons import worst
 
 RATE = Annotated[
     float,
@@ -64,8 +70,6 @@ def lemons(
     """
     given = given_of(files, options)
     if given.nothing:
-        from forestall.cli.site.report import print_commands
-
         print_commands("lemons", page="")
         raise typer.Exit(UNUSABLE)
     metrics_place(openmetrics, as_json=as_json)
@@ -76,20 +80,17 @@ def lemons(
             allowed = "a duration of at least 1s"
             raise ParameterError("--checkpoint-interval", checkpoint_interval, allowed)
         assumed["checkpoint_interval"] = seconds
-    from forestall.app.site.lemons.worst import find, text_of
 
     with Bar("lemons", quiet=quiet) as bar:
-        found = find(given, assumed, false_discovery_rate=false_discovery_rate, progress=bar)
+        found = worst.find(given, assumed, false_discovery_rate=false_discovery_rate, progress=bar)
     if openmetrics is not None:
-        from forestall.app.site import openmetrics as metrics
-
         if openmetrics == "-":
-            print(metrics.openmetrics(found.report()), end="")
+            print(shown.openmetrics(found.report()), end="")
             return
-        metrics.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report())
     if as_json:
         say_json(found.as_json())
     elif not quiet:
-        print(text_of(found), end="")
+        print(worst.text_of(found), end="")
         if openmetrics is not None:
             say(f"Written: {openmetrics}")

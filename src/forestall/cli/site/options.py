@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import Choice
 from forestall.cli.runs.options import OUTPUT, chosen
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.app.site import sources
+    from forestall.app.site.nodes import failure_rate
 
 if TYPE_CHECKING:
     from forestall.app.site.nodes.failure_rate import Measured
@@ -83,17 +88,15 @@ SITE: Final = (
 """For `with_options`: a command takes them as ``**options`` and hands those to `given_of`."""
 
 
-def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> Given:
+def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> sources.Given:
     """Return what a command was told about its records; ParameterError names the option.
 
     `options` are the keywords of the command; those that are not in `SITE` are ignored.
     """
-    from forestall.app.site.sources import TIMEOUT, Given
-
     told = chosen(options)
     failures = told.get("failures")
     timeout = told.get("timeout")
-    return Given(
+    return sources.Given(
         paths=tuple(Path(path) for path in files or ()),
         slurm=bool(told.get("slurm")),
         failures=None if failures is None else Path(failures),
@@ -108,7 +111,7 @@ def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> Given:
         until=told.get("until"),
         partition=told.get("partition"),
         min_nodes=_whole(told, "min_nodes"),
-        timeout=TIMEOUT if timeout is None else _waiting(timeout),
+        timeout=sources.TIMEOUT if timeout is None else _waiting(timeout),
         strict=bool(told.get("strict")),
     )
 
@@ -125,16 +128,13 @@ def rate_of(given: Given, told: object = None) -> Measured | None:
     if told is not None:
         allowed = "either --mttf or --rate, or records: --slurm, FILES"
         raise ParameterError("--slurm" if given.slurm else "FILES", _named(given), allowed)
-    from forestall.app.site.nodes.failure_rate import rate_of_records
 
-    return rate_of_records(given)
+    return failure_rate.rate_of_records(given)
 
 
-def _refuse_alone(given: Given) -> None:
+def _refuse_alone(given: sources.Given) -> None:
     """Raise ParameterError for an option about records where there are none."""
-    from forestall.app.site.sources import Given
-
-    plain = Given()
+    plain = sources.Given()
     for choice in SITE:
         name = "start" if choice.name == "from" else choice.name
         value = getattr(given, name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
@@ -16,8 +17,15 @@ from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_p
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
+with lazily():
+    from forestall.adapters.slurm import commands, queue
+    from forestall.app.site import asked, shown
+    from forestall.app.site import report as site_report
+    from forestall.show import page as show_page
+    from forestall.traces.files import places
+
 if TYPE_CHECKING:
-    from forestall.app.site.report import Report
+    from forestall.app.site.report import Findings
 
 ASSUMED = "What is assumed"
 PAGE_NAME = "report.html"
@@ -122,35 +130,27 @@ def report(
     assumed = _assumed(cost, currency, checkpoint_interval, checkpoint_cost, restart)
     metrics_place(openmetrics, as_json=as_json)
     target = None if out is None else page_place(out, force=force)
-    from forestall.app.site.report import make
 
     with Bar("report", quiet=quiet) as bar:
-        made = make(given, assumed, _options(given.paths, options, assumed), bar)
+        made = site_report.make(given, assumed, _options(given.paths, options, assumed), bar)
     if target is not None:
-        from forestall.app.site.page import page
-        from forestall.show.html_pieces import write_page
-
         with Bar("figures", quiet=quiet) as bar:
-            text = page(made, bar)
-        write_page(target, text)
+            text = shown.page(made, bar)
+        show_page.write_page(target, text)
     how = "json" if as_json else "none" if quiet else "full" if full else "short"
     _print(made, openmetrics, target, how)
 
 
-def _print(made: Report, openmetrics: str | None, target: Path | None, how: str) -> None:
-    from forestall.app.site import openmetrics as metrics
-
+def _print(made: Findings, openmetrics: str | None, target: Path | None, how: str) -> None:
     if openmetrics == "-":
-        print(metrics.openmetrics(made), end="")
+        print(shown.openmetrics(made), end="")
         return
     if openmetrics is not None:
-        metrics.write_openmetrics(openmetrics, made)
+        shown.write_openmetrics(openmetrics, made)
     if how == "json":
         say_json(made.as_json())
     elif how != "none":
-        from forestall.app.site.text import text_of
-
-        print(text_of(made, full=how == "full"), end="")
+        print(shown.text_of(made, full=how == "full"), end="")
         for place in (target, openmetrics):
             if place is not None:
                 say(f"Written: {place}")
@@ -183,17 +183,14 @@ def _options(
 ) -> dict[str, Any]:
     """Return what was chosen, as the report tells it: files without their folders, which would tell
     of the machine that it was made on."""
-    from forestall.app.site.asked import Asked
-    from forestall.traces.files.places import called
-
     told = {f"--{name.replace('_', '-')}": value for name, value in chosen(options).items()}
     if "--failures" in told:
         told["--failures"] = Path(told["--failures"]).name
     if paths:
-        told = {"files": ", ".join(called(paths).values()), **told}
+        told = {"files": ", ".join(places.called(paths).values()), **told}
     if assumed["node_hour_cost"] is not None:
         told["--cost"] = f"{assumed['node_hour_cost']:g} {assumed['currency']} a node-hour"
-    default = Asked.checkpoint_interval
+    default = asked.Asked.checkpoint_interval
     interval = assumed.get("checkpoint_interval")
     told["--checkpoint-interval"] = (
         f"{default} s (assumed)" if interval is None else f"{interval} s"
@@ -230,16 +227,13 @@ def page_place(out: Path, *, force: bool = False) -> Path:
 
 def print_commands(command: str = "report", page: str = " --out report.html") -> None:
     """Print the commands that write the files of a command such as report, and how to go on."""
-    from forestall.adapters.slurm.commands import printed
-    from forestall.adapters.slurm.queue import SNAPSHOT
-
     print("Where Slurm runs, ask it directly; nothing is changed, no rights are needed:")
     print()
     print(f"  forestall {command} --slurm{page}")
     print()
     print("Or write its records to files there, and go on wherever you like:")
     print()
-    for line in printed("$(date -d '-90 days' +%F)"):
+    for line in commands.printed("$(date -d '-90 days' +%F)"):
         print(f"  {line}")
     print(f"  forestall {command} jobs.txt events.txt nodes.txt{page}")
     print()
@@ -249,7 +243,7 @@ def print_commands(command: str = "report", page: str = " --out report.html") ->
         )
         print("Slurm says, every 5 minutes for example (in a crontab write \\% for each %):")
         print()
-        print(f"  {SNAPSHOT}")
+        print(f"  {queue.SNAPSHOT}")
         print()
     print(
         f"Without Slurm: forestall {command} jobs.swf --failures failures.csv. All options: --help"

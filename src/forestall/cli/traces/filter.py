@@ -8,10 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import Choice, with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT, QUIET, chosen
 from forestall.cli.screen import Bar, say, say_json, show
+from forestall.model.errors import TraceError
+
+with lazily():
+    from forestall.app.reliability.events import filter as events_filter
+    from forestall.app.reliability.events import words
+    from forestall.traces.generate import ras as made
+    from forestall.traces.generate import times
+    from forestall.traces.metrics import write
+    from forestall.traces.ras import write as ras_write
 
 READING = "Event log"
 FILTERS = "Filters"
@@ -145,17 +155,13 @@ def filter_log(
     **given: Any,
 ) -> None:
     """Turn the records of an event log into failures, and say what each filter took."""
-    from forestall.app.reliability.events.filter import (
-        reading_of,
-        settings_of,
-        study,
-        write_failures,
+    settings, reading = (
+        events_filter.settings_of(chosen(given)),
+        events_filter.reading_of(chosen(given)),
     )
-
-    settings, reading = settings_of(chosen(given)), reading_of(chosen(given))
     with Bar("megabytes", quiet=quiet) as bar:
-        done = study(log, reading, settings, level, bar)
-    written = write_failures(done, out, names, records)
+        done = events_filter.study(log, reading, settings, level, bar)
+    written = events_filter.write_failures(done, out, names, records)
     if as_json:
         say_json(done.summary)
     elif not quiet:
@@ -168,8 +174,6 @@ def filter_log(
 
 def print_filtered(summary: Mapping[str, Any]) -> None:
     """Print what each step took, which kinds are left, and the failures a day."""
-    from forestall.app.reliability.events import words
-
     say(words.headline(summary))
     for line in words.warnings(summary):
         say(line)
@@ -238,16 +242,9 @@ def generate_ras(
 
     OUT is a .csv (.gz, .xz and .zst are packed) or a .parquet file.
     """
-    from forestall.app.reliability.events.filter import write_truth
-    from forestall.model.errors import TraceError
-    from forestall.traces.generate import Bursts
-    from forestall.traces.generate import ras as made
-    from forestall.traces.metrics.write import is_table_name
-    from forestall.traces.ras import write_ras
-
-    if not is_table_name(out):
+    if not write.is_table_name(out):
         raise TraceError(out, "does not say a format; expected a name in .csv, .parquet")
-    bursts = Bursts(share=burst_share, size=3.0, spread=30.0)
+    bursts = times.Bursts(share=burst_share, size=3.0, spread=30.0)
     warnings = made.Warnings(warned, lead_hours, false_per_node_day=false_warnings)
     log, failures, known = made.generate_ras(
         nodes,
@@ -259,10 +256,10 @@ def generate_ras(
         warnings=warnings,
         noise=made.Noise(noise, fatal_noise),
     )
-    write_ras(log, out)
+    ras_write.write_ras(log, out)
     say(f"{len(log):,} records of {len(failures):,} failures on {nodes:,} nodes in {out}")
     if truth is not None:
-        write_truth(failures, known, truth)
+        events_filter.write_truth(failures, known, truth)
         say(
             f"{len(failures):,} failures, {int(known.warned.sum()):,} of them warned of, in {truth}"
         )

@@ -7,9 +7,19 @@ from typing import Annotated, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
-from forestall.cli.screen import say
+from forestall.cli.screen import say, say_json
+from forestall.model.errors import ParameterError, TraceError
+from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.app import logs
+    from forestall.traces import host_speeds
+    from forestall.traces.generate import guests, memory
+    from forestall.traces.generate import hosts as traces_hosts
+    from forestall.traces.metrics import write
 
 FOLDER = Annotated[
     Path, typer.Argument(metavar="DIR", help="The folder to write into (made where missing).")
@@ -83,19 +93,13 @@ def generate_memory(
     Writes jobs.csv, metrics.parquet (or .csv), and what was put in: truth.csv (a row a job) and
     leaks.csv (what each node lacks, from when).
     """
-    from forestall.model.units import parse_duration
-    from forestall.traces.generate.memory import generate_memory as generate
-    from forestall.traces.generate.memory import write_scenario
-
     step = parse_duration(period, "period", exact=True)
-    records, metrics, truth = generate(
+    records, metrics, truth = memory.generate_memory(
         seed, nodes=nodes, days=days, jobs=jobs, relation=relation, load=load, period=step
     )
-    write_scenario(folder, records, metrics, truth, format)
+    memory.write_scenario(folder, records, metrics, truth, format)
     killed = int(truth.killed.sum())
     if as_json:
-        from forestall.cli.screen import say_json
-
         say_json(
             {
                 "jobs": len(records),
@@ -149,24 +153,18 @@ def generate_hosts(
     A host that is away has no samples. Time 0 is a Monday, 0:00 UTC. This is what simulate --model
     cycle reads by --hosts, and the speeds by --host-speeds.
     """
-    from forestall.model.errors import TraceError
-    from forestall.model.units import parse_duration
-    from forestall.traces.generate.hosts import generate_hosts as generate
-    from forestall.traces.metrics.write import is_table_name, write_metrics
-
-    if not is_table_name(out):
+    if not write.is_table_name(out):
         raise TraceError(out, "does not say a format; expected a name in .csv, .parquet")
     step = parse_duration(period, "period", exact=True)
-    metrics = generate(
+    metrics = traces_hosts.generate_hosts(
         hosts, days, seed, step, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
     )
-    write_metrics(metrics, out)
+    write.write_metrics(metrics, out)
     beside = ""
     if speeds is not None:
-        from forestall.traces.generate.guests import draw_speeds
-        from forestall.traces.host_speeds import write_speeds
-
-        write_speeds([str(k) for k in range(hosts)], draw_speeds(hosts, seed), speeds)
+        host_speeds.write_speeds(
+            [str(k) for k in range(hosts)], guests.draw_speeds(hosts, seed), speeds
+        )
         beside = f", and their speeds in {speeds}"
     say(f"{len(metrics):,} samples of {hosts:,} hosts in {out}{beside}")
 
@@ -194,14 +192,13 @@ def generate_guests(
     Time 0 is a Monday's midnight. The defaults are the workload of the FALCON slides (Bagchi et
     al.).
     """
-    from forestall.app.logs import write_log
-    from forestall.model.errors import ParameterError
-    from forestall.model.units import parse_duration
-    from forestall.traces.generate.guests import generate_guests as generate
-
     try:
         first, last = (float(hour) for hour in hours.split(":"))
     except ValueError:
         raise ParameterError("hours", hours, "FROM:TO within 0:24, such as 6:22") from None
     whole = tuple(parse_duration(length, "lengths", exact=True) for length in lengths.split(","))
-    say(write_log(generate(count, seed, days=days, lengths=whole, hours=(first, last)), out))
+    say(
+        logs.write_log(
+            guests.generate_guests(count, seed, days=days, lengths=whole, hours=(first, last)), out
+        )
+    )

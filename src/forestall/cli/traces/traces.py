@@ -7,12 +7,20 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import JSON, READING, chosen
-from forestall.cli.screen import say, show
+from forestall.cli.screen import say, say_json, show
 from forestall.cli.traces import filter as traces_filter
 from forestall.cli.traces import generate as traces_generate
+from forestall.model.errors import ParameterError
+
+with lazily():
+    from forestall.app import logs
+    from forestall.traces import info as traces_info
+    from forestall.traces.generate import failures as traces_failures
+    from forestall.traces.generate import jobs, presets, times
 
 LOG = Annotated[
     Path, typer.Argument(metavar="FILE", help="A job log or a failure log of any known format.")
@@ -102,18 +110,13 @@ def info(
 
     FILE holds jobs, failures, events, metrics of nodes, or accounting records of jobs.
     """
-    from forestall.app.logs import kind_of, read_beside, read_log
-    from forestall.traces.info import describe
-
     values = chosen(given)
-    what = kind or ("log" if "failure_format" in values else kind_of(log))
+    what = kind or ("log" if "failure_format" in values else logs.kind_of(log))
     if what == "log":
-        rows = describe(read_log(log, values), nodes=nodes).rows()
+        rows = traces_info.describe(logs.read_log(log, values), nodes=nodes).rows()
     else:
-        rows = read_beside(log, what, values).rows()
+        rows = logs.read_beside(log, what, values).rows()
     if as_json:
-        from forestall.cli.screen import say_json
-
         say_json([{"what": label, "value": value} for label, value in rows])
     else:
         show(rows)
@@ -125,9 +128,7 @@ def convert(log: LOG, out: OUT, **given: Any) -> None:
 
     Names that end in .gz, .xz or .zst are packed.
     """
-    from forestall.app.logs import read_log, write_log
-
-    say(write_log(read_log(log, chosen(given)), out))
+    say(logs.write_log(logs.read_log(log, chosen(given)), out))
 
 
 def generate_jobs(
@@ -156,10 +157,11 @@ def generate_jobs(
     seed: SEED = 1,
 ) -> None:
     """Make up jobs by the model of Lublin and Feitelson (2003)."""
-    from forestall.app.logs import write_log
-    from forestall.traces.generate import generate_jobs as generate
-
-    say(write_log(generate(nodes, seed, count=count, days=days, load=load, model=model), out))
+    say(
+        logs.write_log(
+            jobs.generate_jobs(nodes, seed, count=count, days=days, load=load, model=model), out
+        )
+    )
 
 
 MTTF = Annotated[
@@ -202,9 +204,7 @@ HIDDEN = Annotated[
 
 
 def _presets() -> list[str]:
-    from forestall.traces.generate import PRESETS
-
-    return list(PRESETS)
+    return list(presets.PRESETS)
 
 
 PRESET = Annotated[
@@ -234,18 +234,13 @@ def generate_failures(
     seed: SEED = 1,
 ) -> None:
     """Make up failures: Weibull lifetimes, nodes that differ, bursts."""
-    from forestall.app.logs import write_log
-    from forestall.model.errors import ParameterError
-    from forestall.traces.generate import Bursts, preset_failures
-    from forestall.traces.generate import generate_failures as generate
-
     if preset is not None:
         given = (mttf_hours, rate_per_year, shape, repair, burst_share, unpredictable)
         if given != (None, None, 0.7, "lognormal", 0.05, 0.0):
             raise ParameterError("--preset", preset, "no other options of the law beside it")
-        say(write_log(preset_failures(preset, nodes, days, seed), out))
+        say(logs.write_log(presets.preset_failures(preset, nodes, days, seed), out))
         return
-    failures = generate(
+    failures = traces_failures.generate_failures(
         nodes,
         days,
         seed,
@@ -253,8 +248,8 @@ def generate_failures(
         rate_per_year=rate_per_year,
         shape=shape,
         heterogeneity=heterogeneity,
-        bursts=Bursts(share=burst_share),
+        bursts=times.Bursts(share=burst_share),
         repair=repair,
         unpredictable=unpredictable,
     )
-    say(write_log(failures, out))
+    say(logs.write_log(failures, out))

@@ -14,8 +14,8 @@ from forestall.decide.virtual import placement_entry_kernels as entries
 from forestall.decide.virtual.fleet_kernels import DIRTY, NOBODY, SLOTS, UP, Fleet, new_fleet
 from forestall.decide.virtual.placement_kernels import BEST_FIT, RANDOM, STRATEGIES, Choosing
 from forestall.model.errors import ParameterError
-from forestall.model.units import MAX_SECONDS
-from forestall.model.virtual import FAR, MOST_PROCESSORS, PROCESSOR, TaskReason
+from forestall.model.units import MAX_SECONDS, MOST_PROCESSORS
+from forestall.model.virtual import FAR, PROCESSOR, TaskReason
 
 MOST_WORK = 2**50
 """Processor-seconds of a task, at most: what is compared with them stays within 64 bits."""

@@ -6,7 +6,7 @@ import time
 from typing import Protocol
 
 
-class Clock(Protocol):
+class AgentClock(Protocol):
     """What the agent asks for the time."""
 
     def wall(self) -> float:

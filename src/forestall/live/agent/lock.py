@@ -72,7 +72,7 @@ def only_agent_here(folder: Path, *, beside: bool = False, name: str = "") -> It
                 place = f" in {other[1]}" if other[1] else ""
                 raise InputError(
                     f"{folder}: another agent of yours{process} is at work on this host{place}; "
-                    "use that one, or give --beside to have both"
+                    "use that one, or give {beside} to have both"
                 )
         yield
     finally:

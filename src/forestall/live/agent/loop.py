@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.__about__ import __version__
-from forestall.live.agent.clock import Clock
+from forestall.live.agent.clock import AgentClock
 from forestall.live.agent.forecaster import NOTHING, Forecast, Forecaster
 from forestall.live.agent.sampler import HostSample, Sampler
 from forestall.live.agent.states import HOLD, NAMES, PERIOD, S5, TH1, TH2, StateWatch
@@ -21,7 +21,7 @@ from forestall.live.agent.status import write_status
 from forestall.live.agent.store import DayStore
 from forestall.model.errors import ForestallError
 from forestall.model.units import format_duration
-from forestall.traces.metrics.day_files import SET, STARTED, Header, Record
+from forestall.traces.metrics.day_files import SET, STARTED, DaySample, SegmentHeader
 
 KEEP: Final = 400
 SET_BY: Final = 2.0
@@ -50,10 +50,10 @@ class AgentSettings:
     guest_memory: float = 0.0
     keep: int = KEEP
 
-    def header(self, host: str, boot: bytes, serial: int) -> Header:
+    def header(self, host: str, boot: bytes, serial: int) -> SegmentHeader:
         """Return the header of what this agent writes."""
         limits = (self.th1, self.th2, self.hold, self.guest_memory)
-        return Header(host, boot, serial, self.period, *limits)
+        return SegmentHeader(host, boot, serial, self.period, *limits)
 
 
 class Agent:
@@ -78,7 +78,7 @@ class Agent:
         settings: AgentSettings,
         host: str,
         *,
-        clock: Clock,
+        clock: AgentClock,
         sampler: Sampler,
         store: DayStore,
         forecaster: Forecaster | None = None,
@@ -134,7 +134,7 @@ class Agent:
             self._tell(f"the clock was set by {ahead - self._ahead:+,.0f} s; no sample is lost")
         self._ahead, self._last = ahead, sample.boot
         self._store.add(
-            Record(
+            DaySample(
                 sample.time, sample.boot, sample.cpu, sample.memory_free, sample.io,
                 sample.guest_cpu, state, flags,
             )

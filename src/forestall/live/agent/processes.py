@@ -104,7 +104,7 @@ class Usage(NamedTuple):
     memory: int
 
 
-class Watched:
+class WatchedProcesses:
     """The processes of guests, from look to look.
 
     CPU time of a child that was waited for is found again in its parent, less what was counted

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from forestall.live.agent.clock import Clock, SystemClock
-from forestall.live.agent.processes import GuestProcesses, Watched
+from forestall.live.agent.clock import AgentClock, SystemClock
+from forestall.live.agent.processes import GuestProcesses, WatchedProcesses
 from forestall.model.errors import MissingExtraError
 
 __all__ = ["Counters", "GuestProcesses", "HostSample", "Sampler", "machine_counters"]
@@ -92,13 +92,13 @@ class Sampler:
         guests: Callable[[], Sequence[GuestProcesses]] = tuple,
         *,
         helpers: Callable[[], Sequence[GuestProcesses]] = tuple,
-        clock: Clock | None = None,
+        clock: AgentClock | None = None,
         counters: Callable[[], Counters] = machine_counters,
     ) -> None:
         self._guests, self._helpers = guests, helpers
-        self._clock: Clock = SystemClock() if clock is None else clock
+        self._clock: AgentClock = SystemClock() if clock is None else clock
         self._counters = counters
-        self._watched, self._helping = Watched(), Watched()
+        self._watched, self._helping = WatchedProcesses(), WatchedProcesses()
         self._last = counters()
         self._boot = self._clock.boot()
         self._watched.look(guests(), self._boot)

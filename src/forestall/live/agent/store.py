@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from forestall.live.agent.clock import Clock
+from forestall.live.agent.clock import AgentClock
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.metrics.day_files import (
     HEADER,
     LIMIT,
     RECORD,
-    Header,
-    Record,
+    DaySample,
+    SegmentHeader,
     encode,
     segments,
     unpacked,
@@ -56,10 +56,10 @@ class DayStore:
     def __init__(
         self,
         folder: Path,
-        header: Header,
+        header: SegmentHeader,
         *,
         keep: int,
-        clock: Clock,
+        clock: AgentClock,
         tell: Callable[[str], None],
         kept: int = KEPT,
     ) -> None:
@@ -81,7 +81,7 @@ class DayStore:
         """Samples that are not written yet."""
         return sum(len(raw) for _, raw in self._waiting) // RECORD
 
-    def add(self, record: Record) -> None:
+    def add(self, record: DaySample) -> None:
         """Write a record, or keep it in memory where that cannot be."""
         day = datetime.fromtimestamp(min(max(record.wall, 0), LIMIT), UTC).strftime("%Y-%m-%d")
         if not self._waiting or self._waiting[-1][0] != day:

@@ -16,7 +16,7 @@ ROOT: Final = Path("/")
 
 
 @dataclass(frozen=True)
-class Places:
+class CgroupPlaces:
     """Where control groups with a memory limit can be made.
 
     Attributes
@@ -29,7 +29,7 @@ class Places:
     folders: tuple[Path, ...]
 
 
-def places(mounts: str, own: str) -> Places | None:
+def places(mounts: str, own: str) -> CgroupPlaces | None:
     """Return where a memory control group may be made; None: the host has no such groups.
 
     Parameters
@@ -46,12 +46,12 @@ def places(mounts: str, own: str) -> Places | None:
         _, where, kind, options, *_ = line.split()
         if kind == "cgroup" and "memory" in options.split(","):
             path = next((p for names, p in groups.items() if "memory" in names.split(",")), "/")
-            return Places(1, _upwards(Path(where), path))
+            return CgroupPlaces(1, _upwards(Path(where), path))
         if kind == "cgroup2":
             unified = Path(where)
     if unified is None or "" not in groups:
         return None
-    return Places(2, _upwards(unified, groups[""]))
+    return CgroupPlaces(2, _upwards(unified, groups[""]))
 
 
 def _upwards(mount: Path, path: str) -> tuple[Path, ...]:
@@ -87,7 +87,7 @@ def _stat(folder: Path) -> Mapping[str, int]:
 
 
 @contextmanager
-def memory_group(limit: int, where: Places | None = None) -> Iterator[MemoryGroup | str]:
+def memory_group(limit: int, where: CgroupPlaces | None = None) -> Iterator[MemoryGroup | str]:
     """Give a group with a limit of so many bytes, or in words why there is none.
 
     It goes when the block is left; its processes must be gone then. Groups that a process left
@@ -102,7 +102,7 @@ def memory_group(limit: int, where: Places | None = None) -> Iterator[MemoryGrou
             _remove(made.folder)
 
 
-def here() -> Places | None:
+def here() -> CgroupPlaces | None:
     """Return the places of this process."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def here() -> Places | None:
         return None
 
 
-def _make(found: Places, limit: int) -> MemoryGroup | str:
+def _make(found: CgroupPlaces, limit: int) -> MemoryGroup | str:
     why = "none of its groups may be written to without more rights"
     for folder in found.folders:
         if not os.access(folder, os.W_OK | os.X_OK):

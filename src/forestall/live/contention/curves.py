@@ -13,8 +13,12 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.live.contention.plan import Guest
 from forestall.live.contention.points import MemoryPoint, Point
+
+with lazily():
+    from scipy import special
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["crossed", "never", "always"]
@@ -25,7 +29,7 @@ LEVEL: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ContentionCurve:
     """What a group loses to a guest.
 
     Attributes
@@ -61,13 +65,11 @@ class Curve:
 def mean_interval(values: Floats, level: float = LEVEL) -> Floats:
     """Return Student's interval of the mean of each row, (n, 2), at most 1 as reductions are; nan
     for rows of fewer than three values, of which it would say nothing."""
-    from scipy.special import stdtrit
-
     count = values.shape[1]
     middle = values.mean(axis=1)
     if count < FEWEST:
         return np.full((len(values), 2), np.nan)
-    half = stdtrit(count - 1, (1 + level) / 2) * values.std(axis=1, ddof=1) / np.sqrt(count)
+    half = special.stdtrit(count - 1, (1 + level) / 2) * values.std(axis=1, ddof=1) / np.sqrt(count)
     return np.stack((middle - half, np.minimum(middle + half, 1.0)), axis=1)
 
 
@@ -91,7 +93,7 @@ class Threshold:
     by_group: dict[int, float]
 
 
-def curves(points: Iterable[Point], guest: Guest) -> list[Curve]:
+def curves(points: Iterable[Point], guest: Guest) -> list[ContentionCurve]:
     """Return the curve of each group for a guest at this priority, by size.
 
     Each reduction is of phases of the same repeat. Loads that were not measured in every repeat
@@ -111,7 +113,9 @@ def curves(points: Iterable[Point], guest: Guest) -> list[Curve]:
         load = np.array([[a.load for a, _ in pairs] for _, pairs in rows])
         lost = np.array([[1 - b.load / a.load for a, b in pairs] for _, pairs in rows])
         if rows:
-            made.append(Curve(group, guest, np.array([row[0] for row in rows]), load, lost))
+            made.append(
+                ContentionCurve(group, guest, np.array([row[0] for row in rows]), load, lost)
+            )
     return made
 
 
@@ -149,7 +153,7 @@ def _values(at: Floats, lost: Floats, limit: float) -> Floats:
 
 
 def threshold(
-    found: Sequence[Curve], limit: float, chance: np.random.Generator, draws: int = DRAWS
+    found: Sequence[ContentionCurve], limit: float, chance: np.random.Generator, draws: int = DRAWS
 ) -> Threshold:
     """Return the least threshold over the groups, with an interval from resampled repeats.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from forestall.live.contention.curves import Curve, MemoryCurve, Threshold
+    from forestall.live.contention.curves import ContentionCurve, MemoryCurve, Threshold
 
 MB: Final = 2**20
 TITLES: Final = ("Guest at normal priority", "Guest at lowest priority")
@@ -32,8 +32,8 @@ FREE: Final = "Memory left free beside owner and guest (MB; below 0: short)"
 
 
 def contention_figure(
-    normal: Sequence[Curve],
-    lowest: Sequence[Curve],
+    normal: Sequence[ContentionCurve],
+    lowest: Sequence[ContentionCurve],
     thresholds: tuple[Threshold, Threshold],
     limit: float,
 ) -> Figure:
@@ -62,7 +62,7 @@ def contention_figure(
     return figure
 
 
-def _curves(axes: Axes, found: Sequence[Curve]) -> None:
+def _curves(axes: Axes, found: Sequence[ContentionCurve]) -> None:
     for k, curve in enumerate(found):
         middle = 100 * curve.mean_reduction
         order = np.argsort(curve.mean_load, kind="stable")

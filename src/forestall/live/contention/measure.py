@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.live.contention.herd import SPIN, ContentionError, Herd, Load
-from forestall.live.contention.plan import GUESTS, SETTLE_GUEST, SETTLE_OWNER, Guest, Plan
+from forestall.live.contention.plan import GUESTS, SETTLE_GUEST, SETTLE_OWNER, ExperimentPlan, Guest
 from forestall.live.contention.points import Point
 
 BUSY: Final = 0.15
@@ -64,12 +64,12 @@ def refuse_if_busy(share: float, cores: int) -> None:
         which = "the core" if cores == 1 else f"the {cores} cores"
         raise ContentionError(
             f"others use {share:.0%} of {which} now, and the experiment means little above "
-            f"{BUSY:.0%}; try when the host is quiet, on other cores (--cpus), or with --force"
+            f"{BUSY:.0%}; try when the host is quiet, on other cores ({{cpus}}), or with {{force}}"
         )
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPoints:
     """What came out: the points; how many groups were measured again as others had used the cores
     meanwhile; and of how many points that is true all the same."""
 
@@ -85,7 +85,7 @@ def lowest_priority() -> dict[str, bool]:
         return {name: bool(done) for name, done in herd.told.items() if name != "pids"}
 
 
-def measure(plan: Plan, progress: Progress | None = None) -> Measured:
+def measure(plan: ExperimentPlan, progress: Progress | None = None) -> MeasuredPoints:
     """Return all points of a plan; takes about `plan.takes` s, up to a third more where others use
     the cores now and then.
 
@@ -113,14 +113,14 @@ def measure(plan: Plan, progress: Progress | None = None) -> Measured:
         if progress is not None:
             progress(done, total)
     kept = [point for points in found.values() for point in points]
-    return Measured(tuple(kept), again, sum(point.background > DISTURBED for point in kept))
+    return MeasuredPoints(tuple(kept), again, sum(point.background > DISTURBED for point in kept))
 
 
 def _others(points: Sequence[Point]) -> float:
     return max(point.background for point in points)
 
 
-def _block(plan: Plan, began: float, repeat: int, group: int, load: float) -> list[Point]:
+def _block(plan: ExperimentPlan, began: float, repeat: int, group: int, load: float) -> list[Point]:
     """Return the three points of a group."""
     before = time.monotonic() - began
     cores = len(plan.cpus)
@@ -147,7 +147,7 @@ def _block(plan: Plan, began: float, repeat: int, group: int, load: float) -> li
     ]
 
 
-def _turn(plan: Plan, owner: Herd, guest: Herd | None) -> FloatArray:
+def _turn(plan: ExperimentPlan, owner: Herd, guest: Herd | None) -> FloatArray:
     """Return s that passed, CPU s of owner and guest, and idle time of the cores in one slice."""
 
     def look() -> FloatArray:

@@ -29,7 +29,7 @@ MOST_PROCESSES: Final = 4096
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """An experiment on the CPU.
 
     Attributes

@@ -68,7 +68,7 @@ class GuestState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Record:
+class StayRecord:
     """What a manager that comes later must know.
 
     Attributes
@@ -143,7 +143,7 @@ def checked_name(name: str) -> str:
     """Return a guest's name. Raises ParameterError for one that is no name of a folder."""
     if not _NAME.fullmatch(name) or name.endswith(".json"):
         allowed = "letters, digits, '.', '_' and '-', up to 64, beginning with a letter or digit"
-        raise ParameterError("--name", name, allowed)
+        raise ParameterError("name", name, allowed)
     return name
 
 
@@ -167,11 +167,11 @@ class GuestFiles:
         except OSError as error:
             raise TraceError(self.place, f"cannot be made: {error.strerror or error}") from None
 
-    def read(self) -> Record | None:
+    def read(self) -> StayRecord | None:
         """Return the record; None where there is none. Raises TraceError for one that is broken."""
         return self._read(self.place / RECORD)
 
-    def taken_over(self) -> Record | None:
+    def taken_over(self) -> StayRecord | None:
         """Return the record, or what a keeper without a manager made of it, which is then seen."""
         alone = self.place / ALONE
         with suppress(TraceError):
@@ -182,7 +182,7 @@ class GuestFiles:
                 return known
         return self.read()
 
-    def _read(self, path: Path) -> Record | None:
+    def _read(self, path: Path) -> StayRecord | None:
         try:
             raw = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -194,7 +194,7 @@ class GuestFiles:
         except (ValueError, TypeError, RecursionError) as error:
             raise TraceError(path, f"is no guest's record ({error})") from None
 
-    def write(self, record: Record, *, alone: bool = False) -> None:
+    def write(self, record: StayRecord, *, alone: bool = False) -> None:
         """Write the record, on the disk when this returns. Raises TraceError.
 
         A keeper that is `alone` writes it twice: a manager that stood still in the middle of this
@@ -339,26 +339,26 @@ def _replace(path: Path, data: bytes) -> None:
             os.close(handle)
 
 
-def changed(record: Record, **changes: Any) -> Record:
+def changed(record: StayRecord, **changes: Any) -> StayRecord:
     """Return a record with changes; a new state begins now."""
     if "state" in changes and changes["state"] is not record.state:
         changes.setdefault("since", round(time.time(), 3))
     return replace(record, **changes)
 
 
-def _record(told: Any) -> Record:
+def _record(told: Any) -> StayRecord:
     """Return a record that was read. Raises ValueError for one that could not have been written."""
     if not isinstance(told, dict) or told.get("version") != VERSION:
         raise ValueError("another version, or no object")
-    hints = get_type_hints(Record)
-    for one in fields(Record):
+    hints = get_type_hints(StayRecord)
+    for one in fields(StayRecord):
         if one.name not in told and one.default is MISSING and one.default_factory is MISSING:
             raise ValueError(f"{one.name} is missing")
     values = {key: value for key, value in told.items() if key in hints}
     for key, value in values.items():
         if not _fits(value, hints[key]) or (key in {"since", "checkpoint"} and value > _LAST):
             raise ValueError(f"{key}: {json.dumps(value)[:40]}")
-    return Record(**values | {"state": GuestState(values.get("state", GuestState.WAITING))})
+    return StayRecord(**values | {"state": GuestState(values.get("state", GuestState.WAITING))})
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -33,7 +33,7 @@ from forestall.live.guest.files import (
     changed,
 )
 from forestall.live.guest.link import Link, Message, listen
-from forestall.live.guest.plan import Plan
+from forestall.live.guest.plan import StayPlan
 from forestall.live.guest.processes import MARK, Process, name_self
 from forestall.live.guest.second import Second, let_go
 from forestall.live.guest.spawn import SHELL, Program, SpawnError, spawn
@@ -69,7 +69,7 @@ class Keeper:
     second : what ends the guest where this process is killed
     """
 
-    def __init__(self, plan: Plan, listener: socket.socket, second: Second) -> None:
+    def __init__(self, plan: StayPlan, listener: socket.socket, second: Second) -> None:
         self.plan, self.listener, self.second = plan, listener, second
         self.files: GuestFiles = plan.files
         self.body = _body(plan)
@@ -438,7 +438,7 @@ class Keeper:
             self.link.close()
 
 
-def _body(plan: Plan) -> Body:
+def _body(plan: StayPlan) -> Body:
     """Return the body of a guest that is to be started: with the means that there are here."""
     group = ControlGroup.make(f"forestall-{plan.id}") if plan.cgroup else None
     shares = group is not None and group.has_priority
@@ -455,7 +455,7 @@ def _body(plan: Plan) -> Body:
 
 def main() -> int:
     """Keep the guest that standard input tells of; on standard output comes one word: ready."""
-    plan = Plan.of_line(sys.stdin.buffer.readline())
+    plan = StayPlan.of_line(sys.stdin.buffer.readline())
     try:
         if _locked(plan.files) is None:  # the second holds it, too, until nothing is left
             raise OSError(f"{plan.files.place}: another keeper is at work on this guest")

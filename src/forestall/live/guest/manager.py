@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from forestall.live.agent.processes import started_at
 from forestall.live.guest.eyes import Eyes, machine_memory
-from forestall.live.guest.files import GuestFiles, GuestState, Record, boot_id, changed
+from forestall.live.guest.files import GuestFiles, GuestState, StayRecord, boot_id, changed
 from forestall.live.guest.link import Message
-from forestall.live.guest.plan import Plan
+from forestall.live.guest.plan import StayPlan
 from forestall.live.guest.policy import Allowed, Judge, Verdict
 from forestall.live.guest.settings import GuestSettings
 from forestall.live.guest.spawn import SHELL
@@ -55,7 +55,7 @@ class Manager:
     def __init__(
         self,
         files: GuestFiles,
-        record: Record,
+        record: StayRecord,
         settings: GuestSettings,
         eyes: Eyes,
         say: Callable[[str], None] = lambda _: None,
@@ -218,7 +218,7 @@ class Manager:
         record, rules = self.record, self.settings
         resumed = record.checkpoint > 0
         words = [SHELL, "-c", rules.resume] if resumed and rules.resume else record.command
-        plan = Plan(
+        plan = StayPlan(
             folder=str(self.files.folder.resolve()),
             name=record.name,
             id=record.id,
@@ -419,7 +419,7 @@ class Manager:
 
     def _swept(self, why: str) -> None:
         """End what is left of a guest that nobody keeps."""
-        plan = Plan(str(self.files.folder), self.record.name, self.record.id, [], "/")
+        plan = StayPlan(str(self.files.folder), self.record.name, self.record.id, [], "/")
         killed = ended_by_hand(plan, self.record)
         self._lost += 1
         count = (

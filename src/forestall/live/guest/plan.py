@@ -11,7 +11,7 @@ from forestall.live.guest.files import GuestFiles
 
 
 @dataclass(frozen=True)
-class Plan:
+class StayPlan:
     """One stay of a guest on this host, from its start to its end.
 
     Attributes

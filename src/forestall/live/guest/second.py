@@ -18,7 +18,7 @@ from forestall.live.guest import priority
 from forestall.live.guest.body import Body
 from forestall.live.guest.cgroup import ControlGroup
 from forestall.live.guest.files import GuestState, changed
-from forestall.live.guest.plan import Plan
+from forestall.live.guest.plan import StayPlan
 from forestall.live.guest.processes import look, name_self
 from forestall.model.errors import ForestallError
 
@@ -42,7 +42,7 @@ class Second:
         self.pid, self._tell, self._above = pid, tell, above
 
     @classmethod
-    def fork_above(cls, plan: Plan) -> Second:
+    def fork_above(cls, plan: StayPlan) -> Second:
         """Fork: this process becomes the second and never returns; the child goes on as keeper."""
         priority.adopt_orphans()
         own = os.getpid()
@@ -65,7 +65,7 @@ class Second:
         return cls(own, tell, above=True)
 
     @classmethod
-    def fork_below(cls, plan: Plan, close: Callable[[], None]) -> Second:
+    def fork_below(cls, plan: StayPlan, close: Callable[[], None]) -> Second:
         """Fork a second that is a child; `close` closes there what only the keeper may hold."""
         hear, tell = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()
@@ -132,7 +132,7 @@ def _waited(keeper: int) -> int:
             return status
 
 
-def _end_all(plan: Plan, root: int, heard: list[bytes]) -> None:
+def _end_all(plan: StayPlan, root: int, heard: list[bytes]) -> None:
     """End what a killed keeper left; `root` is the process it came to, 0: none of ours."""
     told = [json.loads(line) for line in heard]
     group = next((ControlGroup(path) for _, path in reversed(told) if path), None)
@@ -146,7 +146,7 @@ def _nothing(*_: object) -> None:
     """A signal that only wakes the loop."""
 
 
-def cleared(plan: Plan, body: Body) -> None:
+def cleared(plan: StayPlan, body: Body) -> None:
     """Remove what stands for a running guest; where nobody manages it, write down that it ended."""
     if body.group is not None:
         body.group.remove()

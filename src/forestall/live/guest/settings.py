@@ -56,24 +56,24 @@ class GuestSettings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.th1 <= 1:
-            raise ParameterError("--th1", self.th1, "a load from 0 to 1")
+            raise ParameterError("th1", self.th1, "a load from 0 to 1")
         if not self.th1 <= self.th2 <= 1:
-            raise ParameterError("--th2", self.th2, f"a load from --th1 ({self.th1:g}) to 1")
+            raise ParameterError("th2", self.th2, f"a load from {{th1}} ({self.th1:g}) to 1")
         if not 0 < self.every < math.inf:
-            raise ParameterError("--every", self.every, "a duration above 0")
+            raise ParameterError("every", self.every, "a duration above 0")
         if not 0 < self.checkpoint_timeout < math.inf:
-            raise ParameterError("--checkpoint-timeout", self.checkpoint_timeout, "above 0")
+            raise ParameterError("checkpoint_timeout", self.checkpoint_timeout, "above 0")
         for name in ("hold", "calm", "checkpoint_every", "grace", "patience", "guest_memory"):
             value = getattr(self, name)
             if not 0 <= value < math.inf:
-                raise ParameterError(f"--{name.replace('_', '-')}", value, "0 or more")
+                raise ParameterError(name, value, "0 or more")
         if not self.checkpoint and (self.resume or self.checkpoint_every):
-            option = "--resume" if self.resume else "--checkpoint-every"
+            option = "resume" if self.resume else "checkpoint_every"
             value = self.resume or self.checkpoint_every
-            raise ParameterError(option, value, "this only with --checkpoint")
+            raise ParameterError(option, value, "this only with {checkpoint}")
         for option in ("file:", "unix:"):
             if self.tell == option:
-                raise ParameterError("--tell", self.tell, f"{option}PATH")
+                raise ParameterError("tell", self.tell, f"{option}PATH")
 
     def to_json(self) -> dict[str, Any]:
         """Return them in a form for JSON."""

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from forestall.live.guest.body import Body
 from forestall.live.guest.cgroup import ControlGroup
-from forestall.live.guest.files import KEEPER_LOCK, KEEPER_LOG, GuestFiles, Record
+from forestall.live.guest.files import KEEPER_LOCK, KEEPER_LOG, GuestFiles, StayRecord
 from forestall.live.guest.link import Link, Message, connect
-from forestall.live.guest.plan import Plan
+from forestall.live.guest.plan import StayPlan
 from forestall.live.guest.processes import look
 from forestall.live.guest.second import cleared
 from forestall.model.errors import ForestallError, TraceError
@@ -52,7 +52,7 @@ class Stay:
         self.facts: Message = {}
 
     @classmethod
-    def begin(cls, plan: Plan) -> Stay:
+    def begin(cls, plan: StayPlan) -> Stay:
         """Start a keeper and call it; the guest itself is started by `start`.
 
         Raises KeeperError where it does not come up, TraceError where the folder cannot be used.
@@ -141,7 +141,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def ended_by_hand(plan: Plan, record: Record) -> int:
+def ended_by_hand(plan: StayPlan, record: StayRecord) -> int:
     """End what a guest whose keeper is gone left behind; returns how many processes that were."""
     keeper = look(record.keeper)
     if keeper is not None and record.kept():

@@ -51,7 +51,7 @@ class Teller:
                 _send(self._target[5:], line.encode())
                 return ""
         except OSError as error:
-            return f"--tell {self._target}: {error.strerror or error}"
+            return f"tell {self._target}: {error.strerror or error}"
         self._waiting.append(change)
         return self.go_on()
 
@@ -69,7 +69,7 @@ class Teller:
             try:
                 self._running = self._started(change)
             except OSError as error:
-                return f"--tell: the command cannot be started: {error.strerror or error}"
+                return f"tell: the command cannot be started: {error.strerror or error}"
             self._late = time.monotonic() + self._patience
             pipe = self._running.stdin
             assert pipe is not None
@@ -103,7 +103,7 @@ class Teller:
                 if self._running is not None:
                     trouble = self._done(self._running.poll()) or trouble
                 if left:
-                    trouble = f"--tell: too slow: {left} of the last changes were not told"
+                    trouble = f"tell: too slow: {left} of the last changes were not told"
                 break
             trouble = self.go_on() or trouble
             time.sleep(0.01)
@@ -116,8 +116,8 @@ class Teller:
             with suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)  # not waited for yet: the number is its own
             running.wait()
-            return f"--tell: the command took longer than {self._patience:g} s, and was ended"
-        return "" if code == 0 else f"--tell: the command ended with code {code}"
+            return f"tell: the command took longer than {self._patience:g} s, and was ended"
+        return "" if code == 0 else f"tell: the command ended with code {code}"
 
 
 def _add(path: str, line: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 from forestall.model.errors import ForestallError
 
 
-class State(StrEnum):
+class MachineState(StrEnum):
     """What became of a virtual machine."""
 
     RUNNING = "running"
@@ -24,11 +24,11 @@ class State(StrEnum):
     @property
     def alive(self) -> bool:
         """Whether there is a guest that has its memory."""
-        return self not in {State.ENDED, State.STOPPED, State.LOST}
+        return self not in {MachineState.ENDED, MachineState.STOPPED, MachineState.LOST}
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenMachine:
     """One virtual machine as it was found.
 
     Attributes
@@ -43,7 +43,7 @@ class Seen:
 
     machine: str
     node: str
-    state: State
+    state: MachineState
     console: str = ""
     pid: int = 0
     says: str = ""
@@ -119,11 +119,11 @@ class MoveError(ForestallError):
 class Backend(Protocol):
     """Runs virtual machines on nodes. Each call looks at what is really there."""
 
-    def watch(self) -> list[Seen]:
+    def watch(self) -> list[SeenMachine]:
         """Return all virtual machines, by name; what a killed command left is put in order."""
         ...
 
-    def start(self, machine: str, node: str) -> Seen:
+    def start(self, machine: str, node: str) -> SeenMachine:
         """Start a machine that the back end knows on a node; raises ForestallError where it
         cannot."""
         ...

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from forestall.live.machines.backend import Backend, Moved, MoveError, Seen, State
-from forestall.live.machines.ledger import Entry, Ledger
-from forestall.live.machines.picture import Need, Picture, Plan, Situation
+from forestall.live.machines.backend import Backend, MachineState, Moved, MoveError, SeenMachine
+from forestall.live.machines.ledger import Entry, MachineLedger
+from forestall.live.machines.picture import EnginePicture, Need, PlacementPlan, Situation
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.virtual import TaskDecision, TaskDecisionKind, TaskReason
 
@@ -26,7 +26,7 @@ TRIES: Final = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MachineOutcome:
     """What became of one machine.
 
     Attributes
@@ -64,9 +64,9 @@ class Coordinator:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: PlacementPlan,
         backend: Backend,
-        ledger: Ledger,
+        ledger: MachineLedger,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._plan = plan
@@ -78,7 +78,7 @@ class Coordinator:
         self._down: set[str] = set()
         self._refused: dict[tuple[str, str], float] = {}
         self._resting: dict[str, float] = {}
-        self._known: dict[str, State] = {}
+        self._known: dict[str, MachineState] = {}
         self._started: dict[str, Entry] = {}
         self._decisions = 0
         self._troubles: list[str] = []
@@ -102,7 +102,7 @@ class Coordinator:
         else:
             self._drained.discard(node)
 
-    def node_failed(self, node: str) -> list[Outcome]:
+    def node_failed(self, node: str) -> list[MachineOutcome]:
         """Take in that a node has failed; nothing is placed there until it is back."""
         self._plan.room(node)
         self._down.add(node)
@@ -124,24 +124,26 @@ class Coordinator:
 
     # ----------------------------------------------------------------------------- seeing
 
-    def look(self) -> list[Outcome]:
+    def look(self) -> list[MachineOutcome]:
         """Return which machines ended or were lost since the last look, and write that down."""
         return self._ends(self._backend.watch())
 
-    def _ends(self, seen: Sequence[Seen]) -> list[Outcome]:
+    def _ends(self, seen: Sequence[SeenMachine]) -> list[MachineOutcome]:
         self._catch_up()
         found = []
         for one in seen:
             if one.state.alive:
-                self._known[one.machine] = State.RUNNING
+                self._known[one.machine] = MachineState.RUNNING
             if one.state.alive or self._known.get(one.machine, one.state) == one.state:
                 continue
             self._note(one.state.value, machine=one.machine, node=one.node)
             self._resting.pop(one.machine, None)
-            found.append(Outcome(one.state.value, one.machine, one.node, why=_FATES[one.state]))
+            found.append(
+                MachineOutcome(one.state.value, one.machine, one.node, why=_FATES[one.state])
+            )
         return found
 
-    def taken(self, seen: Sequence[Seen] | None = None) -> dict[str, int]:
+    def taken(self, seen: Sequence[SeenMachine] | None = None) -> dict[str, int]:
         """Return how many machines each node has; the load manager's view."""
         counts = dict.fromkeys(self._plan.nodes, 0)
         for one in self._backend.watch() if seen is None else seen:
@@ -172,14 +174,14 @@ class Coordinator:
         now = int(self._clock())
         seen = self._backend.watch()
         for closed in ({*self._drained, *self.failing(now)}, self._drained):
-            picture = Picture(self._plan, self._situation(now, seen, closed))
+            picture = EnginePicture(self._plan, self._situation(now, seen, closed))
             decision = picture.place(machine, need)
             if decision is not None:
                 return picture.name(decision.node), picture.why(decision)
         drained = "".join(f"; {node} is drained" for node in self._plan.nodes if node in closed)
         raise ForestallError(f"{machine}: no node has room{drained}")
 
-    def asked(self, node: str, seen: Sequence[Seen] | None = None) -> str:
+    def asked(self, node: str, seen: Sequence[SeenMachine] | None = None) -> str:
         """Return the reason for a node that was asked for by name.
 
         Raises ParameterError for an unknown node and one that has failed, ForestallError where it
@@ -208,7 +210,7 @@ class Coordinator:
         self._backend.stop(machine)
         self.look()
 
-    def move(self, machine: str, node: str) -> Outcome:
+    def move(self, machine: str, node: str) -> MachineOutcome:
         """Move one machine to a node that has room; a failure is an outcome, too."""
         self._plan.room(node)
         seen = self._backend.watch()
@@ -218,12 +220,12 @@ class Coordinator:
         if not found.state.alive:
             self._ends(seen)
             why = f"{machine}: does not run ({found.state}); nothing to move"
-            return Outcome("failed", machine, found.node, node, why)
+            return MachineOutcome("failed", machine, found.node, node, why)
         if found.node == node:
             raise ParameterError("node", node, f"another one; {machine} runs there")
         return self._carry_out(machine, found.node, node, self.asked(node, seen))
 
-    def step(self, only: str = "") -> list[Outcome]:
+    def step(self, only: str = "") -> list[MachineOutcome]:
         """Look at what is there, and move machines off nodes that are to be left by now.
 
         A move that does not come off is decided anew, without the target that refused, when all
@@ -257,35 +259,35 @@ class Coordinator:
             self._rest(one)
         return outcomes
 
-    def _in_order(self, seen: Iterable[Seen], node: str, now: int) -> list[Seen]:
+    def _in_order(self, seen: Iterable[SeenMachine], node: str, now: int) -> list[SeenMachine]:
         """Return the machines that are on a node, first those with the earliest deadlines."""
         there = [one for one in seen if one.node == node and one.state.alive]
         there.sort(key=lambda one: (self._need(one, now).on(self._plan, now)[1], one.machine))
         return there
 
-    def _leave(self, one: Seen, seen: Sequence[Seen]) -> Outcome:
+    def _leave(self, one: SeenMachine, seen: Sequence[SeenMachine]) -> MachineOutcome:
         """Have it decided where a machine goes whose node is to be left, and move it there.
 
         The engine sees this machine alone on its node; the others have their own turn.
         """
         machine, node = one.machine, one.node
-        if one.state != State.RUNNING:
+        if one.state != MachineState.RUNNING:
             word = one.says or one.state.value
             return self._stays(machine, node, f"its guest does not run ({word})")
         now = self._clock()
         closed = {other for other in self._plan.nodes if self._is_closed(machine, other, now)}
         rest = [other for other in seen if other.node != node or other.machine == machine]
         situation = self._situation(int(now), rest, closed - {node})
-        picture = Picture(self._plan, situation)
+        picture = EnginePicture(self._plan, situation)
         ((_, decision),) = picture.leave(node)
         if decision.kind == TaskDecisionKind.MIGRATE:
             target = picture.name(decision.node)
             return self._carry_out(machine, node, target, self._reason(node))
         return self._stays(machine, node, self._why_not(machine, node, decision, picture, seen))
 
-    def _stays(self, machine: str, node: str, why: str) -> Outcome:
+    def _stays(self, machine: str, node: str, why: str) -> MachineOutcome:
         self._note("stays", machine=machine, node=node, why=why)
-        return Outcome("stays", machine, node, why=why)
+        return MachineOutcome("stays", machine, node, why=why)
 
     def _is_closed(self, machine: str, node: str, now: float) -> bool:
         refused = self._refused.get((machine, node), 0.0) > now
@@ -296,8 +298,8 @@ class Coordinator:
         machine: str,
         node: str,
         decision: TaskDecision,
-        picture: Picture,
-        seen: Sequence[Seen],
+        picture: EnginePicture,
+        seen: Sequence[SeenMachine],
     ) -> str:
         """Return why a machine stays; nodes that would have had room are named."""
         if decision.reason != TaskReason.NOWHERE_TO_GO:
@@ -312,7 +314,7 @@ class Coordinator:
         )
         return picture.why(decision) if not passed_over else f"nowhere to go: {passed_over}"
 
-    def _carry_out(self, machine: str, source: str, target: str, why: str) -> Outcome:
+    def _carry_out(self, machine: str, source: str, target: str, why: str) -> MachineOutcome:
         places = {"machine": machine, "node": source, "target": target}
         self._note("move", **places, why=why)
         try:
@@ -331,26 +333,28 @@ class Coordinator:
             "rounds": moved.rounds,
         }
         self._note("moved", **places, **figures)
-        return Outcome("moved", machine, source, target, why, moved)
+        return MachineOutcome("moved", machine, source, target, why, moved)
 
-    def _failed(self, machine: str, source: str, target: str, error: ForestallError) -> Outcome:
+    def _failed(
+        self, machine: str, source: str, target: str, error: ForestallError
+    ) -> MachineOutcome:
         """Write down why a move did not come off; the target is passed over if it is to blame."""
         places = {"machine": machine, "node": source, "target": target}
         to_blame = getattr(error, "blames_target", False)
         there = "" if to_blame else self._whereabouts(machine)
         if there not in {"", source}:
             self._note("failed", **places, kind="elsewhere", why=f"it is on {there} already")
-            return Outcome("elsewhere", machine, source, there, "has moved already")
+            return MachineOutcome("elsewhere", machine, source, there, "has moved already")
         if isinstance(error, MoveError):
             facts = {"kind": error.why.value, "why": error.message, "alive": error.alive}
             self._note("failed", **places, **facts)
             if to_blame:
                 self._refused[machine, target] = self._clock() + self._pause(source)
-            return Outcome("failed", machine, source, target, str(error))
+            return MachineOutcome("failed", machine, source, target, str(error))
         # Another command is at work on it, or it ended meanwhile.
         told = str(error) if str(error).startswith(f"{machine}: ") else f"{machine}: {error}"
         self._note("failed", **places, why=told)
-        return Outcome("failed", machine, source, target, told)
+        return MachineOutcome("failed", machine, source, target, told)
 
     def _whereabouts(self, machine: str) -> str:
         """Return on which node a machine runs now; empty where it does not, or none can say."""
@@ -360,7 +364,7 @@ class Coordinator:
             return ""
         return next((one.node for one in seen if one.machine == machine and one.state.alive), "")
 
-    def _rest(self, one: Seen) -> None:
+    def _rest(self, one: SeenMachine) -> None:
         self._resting[one.machine] = self._clock() + self._pause(one.node)
 
     def _pause(self, node: str) -> float:
@@ -371,7 +375,7 @@ class Coordinator:
 
     # ----------------------------------------------------------------------------- what is known
 
-    def _situation(self, now: int, seen: Sequence[Seen], closed: set[str]) -> Situation:
+    def _situation(self, now: int, seen: Sequence[SeenMachine], closed: set[str]) -> Situation:
         machines: dict[str, dict[str, Need]] = {}
         for one in seen:
             if one.state.alive:
@@ -386,7 +390,7 @@ class Coordinator:
             self._decisions,
         )
 
-    def _need(self, seen: Seen, now: int) -> Need:
+    def _need(self, seen: SeenMachine, now: int) -> Need:
         entry = self._started.get(seen.machine)
         if entry is None:
             return Need()
@@ -425,9 +429,9 @@ class Coordinator:
         self._decisions += what in _DECIDED
         if what == "started":
             self._started[entry["machine"]] = entry
-            self._known[entry["machine"]] = State.RUNNING
+            self._known[entry["machine"]] = MachineState.RUNNING
         elif what in _ENDS:
-            self._known[entry["machine"]] = State(what)
+            self._known[entry["machine"]] = MachineState(what)
         elif what == "node failed":
             self._down.add(entry["node"])
         elif what == "node recovered":
@@ -435,9 +439,9 @@ class Coordinator:
 
 
 _FATES: Final = {
-    State.ENDED: "its guest switched off",
-    State.STOPPED: "on request",
-    State.LOST: "its process is gone",
+    MachineState.ENDED: "its guest switched off",
+    MachineState.STOPPED: "on request",
+    MachineState.LOST: "its process is gone",
 }
 _ENDS: Final = tuple(state.value for state in _FATES)
 _DECIDED: Final = ("started", "move", "stays")

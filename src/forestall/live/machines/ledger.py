@@ -22,7 +22,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
 """What an entry must have beside `time` and `what`, of those that are read again."""
 
 
-class Ledger:
+class MachineLedger:
     """A file of entries, each on the disk before the call that adds it returns.
 
     A process that dies while it writes leaves half a line at the end: that is not read, and goes

@@ -12,15 +12,19 @@ from typing import Final, Literal
 
 import numpy as np
 
-from forestall.engine.virtual.engine import VirtualEngine
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.virtual import PROCESSOR, TaskDecision, TaskEvent, TaskEventKind
+
+with lazily():
+    from forestall.decide.virtual import placement_kernels
+    from forestall.engine.virtual import engine, state
 
 Strategy = Literal["best-fit", "first-fit", "random"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlacementPlan:
     """The nodes there are, and how machines are placed on them.
 
     Attributes
@@ -72,7 +76,7 @@ class Need:
     seconds: int | None = None
     deadline: int | None = None
 
-    def on(self, plan: Plan, now: int) -> tuple[int, int]:
+    def on(self, plan: PlacementPlan, now: int) -> tuple[int, int]:
         """Return work, thousandths of a processor-second, and deadline.
 
         A machine whose deadline has passed while it runs is worth saving as any other.
@@ -107,7 +111,7 @@ class Situation:
     decisions: int = 0
 
 
-class Picture:
+class EnginePicture:
     """The engine, told of a situation; gives its decisions with names in the place of numbers.
 
     The engine places tasks itself, so it is led to where they are: all nodes are down at first and
@@ -115,17 +119,14 @@ class Picture:
     does one that holds more machines than it has processors for.
     """
 
-    def __init__(self, plan: Plan, situation: Situation) -> None:
-        from forestall.decide.virtual.placement_kernels import STRATEGIES, Choosing
-        from forestall.engine.virtual.state import TaskRules
-
+    def __init__(self, plan: PlacementPlan, situation: Situation) -> None:
         self._names = list(plan.nodes)
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._plan = plan
         self._situation = situation
         self._jobs: dict[str, int] = {}
         self._owners: dict[int, str] = {}
-        rules = TaskRules(
+        rules = state.TaskRules(
             copy=max(plan.transfer, 1),
             standstill=0,
             backfill=1,
@@ -135,9 +136,11 @@ class Picture:
             interval=3600,
             overhead=0,
         )
-        self._engine = VirtualEngine(
+        self._engine = engine.VirtualEngine(
             [plan.room(name) * plan.rate for name in self._names],
-            Choosing(int(STRATEGIES[plan.strategy]), plan.alpha, 1, plan.transfer),
+            placement_kernels.Choosing(
+                int(placement_kernels.STRATEGIES[plan.strategy]), plan.alpha, 1, plan.transfer
+            ),
             rules,
             rate=plan.rate,
             least=plan.rate,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
-from forestall.model.site.job_records import NEVER
+from forestall.model.site.job_records import NEVER, base_state
 
 Long = npt.NDArray[np.int64]
 Short = npt.NDArray[np.int32]
@@ -129,8 +129,6 @@ class Accounting:
 
     def base(self) -> Coded:
         """Return the states without what stands beside them: CANCELLED of ``CANCELLED by 7``."""
-        from forestall.model.site.job_records import base_state
-
         return self.state.mapped([base_state(word) or word for word in self.state.words])
 
     def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Accounting:

@@ -16,7 +16,7 @@ FOREVER = np.iinfo(np.int64).max // 4
 
 
 @dataclass(frozen=True)
-class Histories:
+class NodeHistories:
     """The past of every node at every one of T ascending moments.
 
     Attributes
@@ -65,11 +65,11 @@ class Histories:
         return np.maximum(self.times[:, None] - since, 0)
 
 
-def histories(seen: Observations, times: Nodes) -> Histories:
+def histories(seen: Observations, times: Nodes) -> NodeHistories:
     """Return what nodes have been through at each of the ascending `times`."""
     moments = np.asarray(times, dtype=np.int64)
     begin, stop = service(seen)
-    return Histories(
+    return NodeHistories(
         seen.failures, moments, begin, stop, last_before(seen.failures, moments, seen.nodes)
     )
 

@@ -14,6 +14,7 @@ from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import histories, probability, service
 from forestall.predict.baselines.rate import SHAPES, UNSEEN, law_of_rates
 from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.reliability.nodes.nodes import negative_binomial
 
 HOUR: Final = 3600
 WEEK: Final = 168 * HOUR
@@ -110,8 +111,6 @@ def _in_cells(time: Nodes) -> Floats:
 
 def _factors(count: Nodes, seconds: Floats) -> Floats:
     """Return float64[48], the factors of the kinds of hour, of mean 1 over a week."""
-    from forestall.reliability.nodes.nodes import negative_binomial
-
     seen = seconds > 0
     if not count[seen].any():
         return np.ones(48)

@@ -19,6 +19,7 @@ from forestall.predict.baselines.histories import (
     service,
 )
 from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.reliability.nodes.nodes import negative_binomial
 
 SHAPES = (0.05, 1e4)
 """Least and greatest shape of the law of rates that is believed."""
@@ -82,8 +83,6 @@ def law_of_rates(past: Observations) -> tuple[float, float]:
     Where nothing has failed it is worth half a failure in all that was observed; where nothing was
     observed, no failure is expected.
     """
-    from forestall.reliability.nodes.nodes import negative_binomial
-
     begin, stop = service(past)
     seconds = np.maximum(np.minimum(stop, past.end) - begin, 0).astype(np.float64)
     count = np.bincount(past.failures.node, minlength=past.nodes)

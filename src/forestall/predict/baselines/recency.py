@@ -21,6 +21,7 @@ from forestall.predict.baselines.histories import (
     service,
 )
 from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.reliability.nodes.nodes import negative_binomial
 
 EDGES: Floats = np.concatenate(([0.0], 300.0 * 2.0 ** np.arange(21)))
 """Where bins of age begin, s: 0, 5 min, and so on by factors of 2 up to 10 years."""
@@ -125,8 +126,6 @@ def life_table(ended: Nodes, running: Nodes, rate: float) -> Ages:
 
     `rate` is what to believe of gaps where there are none, failures per second.
     """
-    from forestall.reliability.nodes.nodes import negative_binomial
-
     lengths = np.concatenate((ended, running)).astype(np.float64)
     widths = np.diff(np.append(EDGES, np.inf))
     seconds = np.array(

@@ -13,7 +13,7 @@ from forestall.model.errors import MissingExtraError, ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
-from forestall.predict.boosted.rows import Decisions, decisions
+from forestall.predict.boosted.rows import SampledMoments, decisions
 from forestall.predict.boosted.trees import Trees, coded, edges_of, from_scikit
 from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
 from forestall.predict.features.features import Rows, Vocabulary, Walk
@@ -122,7 +122,11 @@ class Boosted(Learner):
         self._curves = tuple(curve for _, curve in models)
 
     def _model(
-        self, drawn: Decisions, rows: Rows, window: tuple[int, int, int], bounds: tuple[int, ...]
+        self,
+        drawn: SampledMoments,
+        rows: Rows,
+        window: tuple[int, int, int],
+        bounds: tuple[int, ...],
     ) -> tuple[Trees, Calibrator]:
         """Return the trees for failing between two horizons, and what calibrates them."""
         begin, split, end = window
@@ -237,7 +241,7 @@ class _Sample:
 
     @classmethod
     def of(
-        cls, drawn: Decisions, rows: Rows, chosen: npt.NDArray[np.bool_], low: int, high: int
+        cls, drawn: SampledMoments, rows: Rows, chosen: npt.NDArray[np.bool_], low: int, high: int
     ) -> _Sample:
         """Return the chosen ones for failing between two horizons."""
         weight = drawn.weight[chosen] / (high - low)

@@ -19,7 +19,7 @@ NEVER = np.int64(1) << 60
 
 
 @dataclass(frozen=True)
-class Decisions:
+class SampledMoments:
     """Sampled moments of nodes, in order of time.
 
     Attributes
@@ -40,9 +40,9 @@ class Decisions:
     def __len__(self) -> int:
         return len(self.time)
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Decisions:
+    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> SampledMoments:
         """Return those at these positions, or where the mask holds."""
-        return Decisions(
+        return SampledMoments(
             self.time[index],
             self.node[index],
             self.ahead[index],
@@ -66,7 +66,7 @@ class Decisions:
 
 
 @dataclass(frozen=True)
-class _Gaps:
+class _UpStretches:
     """Stretches of a node between failures: moments from `begin` to `last`, both counted, and the
     failure at their end (`NEVER`: none was seen)."""
 
@@ -85,7 +85,7 @@ def decisions(
     begin: int,
     rows: int,
     each: int,
-) -> Decisions:
+) -> SampledMoments:
     """Return a sample of the moments from `begin` on.
 
     Parameters
@@ -99,7 +99,7 @@ def decisions(
     gaps = _gaps(past, begin, horizons[0])
     bounds = (0, *horizons)
     machine = _machine_strata(past, begin, bounds[:2])
-    parts: list[Decisions] = []
+    parts: list[SampledMoments] = []
     for low, high in zip(bounds, (*horizons, None), strict=True):
         first, last = gaps.begin, np.minimum(gaps.last, gaps.failure - low)
         if high is not None:
@@ -110,7 +110,7 @@ def decisions(
         else:
             near = min(rows // 2, each * int(np.count_nonzero(length)))
             parts.append(_drawn(gaps, first, length, near, rng))
-    all_of = Decisions(
+    all_of = SampledMoments(
         *(
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("time", "node", "ahead", "stop", "weight")
@@ -119,7 +119,7 @@ def decisions(
     return all_of.take(np.lexsort((all_of.node, all_of.time)))
 
 
-def _gaps(past: Observations, begin: int, shortest: int) -> _Gaps:
+def _gaps(past: Observations, begin: int, shortest: int) -> _UpStretches:
     log = past.failures
     since, until = service_of(past)
     since, until = np.maximum(since, begin), np.minimum(until, past.end)
@@ -130,7 +130,7 @@ def _gaps(past: Observations, begin: int, shortest: int) -> _Gaps:
     node, failure = node[order], failure[order]
     before = np.append(-NEVER, failure[:-1])
     before[np.append(True, node[1:] != node[:-1])] = -NEVER
-    return _Gaps(
+    return _UpStretches(
         node=node,
         begin=np.maximum(before + 1, since[node]),
         last=np.minimum(failure, until[node] - np.where(failure < until[node], 1, shortest)),
@@ -140,16 +140,16 @@ def _gaps(past: Observations, begin: int, shortest: int) -> _Gaps:
 
 
 def _drawn(
-    gaps: _Gaps, first: Nodes, length: Nodes, number: int, rng: np.random.Generator
-) -> Decisions:
+    gaps: _UpStretches, first: Nodes, length: Nodes, number: int, rng: np.random.Generator
+) -> SampledMoments:
     return _decisions(gaps, *spread(first, length, number, rng), int(length.sum()))
 
 
-def _decisions(gaps: _Gaps, gap: Nodes, time: Nodes, seconds: int) -> Decisions:
+def _decisions(gaps: _UpStretches, gap: Nodes, time: Nodes, seconds: int) -> SampledMoments:
     """Return moments of gaps that stand for so many node-seconds in all."""
     ahead = np.where(gaps.failure[gap] >= NEVER, NEVER, gaps.failure[gap] - time)
     weight = np.full(len(time), seconds / max(len(time), 1))
-    return Decisions(time, gaps.node[gap], ahead, gaps.stop[gap], weight)
+    return SampledMoments(time, gaps.node[gap], ahead, gaps.stop[gap], weight)
 
 
 @dataclass(frozen=True)
@@ -197,13 +197,13 @@ def _machine_strata(past: Observations, begin: int, bounds: tuple[int, ...]) -> 
 
 
 def _far(
-    gaps: _Gaps,
+    gaps: _UpStretches,
     first: Nodes,
     length: Nodes,
     rows: int,
     machine: list[_Stretches],
     rng: np.random.Generator,
-) -> list[Decisions]:
+) -> list[SampledMoments]:
     """Return moments long before a node's next failure, as many of each stratum of the machine.
 
     What is told about the machine is the same for all nodes, and shortly before a failure it stands

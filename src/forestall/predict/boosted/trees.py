@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.predict.base import Floats, Nodes
 
-if TYPE_CHECKING:
-    from forestall.predict.boosted.trees_kernels import Forest
+with lazily():
+    from forestall.predict.boosted import trees_kernels
+
 
 BLOCK: Final = 64
 """Rows that a tree is asked about at once."""
@@ -52,12 +54,12 @@ class Trees:
 
     def margins(self, rows: npt.NDArray[np.float32]) -> Floats:
         """Return float64[n, groups] for rows, float32[n, features] (nan: not known)."""
-        from forestall.predict.boosted.trees_kernels import add_trees
-
         sums = np.tile(self.base, (len(rows), 1))
         if len(self) and len(rows):
             columns = np.zeros((rows.shape[1], BLOCK), dtype=np.float32)
-            add_trees(self._forest, rows, columns, np.empty(BLOCK, dtype=np.int32), sums)
+            trees_kernels.add_trees(
+                self._forest, rows, columns, np.empty(BLOCK, dtype=np.int32), sums
+            )
         return sums
 
     def importance(self, features: int) -> Floats:
@@ -128,21 +130,21 @@ class Trees:
         return replace(self, threshold=threshold)
 
     @cached_property
-    def _forest(self) -> Forest:
+    def _forest(self) -> trees_kernels.Forest:
         """The same for the kernel: splits and leaves apart, leaves from left to right."""
-        from forestall.predict.boosted.trees_kernels import MOST_LEAVES, Forest, places
-
         leaf = self.child[:, 0] == np.arange(len(self.child))
         tree = np.repeat(np.arange(len(self)), np.diff(self.root))
         leaves = np.bincount(tree[leaf], minlength=len(self))
-        assert leaves.max(initial=0) <= MOST_LEAVES, f"a tree of {leaves.max()} leaves"
+        assert leaves.max(initial=0) <= trees_kernels.MOST_LEAVES, (
+            f"a tree of {leaves.max()} leaves"
+        )
         below, before = self._leaves_below(leaf)
         first_leaf = np.append(0, np.cumsum(leaves))
         value = np.empty(int(first_leaf[-1]))
         value[first_leaf[tree[leaf]] + before[leaf]] = self.value[leaf]
         inner = ~leaf
         on_left = below[self.child[inner, 0]]
-        return Forest(
+        return trees_kernels.Forest(
             split=np.append(0, np.cumsum(np.bincount(tree[inner], minlength=len(self)))),
             leaf=first_leaf,
             feature=self.feature[inner],
@@ -151,7 +153,7 @@ class Trees:
             left=(~(((1 << on_left) - 1) << before[inner])).astype(np.int32),
             value=value,
             group=self.group,
-            place=places(),
+            place=trees_kernels.places(),
         )
 
     def _leaves_below(self, leaf: npt.NDArray[np.bool_]) -> tuple[Nodes, Nodes]:

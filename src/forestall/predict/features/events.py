@@ -7,9 +7,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog, Severity
 from forestall.predict.base import Nodes
+
+with lazily():
+    from forestall.predict.features import features_kernels
 
 WINDOWS: Final = {"1h": 3600, "1d": 86_400}
 GRAVE: Final = {
@@ -54,16 +58,14 @@ def telling_kinds(past: Observations, most: int = KINDS) -> tuple[str, ...]:
     return tuple(log.kinds[k] for k in best if off[k] > 0)
 
 
-class EventRows:
+class EventWalk:
     """The walk along records; see `forestall.predict.features.features_kernels`."""
 
     def __init__(self, seen: Observations, kinds: tuple[str, ...]) -> None:
-        from forestall.predict.features.features_kernels import EventLog
-
         log = seen.events
         assert log is not None, "no events"
         classes = len(GRAVE) + len(kinds)
-        self._log = EventLog(
+        self._log = features_kernels.EventLog(
             time=np.ascontiguousarray(log.time, dtype=np.int64),
             node=np.where(log.place < seen.nodes, log.place, -1).astype(np.int64),
             grave=np.searchsorted(list(GRAVE.values()), log.severity, "right").astype(np.int64) - 1,
@@ -85,9 +87,9 @@ class EventRows:
 
     def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
-        from forestall.predict.features.features_kernels import event_rows
-
-        event_rows(self._log, self._cursor, self._own, self._whole, times, first, nodes, out)
+        features_kernels.event_rows(
+            self._log, self._cursor, self._own, self._whole, times, first, nodes, out
+        )
 
 
 def _codes(log: RasLog, kinds: tuple[str, ...]) -> Nodes:

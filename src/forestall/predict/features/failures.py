@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
 from forestall.predict.base import Nodes
 
-if TYPE_CHECKING:
-    from forestall.predict.features.features_kernels import FailureLog, FailureState
+with lazily():
+    from forestall.predict.features import features_kernels
+
 
 HOUR: Final = 3600
 DAY: Final = 86_400
@@ -64,7 +66,7 @@ def service_of(seen: Observations) -> tuple[Nodes, Nodes]:
     return since, until
 
 
-class FailureRows:
+class FailureWalk:
     """The walk along failures; see `forestall.predict.features.features_kernels`."""
 
     def __init__(self, seen: Observations, kinds: tuple[str, ...], downtimes: bool) -> None:
@@ -88,14 +90,12 @@ class FailureRows:
 
     def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
-        from forestall.predict.features.features_kernels import failure_rows
+        features_kernels.failure_rows(
+            self._log, self._state, self.downtimes, times, first, nodes, out
+        )
 
-        failure_rows(self._log, self._state, self.downtimes, times, first, nodes, out)
 
-
-def _log_of(seen: Observations, kinds: tuple[str, ...]) -> FailureLog:
-    from forestall.predict.features.features_kernels import FailureLog
-
+def _log_of(seen: Observations, kinds: tuple[str, ...]) -> features_kernels.FailureLog:
     log = seen.failures
     time = np.ascontiguousarray(log.time, dtype=np.int64)
     code = {kind: k for k, kind in enumerate(kinds)}
@@ -105,7 +105,7 @@ def _log_of(seen: Observations, kinds: tuple[str, ...]) -> FailureLog:
     crowd = np.searchsorted(time, time, "right") - np.searchsorted(time, time - CROWD, "left") - 1
     since, until = service_of(seen)
     real = since < until
-    return FailureLog(
+    return features_kernels.FailureLog(
         time=time,
         node=np.ascontiguousarray(log.node, dtype=np.int64),
         kind=kind,
@@ -124,15 +124,13 @@ def _log_of(seen: Observations, kinds: tuple[str, ...]) -> FailureLog:
     )
 
 
-def _state_of(nodes: int, kinds: int) -> FailureState:
-    from forestall.predict.features.features_kernels import NEVER, FailureState
-
-    last = np.full((nodes, 4), NEVER, dtype=np.int64)
+def _state_of(nodes: int, kinds: int) -> features_kernels.FailureState:
+    last = np.full((nodes, 4), features_kernels.NEVER, dtype=np.int64)
     last[:, 3] = 0
-    return FailureState(
+    return features_kernels.FailureState(
         cursor=np.zeros(6 + len(WINDOWS), dtype=np.int64),
         last=last,
-        down=np.full((nodes, 2), NEVER, dtype=np.int64),
+        down=np.full((nodes, 2), features_kernels.NEVER, dtype=np.int64),
         tags=np.full((nodes, 2), -1, dtype=np.int64),
         decayed=np.zeros((nodes, len(DECAYS))),
         kinds=np.zeros((nodes, kinds), dtype=np.int64),

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from forestall.model.observations import Observations
 from forestall.predict.base import Nodes
-from forestall.predict.features.events import EventRows, telling_kinds
-from forestall.predict.features.failures import CalendarRows, FailureRows, kinds_of, tells_downtimes
+from forestall.predict.features.events import EventWalk, telling_kinds
+from forestall.predict.features.failures import CalendarRows, FailureWalk, kinds_of, tells_downtimes
 from forestall.predict.features.metrics import MetricRows, metric_names
 
 Rows = npt.NDArray[np.float32]
@@ -75,9 +75,9 @@ class Vocabulary:
     @property
     def names(self) -> tuple[str, ...]:
         """The features' names, in order."""
-        found = FailureRows.names(self.kinds, self.downtimes)
+        found = FailureWalk.names(self.kinds, self.downtimes)
         found += CalendarRows.NAMES if self.calendar else ()
-        found += () if self.events is None else EventRows.names(self.events)
+        found += () if self.events is None else EventWalk.names(self.events)
         return found + (MetricRows.names(self.metrics) if self.metrics else ())
 
     def state(self) -> dict[str, Any]:
@@ -123,14 +123,14 @@ class Walk:
         self._now: int | None = None
         self._parts: list[tuple[_Source | None, int]] = []
         self._add(
-            FailureRows(seen, words.kinds, words.downtimes),
-            FailureRows.names(words.kinds, words.downtimes),
+            FailureWalk(seen, words.kinds, words.downtimes),
+            FailureWalk.names(words.kinds, words.downtimes),
         )
         if words.calendar:
             self._add(CalendarRows(seen), CalendarRows.NAMES)
         if words.events is not None:
-            events = EventRows(seen, words.events) if seen.events is not None else None
-            self._add(events, EventRows.names(words.events))
+            events = EventWalk(seen, words.events) if seen.events is not None else None
+            self._add(events, EventWalk.names(words.events))
         if words.metrics:
             there = seen.metrics is not None
             metrics = MetricRows(seen, words.metrics, words.period) if there else None

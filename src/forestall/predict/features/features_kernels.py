@@ -321,7 +321,7 @@ def event_rows(log, cursor, own, whole, times, first, nodes, out):
                     at += 2
 
 
-class Samples(NamedTuple):
+class SampleColumns(NamedTuple):
     """Samples of m metrics, in order of (node, time).
 
     time, node : int64[n]; value : float64[n, m], nan where missing

@@ -7,8 +7,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.observations import Observations
 from forestall.predict.base import Floats, Nodes
+
+with lazily():
+    from forestall.predict.features import features_kernels
 
 WINDOWS: Final = {"1h": 3600, "1d": 86_400, "7d": 7 * 86_400, "28d": 28 * 86_400}
 """The last is a node's own past: a value is judged by it, and forgotten beyond it."""
@@ -31,8 +35,6 @@ class MetricRows:
     """The walk along samples; see `forestall.predict.features.features_kernels`."""
 
     def __init__(self, seen: Observations, names: tuple[str, ...], period: int) -> None:
-        from forestall.predict.features.features_kernels import Samples, SampleState
-
         found = seen.metrics
         assert found is not None, "no metrics"
         columns = [found.column(name) if name in found.names else None for name in names]
@@ -45,7 +47,7 @@ class MetricRows:
         first = np.searchsorted(node, np.arange(seen.nodes + 1)).astype(np.int64)
         order = np.argsort(time, kind="stable").astype(np.int64)
         origin = _first_values(value, node, seen.nodes)
-        self._data = Samples(
+        self._data = features_kernels.SampleColumns(
             time=time,
             node=node,
             value=value,
@@ -58,7 +60,7 @@ class MetricRows:
             fresh=max(86_400, 3 * period),
         )
         shape = (seen.nodes, len(names))
-        self._state = SampleState(
+        self._state = features_kernels.SampleState(
             cursor=np.zeros(2, dtype=np.int64),
             left=np.repeat(first[:-1, None], 1 + len(WINDOWS), axis=1),
             last=np.full(shape, -1, dtype=np.int64),
@@ -76,9 +78,7 @@ class MetricRows:
 
     def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
-        from forestall.predict.features.features_kernels import sample_rows
-
-        sample_rows(self._data, self._state, times, first, nodes, out)
+        features_kernels.sample_rows(self._data, self._state, times, first, nodes, out)
 
 
 def _first_values(value: Floats, group: Nodes, groups: int) -> Floats:

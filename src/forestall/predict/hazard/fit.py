@@ -25,9 +25,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammaln
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.predict.hazard.hazard_kernels import DAY
+
+with lazily():
+    from scipy import optimize
 
 Floats = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
@@ -40,7 +44,7 @@ FAILURES = (1e-2, 1e5)
 
 
 @dataclass(frozen=True)
-class Law:
+class GapLaw:
     """The shape k of the gaps, and the law of the rates as so many failures a in an exposure b
     (days ** k), as if seen beforehand."""
 
@@ -57,7 +61,7 @@ class Law:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenGaps:
     """A failure log as gaps of nodes.
 
     Attributes
@@ -85,13 +89,13 @@ class Seen:
     owner: Int
     zeros: int
 
-    def failures(self, law: Law) -> Floats:
+    def failures(self, law: GapLaw) -> Floats:
         """Return float64[nodes], the failures that nodes' rates are known by, the law's included;
         without meaning for nodes that were under way and never failed."""
         first = np.where(self.new, 0.0, 1 / law.shape - 1)
         return (law.prior_failures + self.count + first).astype(np.float64)
 
-    def exposure(self, law: Law, *, whole: bool) -> Floats:
+    def exposure(self, law: GapLaw, *, whole: bool) -> Floats:
         """Return float64[nodes], the sum of gap ** shape of each node, the law's included, in days
         ** shape; with `whole` that of the gap under way at the end, too."""
         nodes, k = len(self.count), law.shape
@@ -103,7 +107,7 @@ class Seen:
         return total
 
 
-def seen_in(history: Failures, nodes: int, window: tuple[int, int]) -> Seen:
+def seen_in(history: Failures, nodes: int, window: tuple[int, int]) -> SeenGaps:
     """Return the gaps of a log in its window, s.
 
     Nodes without failures were observed as well. A node is observed from when it is in service,
@@ -121,7 +125,7 @@ def seen_in(history: Failures, nodes: int, window: tuple[int, int]) -> Seen:
     last[node] = time  # in order of time: the last one stays
     before = np.where(earliest, begin[node], np.roll(time, 1))
     gap, first = time - before, earliest & ~new[node]
-    return Seen(
+    return SeenGaps(
         end=window[1],
         begin=begin,
         new=new,
@@ -149,7 +153,7 @@ def _service(history: Failures, nodes: int, window: tuple[int, int]) -> tuple[In
     return begin, new, there
 
 
-def log_likelihood(seen: Seen, law: Law) -> float:
+def log_likelihood(seen: SeenGaps, law: GapLaw) -> float:
     """Return the log of the marginal likelihood of what was seen, times in days.
 
     A gap of 0 s stands for one of less than the smallest that the log tells apart, r; its
@@ -168,27 +172,25 @@ def log_likelihood(seen: Seen, law: Law) -> float:
     return float(total)
 
 
-def _resolution(seen: Seen) -> float:
+def _resolution(seen: SeenGaps) -> float:
     """Return the smallest gap that the log tells apart, days."""
     return float(seen.gaps.min()) if len(seen.gaps) else 1 / DAY
 
 
-def most_likely(seen: Seen) -> Law:
+def most_likely(seen: SeenGaps) -> GapLaw:
     """Return the law of greatest marginal likelihood. Raises ParameterError below two failures.
 
     Found by L-BFGS-B in the logs of shape, a, and mean gap, from three starting points.
     """
-    from scipy.optimize import minimize
-
     count = int(seen.count.sum())
     if count < 2:
         raise ParameterError("train", f"{count} failures", "a history of at least 2 failures")
     typical = np.log(max(float((seen.end - seen.begin)[seen.there].sum()), 1.0) / DAY / count)
 
-    def law_at(point: Floats) -> Law:
+    def law_at(point: Floats) -> GapLaw:
         k, a = float(np.exp(point[0])), float(np.exp(point[1]))
         per_gap = k * (point[2] + typical - gammaln(1 + 1 / k))
-        return Law(k, a, float(a * np.exp(per_gap)))
+        return GapLaw(k, a, float(a * np.exp(per_gap)))
 
     def loss(point: Floats) -> float:
         return -log_likelihood(seen, law_at(point)) / count
@@ -196,13 +198,15 @@ def most_likely(seen: Seen) -> Law:
     bounds = [tuple(np.log(SHAPES)), tuple(np.log(FAILURES)), (-12.0, 12.0)]
     starts = ((0.7, 1.0), (1.0, 10.0), (0.5, 0.3))
     found = [
-        minimize(loss, np.array([np.log(k), np.log(a), 0.0]), method="L-BFGS-B", bounds=bounds)
+        optimize.minimize(
+            loss, np.array([np.log(k), np.log(a), 0.0]), method="L-BFGS-B", bounds=bounds
+        )
         for k, a in starts
     ]
     return law_at(min(found, key=lambda one: float(one.fun)).x)
 
 
-def quiet_hazard(law: Law, days: float) -> float:
+def quiet_hazard(law: GapLaw, days: float) -> float:
     """Return the hazard, per day, of a node in equilibrium that has not failed in so many days.
 
     Its density of failing then, over the probability that it has not.

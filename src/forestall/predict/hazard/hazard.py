@@ -13,12 +13,13 @@ from forestall._compile import records
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.observations import window_of
+from forestall.predict.hazard import fit as fits
 from forestall.predict.hazard import hazard_kernels as kernels
+from forestall.predict.hazard.fit import GapLaw, quiet_hazard
 from forestall.predict.hazard.hazard_kernels import DAY, HAZARD, Hazard
 
 if TYPE_CHECKING:
     from forestall.predict.base import Floats, Nodes
-    from forestall.predict.hazard.fit import Law
 
 
 class HazardPredictor:
@@ -143,13 +144,11 @@ class HazardPredictor:
 
         Raises ParameterError for a history of fewer than two failures, unless the law was given.
         """
-        from forestall.predict.hazard import fit as fits
-
         window = window_of(history)
         number = max(history.nodes, nodes or 0, int(history.node.max(initial=-1)) + 1)
         seen = fits.seen_in(history, number, window)
         if self._fixed:
-            law = fits.Law(self.shape, self.prior_failures, self.prior_exposure)
+            law = fits.GapLaw(self.shape, self.prior_failures, self.prior_exposure)
         else:
             law = fits.most_likely(seen)
         table = records(number, HAZARD)
@@ -181,9 +180,7 @@ class HazardPredictor:
         """Return the tables with a row for `node`; what was never observed has the prior."""
         hazard = self._known
         if node >= len(hazard.nodes):
-            from forestall.predict.hazard.fit import Law
-
-            law = Law(hazard.shape, hazard.prior_failures, hazard.prior_exposure)
+            law = GapLaw(hazard.shape, hazard.prior_failures, hazard.prior_exposure)
             table = records(node + 1, HAZARD)
             table[: len(hazard.nodes)] = hazard.nodes
             table[len(hazard.nodes) :] = _quiet(law, self._end, self._end)[0]
@@ -261,14 +258,12 @@ class HazardPredictor:
         return made
 
 
-def _quiet(law: Law, begin: int, end: int) -> Any:
+def _quiet(law: GapLaw, begin: int, end: int) -> Any:
     """Return what is known of a node that has not failed in [begin, end), as HAZARD[1].
 
     Its gap began before; as if a mean gap before, and at `end` its hazard is that of a node in
     equilibrium which has not failed.
     """
-    from forestall.predict.hazard.fit import quiet_hazard
-
     one = records(1, HAZARD)
     renewed = begin - max(1, round(law.mean_gap * DAY))
     age = (end - renewed) / DAY

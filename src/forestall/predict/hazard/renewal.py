@@ -14,14 +14,14 @@ from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
-    Histories,
+    NodeHistories,
     histories,
     node_seconds,
     previous,
     probability,
     ranks,
 )
-from forestall.predict.hazard.fit import Law, most_likely, seen_in
+from forestall.predict.hazard.fit import GapLaw, most_likely, seen_in
 from forestall.predict.hazard.hazard_kernels import DAY
 from forestall.predict.learner import HORIZONS, Learner, State
 
@@ -53,7 +53,7 @@ class Renewal(Learner):
 
     def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
         super().__init__(horizons=check.seconds(horizons))
-        self.law = Law(1.0, 1.0, LONGEST)
+        self.law = GapLaw(1.0, 1.0, LONGEST)
 
     def learn(self, past: Observations) -> None:
         """Learn shape and law of the rates."""
@@ -62,7 +62,7 @@ class Renewal(Learner):
         else:
             failures = len(past.failures) + 0.5
             days = node_seconds(past) / DAY
-            self.law = Law(1.0, failures, days if days > 0 else LONGEST)
+            self.law = GapLaw(1.0, failures, days if days > 0 else LONGEST)
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
         """Return float64[T, nodes, H], see `Learner`."""
@@ -92,10 +92,10 @@ class Renewal(Learner):
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `learnt` returned."""
         names = ("shape", "prior_failures", "prior_exposure")
-        self.law = Law(*(float(values[name]) for name in names))
+        self.law = GapLaw(*(float(values[name]) for name in names))
 
 
-def _known(law: Law, past: Histories, seen: Observations) -> tuple[Floats, Floats, Floats]:
+def _known(law: GapLaw, past: NodeHistories, seen: Observations) -> tuple[Floats, Floats, Floats]:
     """Return float64[T, N] three times: the failures and the exposure (days ** shape, without the
     gap under way) that each node's rate is known by, and its age, days."""
     log, k = past.log, law.shape
@@ -134,7 +134,7 @@ def _observed(seen: Observations) -> tuple[Nodes, npt.NDArray[np.bool_]]:
 
 
 def _after_each(
-    law: Law, log: Failures, start: int, begin: Nodes, new: npt.NDArray[np.bool_]
+    law: GapLaw, log: Failures, start: int, begin: Nodes, new: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """Return float64[n] twice: the failures and the exposure that a node's rate is known by after
     each failure, without the law's own.
@@ -184,7 +184,7 @@ def summed(values: Floats, log: Failures) -> Floats:
     return total
 
 
-def quiet_hazards(law: Law, days: Floats) -> Floats:
+def quiet_hazards(law: GapLaw, days: Floats) -> Floats:
     """Return the hazard, per day, of nodes in equilibrium that have not failed in so many days.
 
     `forestall.predict.hazard.fit.quiet_hazard` of many.

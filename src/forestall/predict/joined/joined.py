@@ -19,8 +19,8 @@ from forestall.predict.joined.metrics import MetricModel
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.linear.learners import Autoregressive
 from forestall.predict.linear.shares import DAY
-from forestall.predict.rules.items import Histories, Records
-from forestall.predict.rules.rules import Rules
+from forestall.predict.rules.items import FailureLookup, TypedRecords
+from forestall.predict.rules.rules import EventRules
 from forestall.traces.streams import stream
 
 CELLS = 200_000
@@ -43,7 +43,7 @@ class Joined(Learner):
     - the log-odds by an autoregression of the machine's failure counts, shared out to the nodes
       (see `linear.learners.Autoregressive`);
     - the log-odds by the node's own failure rate alone (see `linear.shares.Shares`);
-    - the logarithm of the factor of the rule that holds for it (see `Rules`);
+    - the logarithm of the factor of the rule that holds for it (see `EventRules`);
     - for each metric of the node: how far its last sample was from a linear forecast (an
       exponentially weighted level and an autoregression of the differences from it), and its trend
       (a fast mean less a slow one), both in units of the forecast's usual error, and the sizes of
@@ -57,7 +57,7 @@ class Joined(Learner):
 
     Parameters
     ----------
-    rules : settings of `Rules` beside its horizons
+    rules : settings of `EventRules` beside its horizons
     series : settings of `linear.learners.Autoregressive` beside its horizons
     width : standard deviation of the prior of a weight, above 0
     seed : of the draw of quiet moments that weights are learnt from
@@ -82,7 +82,7 @@ class Joined(Learner):
     ) -> None:
         ahead = check.seconds(horizons)
         parts = {}
-        for name, kind, given in (("rules", Rules, rules), ("series", Autoregressive, series)):
+        for name, kind, given in (("rules", EventRules, rules), ("series", Autoregressive, series)):
             if not isinstance(given or {}, Mapping) or "horizons" in (given or {}):
                 allowed = f"settings of {kind.name} beside its horizons, in braces"
                 raise ParameterError(name, given, allowed)
@@ -93,7 +93,7 @@ class Joined(Learner):
             seed=check.whole("seed", seed, 0), horizons=ahead,
         )  # fmt: skip
         self.width, self.seed = self.settings["width"], self.settings["seed"]
-        self.rules = Rules(**parts["rules"], horizons=ahead)
+        self.rules = EventRules(**parts["rules"], horizons=ahead)
         self.series = Autoregressive(**parts["series"], horizons=ahead)
         self.metrics: MetricModel | None = None
         self.weights = np.tile(MEANS, (len(ahead), 1))
@@ -129,7 +129,7 @@ class Joined(Learner):
         rng = stream(self.seed, "joined")
         share = min(1.0, QUIET / max(len(times) * past.nodes, 1))
         kept: list[tuple[Floats, Floats, Floats, Nodes]] = []
-        histories, stop = Histories.of(past), service(past)[1]
+        histories, stop = FailureLookup.of(past), service(past)[1]
         for cells, common, special in self._rows(past, times, self._active(past, times)):
             moment, node = times[cells // past.nodes], cells % past.nodes
             wait = histories.following(moment, node) - moment
@@ -168,7 +168,7 @@ class Joined(Learner):
         """Yield cells (row * nodes + node) in runs, with features float64[k, F - FIXED] that all
         horizons share and float64[k, H, FIXED - 1] that they do not."""
         last = int(times[-1]) if len(times) else seen.begin
-        records = Records.of(seen, last)
+        records = TypedRecords.of(seen, last)
         days = np.asarray(self.horizons) / DAY
         metrics, table = seen.metrics, None
         if self.metrics is not None and metrics is not None and len(metrics):

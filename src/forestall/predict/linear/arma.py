@@ -65,7 +65,7 @@ class Arma:
         the unit circle where the model is stationary, or invertible."""
         return _roots(-self.ar), _roots(self.ma)
 
-    def filtered(self, series: npt.ArrayLike) -> Filtered:
+    def filtered(self, series: npt.ArrayLike) -> FilteredSeries:
         """Return what the model expected of a series at each step, from the values before it.
 
         Where rounding leaves no stationary state, nothing is known of the first one.
@@ -74,7 +74,7 @@ class Arma:
 
     def ahead(self, steps: int) -> Floats:
         """Return float64[steps, r]: row h gives the forecast of h + 1 steps on, less the mean, as a
-        product with a row of `Filtered.states`."""
+        product with a row of `FilteredSeries.states`."""
         size = max(len(self.ar), len(self.ma) + 1)
         shift = np.diag(np.ones(size - 1), 1)
         shift[: len(self.ar), 0] = self.ar
@@ -119,7 +119,7 @@ class Arma:
 
 
 @dataclass(frozen=True)
-class Filtered:
+class FilteredSeries:
     """A series seen through a model.
 
     Attributes
@@ -186,29 +186,29 @@ def _roots(coefficients: Floats) -> npt.NDArray[np.complex128]:
     return np.asarray(found[np.argsort(np.abs(found), kind="stable")], dtype=np.complex128)
 
 
-def _filled(ar: Floats, ma: Floats) -> kernels.Model:
+def _filled(ar: Floats, ma: Floats) -> kernels.ArmaModel:
     """Return the coefficients filled up with zeros to the size of the state, and 1 before ma."""
     size = max(len(ar), len(ma) + 1)
     left, right = np.zeros(size), np.zeros(size)
     left[: len(ar)] = ar
     right[0] = 1.0
     right[1 : 1 + len(ma)] = ma
-    return kernels.Model(left, right, len(ar), len(ma))
+    return kernels.ArmaModel(left, right, len(ar), len(ma))
 
 
 def _filtered(
     values: Floats, ar: Floats, ma: Floats, mean: float, *, states: bool = True, vague: bool = False
-) -> Filtered:
+) -> FilteredSeries:
     model = _filled(ar, ma)
     size, n = len(model.ar), len(values)
     kept = np.empty((n + 1 if states else 0, size))
     errors, scales = np.empty(n), np.empty(n)
     work = np.empty((9, 2 * size + 2 * len(ma) + 4), dtype=np.complex128)
-    room = kernels.Room(np.empty((size, size)), np.empty(size), np.empty(size), work)
+    room = kernels.FilterRoom(np.empty((size, size)), np.empty(size), np.empty(size), work)
     known = kernels.run_filter(values - mean, model, room, kept, errors, scales, vague)
     if not known:
         raise ParameterError("ar", ar.tolist(), "a stationary autoregression")
-    return Filtered(errors, scales, kept)
+    return FilteredSeries(errors, scales, kept)
 
 
 class _Climb:

@@ -23,7 +23,7 @@ VAGUE = 1e7
 Floats = npt.NDArray[np.float64]
 
 
-class Model(NamedTuple):
+class ArmaModel(NamedTuple):
     """Coefficients float64[r], filled up with zeros, ma[0] = 1; and the orders."""
 
     ar: Floats
@@ -32,7 +32,7 @@ class Model(NamedTuple):
     q: int
 
 
-class Room(NamedTuple):
+class FilterRoom(NamedTuple):
     """Where a filter without derivatives works: float64[r, r], float64[r] twice, and complex128[9,
     2 r + 2 q + 4]."""
 

@@ -7,9 +7,13 @@ from typing import Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.observations import Observations
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.linear.arma import Arma
+
+with lazily():
+    from scipy import signal
 
 TRANSFORMS: Final = ("none", "sqrt", "log")
 """How counts are turned into the series that is modelled: as they are; 2 sqrt(x + 3/8), of which
@@ -65,12 +69,10 @@ def within(bins: Floats, offset: Floats, length: float) -> Floats:
 def levels(series: Floats, half_life: float, first: float) -> Floats:
     """Return float64[n + 1]: before each value and after the last, the mean of those so far, fading
     by half in `half_life` values; `first`, worth four values, stands before all of them."""
-    from scipy.signal import lfilter
-
     keep = 0.5 ** (1 / half_life)
     if len(series) == 0:
         return np.array([first])
-    sums = lfilter([1.0], [1.0, -keep], series)
+    sums = signal.lfilter([1.0], [1.0, -keep], series)
     weights = -np.expm1(np.log(keep) * np.arange(1, len(series) + 1)) / (1 - keep)
     answer: Floats = np.concatenate(([first], (4 * first + sums) / (4 + weights)))
     return answer

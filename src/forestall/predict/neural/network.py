@@ -103,7 +103,7 @@ def inputs_after(log: Failures, order: int, mean: float, spread: float, which: N
 
 
 @dataclass(frozen=True)
-class Samples:
+class GapSamples:
     """Gaps to learn from: float64[n, order + 2] inputs, float64[n] log lengths (s), and whether
     each one ended, bool[n], or was cut while it ran."""
 
@@ -111,17 +111,17 @@ class Samples:
     length: Floats
     ended: npt.NDArray[np.bool_]
 
-    def thinned(self, most: int) -> Samples:
+    def thinned(self, most: int) -> GapSamples:
         """Return about so many of them, evenly taken."""
         if len(self.length) <= most:
             return self
         kept = np.linspace(0, len(self.length) - 1, most).astype(np.int64)
-        return Samples(self.inputs[kept], self.length[kept], self.ended[kept])
+        return GapSamples(self.inputs[kept], self.length[kept], self.ended[kept])
 
 
 def samples_of(
     log: Failures, begin: Nodes, stop: Nodes, order: int, mean: float, spread: float
-) -> Samples:
+) -> GapSamples:
     """Return every gap of the nodes, which were observed from `begin` to `stop`, int64[nodes].
 
     After each failure comes a gap, ended by the node's next one or cut at `stop`; before the first
@@ -147,7 +147,7 @@ def samples_of(
         inputs.append(told[kept])
         length.append(np.log(np.maximum(seconds[kept], SHORTEST)))
         ended.append(np.full(int(kept.sum()), done))
-    return Samples(np.concatenate(inputs), np.concatenate(length), np.concatenate(ended))
+    return GapSamples(np.concatenate(inputs), np.concatenate(length), np.concatenate(ended))
 
 
 def exponential(seconds: float, order: int, units: int) -> Network:
@@ -157,7 +157,7 @@ def exponential(seconds: float, order: int, units: int) -> Network:
 
 
 def loss(
-    weights: Floats, samples: Samples, mean: float, units: int, decay: float
+    weights: Floats, samples: GapSamples, mean: float, units: int, decay: float
 ) -> tuple[float, Floats]:
     """Return minus the log-likelihood of the samples with the prior's, and its slope.
 
@@ -203,7 +203,7 @@ def _apart(weights: Floats, inputs: int, units: int) -> tuple[Floats, Floats, Fl
 
 
 def trained(
-    samples: Samples, scaled: tuple[float, float], units: int, decay: float, seed: int
+    samples: GapSamples, scaled: tuple[float, float], units: int, decay: float, seed: int
 ) -> Network:
     """Return the network of greatest likelihood, found from small random weights."""
     mean, spread = scaled

@@ -26,7 +26,7 @@ FEWEST = 20
 
 
 @dataclass(frozen=True)
-class Curves:
+class SurpriseCurves:
     """From values to surprises, one curve for each of d quantities.
 
     The surprise of x is -log10 of the share of samples that were at least x.
@@ -52,11 +52,11 @@ class Curves:
         return answer
 
 
-def curves_of(quantities: Floats) -> Curves:
+def curves_of(quantities: Floats) -> SurpriseCurves:
     """Return the curves of samples float64[n, d]; those that are nan tell nothing."""
     parts = [_curve(column[~np.isnan(column)]) for column in quantities.T]
     value, surprise, slope = (np.array([part[k] for part in parts]) for k in range(3))
-    return Curves(value.reshape(-1, KNOTS), surprise.reshape(-1, KNOTS), slope)
+    return SurpriseCurves(value.reshape(-1, KNOTS), surprise.reshape(-1, KNOTS), slope)
 
 
 def _curve(sample: Floats) -> tuple[Floats, Floats, float]:
@@ -92,7 +92,7 @@ class Reference:
     side: Side
     method: Method
     cloud: Cloud | None
-    curves: Curves
+    curves: SurpriseCurves
 
     def surprise(self, samples: Floats) -> Floats:
         """Return float64[n]: -log10 of the probability of so improbable a sample, of float64[n, m].
@@ -120,7 +120,7 @@ class Reference:
 def reference_from(arrays: Mapping[str, npt.NDArray[Any]], side: Side, method: Method) -> Reference:
     """Return what `Reference.arrays` took apart."""
     cloud = Cloud(arrays["location"], arrays["scatter"]) if method == "mahalanobis" else None
-    curves = Curves(arrays["value"], arrays["surprise"], arrays["slope"])
+    curves = SurpriseCurves(arrays["value"], arrays["surprise"], arrays["slope"])
     return Reference(side, method, cloud, curves)
 
 

@@ -49,7 +49,7 @@ class Item(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Records:
+class TypedRecords:
     """Failures and events as one list of typed records in order of time.
 
     Attributes
@@ -66,7 +66,7 @@ class Records:
     types: list[tuple[str, str, int]]
 
     @classmethod
-    def of(cls, seen: Observations, before: int | None = None) -> Records:
+    def of(cls, seen: Observations, before: int | None = None) -> TypedRecords:
         """Return the records of a window, those before a moment if one is given."""
         log = seen.failures
         types: list[tuple[str, str, int]] = [("failure", ANY, 0)]
@@ -101,7 +101,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Histories:
+class FailureLookup:
     """Failures of each node, to be looked up at any (time, node): sorted by (node, time)."""
 
     begin: int
@@ -111,7 +111,7 @@ class Histories:
     stride: int
 
     @classmethod
-    def of(cls, seen: Observations) -> Histories:
+    def of(cls, seen: Observations) -> FailureLookup:
         """Return the failures of a window."""
         log = seen.failures
         stride = max(seen.end - seen.begin, 1) + 1
@@ -142,7 +142,7 @@ class Present(NamedTuple):
     rows: npt.NDArray[np.bool_]
 
 
-def present(records: Records, item: Item, times: Nodes, window: int, nodes: int) -> Present:
+def present(records: TypedRecords, item: Item, times: Nodes, window: int, nodes: int) -> Present:
     """Return where an item holds: enough records within [t - window, t)."""
     time, node = records.of_type(item)
     first = np.searchsorted(times, time, side="right")

@@ -26,7 +26,7 @@ from scipy.special import gammaln
 
 from forestall.model.observations import Observations
 from forestall.predict.base import Floats, Nodes
-from forestall.predict.rules.items import Histories, Item, Records
+from forestall.predict.rules.items import FailureLookup, Item, TypedRecords
 
 MOST_ITEMS = 200
 """Items of a scope and window that are combined: those seen before most failures ..."""
@@ -96,7 +96,7 @@ class Baskets:
 
 def mine(past: Observations, windows: tuple[int, ...], limits: Limits) -> list[Mined]:
     """Return the significant sets, those of least p-value first."""
-    records, histories = Records.of(past), Histories.of(past)
+    records, histories = TypedRecords.of(past), FailureLookup.of(past)
     found: list[Mined] = []
     for window in windows:
         for baskets in (
@@ -110,8 +110,8 @@ def mine(past: Observations, windows: tuple[int, ...], limits: Limits) -> list[M
 
 def node_baskets(
     past: Observations,
-    records: Records,
-    histories: Histories,
+    records: TypedRecords,
+    histories: FailureLookup,
     window: int,
     repeats: tuple[int, ...],
 ) -> Baskets:
@@ -146,7 +146,7 @@ def node_baskets(
 
 
 def machine_baskets(
-    past: Observations, records: Records, window: int, repeats: tuple[int, ...]
+    past: Observations, records: TypedRecords, window: int, repeats: tuple[int, ...]
 ) -> Baskets:
     """Return what was seen of the machine in each window."""
     number = max((past.end - past.begin) // window - 1, 0)

@@ -16,7 +16,14 @@ from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import service
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.linear.shares import DAY, Shares
-from forestall.predict.rules.items import Histories, Item, Records, holding, item_of, present
+from forestall.predict.rules.items import (
+    FailureLookup,
+    Item,
+    TypedRecords,
+    holding,
+    item_of,
+    present,
+)
 from forestall.predict.rules.mining import Limits, Mined, mine
 
 CELLS = 500_000
@@ -50,7 +57,7 @@ class Rule(NamedTuple):
     factor: tuple[float, ...]
 
 
-class Rules(Learner):
+class EventRules(Learner):
     """Event sets that raise the risk of failure, and by how much.
 
     Items are what was seen within a window before a moment: failures of a kind and events of a kind
@@ -133,7 +140,7 @@ class Rules(Learner):
         failed = np.zeros((len(self.mined) + 1, len(self.horizons)))
         meant = np.zeros_like(failed)
         times = self._panel(past)
-        histories, records = Histories.of(past), Records.of(past)
+        histories, records = FailureLookup.of(past), TypedRecords.of(past)
         begin, stop = service(past)
         ahead = np.asarray(self.horizons, dtype=np.int64)
         for some in _chunks(times, past.nodes):
@@ -170,7 +177,7 @@ class Rules(Learner):
             step += 1 + step % 7  # not in step with the day
         return np.arange(start, past.end, step, dtype=np.int64)
 
-    def which(self, records: Records, times: Nodes, nodes: int) -> npt.NDArray[np.int32]:
+    def which(self, records: TypedRecords, times: Nodes, nodes: int) -> npt.NDArray[np.int32]:
         """Return int32[T, nodes]: 1 + the number of the rule that takes precedence, 0 for none."""
         answer = np.zeros((len(times), nodes), dtype=np.int32)
         flat = answer.reshape(-1)
@@ -192,7 +199,7 @@ class Rules(Learner):
         """Return float64[T, nodes, H], see `Learner`."""
         moments = np.asarray(times, dtype=np.int64)
         answer = np.empty((len(moments), seen.nodes, len(self.horizons)))
-        records = Records.of(seen, int(moments[-1]) if len(moments) else seen.begin)
+        records = TypedRecords.of(seen, int(moments[-1]) if len(moments) else seen.begin)
         done = 0
         for some in _chunks(moments, seen.nodes):
             rates = self.shares.of(seen, some)[0]
@@ -241,4 +248,4 @@ def _chunks(times: Nodes, nodes: int) -> list[Nodes]:
     return [times[k : k + rows] for k in range(0, len(times), rows)]
 
 
-__all__ = ["Item", "Rule", "Rules"]
+__all__ = ["EventRules", "Item", "Rule"]

@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
 
-class Curves(NamedTuple):
+class HostCurves(NamedTuple):
     """Of hosts in the n steps from some time on, in s and s of a host of speed 1.
 
     Attributes
@@ -54,7 +54,7 @@ class Curves(NamedTuple):
 
 def curves(
     share: Floats, reliability: Floats, speed: Floats, step: int, *, memory: int = 0
-) -> Curves:
+) -> HostCurves:
     """Return the curves of hosts.
 
     Parameters
@@ -74,7 +74,7 @@ def curves(
         fresh = memory / step * (fading[:-1] - fading[1:])
     full = speed[:, None, None] * step
     usual, present = full * (1 - fresh) * share, full * fresh
-    return Curves(
+    return HostCurves(
         step,
         _risen(usual),
         _risen(usual * between),

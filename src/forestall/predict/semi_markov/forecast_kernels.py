@@ -20,7 +20,7 @@ OTHER: Final = 0
 FAILED: Final = 1
 
 
-class Room(NamedTuple):
+class ForecastRoom(NamedTuple):
     """Scratch arrays for n steps: int64[2, 2, n + 1] moves after so many steps, from each state to
     the other and to a failing one; int64[2, n + 1] stays seen for so many; int64[2, n + 1] and
     float64[2, n + 1] the steps after which moves to the other state were seen, and their masses;
@@ -33,10 +33,10 @@ class Room(NamedTuple):
     fails: npt.NDArray[np.float64]
 
 
-def new_room(steps: int) -> Room:
+def new_room(steps: int) -> ForecastRoom:
     """Return room for windows of so many steps."""
     shape: Any = (RUNNING, steps + 1)
-    return Room(
+    return ForecastRoom(
         np.zeros((RUNNING, *shape), dtype=np.int64),
         np.zeros(shape, dtype=np.int64),
         np.zeros(shape, dtype=np.int64),

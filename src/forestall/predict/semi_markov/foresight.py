@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from forestall.model.observations import Observations
-from forestall.predict.baselines.histories import FOREVER, Histories, histories
+from forestall.predict.baselines.histories import FOREVER, NodeHistories, histories
 from forestall.predict.semi_markov.process import Floats
 from forestall.predict.semi_markov.updown import (
     EDGES,
     Known,
-    Law,
+    UpDownLaw,
     Whole,
     gaps,
     known_of_nodes,
@@ -21,13 +21,13 @@ from forestall.predict.semi_markov.updown import (
 )
 
 
-def _last(past: Histories, values: Whole | Floats, none: float) -> Floats:
+def _last(past: NodeHistories, values: Whole | Floats, none: float) -> Floats:
     """Return float64[T, nodes]: a value of each node's last failure, `none` where it had none."""
     return np.asarray(past.of_last(values, none), dtype=np.float64)
 
 
 def foretold(
-    law: Law, seen: Observations, times: Whole, horizons: tuple[int, ...], *, downtimes: bool
+    law: UpDownLaw, seen: Observations, times: Whole, horizons: tuple[int, ...], *, downtimes: bool
 ) -> Floats:
     """Return float64[T, nodes, H]: the probability of a failure within each horizon of each of the
     ascending `times`, from what was seen strictly before it."""
@@ -76,8 +76,8 @@ def _share_left(lives: float) -> float:
 
 
 def _while_down(
-    law: Law,
-    past: Histories,
+    law: UpDownLaw,
+    past: NodeHistories,
     back: Whole,
     rate: Floats,
     answer: Floats,
@@ -94,7 +94,7 @@ def _while_down(
         answer[time, node, k] = -np.expm1(rate[time, node] * np.log1p(-one))
 
 
-def _down_table(law: Law, ahead: float, pieces: int = 64) -> Floats:
+def _down_table(law: UpDownLaw, ahead: float, pieces: int = 64) -> Floats:
     """Return float64[edges]: for a mean node that is down for so long, the probability that it is
     back and fails again within `ahead` seconds."""
     steps = np.concatenate(([0.0], np.geomspace(min(30.0, ahead / 2), ahead, pieces)))
@@ -105,7 +105,7 @@ def _down_table(law: Law, ahead: float, pieces: int = 64) -> Floats:
     return made
 
 
-def usual_frailty(law: Law, seen: Observations, times: Whole, *, downtimes: bool) -> Floats:
+def usual_frailty(law: UpDownLaw, seen: Observations, times: Whole, *, downtimes: bool) -> Floats:
     """Return float64[T, nodes]: how much more often than a mean node each one fails, by all that
     was seen of it strictly before each of the ascending `times`."""
     past = histories(seen, times)

@@ -11,6 +11,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
+
+with lazily():
+    from scipy import fft
+
 Floats = npt.NDArray[np.float64]
 
 DIRECT = 32
@@ -19,13 +24,11 @@ DIRECT = 32
 
 def product(one: Floats, two: Floats, terms: int) -> Floats:
     """Return the first `terms` coefficients of a product of series, float64[..., terms]."""
-    from scipy.fft import irfft, next_fast_len, rfft
-
     left, right = one[..., :terms], two[..., :terms]
     if left.shape[-1] == 0 or right.shape[-1] == 0:
         return np.zeros((*np.broadcast_shapes(left.shape[:-1], right.shape[:-1]), terms))
-    size = next_fast_len(left.shape[-1] + right.shape[-1] - 1, real=True)
-    whole = irfft(rfft(left, size) * rfft(right, size), size)[..., :terms]
+    size = fft.next_fast_len(left.shape[-1] + right.shape[-1] - 1, real=True)
+    whole = fft.irfft(fft.rfft(left, size) * fft.rfft(right, size), size)[..., :terms]
     return fitted(whole, terms)
 
 
@@ -44,8 +47,6 @@ def inverse(series: Floats, terms: int) -> Floats:
 
     The coefficient of z^0 must not be 0.
     """
-    from scipy.fft import irfft, next_fast_len, rfft
-
     h = fitted(series, terms)
     sizes = [terms]
     while sizes[-1] > DIRECT:
@@ -53,10 +54,10 @@ def inverse(series: Floats, terms: int) -> Floats:
     found = _first_terms(h, sizes[-1])
     for want in reversed(sizes[:-1]):
         have = found.shape[-1]
-        size = next_fast_len(want, real=True)
-        turned = rfft(found, size)
-        rest = irfft(rfft(h[..., :want], size) * turned, size)[..., have:want]
-        more = irfft(rfft(rest, size) * turned, size)[..., : want - have]
+        size = fft.next_fast_len(want, real=True)
+        turned = fft.rfft(found, size)
+        rest = fft.irfft(fft.rfft(h[..., :want], size) * turned, size)[..., have:want]
+        more = fft.irfft(fft.rfft(rest, size) * turned, size)[..., : want - have]
         found = np.concatenate((found, -more), axis=-1)
     return found
 
@@ -67,15 +68,15 @@ def quotient(above: Floats, below: Floats, terms: int) -> Floats:
     The inverse is found to half of them only; the rest of the quotient follows from what the first
     half leaves over (Karp and Markstein).
     """
-    from scipy.fft import irfft, next_fast_len, rfft
-
     half = (terms + 1) // 2
-    size = next_fast_len(terms, real=True)
-    turned = rfft(inverse(below, half), size)
+    size = fft.next_fast_len(terms, real=True)
+    turned = fft.rfft(inverse(below, half), size)
     n, d = fitted(above, terms), fitted(below, terms)
-    found = irfft(rfft(n[..., :half], size) * turned, size)[..., :half]
-    rest = n[..., half:] - irfft(rfft(found, size) * rfft(d, size), size)[..., half:terms]
-    more = irfft(rfft(rest, size) * turned, size)[..., : terms - half]
+    found = fft.irfft(fft.rfft(n[..., :half], size) * turned, size)[..., :half]
+    rest = (
+        n[..., half:] - fft.irfft(fft.rfft(found, size) * fft.rfft(d, size), size)[..., half:terms]
+    )
+    more = fft.irfft(fft.rfft(rest, size) * turned, size)[..., : terms - half]
     return np.concatenate((found, more), axis=-1)
 
 
@@ -122,29 +123,25 @@ def _one_minus(series: Floats, terms: int) -> Floats:
 
 
 def _two_states(start: Floats, inner: Floats, outer: Floats, terms: int) -> Floats:
-    from scipy.fft import irfft, next_fast_len, rfft
-
-    size = next_fast_len(2 * inner.shape[-1] - 1, real=True)
-    across = rfft(inner[..., (0, 1), (1, 0), :], size)
-    f = rfft(outer, size)
+    size = fft.next_fast_len(2 * inner.shape[-1] - 1, real=True)
+    across = fft.rfft(inner[..., (0, 1), (1, 0), :], size)
+    f = fft.rfft(outer, size)
     below, leaves = -across[..., 0, :] * across[..., 1, :], np.ones((2, 1))
     same = inner[..., (0, 1), (0, 1), :]
     if np.any(same):
-        leaves = 1 - rfft(same, size)
+        leaves = 1 - fft.rfft(same, size)
     below += leaves[..., 0, :] * leaves[..., 1, :]
     above = 0
     for k in (0, 1):
         mine, other = start[..., k, None], start[..., 1 - k, None]
         share = mine * leaves[..., 1 - k, None, :] + other * across[..., 1 - k, None, :]
         above = above + share[..., :, None, :] * f[..., k, None, :, :]
-    under = irfft(below, size)[..., None, None, :]
-    return quotient(irfft(above, size), under, terms)
+    under = fft.irfft(below, size)[..., None, None, :]
+    return quotient(fft.irfft(above, size), under, terms)
 
 
 def _solved(inner: Floats, outer: Floats, terms: int) -> Floats:
     """Solve by Newton's step for matrices of series, as `inverse` does for one series."""
-    from scipy.fft import irfft, next_fast_len, rfft
-
     states = inner.shape[-2]
     h = -fitted(inner, terms)
     h[..., range(states), range(states), 0] += 1
@@ -159,12 +156,12 @@ def _solved(inner: Floats, outer: Floats, terms: int) -> Floats:
 
     for want in reversed(sizes[:-1]):
         have = found.shape[-1]
-        size = next_fast_len(want, real=True)
-        turned = rfft(found, size)
-        rest = irfft(times(rfft(h[..., :want], size), turned), size)[..., have:want]
-        more = irfft(times(turned, rfft(rest, size)), size)[..., : want - have]
+        size = fft.next_fast_len(want, real=True)
+        turned = fft.rfft(found, size)
+        rest = fft.irfft(times(fft.rfft(h[..., :want], size), turned), size)[..., have:want]
+        more = fft.irfft(times(turned, fft.rfft(rest, size)), size)[..., : want - have]
         found = np.concatenate((found, -more), axis=-1)
     cut = outer[..., :terms]
-    size = next_fast_len(terms + max(cut.shape[-1], 1) - 1, real=True)
-    whole = irfft(times(rfft(found, size), rfft(cut, size)), size)
+    size = fft.next_fast_len(terms + max(cut.shape[-1], 1) - 1, real=True)
+    whole = fft.irfft(times(fft.rfft(found, size), fft.rfft(cut, size)), size)
     return fitted(whole, terms)

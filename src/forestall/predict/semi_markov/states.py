@@ -18,7 +18,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
+
+with lazily():
+    from forestall.predict.semi_markov import states_kernels
 
 States = npt.NDArray[np.int8]
 Floats = npt.NDArray[np.float64]
@@ -138,11 +142,17 @@ def host_states(
         raise ParameterError("hold", hold, "seconds, at least 0")
     if math.isnan(guest_memory):
         raise ParameterError("guest_memory", guest_memory, "a number")
-    from forestall.predict.semi_markov.states_kernels import classify
 
     out = np.empty(len(x), dtype=np.int8)
-    classify(x, np.ascontiguousarray(memory), (low, high), int(hold // period), float(guest_memory),
-             bool(causal), out)  # fmt: skip
+    states_kernels.classify(
+        x,
+        np.ascontiguousarray(memory),
+        (low, high),
+        int(hold // period),
+        float(guest_memory),
+        bool(causal),
+        out,
+    )
     return out
 
 

@@ -45,7 +45,7 @@ SHAPES: Final = np.geomspace(0.05, 200.0, 49)
 ALPHAS: Final = tuple(2.0**k for k in range(-2, 8))
 LIVES: Final = (*(days * 86_400.0 for days in (5, 15, 45, 135, 405)), 1e12)
 LEVELS: Final = (math.inf, 30 * 86_400.0, 120 * 86_400.0)
-"""Weights of a node's past that are tried, see `Law`."""
+"""Weights of a node's past that are tried, see `UpDownLaw`."""
 
 SOME: Final = 20_000
 """Gaps on which they are tried, at most."""
@@ -61,7 +61,7 @@ WORTH: Final = 20.0
 
 
 @dataclass(frozen=True)
-class Hazard:
+class CumulativeHazard:
     """A cumulative hazard, linear between `EDGES`; beyond the last as before it.
 
     Attributes
@@ -77,7 +77,7 @@ class Hazard:
         return made
 
 
-def hazard(length: Floats, ended: npt.NDArray[np.bool_], weight: Floats) -> Hazard:
+def hazard(length: Floats, ended: npt.NDArray[np.bool_], weight: Floats) -> CumulativeHazard:
     """Return the hazard of lengths, some of them cut off; weights stretch their exposure.
 
     Where a step saw few ends, one end at the mean hazard is added to it.
@@ -91,7 +91,7 @@ def hazard(length: Floats, ended: npt.NDArray[np.bool_], weight: Floats) -> Haza
     exposure = within + beyond * np.diff(EDGES)
     mean = (ends.sum() + 0.5) / max(float(exposure.sum()), 1.0)
     rate = (ends + 1.0) / (exposure + 1.0 / mean)
-    return Hazard(np.concatenate(([0.0], np.cumsum(rate * np.diff(EDGES)))))
+    return CumulativeHazard(np.concatenate(([0.0], np.cumsum(rate * np.diff(EDGES)))))
 
 
 # The clock ------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def rhythm(log: Failures, begin: int, end: int) -> Rhythm:
 
 
 @dataclass(frozen=True)
-class Gaps:
+class UpTimes:
     """Times up of nodes between a recovery and the next failure.
 
     Attributes
@@ -178,7 +178,7 @@ def recoveries(log: Failures, *, downtimes: bool) -> Whole:
     return log.time + (np.maximum(log.downtime, 0) if downtimes else 0)
 
 
-def gaps(seen: Observations, clock: Rhythm, *, downtimes: bool) -> Gaps:
+def gaps(seen: Observations, clock: Rhythm, *, downtimes: bool) -> UpTimes:
     """Return the times up in a window, those under way at its end cut off there."""
     log = seen.failures
     begin, stop = service(seen)
@@ -193,7 +193,7 @@ def gaps(seen: Observations, clock: Rhythm, *, downtimes: bool) -> Gaps:
     ends = np.concatenate((log.time, stop))
     length = clock.warped(ends, log.origin) - clock.warped(starts, log.origin)
     number = np.arange(len(log))
-    return Gaps(
+    return UpTimes(
         np.concatenate((log.node, np.arange(seen.nodes))),
         np.maximum(length, 0.0),
         np.repeat([True, False], [len(log), seen.nodes]),
@@ -205,7 +205,7 @@ def gaps(seen: Observations, clock: Rhythm, *, downtimes: bool) -> Gaps:
 # What was seen of each node, and of all -----------------------------------------------------
 
 
-def known_of_nodes(found: Gaps, expected: Floats, log: Failures, half_life: float) -> Floats:
+def known_of_nodes(found: UpTimes, expected: Floats, log: Failures, half_life: float) -> Floats:
     """Return float64[2, n]: for each failure of a log the failures and the expected failures of its
     node up to it; what is `half_life` seconds old counts half."""
     spent = np.zeros(len(log))
@@ -253,7 +253,7 @@ def level(seen: Observations, times: Whole, rate: float, half_life: float) -> Fl
 
 
 @dataclass(frozen=True)
-class Law:
+class UpDownLaw:
     """What is known of the nodes of a machine.
 
     Attributes
@@ -269,9 +269,9 @@ class Law:
     clock : the daily rhythm
     """
 
-    up: Hazard
+    up: CumulativeHazard
     fresh: float
-    down: Hazard
+    down: CumulativeHazard
     rate: float
     shape: float
     alpha: float
@@ -279,7 +279,7 @@ class Law:
     level_half_life: float
     clock: Rhythm
 
-    def expected(self, found: Gaps) -> Floats:
+    def expected(self, found: UpTimes) -> Floats:
         """Return float64[n]: the failures of a mean node over each time up."""
         return np.where(found.fresh, self.fresh * found.length, self.up(found.length))
 
@@ -303,7 +303,7 @@ class Known(NamedTuple):
         return alpha * usual + self.late_failures, alpha + self.late_expected
 
 
-def learn_law(seen: Observations, *, downtimes: bool, clocked: bool = True) -> Law:
+def learn_law(seen: Observations, *, downtimes: bool, clocked: bool = True) -> UpDownLaw:
     """Return the law of the nodes of a window: hazards and frailties from each other, and of the
     ways to weigh a node's past the one that foretells the window's own gaps best."""
     log = seen.failures
@@ -323,7 +323,7 @@ def learn_law(seen: Observations, *, downtimes: bool, clocked: bool = True) -> L
         frailty = (shape + count) / (shape + whole)
     down = hazard(*_downs(log, seen.end), np.ones(np.count_nonzero(log.downtime >= 0)))
     rate = (len(log) + 0.5) / max(node_seconds(seen), 1.0)
-    plain = Law(up, fresh, down, rate, shape, 1.0, LIVES[-1], math.inf, clock)
+    plain = UpDownLaw(up, fresh, down, rate, shape, 1.0, LIVES[-1], math.inf, clock)
     return _foretelling(plain, found, seen)
 
 
@@ -334,7 +334,7 @@ def _shape(count: npt.NDArray[np.integer[Any]], whole: Floats) -> float:
     return float(SHAPES[int(np.argmax(fits.sum(axis=1)))])
 
 
-def _foretelling(law: Law, found: Gaps, seen: Observations) -> Law:
+def _foretelling(law: UpDownLaw, found: UpTimes, seen: Observations) -> UpDownLaw:
     """Return the law with the weights of a node's past by which each gap is foretold best from what
     came before it."""
     log = seen.failures
@@ -382,14 +382,14 @@ def _downs(log: Failures, end: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
 _NUMBERS: Final = ("fresh", "rate", "shape", "alpha", "half_life")
 
 
-def no_law() -> Law:
+def no_law() -> UpDownLaw:
     """Return the law of nodes that never fail."""
-    none = Hazard(np.zeros(len(EDGES)))
+    none = CumulativeHazard(np.zeros(len(EDGES)))
     even = Rhythm(np.ones(SLOTS))
-    return Law(none, 0.0, none, 0.0, 1.0, 1.0, LIVES[-1], math.inf, even)
+    return UpDownLaw(none, 0.0, none, 0.0, 1.0, 1.0, LIVES[-1], math.inf, even)
 
 
-def law_state(law: Law) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def law_state(law: UpDownLaw) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Return a law as values that JSON can hold and arrays; see `law_of_state`."""
     values: dict[str, Any] = {name: float(getattr(law, name)) for name in _NUMBERS}
     steady = math.isinf(law.level_half_life)
@@ -398,13 +398,13 @@ def law_state(law: Law) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     return values, dict(arrays)
 
 
-def law_of_state(values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Law:
+def law_of_state(values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> UpDownLaw:
     """Return the law that `law_state` took apart."""
     told = values["level_half_life"]
     numbers = {name: float(values[name]) for name in _NUMBERS}
-    return Law(
-        up=Hazard(arrays["up"]),
-        down=Hazard(arrays["down"]),
+    return UpDownLaw(
+        up=CumulativeHazard(arrays["up"]),
+        down=CumulativeHazard(arrays["down"]),
         clock=Rhythm(arrays["clock"]),
         level_half_life=math.inf if told is None else float(told),
         **numbers,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.predict.turnaround.book_state import (
     BY_DEADLINE,
@@ -29,7 +30,7 @@ from forestall.predict.turnaround.book_state import (
     START,
     STOP,
     SUBMIT,
-    Book,
+    BookState,
     new_book,
 )
 from forestall.predict.turnaround.classes import (
@@ -41,6 +42,9 @@ from forestall.predict.turnaround.classes import (
     size_class,
 )
 from forestall.predict.turnaround.tasks import family
+
+with lazily():
+    from forestall.predict.turnaround import book_kernels
 
 if TYPE_CHECKING:
     from forestall.reliability.checkpoints.completion import CompletionTime
@@ -58,7 +62,7 @@ EVENTS: Final[dict[str, int]] = {
 
 
 @dataclass(frozen=True)
-class Record:
+class DecileRecord:
     """What became of promises of one decile: no probability is shown without it."""
 
     low: float
@@ -95,7 +99,7 @@ class TimedQuote:
     wait: float
     run: float
     reasons: tuple[str, ...]
-    record: Record
+    record: DecileRecord
 
 
 class CompletionBook:
@@ -115,7 +119,7 @@ class CompletionBook:
     """
 
     def __init__(self, rules: Mapping[str, float] | None = None) -> None:
-        self._book: Book = new_book(64, 64, 64, 64, 4, 8, 4, dict(rules or {}))
+        self._book: BookState = new_book(64, 64, 64, 64, 4, 8, 4, dict(rules or {}))
         self._places: dict[Hashable, int] = {}
         self._codes: dict[str, dict[str, int]] = {"user": {}, "name": {}, "part": {}}
         self._rows: dict[tuple[int, Hashable], int] = {}
@@ -255,7 +259,9 @@ class CompletionBook:
         left = deadline - int(entry["submit"]) - waits
         return float(np.where(left > 0, completion.cdf(np.maximum(left, 0.0)), 0.0).mean())
 
-    def record(self, probability: float, *, asked: Literal["probability", "deadline"]) -> Record:
+    def record(
+        self, probability: float, *, asked: Literal["probability", "deadline"]
+    ) -> DecileRecord:
         """Return what became of the promises in the decile of `probability`: those where it was
         asked for, or those of named deadlines."""
         question = BY_LEVEL if asked == "probability" else BY_DEADLINE
@@ -264,7 +270,7 @@ class CompletionBook:
         settled = (mine["counted"] == 1) & (mine["bin"] == decile) & (mine["state"] > OPEN)
         kept = int((settled & (mine["state"] == KEPT)).sum())
         made = kept + int((settled & (mine["state"] == KEPT + 1)).sum())
-        return Record(decile / 10, (decile + 1) / 10, made, kept)
+        return DecileRecord(decile / 10, (decile + 1) / 10, made, kept)
 
     # ------------------------------------------------------------------------------------ inside
 
@@ -335,18 +341,14 @@ class CompletionBook:
         self._book = book._replace(**grown)
 
     def _step(self, kind: int, k: int, time: int) -> None:
-        from forestall.predict.turnaround.book_kernels import replay
-
         events = np.array([[time], [kind], [k]], np.int64)
         nothing = np.broadcast_to(self._none, (k + 1,)) if kind == SUBMIT else self._none
-        replay(
+        book_kernels.replay(
             self._book, events, np.ascontiguousarray(nothing), np.ascontiguousarray(nothing), 0, 1
         )
 
     def _offer(self, k: int, question: int, level: float, deadline: int, promise: bool) -> None:
-        from forestall.predict.turnaround.book_kernels import offer
-
-        offer(self._book, k, question, float(level), int(deadline), bool(promise))
+        book_kernels.offer(self._book, k, question, float(level), int(deadline), bool(promise))
 
     def _quoted(self, job: Hashable, which: int) -> TimedQuote:
         promise, entry = self._book.promises[which], self._book.jobs[which // 2]

@@ -179,7 +179,7 @@ RULES: Final = {
 """Defaults of the settings in `DESK`."""
 
 
-class Book(NamedTuple):
+class BookState(NamedTuple):
     """All of it.
 
     jobs : JOB[n]; promises : PROMISE[2 n], of job k at 2 k and 2 k + 1
@@ -226,7 +226,7 @@ def new_book(
     groups: int,
     users: int,
     rules: dict[str, float],
-) -> Book:
+) -> BookState:
     """Return an empty book with room for so many jobs, classes, open jobs, partitions, users."""
     unknown = sorted(name for name in rules if name not in RULES)
     assert not unknown, f"unknown rules: {unknown}"
@@ -236,7 +236,7 @@ def new_book(
     desk["free"] = slots
     table = records(jobs, JOB)
     table["settled"] = -1
-    return Book(
+    return BookState(
         table,
         records(2 * jobs, PROMISE),
         records(near, pool(NEAR)),

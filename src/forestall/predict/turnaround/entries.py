@@ -9,7 +9,7 @@ from forestall.model import ledger
 from forestall.model.ledger import Ledger
 from forestall.model.site.job_records import NEVER
 from forestall.predict.turnaround import book_state as state
-from forestall.predict.turnaround.replay import Replayed
+from forestall.predict.turnaround.replay import ReplayedBook
 
 Ints = npt.NDArray[np.int64]
 
@@ -19,7 +19,7 @@ _OUTCOME = np.array(
 FAILURE, LONGER_RUN, LONGER_WAIT, OPERATOR, USER = range(1, len(ledger.CAUSES))
 
 
-def ledger_of(replayed: Replayed, question: int) -> Ledger:
+def ledger_of(replayed: ReplayedBook, question: int) -> Ledger:
     """Return the promises of one kind, `book_state.BY_LEVEL` or `BY_DEADLINE`, an entry a job."""
     jobs, book = replayed.tasks, replayed.book
     promise, entry = book.promises[question::2], book.jobs
@@ -49,7 +49,7 @@ def ledger_of(replayed: Replayed, question: int) -> Ledger:
 
 
 def causes(
-    replayed: Replayed, question: int, outcome: npt.NDArray[np.int8]
+    replayed: ReplayedBook, question: int, outcome: npt.NDArray[np.int8]
 ) -> npt.NDArray[np.int8]:
     """Return why each promise was missed or void, int8[n], place in `ledger.CAUSES`.
 

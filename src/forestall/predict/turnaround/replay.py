@@ -9,9 +9,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.predict.turnaround.book_state import Book, new_book
+from forestall._lazy import lazily
+from forestall.predict.turnaround.book_state import BookState, new_book
 from forestall.predict.turnaround.classes import calibrated, numbered
 from forestall.predict.turnaround.tasks import Tasks
+
+with lazily():
+    from forestall.predict.turnaround import book_kernels
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -24,11 +28,11 @@ _SILVER: Final = 0.4142135623730951
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedBook:
     """A book at the end of its record, and the jobs that it is of."""
 
     tasks: Tasks
-    book: Book
+    book: BookState
     warm: int
 
 
@@ -54,7 +58,7 @@ def replay(
     names: Floats | None,
     rules: Mapping[str, float] | None = None,
     progress: Progress | None = None,
-) -> Replayed:
+) -> ReplayedBook:
     """Return the book after all events, with a promise for each job and question.
 
     Parameters
@@ -65,8 +69,6 @@ def replay(
     rules : settings other than `book_state.RULES`
     progress : told of events done and all events
     """
-    from forestall.predict.turnaround.book_kernels import replay as kernel
-
     given = dict(rules or {})
     book = prepared(tasks, given)
     nothing = np.full(len(tasks), -1.0)
@@ -75,13 +77,13 @@ def replay(
     total = tasks.events.shape[1]
     for first in range(0, total, CHUNK):
         last = min(first + CHUNK, total)
-        kernel(book, tasks.events, asked, named, first, last)
+        book_kernels.replay(book, tasks.events, asked, named, first, last)
         if progress is not None:
             progress(last, total)
-    return Replayed(tasks, book, int(book.desk["warm"][0]))
+    return ReplayedBook(tasks, book, int(book.desk["warm"][0]))
 
 
-def prepared(tasks: Tasks, rules: dict[str, float]) -> Book:
+def prepared(tasks: Tasks, rules: dict[str, float]) -> BookState:
     """Return an empty book with what jobs say of themselves when they are submitted."""
     keys, near, far = numbered(tasks)
     user, part = tasks.user.code.astype(np.int64), tasks.part.code.astype(np.int64)

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
@@ -37,8 +38,11 @@ from forestall.predict.waits.bound import NONE, least_values, rank_table, upper_
 from forestall.predict.waits.classes import PARTITION, Classes, classify
 from forestall.predict.waits.runs import ALPHA, STEP, run_lengths
 
+with lazily():
+    from forestall.predict.waits import waits_kernels as kernels
+
 if TYPE_CHECKING:
-    from forestall.predict.waits.waits_kernels import Past, Rules
+    from forestall.predict.waits.waits_kernels import Past
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -53,7 +57,7 @@ AIMS: Final = 24
 
 
 @dataclass(frozen=True)
-class Waits:
+class WaitHistory:
     """What became of jobs in a queue, in order of `ready`.
 
     Attributes
@@ -85,7 +89,7 @@ class Waits:
         return np.argsort(self.left, kind="stable")
 
     @classmethod
-    def of(cls, accounting: Accounting, most: int | None = None) -> Waits:
+    def of(cls, accounting: Accounting, most: int | None = None) -> WaitHistory:
         """Return the first runs of all jobs, or of the `most` latest ones.
 
         Runs after a requeue are left out: nobody asks for a quote then. A job is ready when it is
@@ -107,7 +111,7 @@ class Waits:
         started: npt.ArrayLike,
         until: int,
         row: npt.ArrayLike | None = None,
-    ) -> Waits:
+    ) -> WaitHistory:
         """Return the jobs in order of `ready`; those not ready before `until` are left out."""
         first, last = np.asarray(ready, dtype=np.int64), np.asarray(left, dtype=np.int64)
         if bool(np.any(last < first)):
@@ -125,7 +129,7 @@ class Waits:
 
 
 @dataclass(frozen=True)
-class Rule:
+class BoundRule:
     """How bounds are made.
 
     Attributes
@@ -147,7 +151,7 @@ class Rule:
     alpha: float = ALPHA
 
     @classmethod
-    def adaptive(cls, quantile: float = 0.95, confidence: float = 0.95) -> Rule:
+    def adaptive(cls, quantile: float = 0.95, confidence: float = 0.95) -> BoundRule:
         """Return the rule whose level moves with what became of earlier bounds."""
         return cls(quantile, confidence, gain=GAIN)
 
@@ -160,7 +164,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Replay:
+class QuotedBounds:
     """The bounds that a log's jobs would have been quoted.
 
     Attributes
@@ -171,9 +175,9 @@ class Replay:
     used : int16[n], waits that it rests on
     """
 
-    waits: Waits
+    waits: WaitHistory
     classes: Classes
-    rule: Rule
+    rule: BoundRule
     seconds: npt.NDArray[np.int32]
     level: npt.NDArray[np.int8]
     used: npt.NDArray[np.int16]
@@ -207,38 +211,36 @@ class Replay:
         return float(known[rank - 1]) if NONE < rank <= len(known) else math.inf
 
 
-def replay(waits: Waits, classes: Classes, rule: Rule | None = None) -> Replay:
+def replay(waits: WaitHistory, classes: Classes, rule: BoundRule | None = None) -> QuotedBounds:
     """Return the bound that each job would have been quoted when it was ready.
 
     `classes` are those of the same jobs in the same order. Raises ParameterError.
     """
-    from forestall.predict.waits import waits_kernels as kernels
-
-    chosen = Rule() if rule is None else rule
+    chosen = BoundRule() if rule is None else rule
     count = len(waits)
     if len(classes.fine) != count:
         raise ParameterError("classes", len(classes.fine), f"one for each of {count} jobs")
     past = _past(classes, chosen)
-    log = kernels.Log(
+    log = kernels.WaitLog(
         waits.ready,
         waits.left,
         waits.started,
         waits.leaving,
         classes.fine,
     )
-    answers = kernels.Answers(
+    answers = kernels.WaitAnswers(
         np.full(count, kernels.NO_BOUND, dtype=np.int32),
         np.full(count, -1, dtype=np.int8),
         np.zeros(count, dtype=np.int16),
     )
-    heap = kernels.Heap(
+    heap = kernels.OverdueHeap(
         np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int32), np.zeros(1, np.int64)
     )
     kernels.walk(log, past, _rules(chosen), answers, heap, chosen.history, waits.until)
-    return Replay(waits, classes, chosen, *answers, past)
+    return QuotedBounds(waits, classes, chosen, *answers, past)
 
 
-def classes_of(accounting: Accounting, waits: Waits) -> Classes:
+def classes_of(accounting: Accounting, waits: WaitHistory) -> Classes:
     """Return the classes of these jobs: sizes in nodes asked for, or had where that is not told, or
     in processors where neither is."""
     rows = waits.row
@@ -248,9 +250,7 @@ def classes_of(accounting: Accounting, waits: Waits) -> Classes:
     return classify(accounting.partition.code[rows], size, accounting.limit[rows])
 
 
-def _past(classes: Classes, rule: Rule) -> Past:
-    from forestall.predict.waits.waits_kernels import Past
-
+def _past(classes: Classes, rule: BoundRule) -> kernels.Past:
     count = classes.count
     jobs = np.maximum(classes.jobs(), 1)
     rings = np.concatenate(([0], np.cumsum(np.minimum(jobs, 2 * rule.history))))
@@ -259,7 +259,7 @@ def _past(classes: Classes, rule: Rule) -> Past:
         name: np.zeros(count, dtype=np.int64)
         for name in ("head", "first", "sorted_head", "sorted_first", "broken", "run", "changes")
     }
-    return Past(
+    return kernels.Past(
         parent=classes.parent,
         ring=np.zeros(int(rings[-1]), dtype=np.int32),
         ordered=np.zeros(int(ordered[-1]), dtype=np.int32),
@@ -273,9 +273,7 @@ def _past(classes: Classes, rule: Rule) -> Past:
     )
 
 
-def _rules(rule: Rule) -> Rules:
-    from forestall.predict.waits.waits_kernels import Rules
-
+def _rules(rule: BoundRule) -> kernels.WaitRules:
     least = least_values(rule.quantile, rule.confidence)
     kept = max(least, KEPT)
     aims = [(1 - rule.quantile) * 0.8**step for step in range(AIMS if rule.gain > 0 else 1)]
@@ -283,7 +281,7 @@ def _rules(rule: Rule) -> Rules:
     most = 2 * rule.history
     ranks = [rank_table(most, 1 - aim, rule.confidence) for aim in aims]
     lengths = run_lengths(rule.quantile, kept, rule.alpha) if rule.changes else (1,)
-    return Rules(
+    return kernels.WaitRules(
         rank=np.asarray(ranks),
         aims=np.asarray(aims),
         lengths=np.asarray(lengths, dtype=np.int64),

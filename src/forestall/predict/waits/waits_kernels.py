@@ -29,7 +29,7 @@ STALE: Final = 4
 """The autocorrelation of a history is measured anew when a quarter of it is new."""
 
 
-class Log(NamedTuple):
+class WaitLog(NamedTuple):
     """Jobs in order of `ready`.
 
     ready : int64[n], when they could first start; left : int64[n], when they started or were
@@ -77,7 +77,7 @@ class Past(NamedTuple):
     short: Array
 
 
-class Rules(NamedTuple):
+class WaitRules(NamedTuple):
     """How bounds are made.
 
     rank : int32[steps, most + 1], which of n waits is the bound, for each step of `aims`; 0: none
@@ -102,7 +102,7 @@ class Rules(NamedTuple):
     sharing: int
 
 
-class Answers(NamedTuple):
+class WaitAnswers(NamedTuple):
     """For each job: bound int32[n], s, or `NO_BOUND`; level int8[n] of the class that gave it;
     used int16[n], waits that it rests on."""
 
@@ -111,7 +111,7 @@ class Answers(NamedTuple):
     used: Array
 
 
-class Heap(NamedTuple):
+class OverdueHeap(NamedTuple):
     """Jobs that will come to wait longer than their bound, by when: when int64[n], job int32[n],
     size int64[1]."""
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.checkpoints.completion import (
     MOST_SEGMENTS,
@@ -38,9 +39,10 @@ from forestall.reliability.systems.ageing import (
     system_of,
 )
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
     from forestall.reliability.systems.systems import Age
 
@@ -186,7 +188,7 @@ def mean_completion(
     return total
 
 
-class Choice(NamedTuple):
+class ChosenInterval(NamedTuple):
     """An interval and what it comes to.
 
     `overhead` is expected time over work, less 1; `ratio` its length over the best interval's;
@@ -216,7 +218,7 @@ class CheckpointInterval:
 
     mttf: float
     assumes: str
-    choices: tuple[Choice, ...]
+    choices: tuple[ChosenInterval, ...]
     system: SystemLifetime
     plan: CheckpointPlan | None = None
 
@@ -224,7 +226,7 @@ class CheckpointInterval:
         told = ", ".join(f"{one.name}={one.interval:.6g}" for one in self.choices)
         return f"CheckpointInterval({told}, mttf={self.mttf:.6g}, efficiency={self.efficiency:.4g})"
 
-    def choice(self, name: str) -> Choice | None:
+    def choice(self, name: str) -> ChosenInterval | None:
         """Return the interval of that name, None where it does not exist."""
         return next((one for one in self.choices if one.name == name), None)
 
@@ -259,8 +261,6 @@ class CheckpointInterval:
 
     def table(self) -> pl.DataFrame:
         """Return the choices as a Polars table."""
-        import polars as pl
-
         return pl.DataFrame([one._asdict() for one in self.choices])
 
 
@@ -341,10 +341,12 @@ def checkpoint_interval(
     return CheckpointInterval(mean, said, choices, system, plan)
 
 
-def _choice(name: str, interval: float, efficiency: float, best: float, most: float) -> Choice:
+def _choice(
+    name: str, interval: float, efficiency: float, best: float, most: float
+) -> ChosenInterval:
     if efficiency == 0:
-        return Choice(name, interval, 0.0, math.inf, interval / best, math.inf)
-    return Choice(
+        return ChosenInterval(name, interval, 0.0, math.inf, interval / best, math.inf)
+    return ChosenInterval(
         name,
         interval,
         efficiency,

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.checkpoints.completion_grid import (
     Grid,
@@ -38,6 +39,7 @@ from forestall.reliability.checkpoints.completion_grid import (
     with_memory,
     without_memory,
 )
+from forestall.reliability.checkpoints.completion_simulated import RUNS, simulate_completion
 from forestall.reliability.checkpoints.segments import Attempt, CheckpointPlan, waste
 from forestall.reliability.lifetimes.base import Lifetime, law_in
 from forestall.reliability.lifetimes.registry import lifetime as law_of
@@ -49,9 +51,10 @@ from forestall.reliability.systems.ageing import (
     system_of,
 )
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
     from forestall.reliability.systems.systems import Age
 
@@ -164,8 +167,6 @@ class CompletionTime:
 
     def table(self, probabilities: npt.ArrayLike = (0.5, 0.9, 0.95, 0.99)) -> pl.DataFrame:
         """Return a table of promises: probability, deadline, and its ratio to the work."""
-        import polars as pl
-
         share = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
         times = self.quantile(share)
         return pl.DataFrame(
@@ -229,8 +230,6 @@ def completion_time(
 def _simulated(
     plan: CheckpointPlan, system: SystemLifetime, rng: np.random.Generator
 ) -> CompletionTime:
-    from forestall.reliability.checkpoints.completion_simulated import RUNS, simulate_completion
-
     found = simulate_completion(plan, system, RUNS, rng)
     late = found.times - plan.unhindered
     step = float(late.max()) / 4096 or 1.0

@@ -38,7 +38,7 @@ BLOCK = 1 << 20
 _X, _W = np.polynomial.legendre.leggauss(4)
 
 
-class Rows(NamedTuple):
+class GridRows(NamedTuple):
     """Masses on grid points: row j holds them at points `first`, `first` + 1, ..."""
 
     first: int
@@ -64,7 +64,7 @@ class Grid:
         self.size, self.step, self.first = size, step, first
         self._damp = np.exp(-(DAMPING if first == 0 else 0.0) / size * np.arange(size))
 
-    def spectrum(self, rows: Rows) -> Spectrum:
+    def spectrum(self, rows: GridRows) -> Spectrum:
         """Return the damped transforms of rows."""
         count, columns = rows.mass.shape
         kept = max(0, min(columns, self.size - rows.first))
@@ -82,7 +82,7 @@ class Grid:
         found = np.fft.irfft(spectrum, self.size) / self._damp
         return np.asarray(np.roll(found, -(self.first % self.size)))
 
-    def attempt(self, attempt: Attempt, rows: slice, *, last: bool) -> Rows:
+    def attempt(self, attempt: Attempt, rows: slice, *, last: bool) -> GridRows:
         """Return the masses of V of attempts that fail after `rows` completed segments.
 
         All rows must share their offset: row 0 stands alone where there is a restart.
@@ -102,7 +102,7 @@ class Grid:
         spread = np.zeros((len(start), len(cut)))
         spread[:, :-1] = mass - right
         spread[:, 1:] += right
-        return Rows(int(place[0]), spread)
+        return GridRows(int(place[0]), spread)
 
     def _cuts(self, low: float, high: float) -> Floats:
         """Return `low`, the grid points in between, `high`; no more than the grid has."""
@@ -142,7 +142,7 @@ class Grid:
         mass[0, :-1] = sf[:-1] - mean
         mass[0, 1:] += mean - sf[1:]
         mass[0, -1] += sf[-1]  # beyond the grid; keeps the total at 1
-        return self.spectrum(Rows(0, np.maximum(mass, 0.0)))
+        return self.spectrum(GridRows(0, np.maximum(mass, 0.0)))
 
 
 def repaired(spectrum: Spectrum, repair: Spectrum | None) -> Spectrum:

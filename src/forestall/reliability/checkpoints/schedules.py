@@ -20,9 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.checkpoints.checkpoints import best_long_run, long_run_efficiency
 from forestall.reliability.systems.ageing import SystemLifetime
+
+with lazily():
+    from scipy import linalg
 
 Floats = npt.NDArray[np.float64]
 
@@ -130,7 +134,6 @@ def _relaxed(law: SystemLifetime, cost: float, restart: float, places: Floats) -
 def _polished(law: SystemLifetime, cost: float, restart: float, places: Floats) -> Floats:
     """Solve the conditions of all checkpoints, sf(t_i) - sf(t_(i+1)) = work_i pdf(t_i), by Newton's
     method for a tridiagonal system; steps are halved until the reward does not fall."""
-    from scipy.linalg import solve_banded
 
     def reward(t: Floats) -> float:
         work = np.diff(t, prepend=restart) - cost
@@ -151,7 +154,7 @@ def _polished(law: SystemLifetime, cost: float, restart: float, places: Floats) 
         bands[1] = -2 - (1 - follow) / hazard * (slope - hazard)
         bands[0, 1:] = (follow * np.append(hazard[1:], 0.0) / hazard)[:-1]
         bands[2, :-1] = 1.0
-        step = solve_banded((1, 1), bands, -error)
+        step = linalg.solve_banded((1, 1), bands, -error)
         size = 1.0
         while size > 1e-6 and not reward(places + size * step) >= best:
             size *= 0.5

@@ -9,17 +9,28 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
+from forestall.reliability.fits.goodness import goodness
+from forestall.reliability.fits.intervals import confidence_intervals
 from forestall.reliability.fits.newton import information, slopes
+from forestall.reliability.fits.plots import (
+    plot_hazard,
+    plot_pp,
+    plot_qq,
+    plot_survival,
+    probabilities,
+)
 from forestall.reliability.fits.sample import Sample, counted
 from forestall.reliability.fits.solve import solve
 from forestall.reliability.lifetimes.base import Family, Floats, Lifetime
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import family_of
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.reliability.fits.goodness import Goodness
 
 
@@ -172,8 +183,6 @@ class Fitted:
 
         See `forestall.reliability.fits.intervals.confidence_intervals`.
         """
-        from forestall.reliability.fits.intervals import confidence_intervals
-
         return confidence_intervals(self, level, method, draws, seed)
 
     def goodness(self, draws: int = 999, seed: int = 1) -> Goodness:
@@ -181,44 +190,30 @@ class Fitted:
 
         See `forestall.reliability.fits.goodness.goodness`.
         """
-        from forestall.reliability.fits.goodness import goodness
-
         return goodness(self, draws, seed)
 
     def probabilities(self) -> tuple[Floats, Floats]:
         """Return empirical (Kaplan-Meier) and fitted probabilities of the exact gaps, for P-P."""
-        from forestall.reliability.fits.plots import probabilities
-
         return probabilities(self)
 
     def plot_pp(self, axes: Any = None) -> Any:
         """Draw fitted against empirical probabilities; return the Matplotlib axes."""
-        from forestall.reliability.fits.plots import plot_pp
-
         return plot_pp(self, axes)
 
     def plot_qq(self, axes: Any = None) -> Any:
         """Draw empirical against fitted quantiles; return the Matplotlib axes."""
-        from forestall.reliability.fits.plots import plot_qq
-
         return plot_qq(self, axes)
 
     def plot_hazard(self, axes: Any = None) -> Any:
         """Draw the hazard rate over age; return the Matplotlib axes."""
-        from forestall.reliability.fits.plots import plot_hazard
-
         return plot_hazard(self, axes)
 
     def plot_survival(self, axes: Any = None) -> Any:
         """Draw survival beside Kaplan-Meier; return the Matplotlib axes."""
-        from forestall.reliability.fits.plots import plot_survival
-
         return plot_survival(self, axes)
 
     def table(self) -> pl.DataFrame:
         """Return one row a parameter: `parameter`, `value`, `standard_error`."""
-        import polars as pl
-
         return pl.DataFrame(
             {
                 "parameter": list(self.params),

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
-from forestall.reliability.fits.redraw import Fit, Rows, Scheme
+from forestall.reliability.fits.redraw import Fit, RedrawnGaps, Scheme
 from forestall.reliability.lifetimes.base import Floats
 from forestall.reliability.lifetimes.batch import Fittable
 
@@ -83,7 +83,7 @@ def goodness(fitted: Fit, draws: int = 999, seed: int = 1) -> Goodness:
     if not draws:
         return Goodness(ks, float("nan"), ad, float("nan"), 0)
     scheme = Scheme.of(fitted)
-    if scheme.grid and Rows.of(fitted.sample).time[0, -1] <= MOST_CELLS * scheme.grid:
+    if scheme.grid and RedrawnGaps.of(fitted.sample).time[0, -1] <= MOST_CELLS * scheme.grid:
         p_ks, p_ad, counted = _on_grid(fitted, scheme, draws, seed)
         return Goodness(ks, p_ks, ad, p_ad, counted, _notes(fitted, scheme, draws - counted))
     further_ks = further_ad = counted = 0
@@ -111,7 +111,7 @@ def _on_grid(fitted: Fit, scheme: Scheme, draws: int, seed: int) -> tuple[float,
     same way. What draws show of that on average is taken from G - F at the borders of cells, so
     that what is left is chance, and for the sample also the wrong law.
     """
-    rows = Rows.of(fitted.sample)
+    rows = RedrawnGaps.of(fitted.sample)
     borders = np.arange(round(rows.floor / rows.grid), round(rows.time[0, -1] / rows.grid) + 1)
     edges = (borders + 0.5) * rows.grid
     own, law = _at_borders(scheme.family, fitted.scaled[None, :], rows, edges)
@@ -136,7 +136,7 @@ def _on_grid(fitted: Fit, scheme: Scheme, draws: int, seed: int) -> tuple[float,
 
 
 def _at_borders(
-    family: Fittable, theta: Floats, rows: Rows, edges: Floats
+    family: Fittable, theta: Floats, rows: RedrawnGaps, edges: Floats
 ) -> tuple[Floats, Floats]:
     """Return G - F and F at these times, float64[B, m] each."""
     values = tuple(theta[:, k, None] for k in range(theta.shape[1]))
@@ -150,15 +150,15 @@ def _at_borders(
     return np.take_along_axis(share, place, axis=1) - law, law
 
 
-def statistics(fitted: Fit, rows: Rows | None = None) -> tuple[float, float]:
+def statistics(fitted: Fit, rows: RedrawnGaps | None = None) -> tuple[float, float]:
     """Return the two distances of a fit from its sample; `rows` are those of the sample, if there
     already."""
-    known = Rows.of(fitted.sample) if rows is None else rows
+    known = RedrawnGaps.of(fitted.sample) if rows is None else rows
     ks, ad = distances(fitted.family, fitted.scaled[None, :], known)
     return float(ks[0]), float(ad[0])
 
 
-def distances(family: Fittable, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+def distances(family: Fittable, theta: Floats, rows: RedrawnGaps) -> tuple[Floats, Floats]:
     """Return float64[B] twice: the two distances of each row from the law of its parameters.
 
     Parameters
@@ -226,7 +226,7 @@ class _Cells:
     after: Floats
 
     @classmethod
-    def of(cls, rows: Rows) -> _Cells:
+    def of(cls, rows: RedrawnGaps) -> _Cells:
         """Return them; failures up to the floor are in one cell, from 0."""
         share = np.broadcast_to(_empirical(rows), rows.time.shape)
         failed = np.ones(rows.time.shape, np.bool_) if rows.censored is None else ~rows.censored
@@ -240,7 +240,7 @@ class _Cells:
         return cls(row, first, time, before, after)
 
 
-def _between_cells(family: Fittable, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+def _between_cells(family: Fittable, theta: Floats, rows: RedrawnGaps) -> tuple[Floats, Floats]:
     """Return both distances of rows on a grid, measured at the borders of its cells."""
     count, half = rows.time.shape[1], rows.grid / 2
     cells = _Cells.of(rows)
@@ -284,7 +284,7 @@ def _between_cells(family: Fittable, theta: Floats, rows: Rows) -> tuple[Floats,
     return ks, count * area
 
 
-def _empirical(rows: Rows) -> Floats:
+def _empirical(rows: RedrawnGaps) -> Floats:
     """Return float64[B or 1, N]: the share that failed up to and including each gap."""
     count = rows.time.shape[1]
     if rows.censored is None:

@@ -18,6 +18,7 @@ from forestall.reliability.fits.redraw import Fit
 from forestall.reliability.fits.sample import Sample
 from forestall.reliability.history.life_table import hazard_of, survival_of
 from forestall.reliability.lifetimes.base import Floats
+from forestall.show.style import DASHES, FAINT, GREY, INK, LINES, MARKERS, dress, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,8 +46,6 @@ def plot_pp(
 ) -> Figure:
     """Draw the share failed by each gap, as fitted over as observed: a good law lies on the
     diagonal."""
-    from forestall.show.style import GREY, dress
-
     laws = _laws(fits)
     place = _axes(axes, SQUARE)
     place.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, zorder=1)
@@ -70,8 +69,6 @@ def plot_qq(
 
     Both axes are logarithmic where gaps and expected gaps are all above 0 and range widely.
     """
-    from forestall.show.style import GREY, dress
-
     laws = _laws(fits)
     place = _axes(axes, SQUARE)
     time, share = _observed(laws[0].sample)
@@ -112,8 +109,6 @@ def plot_hazard(
     ----------
     bins : how many stretches; default one per 25 failures, 4 to 20
     """
-    from forestall.show.style import INK, dress
-
     laws = _laws(fits)
     sample = laws[0].sample
     place = _axes(axes, WIDE)
@@ -154,8 +149,6 @@ def plot_survival(
     ----------
     log_time : whether age is drawn to a log scale; default where gaps range widely
     """
-    from forestall.show.style import FAINT, INK, dress
-
     laws = _laws(fits)
     sample = laws[0].sample
     place = _axes(axes, WIDE)
@@ -253,14 +246,10 @@ def _laws(fits: Fit | Sequence[Fit]) -> list[Fit]:
 
 
 def _axes(axes: Axes | None, size: tuple[float, float]) -> Axes:
-    from forestall.show.style import new_figure
-
     return new_figure(size).subplots() if axes is None else axes
 
 
 def _points(axes: Axes, x: Floats, y: Floats, k: int, label: str) -> None:
-    from forestall.show.style import LINES, MARKERS
-
     axes.plot(
         x, y, linestyle="none", marker=MARKERS[k % len(MARKERS)], markersize=3.2,
         markerfacecolor="none", markeredgewidth=0.7, color=LINES[k % len(LINES)], label=label,
@@ -269,8 +258,6 @@ def _points(axes: Axes, x: Floats, y: Floats, k: int, label: str) -> None:
 
 
 def _line(axes: Axes, x: Floats, y: Floats, k: int, label: str) -> None:
-    from forestall.show.style import DASHES, LINES
-
     fine = np.isfinite(y)
     axes.plot(
         x[fine], y[fine], linestyle=DASHES[k % len(DASHES)], color=LINES[k % len(LINES)],
@@ -305,8 +292,6 @@ def _plain_decades(axes: Axes, which: str) -> None:
 def _finished(axes: Axes) -> Figure:
     """Put the legend above the axes, under the title, and return the figure."""
     from matplotlib.figure import Figure
-
-    from forestall.show.style import legend
 
     count = len(axes.get_legend_handles_labels()[1])
     axes.set_title(axes.get_title(loc="left"), loc="left", pad=8 + 14 * -(-count // 4),

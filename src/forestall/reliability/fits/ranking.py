@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit_sample
 from forestall.reliability.fits.goodness import Goodness, goodness, statistics
-from forestall.reliability.fits.redraw import Rows
+from forestall.reliability.fits.redraw import RedrawnGaps
 from forestall.reliability.fits.sample import Sample, counted
 from forestall.reliability.lifetimes.base import Family, Floats
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import FAMILIES, family_of
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 RankBy = Literal["aic", "aicc", "bic", "loglik", "ks", "ad"]
 RANK_BY: tuple[RankBy, ...] = get_args(RankBy)
@@ -31,7 +34,7 @@ ALIKE_LOGLIK, ALIKE = 1e-3, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class RankedFamily:
     """One family of a ranking.
 
     Attributes
@@ -100,7 +103,7 @@ class Ranking:
     sample : what was fitted to
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[RankedFamily, ...]
     unfitted: dict[str, str]
     rank_by: RankBy
     sample: Sample
@@ -153,8 +156,6 @@ class Ranking:
         Columns: rank, family, parameters (name and value as text), loglik, aic, aicc, bic, weight,
         ks, ks_p, ad, ad_p, converged, note.
         """
-        import polars as pl
-
         columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA}
         for rank, row in enumerate(self.rows, 1):
             fit, distance = row.fitted, row.goodness
@@ -265,11 +266,11 @@ def fit_all(
         raise ParameterError(
             "families", [f.name for f in chosen], f"one that can be fitted: {first}"
         )
-    rows = Rows.of(sample)
+    rows = RedrawnGaps.of(sample)
     ranked = []
     for fit in fits:
         ks, ad = statistics(fit, rows)
-        ranked.append(Row(fit, Goodness(ks, float("nan"), ad, float("nan"), 0), 0.0))
+        ranked.append(RankedFamily(fit, Goodness(ks, float("nan"), ad, float("nan"), 0), 0.0))
     same = [_same_as(row, ranked) for row in ranked]
     aic = [np.inf if other else row.key("aic") for row, other in zip(ranked, same, strict=True)]
     weights = _weights(np.array(aic)).tolist()
@@ -280,7 +281,7 @@ def fit_all(
     return Ranking(tuple(ranked), unfitted, rank_by, sample).by(rank_by)
 
 
-def _same_as(row: Row, rows: Iterable[Row]) -> str:
+def _same_as(row: RankedFamily, rows: Iterable[RankedFamily]) -> str:
     """Return the name of the simpler family whose law this row's is, empty where there is none: the
     larger family at an edge of the simpler one's, such as a Weibull law with location 0."""
     fit = row.fitted
@@ -318,6 +319,4 @@ def _number(value: float) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(text, WIDTH, subsequent_indent="  ")

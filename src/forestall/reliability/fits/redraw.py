@@ -73,7 +73,7 @@ class Fit(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RedrawnGaps:
     """B samples of N gaps each, sorted; failures come before what was censored at the same time.
 
     Attributes
@@ -92,7 +92,7 @@ class Rows:
     grid: float = 0.0
 
     @classmethod
-    def of(cls, sample: Sample) -> Rows:
+    def of(cls, sample: Sample) -> RedrawnGaps:
         """Return the one row of a sample, in the units of its batch."""
         with np.errstate(over="ignore", under="ignore"):
             time = np.concatenate([sample.left, sample.exact, sample.right]) / sample.scale
@@ -106,10 +106,10 @@ class Rows:
             return cls(np.sort(time)[None, :], None, floor, low, grid)
         return cls(*_sorted(time[None, :], censored), floor, low, grid)
 
-    def take(self, where: Flags) -> Rows:
+    def take(self, where: Flags) -> RedrawnGaps:
         """Return the rows where the mask holds."""
         censored = None if self.censored is None else self.censored[where]
-        return Rows(self.time[where], censored, self.floor, self.low[where], self.grid)
+        return RedrawnGaps(self.time[where], censored, self.floor, self.low[where], self.grid)
 
     def batch(self) -> Batch:
         """Return the rows as a batch; rows with fewer gaps of a kind are filled up."""
@@ -158,7 +158,7 @@ class Scheme:
     def of(cls, fitted: Fit) -> Scheme:
         """Return the scheme of a fit's sample."""
         sample = fitted.sample
-        rows = Rows.of(sample)
+        rows = RedrawnGaps.of(sample)
         stops = chance = np.empty(0)
         if rows.censored is not None:
             stops, chance = _censoring(rows.time[0], rows.censored[0])
@@ -173,7 +173,7 @@ class Scheme:
             bool(len(sample.left)) or bool((sample.exact == 0).any()),
         )
 
-    def draw(self, rng: np.random.Generator, rows: int) -> Rows:
+    def draw(self, rng: np.random.Generator, rows: int) -> RedrawnGaps:
         """Return so many samples."""
         time = self._gaps(rng, (rows, self.count))
         if not self.zeros and self.grid:
@@ -199,10 +199,10 @@ class Scheme:
             low = np.count_nonzero(below, axis=1)
         if censored is None:
             time.sort(axis=1)
-            return Rows(time, None, self.floor, low, self.grid)
-        return Rows(*_sorted(time, censored), self.floor, low, self.grid)
+            return RedrawnGaps(time, None, self.floor, low, self.grid)
+        return RedrawnGaps(*_sorted(time, censored), self.floor, low, self.grid)
 
-    def refitted(self, draws: int, seed: int) -> Iterator[tuple[Rows, Batch, Floats, Flags]]:
+    def refitted(self, draws: int, seed: int) -> Iterator[tuple[RedrawnGaps, Batch, Floats, Flags]]:
         """Yield blocks of samples, the same as a batch, the parameters float64[B, p] fitted to
         each, and whether that fit found its maximum.
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
+from forestall._lazy import lazily
+
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -52,8 +54,6 @@ class Gaps:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table with the attributes as columns, `length` as ``gap``."""
-        import polars as pl
-
         names = {name: "gap" if name == "length" else name for name in self.__dataclass_fields__}
         return pl.DataFrame({shown: getattr(self, name) for name, shown in names.items()})
 
@@ -75,8 +75,6 @@ class NodeYears:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``node,year,failures,node_days`` of what was in service."""
-        import polars as pl
-
         node, year = np.nonzero((self.node_days > 0) | (self.failures > 0))
         label = np.array(self.years, dtype=np.int64)
         return pl.DataFrame(

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.reliability.history.gaps import Gaps, NodeYears, gaps_of
 from forestall.reliability.history.observed import Observed
-from forestall.reliability.history.outages import Outages, joined_up, outages_of, running_end
+from forestall.reliability.history.outages import NodeOutages, joined_up, outages_of, running_end
 from forestall.reliability.history.rates import Rates
 from forestall.reliability.history.years import Years, calendar_years, years_of_age
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -60,7 +62,7 @@ class History:
     start: Ints
     end: Ints
     new: Bools
-    outages: Outages
+    outages: NodeOutages
     clock: Clock = "calendar"
     first: First = "auto"
     origin: int | None = None
@@ -347,8 +349,6 @@ class History:
     def table(self) -> pl.DataFrame:
         """Return a Polars table of the failures with the gap that each ended: ``time,node,back``
         and, where known, ``cause,kind``, ``gap_node`` (null: left out), ``gap_system``."""
-        import polars as pl
-
         columns: dict[str, object] = {"time": self.time, "node": self.node, "back": self.outages.up}
         if self.kind is not None:
             columns |= {"cause": self._causes(False), "kind": list(self.kind)}

@@ -12,16 +12,18 @@ Prentice, The Statistical Analysis of Failure Time Data, 2nd ed. 2002, sections 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -98,8 +100,6 @@ class LifeTable:
 
     def table(self) -> pl.DataFrame:
         """Return the columns time, at_risk, failed, the estimate by its name, low, high."""
-        import polars as pl
-
         return pl.DataFrame(
             {
                 "time": self.time,

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from forestall._lazy import lazily
 from forestall.reliability.history.rates import PER, checked_level, compound_interval
+
+with lazily():
+    from scipy import special
 
 
 class Interval(NamedTuple):
@@ -56,12 +60,10 @@ def availability(
     were seen to end: mean down over mean up is then distributed as F with twice as many degrees of
     freedom. Without both kinds of ends the interval is nan.
     """
-    from scipy.special import fdtri
-
     value = up / (up + down) if up + down > 0 else float("nan")
     if failures == 0 or ended == 0 or down <= 0 or up <= 0:
         return Interval(value, float("nan"), float("nan"))
     tail = (1 - checked_level(level)) / 2
     ratio = (down / ended) / (up / failures)
-    low, high = (float(fdtri(2 * ended, 2 * failures, q)) for q in (tail, 1 - tail))
+    low, high = (float(special.fdtri(2 * ended, 2 * failures, q)) for q in (tail, 1 - tail))
     return Interval(value, 1 / (1 + ratio / low), 1 / (1 + ratio / high))

@@ -12,7 +12,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Outages:
+class NodeOutages:
     """Outages of nodes.
 
     Attributes
@@ -38,7 +38,7 @@ def running_end(node: Ints, end: Ints) -> Ints:
     return np.asarray(np.maximum.accumulate(end - low + node * far) - node * far + low)
 
 
-def outages_of(time: Ints, node: Ints, downtime: Ints) -> tuple[Outages, Bools]:
+def outages_of(time: Ints, node: Ints, downtime: Ints) -> tuple[NodeOutages, Bools]:
     """Return the outages of failures (int64[n], downtime -1 where not told), in order of (time,
     node), and which failures came while their node was still down from an earlier one, bool[n].
     """
@@ -54,10 +54,10 @@ def outages_of(time: Ints, node: Ints, downtime: Ints) -> tuple[Outages, Bools]:
     overlaps[order[inside]] = True
     ups = np.empty_like(up)
     ups[order] = up
-    return Outages(ups, of[heads], began[heads], reached[tails]), overlaps
+    return NodeOutages(ups, of[heads], began[heads], reached[tails]), overlaps
 
 
-def joined_up(outages: Outages, time: Ints, node: Ints) -> Ints:
+def joined_up(outages: NodeOutages, time: Ints, node: Ints) -> Ints:
     """Return when the whole outage was over in which each failure lies."""
     up = np.empty_like(time)
     order = np.lexsort((time, node))

@@ -13,19 +13,21 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv, ndtri
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.observed import Observed, Truncation
 from forestall.reliability.history.rates import checked_level
 from forestall.reliability.roots import root as find_root
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -36,7 +38,7 @@ MOST = 1e9
 
 
 @dataclass(frozen=True)
-class Goodness:
+class PowerLawGoodness:
     """Cramer-von Mises distance of the failures from the fitted process, and its p-value from
     `draws` samples of that process, each fitted again."""
 
@@ -139,7 +141,7 @@ class PowerLaw:
         low, high = gammaincinv(n, [tail, 1 - tail]) / self.failures * self.shape
         return float(low), float(high)
 
-    def goodness(self, rng: np.random.Generator, draws: int = 999) -> Goodness:
+    def goodness(self, rng: np.random.Generator, draws: int = 999) -> PowerLawGoodness:
         """Return the Cramer-von Mises test of the process with a p-value by parametric bootstrap.
 
         Given how many failures each system has, their transformed ages are a sorted uniform sample;
@@ -165,12 +167,10 @@ class PowerLaw:
             sample = np.maximum((low + u * (high - low)) ** (1 / shape), np.finfo(float).tiny)
             fitted = factor * _conditional(sample, a, b)
             far += int(np.count_nonzero(_distance(sample, a, b, fitted) >= seen))
-        return Goodness(float(seen), (far + 1) / (draws + 1), draws)
+        return PowerLawGoodness(float(seen), (far + 1) / (draws + 1), draws)
 
     def table(self, level: float = 0.95) -> pl.DataFrame:
         """Return a Polars table of the parameters with their intervals."""
-        import polars as pl
-
         bounds = self.ci(level)
         return pl.DataFrame(
             {

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,8 +59,6 @@ class Rates:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table, a row a group."""
-        import polars as pl
-
         names = ("failures", "node_days", "rate", "low", "high")
         columns = {self.by: list(self.group)} | {name: getattr(self, name) for name in names}
         return pl.DataFrame(columns)

@@ -25,18 +25,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, ndtr
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.observed import Observed, Truncation
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -85,8 +87,6 @@ class Trends:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table, a row a test."""
-        import polars as pl
-
         names = ("test", "statistic", "p_value", "direction", "null", "failures", "systems")
         return pl.DataFrame({name: [getattr(t, name) for t in self.tests] for name in names})
 
@@ -328,8 +328,6 @@ class AgeRate:
 
     def table(self, unit: float = 86_400.0) -> pl.DataFrame:
         """Return a Polars table with ages and exposure in `unit` s and rates per 1000 of them."""
-        import polars as pl
-
         scale = PER * unit
         return pl.DataFrame(
             {

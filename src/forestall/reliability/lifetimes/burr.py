@@ -15,12 +15,12 @@ from forestall.reliability.lifetimes.base import Floats, Kind
 from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb, climb_from
 from forestall.reliability.lifetimes.generalized_pareto import LOMAX_MOVE, first_law
-from forestall.reliability.lifetimes.stretched import Six, Standard, chained, moved, sums
+from forestall.reliability.lifetimes.stretched import Six, StretchedStandard, chained, moved, sums
 
 _SEARCH = 512  # gaps of a sample that starting values are searched with
 
 
-class StandardLomax(Standard):
+class StandardLomax(StretchedStandard):
     """Survival (1 + y)^-k."""
 
     by_level = False

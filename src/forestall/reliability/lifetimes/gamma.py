@@ -29,13 +29,13 @@ from forestall.reliability.lifetimes.incomplete import (
     trigamma,
     upper_terms,
 )
-from forestall.reliability.lifetimes.stretched import Six, Standard, chained, moved, sums
+from forestall.reliability.lifetimes.stretched import Six, StretchedStandard, chained, moved, sums
 
 _LARGEST = 2e4
 """Shapes beyond are left to the general ascent, which says where it stops."""
 
 
-class StandardGamma(Standard):
+class StandardGamma(StretchedStandard):
     """The gamma law of scale 1; k is its shape."""
 
     def exact(self, k: Floats, level: Floats, y: Floats) -> Six:

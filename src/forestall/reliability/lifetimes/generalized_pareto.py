@@ -13,13 +13,13 @@ import numpy.typing as npt
 from forestall.reliability.lifetimes.base import Floats
 from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable, Part
 from forestall.reliability.lifetimes.climb import climb
-from forestall.reliability.lifetimes.stretched import Six, Standard, chained, moved, sums
+from forestall.reliability.lifetimes.stretched import Six, StretchedStandard, chained, moved, sums
 
 _SEARCH = 160  # gaps of a sample that starting values are searched with
 _GOLDEN = 0.6180339887498949
 
 
-class StandardPareto(Standard):
+class StandardPareto(StretchedStandard):
     """Survival (1 + k y)^(-1 / k), e^-y for k = 0; k is any number, y below -1 / k if k < 0."""
 
     by_level = False

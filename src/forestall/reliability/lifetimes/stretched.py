@@ -19,7 +19,7 @@ Six = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
 """A value v(k, L) and its derivatives v_k, v_kk, v_L, v_kL, v_LL."""
 
 
-class Standard(ABC):
+class StretchedStandard(ABC):
     """The law of Y, with one parameter k; k is float64[B, 1], L = log y and y float64[B, n].
 
     Attributes
@@ -63,7 +63,7 @@ def complement(six: Six) -> Six:
 
 
 def sums(
-    standard: Standard,
+    standard: StretchedStandard,
     batch: Batch,
     k: Floats,
     power: Floats,

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincc, gammaincinv, ndtri
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.history import History
 from forestall.reliability.history.rates import checked_level
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -51,8 +52,6 @@ class Autocorrelation:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``lag,correlation,low,high``."""
-        import polars as pl
-
         band = np.full(len(self.lag), self.band)
         columns = {"lag": self.lag, "correlation": self.correlation, "low": -band, "high": band}
         return pl.DataFrame(columns)
@@ -119,8 +118,6 @@ class Dispersion:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table, a row a window length."""
-        import polars as pl
-
         names = ("width", "windows", "fano", "low", "high")
         return pl.DataFrame({name: getattr(self, name) for name in names})
 
@@ -161,7 +158,7 @@ def dispersion(
 
 
 @dataclass(frozen=True)
-class Share:
+class BurstShare:
     """A share of the failures, beside what chance shows.
 
     `share` of all failures; `expected`, `low`, `high` the mean and the 95 % range over simulated
@@ -176,7 +173,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Bursts:
+class FailureBursts:
     """Clusters of failures that follow each other closely on a machine.
 
     Attributes
@@ -196,8 +193,8 @@ class Bursts:
     size: Ints
     nodes: Ints
     duration: Ints
-    in_bursts: Share
-    on_several: Share
+    in_bursts: BurstShare
+    on_several: BurstShare
     draws: int
     period: float | None
 
@@ -206,8 +203,6 @@ class Bursts:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table, a row a burst."""
-        import polars as pl
-
         names = ("first", "size", "nodes", "duration")
         return pl.DataFrame({name: getattr(self, name) for name in names})
 
@@ -219,7 +214,7 @@ def bursts(
     threshold: float | None = None,
     period: float | None = None,
     draws: int = 999,
-) -> Bursts:
+) -> FailureBursts:
     """Return the bursts of a machine, against independent nodes with the same failures each.
 
     Parameters
@@ -256,9 +251,11 @@ def bursts(
     for observed, drawn in zip(seen.tolist(), chance, strict=True):
         low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
         above = int(np.count_nonzero(drawn >= observed - 1e-12))
-        shares.append(Share(observed, float(drawn.mean()), low, high, (above + 1) / (draws + 1)))
+        shares.append(
+            BurstShare(observed, float(drawn.mean()), low, high, (above + 1) / (draws + 1))
+        )
     ends = starts + size - 1
-    return Bursts(
+    return FailureBursts(
         threshold, starts[real], size[real], many[real], (time[ends] - time[starts])[real],
         shares[0], shares[1], draws, period,
     )  # fmt: skip

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
 from forestall.reliability.history.history import DAY, History
-from forestall.reliability.history.outages import Outages, running_end
+from forestall.reliability.history.outages import NodeOutages, running_end
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
-    from forestall.model.site.coded import Coded
     from forestall.model.site.node_events import NodeEvents
 
 Floats = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ of another node comes within it by chance with this probability."""
 
 
 @dataclass(frozen=True)
-class Fleet:
+class WatchedNodes:
     """Nodes, the time over which each was watched, and its failures in that time.
 
     Attributes
@@ -141,7 +141,7 @@ def fleet_of_events(
     cause: Coded | None = None,
     natures: tuple[str, ...] = (FAULT,),
     within: int = WITHIN,
-) -> Fleet:
+) -> WatchedNodes:
     """Return the fleet of a site's outages.
 
     Parameters
@@ -170,7 +170,9 @@ def fleet_of_events(
         service = (start, np.maximum(start, end), new)
     told = np.ones(len(events), dtype=np.bool_)
     words = None if cause is None else (cause.code.astype(np.int64), cause.words)
-    rows = _Rows(node, events.begin, events.end, events.nature.astype(np.int64), told, words)
+    rows = _OutageColumns(
+        node, events.begin, events.end, events.nature.astype(np.int64), told, words
+    )
     origin = 0 if events.dated else None
     return _fleet(rows, every, service, until, natures, origin, within)
 
@@ -186,11 +188,11 @@ def _numbered(events: NodeEvents, names: Sequence[str] | None) -> tuple[tuple[st
     return tuple(place), table[events.node]
 
 
-def fleet_of_failures(failures: Failures, begin: int, until: int, *, within: int = WITHIN) -> Fleet:
+def fleet_of_failures(
+    failures: Failures, begin: int, until: int, *, within: int = WITHIN
+) -> WatchedNodes:
     """Return the fleet of a failure log, watched over [begin, until) on its own clock as far as
     its nodes were in service. Causes are what stands before the colon of a kind."""
-    from forestall.model.site.coded import Coded
-
     count = failures.nodes
     if failures.service_start is None:
         start, end = np.full(count, begin, dtype=np.int64), np.full(count, until, dtype=np.int64)
@@ -208,13 +210,13 @@ def fleet_of_failures(failures: Failures, begin: int, until: int, *, within: int
         words = (told.code.astype(np.int64), told.words)
     back = failures.time + np.maximum(failures.downtime, 0)
     fault = np.full(len(failures), NATURES.index(FAULT))
-    rows = _Rows(failures.node, failures.time, back, fault, failures.downtime >= 0, words)
+    rows = _OutageColumns(failures.node, failures.time, back, fault, failures.downtime >= 0, words)
     fleet = _fleet(rows, names, (start, end, new), until, (FAULT,), failures.origin, within)
     return replace(fleet, history=replace(fleet.history, cleaning=failures.cleaning))
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _OutageColumns:
     """Outages as columns; `cause` is codes (-1: none) and words."""
 
     node: Ints
@@ -224,10 +226,10 @@ class _Rows:
     told: Bools
     cause: tuple[Ints, tuple[str, ...]] | None
 
-    def sorted(self) -> _Rows:
+    def sorted(self) -> _OutageColumns:
         order = np.lexsort((self.nature, self.begin, self.node))
         cause = None if self.cause is None else (self.cause[0][order], self.cause[1])
-        return _Rows(
+        return _OutageColumns(
             self.node[order],
             self.begin[order],
             self.end[order],
@@ -251,7 +253,7 @@ class _Spells:
     faults: Ints
 
 
-def _spells(rows: _Rows, until: int) -> _Spells:
+def _spells(rows: _OutageColumns, until: int) -> _Spells:
     """Return the spells of rows in order: outages that overlap or touch are one."""
     known = np.where(rows.end == NEVER, rows.begin, rows.end)
     beyond = max(until, int(known.max(initial=until))) + 1
@@ -283,14 +285,14 @@ def _spells(rows: _Rows, until: int) -> _Spells:
 
 
 def _fleet(
-    rows: _Rows,
+    rows: _OutageColumns,
     names: tuple[str, ...],
     service: tuple[Ints, Ints, Bools],
     until: int,
     natures: tuple[str, ...],
     origin: int | None,
     within: int,
-) -> Fleet:
+) -> WatchedNodes:
     rows = rows.sorted()
     spells = _spells(rows, until)
     start, end, new = service
@@ -305,12 +307,12 @@ def _fleet(
     chosen = np.flatnonzero(failed)[order]
     node, time = spells.node[chosen], spells.begin[chosen]
     label, kind = _labels(rows, spells.at[chosen])
-    outages = Outages(spells.end[chosen], spells.node, spells.begin, spells.end)
+    outages = NodeOutages(spells.end[chosen], spells.node, spells.begin, spells.end)
     history = History(time, node, kind, start, end, new, outages, "uptime", "all", origin, names)
     event, shared = bursts_of(time, node, label, history.span, within=within)
     length = (spells.end - spells.begin)[chosen]
     wanted = spells.nature == NATURES.index(ADMINISTRATIVE)
-    return Fleet(
+    return WatchedNodes(
         names,
         history,
         np.where(spells.told[chosen], length, -1),
@@ -329,7 +331,7 @@ def _fleet(
     )
 
 
-def _labels(rows: _Rows, at: Ints) -> tuple[Ints, tuple[str, ...] | None]:
+def _labels(rows: _OutageColumns, at: Ints) -> tuple[Ints, tuple[str, ...] | None]:
     """Return the causes of records as numbers (one for all where none is told) and as texts."""
     if rows.cause is None:
         return np.zeros(len(at), dtype=np.int64), None

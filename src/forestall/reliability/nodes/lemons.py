@@ -17,10 +17,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
-from forestall.reliability.nodes.fleet import Fleet
+from forestall.reliability.nodes.fleet import WatchedNodes
 from forestall.reliability.nodes.nodes import (
     NegativeBinomial,
     Overdispersion,
@@ -30,6 +31,9 @@ from forestall.reliability.nodes.nodes import (
     overdispersion,
 )
 from forestall.reliability.nodes.signals import Signals
+
+with lazily():
+    from scipy import special
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -207,7 +211,7 @@ class Lemons:
 
 
 def lemons(
-    fleet: Fleet,
+    fleet: WatchedNodes,
     *,
     rng: np.random.Generator,
     kind: tuple[Ints, tuple[str, ...]] | None = None,
@@ -285,7 +289,7 @@ def lemons(
 def _check(false_discovery_rate: float) -> None:
     if not 0 < false_discovery_rate < 1:
         allowed = "a number between 0 and 1, such as 0.05"
-        raise ParameterError("--false-discovery-rate", false_discovery_rate, allowed)
+        raise ParameterError("false_discovery_rate", false_discovery_rate, allowed)
 
 
 class _Judged(NamedTuple):
@@ -320,7 +324,7 @@ def _judged(
     return _Judged(p, beyond, expected, (mean, low, high), tuple(spread))
 
 
-def _own(fleet: Fleet, again: int) -> Bools:
+def _own(fleet: WatchedNodes, again: int) -> Bools:
     """Return which failures are a node's own and no earlier trouble again, bool[n]."""
     node, time = fleet.history.node, fleet.history.time
     own = ~fleet.shared
@@ -350,7 +354,7 @@ def _kinds(
     return place, tuple(names[k] for k in large)
 
 
-class _Kind(NamedTuple):
+class _LemonKind(NamedTuple):
     p: Floats
     beyond: Bools
     expected: Floats
@@ -360,7 +364,7 @@ class _Kind(NamedTuple):
 
 def _against(
     seen: Ints, days: Floats, levels: tuple[float, float], rng: np.random.Generator, draws: int
-) -> _Kind:
+) -> _LemonKind:
     """Return the nodes of one kind against each other; rates per 1000 node-days."""
     n, total = len(seen), int(seen.sum())
     rate, level = levels
@@ -369,7 +373,7 @@ def _against(
         nothing = np.zeros(n)
         none = Overdispersion(0.0, n - 1, 1.0, math.nan)
         far = np.zeros(n, dtype=np.bool_)
-        return _Kind(np.ones(n), far, nothing, (nothing, nothing, np.full(n, high)), none)
+        return _LemonKind(np.ones(n), far, nothing, (nothing, nothing, np.full(n, high)), none)
     law, far = _law(seen, days, rate)
     mean, low, high_end = (np.asarray(part * PER) for part in law.posterior(seen, days, level))
     if math.isinf(law.shape):
@@ -381,7 +385,7 @@ def _against(
         np.where(far, own / days * PER, drawn)
         for own, drawn in ((seen, mean), (own_low, low), (own_high, high_end))
     )
-    return _Kind(
+    return _LemonKind(
         node_p_values(seen, days),
         far,
         days * (total / float(days.sum())),
@@ -420,7 +424,7 @@ def _average(seen: Ints, days: Floats, of: Ints, flagged: Bools, kinds: int) -> 
     return np.asarray((total / np.maximum(time, 1e-300) * PER)[of])
 
 
-def _down_hours(fleet: Fleet) -> Floats:
+def _down_hours(fleet: WatchedNodes) -> Floats:
     """Return hours out of service after each node's failures but those in bursts; nan where none
     is told."""
     told, mine = fleet.down >= 0, ~fleet.shared
@@ -434,7 +438,11 @@ def _down_hours(fleet: Fleet) -> Floats:
 
 
 def _held(
-    fleet: Fleet, own: Bools, nodes: tuple[Ints, Bools], false_discovery_rate: float, level: float
+    fleet: WatchedNodes,
+    own: Bools,
+    nodes: tuple[Ints, Bools],
+    false_discovery_rate: float,
+    level: float,
 ) -> Held | None:
     """Return how nodes that are lemons by the first half of the records did in the second."""
     begin, until = fleet.history.span
@@ -474,11 +482,9 @@ def _ratio(one: int, other: int, exposure: float, level: float) -> Interval:
     Given their sum the first count is binomial; its interval is Clopper and Pearson's, Biometrika
     26 (1934).
     """
-    from scipy.special import betaincinv
-
     tail = (1 - checked_level(level)) / 2
-    low = float(betaincinv(one, other + 1, tail)) if one else 0.0
-    high = float(betaincinv(one + 1, other, 1 - tail)) if other else 1.0
+    low = float(special.betaincinv(one, other + 1, tail)) if one else 0.0
+    high = float(special.betaincinv(one + 1, other, 1 - tail)) if other else 1.0
 
     def odds(share: float) -> float:
         return share / (1 - share) / exposure if share < 1 else math.inf

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
+from forestall.reliability.fits.ranking import fit_all
+from forestall.reliability.history.life_table import kaplan_meier
 from forestall.reliability.history.mean_times import (
     Interval,
     availability,
@@ -23,7 +25,7 @@ from forestall.reliability.history.mean_times import (
     rate_per_1000,
 )
 from forestall.reliability.history.rates import PER, Rates
-from forestall.reliability.nodes.fleet import Fleet
+from forestall.reliability.nodes.fleet import WatchedNodes
 from forestall.reliability.nodes.nodes import (
     Overdispersion,
     adjusted,
@@ -95,8 +97,6 @@ def law_of(
 
     `resolution` is what times of 0 are shorter than, hours.
     """
-    from forestall.reliability.fits.ranking import fit_all
-
     ended = int(np.count_nonzero(~censored))
     if ended < fewest:
         return None
@@ -192,7 +192,7 @@ class NodeTimes:
     level: float
 
 
-def node_times(fleet: Fleet, *, level: float = 0.95, laws: bool = True) -> NodeTimes:
+def node_times(fleet: WatchedNodes, *, level: float = 0.95, laws: bool = True) -> NodeTimes:
     """Return times and rates of a fleet; `laws` False leaves out what must be fitted."""
     days = float(fleet.node_days.sum())
     count, events = len(fleet), fleet.events
@@ -226,23 +226,22 @@ def node_times(fleet: Fleet, *, level: float = 0.95, laws: bool = True) -> NodeT
     )
 
 
-def _faulty(fleet: Fleet) -> float:
+def _faulty(fleet: WatchedNodes) -> float:
     """Return node-seconds out of service for any cause."""
     return float(sum(fleet.seconds.values()))
 
 
-def _gap_law(fleet: Fleet, first: First, level: float) -> Law | None:
+def _gap_law(fleet: WatchedNodes, first: First, level: float) -> Law | None:
     gaps = replace(fleet.history, first=first).gaps("node")
     step = fleet.history.clock_step
     resolution = None if step is None else step / 2 / HOUR
     return law_of(gaps.length / HOUR, gaps.censored, level=level, resolution=resolution)
 
 
-def _repairs(fleet: Fleet, level: float, laws: bool) -> Repairs | None:
+def _repairs(fleet: WatchedNodes, level: float, laws: bool) -> Repairs | None:
     told = fleet.down >= 0
     if not bool(told.any()):
         return None
-    from forestall.reliability.history.life_table import kaplan_meier
 
     hours = fleet.down[told] / HOUR
     running = ~fleet.ended[told]
@@ -329,7 +328,7 @@ def groups_of(
 
 
 def node_groups(
-    fleet: Fleet,
+    fleet: WatchedNodes,
     by: str,
     place: Ints,
     names: Sequence[str],
@@ -350,7 +349,7 @@ def node_groups(
     return groups_of(by, names, failures, events, days, rng, level=level, draws=draws)
 
 
-def cause_groups(fleet: Fleet, *, level: float = 0.95) -> Groups | None:
+def cause_groups(fleet: WatchedNodes, *, level: float = 0.95) -> Groups | None:
     """Return rates of causes, all with the whole fleet's exposure; None where none is told."""
     kind = fleet.history.kind
     if kind is None or len(kind) == 0:
@@ -411,7 +410,7 @@ def exposure_by_step(clock: LocalClock, start: Ints, end: Ints, weight: Ints) ->
     return np.asarray((found + np.cumsum(level)[: steps + 1] * STEP)[:steps])
 
 
-def fleet_by_step(fleet: Fleet, clock: LocalClock, origin: int = 0) -> Floats:
+def fleet_by_step(fleet: WatchedNodes, clock: LocalClock, origin: int = 0) -> Floats:
     """Return node-seconds in service in each step of the clock; `origin`: Unix seconds of the
     fleet's time 0."""
     history = fleet.history

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, digamma, gammaincc, gammaincinv, gammaln
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.history import History
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
 from forestall.reliability.roots import root
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 SHAPES = (1e-6, 1e5)
 """Between these lies the shape of a distribution of rates; beyond the latter rates are alike."""
@@ -154,8 +156,6 @@ class NodeReport:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table, a row a node, the highest rate to expect first."""
-        import polars as pl
-
         order = np.lexsort((self.node, self.p_value, -self.rate_shrunk))
         names = ("failures", "node_days", "expected", "rate", "rate_low", "rate_high")
         shrunk = ("rate_shrunk", "low", "high", "p_value", "q_value", "flagged", "beyond")

@@ -41,7 +41,7 @@ its nodes began when it ended; outages of several did; not at all."""
 
 
 @dataclass(frozen=True)
-class Places:
+class NamedNodes:
     """Nodes by name, and the nodes of the words of a hostlist column.
 
     Attributes
@@ -127,7 +127,7 @@ def node_fail_runs(
     is taken if it is alone in its second; else the failure was theirs together and is no node's.
     """
     known = {name: k for k, name in enumerate(names)}
-    places = Places(tuple(names), {}, [])
+    places = NamedNodes(tuple(names), {}, [])
     if ended is None:
         ended = accounting.base().among([NODE_FAIL])
     run = np.flatnonzero(ended & (accounting.end < NEVER))
@@ -172,7 +172,7 @@ def operator_ended(
     run = np.flatnonzero(ended & (accounting.end < NEVER))
     # Most runs end at no such time: only lists of the others are read.
     run = run[wanted.any_near(accounting.end[run], near)]
-    lists = _expanded(accounting.nodelist.take(run), Places(tuple(names), {}, []), known)
+    lists = _expanded(accounting.nodelist.take(run), NamedNodes(tuple(names), {}, []), known)
     failed = [known.get(text, -1) for text in accounting.failed_node.take(run).texts()]
     end = accounting.end[run].tolist()
     for k, row in enumerate(run.tolist()):
@@ -220,7 +220,7 @@ class _Begun:
         return int(first[0]), HOW.index("outage")
 
 
-def _expanded(column: Coded, places: Places, known: dict[str, int]) -> list[Ints]:
+def _expanded(column: Coded, places: NamedNodes, known: dict[str, int]) -> list[Ints]:
     """Return the nodes of each row; a word is read once."""
     read = {
         code: places.of(column.words[code], known)
@@ -381,7 +381,7 @@ def _of_exclusions(
     if len(rows) == 0:
         return {}
     count = len(names)
-    places = Places(tuple(names), {}, [])
+    places = NamedNodes(tuple(names), {}, [])
     code = accounting.excluded.code[rows].astype(np.int64)
     used = np.unique(code)
     lists = {k: places.of(accounting.excluded.words[k], known) for k in used.tolist()}

@@ -15,14 +15,16 @@ import numpy as np
 
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration
+from forestall.reliability.checkpoints.checkpoints import best_long_run, checkpoint_interval
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.queues.queues import Queue, job_failure, resized
-from forestall.reliability.systems.systems import Group
+from forestall.reliability.systems.equilibrium import Integral, time_of_hazard
+from forestall.reliability.systems.systems import ComponentGroup
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from forestall.reliability.queues.machine import Machine
+    from forestall.reliability.queues.machine import GroupedMachine
     from forestall.reliability.systems.ageing import SystemLifetime
 
     Floats = npt.NDArray[np.float64]
@@ -60,7 +62,7 @@ class Change:
         return self.before - self.after
 
 
-def what_if(cluster: Machine) -> list[Change]:
+def what_if(cluster: GroupedMachine) -> list[Change]:
     """Return what single changes would buy, the lowest F_job first.
 
     For each queue: half the limit; half the nodes per job; the same with twice the slots; a slot
@@ -74,27 +76,27 @@ def what_if(cluster: Machine) -> list[Change]:
     return sorted(found, key=lambda change: (change.after, change.title))
 
 
-def _with_queue(cluster: Machine, changed: Queue) -> Machine:
+def _with_queue(cluster: GroupedMachine, changed: Queue) -> GroupedMachine:
     queues = [changed if q.name == changed.name else q for q in cluster.queues]
     return cluster.but(queues=queues)
 
 
 def _change(
-    cluster: Machine, other: Machine, title: str, kind: str, queue: str | None = None
+    cluster: GroupedMachine, other: GroupedMachine, title: str, kind: str, queue: str | None = None
 ) -> Change:
     share = other.capacity() / cluster.capacity() - 1
     before, after = cluster.job_failure(), other.job_failure()
     return Change(title, kind, before, after, share, share, queue)
 
 
-def _limits(cluster: Machine) -> Iterator[Change]:
+def _limits(cluster: GroupedMachine) -> Iterator[Change]:
     for queue in cluster.queues:
         other = _with_queue(cluster, replace(queue, limit=queue.limit / 2))
         title = f"{queue.name}: limit {format_duration(queue.limit / 2)}"
         yield _change(cluster, other, f"{title} (half)", "limit", queue.name)
 
 
-def _nodes(cluster: Machine) -> Iterator[Change]:
+def _nodes(cluster: GroupedMachine) -> Iterator[Change]:
     for queue in cluster.queues:
         if queue.nodes < 2:
             continue
@@ -106,7 +108,7 @@ def _nodes(cluster: Machine) -> Iterator[Change]:
         yield _change(cluster, _with_queue(cluster, split), title, "split", queue.name)
 
 
-def _slots(cluster: Machine) -> Iterator[Change]:
+def _slots(cluster: GroupedMachine) -> Iterator[Change]:
     for queue in cluster.queues:
         for slots, word in ((queue.slots + 1, "more"), (queue.slots - 1, "fewer")):
             if slots:
@@ -114,7 +116,7 @@ def _slots(cluster: Machine) -> Iterator[Change]:
                 yield _change(cluster, other, f"{queue.name}: one slot {word}", "slots", queue.name)
 
 
-def _moves(cluster: Machine) -> Iterator[Change]:
+def _moves(cluster: GroupedMachine) -> Iterator[Change]:
     for queue in cluster.queues:
         for to in cluster.queues:
             given = queue.nodes // 2
@@ -141,8 +143,8 @@ def stretched(law: Lifetime, factor: float) -> Lifetime:
     return Lifetime(law.family, tuple(values.tolist()))
 
 
-def _better(cluster: Machine) -> Iterator[Change]:
-    def improved(chosen: Callable[[Group], bool]) -> Machine:
+def _better(cluster: GroupedMachine) -> Iterator[Change]:
+    def improved(chosen: Callable[[ComponentGroup], bool]) -> GroupedMachine:
         groups = [
             replace(g, lifetime=stretched(g.lifetime, BETTER)) if chosen(g) else g
             for g in cluster.groups
@@ -158,7 +160,7 @@ def _better(cluster: Machine) -> Iterator[Change]:
     yield _change(cluster, improved(lambda g: True), title, "better")
 
 
-def _spares(cluster: Machine) -> Iterator[Change]:
+def _spares(cluster: GroupedMachine) -> Iterator[Change]:
     """Spares beside the nodes of a job where the machine has room for them, else among them."""
     queues = cluster.queues
     plain = [cluster.queue_failure(queue) for queue in queues]
@@ -192,13 +194,11 @@ def _spares(cluster: Machine) -> Iterator[Change]:
 # Checkpoints -------------------------------------------------------------------------------------
 
 
-def best_interval(cluster: Machine, queue: Queue) -> float:
+def best_interval(cluster: GroupedMachine, queue: Queue) -> float:
     """Return the interval of checkpoints, s of work, of the highest long-run efficiency for a
     queue's jobs; see `forestall.reliability.checkpoints.checkpoints`. ParameterError without
     their cost.
     """
-    from forestall.reliability.checkpoints.checkpoints import best_long_run, checkpoint_interval
-
     if cluster.checkpoints is None:
         raise ParameterError("checkpoints", None, "the cost of a checkpoint")
     cost, restart = cluster.checkpoints.cost, cluster.checkpoints.restart
@@ -218,9 +218,7 @@ class JobLife:
     their ages
     again."""
 
-    def __init__(self, cluster: Machine, queue: Queue) -> None:
-        from forestall.reliability.systems.equilibrium import Integral
-
+    def __init__(self, cluster: GroupedMachine, queue: Queue) -> None:
         self._cluster, self._queue = cluster, queue
         self.lifetime = cluster.shares(queue)[0][0].lifetime
         self.integral = Integral(self.log_sf)
@@ -246,12 +244,10 @@ class JobLife:
 
     def quantile(self, p: float) -> float:
         """Return the time by which a node has failed with probability `p`."""
-        from forestall.reliability.systems.equilibrium import time_of_hazard
-
         return float(time_of_hazard(self.log_sf, np.array([-math.log1p(-p)]))[0])
 
 
-def _checkpoints(cluster: Machine) -> Iterator[Change]:
+def _checkpoints(cluster: GroupedMachine) -> Iterator[Change]:
     """Checkpoints at the best interval, and restart in place on a spare from the last one.
 
     The limit leaves room for the checkpoints and for one failure: a lost interval, its checkpoint
@@ -286,7 +282,7 @@ def _checkpoints(cluster: Machine) -> Iterator[Change]:
         yield Change(title, "checkpoint", before, after, -lost / cluster.capacity(), 0.0)
 
 
-def useful_share(cluster: Machine, queue: Queue) -> float:
+def useful_share(cluster: GroupedMachine, queue: Queue) -> float:
     """Return the share of the limit that is left for work beside checkpoints and the room for one
     failure; 0 where nothing is left."""
     assert cluster.checkpoints is not None

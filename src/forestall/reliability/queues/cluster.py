@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from forestall.reliability.queues.changes import Change, best_interval, what_if
-from forestall.reliability.queues.machine import Checkpoints, Machine, age_of, group_of
+from forestall.reliability.queues.machine import Checkpoints, GroupedMachine, age_of, group_of
 from forestall.reliability.queues.queues import Queue
 
 __all__ = ["Checkpoints", "Cluster", "age_of", "group_of"]
 
 
-class Cluster(Machine):
+class Cluster(GroupedMachine):
     """Nodes in groups, queues, and how likely the jobs of each queue meet a failure.
 
     Parameters

@@ -8,18 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration, parse_duration
 from forestall.reliability.queues.queues import Queue, RunTimes, job_failure
 from forestall.reliability.systems.pools import failures_of_place, fewest
 from forestall.reliability.systems.systems import (
     Age,
-    Group,
+    ComponentGroup,
     MeanLife,
     ages_of,
     at_most_lost,
@@ -30,8 +31,9 @@ from forestall.reliability.systems.systems import (
     series_sf,
 )
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,13 +56,13 @@ class Checkpoints:
             raise ParameterError("cost", self.cost, "above 0 s")
 
 
-class Machine:
+class GroupedMachine:
     """Nodes in groups, queues, and how likely the jobs of each queue meet a failure; `Cluster` is
     what users have of it, and says what the parameters are."""
 
     def __init__(
         self,
-        groups: Iterable[Group | Mapping[str, Any]] = (),
+        groups: Iterable[ComponentGroup | Mapping[str, Any]] = (),
         queues: Iterable[Queue | Mapping[str, Any]] = (),
         *,
         nodes: int | None = None,
@@ -78,7 +80,7 @@ class Machine:
         if ages is not None:
             age = age_of(ages)
             listed = [replace(group, age=age) for group in listed]
-        self.groups: tuple[Group, ...] = tuple(listed)
+        self.groups: tuple[ComponentGroup, ...] = tuple(listed)
         self.queues: tuple[Queue, ...] = tuple(
             one if isinstance(one, Queue) else Queue(**one) for one in queues
         )
@@ -128,7 +130,7 @@ class Machine:
     def but(
         self,
         *,
-        groups: Sequence[Group] | None = None,
+        groups: Sequence[ComponentGroup] | None = None,
         queues: Sequence[Queue] | None = None,
         ages: Age | str | None = None,
     ) -> Self:
@@ -168,7 +170,7 @@ class Machine:
         known = ", ".join(queue.name for queue in self.queues)
         raise ParameterError("queue", name, f"one of {known}" if known else "a cluster with queues")
 
-    def shares(self, queue: Queue) -> tuple[tuple[Group, float], ...]:
+    def shares(self, queue: Queue) -> tuple[tuple[ComponentGroup, float], ...]:
         """Return which groups a job's nodes come from, and how many of each: the queue's mix, or
         all groups in proportion, which need not be whole."""
         if queue.mix:
@@ -303,8 +305,6 @@ class Machine:
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table of the queues with their failure probabilities."""
-        import polars as pl
-
         return pl.DataFrame(
             {
                 "queue": [queue.name for queue in self.queues],
@@ -326,9 +326,9 @@ def age_of(given: Age | str) -> Age:
     return checked_age(given)
 
 
-def group_of(given: Group | Mapping[str, Any]) -> Group:
+def group_of(given: ComponentGroup | Mapping[str, Any]) -> ComponentGroup:
     """Return a group of nodes from a table with name, count, and mttf and shape or lifetime."""
-    if isinstance(given, Group):
+    if isinstance(given, ComponentGroup):
         return given
     known = {"name", "count", "mttf", "shape", "lifetime", "age"}
     for key in given:
@@ -343,4 +343,6 @@ def group_of(given: Group | Mapping[str, Any]) -> Group:
         law = from_mttf(seconds, float(given.get("shape", 1.0)))
     if "count" not in given:
         raise ParameterError("count", None, "the number of nodes")
-    return Group(given["count"], law, age_of(given.get("age", "new")), str(given.get("name", "")))
+    return ComponentGroup(
+        given["count"], law, age_of(given.get("age", "new")), str(given.get("name", ""))
+    )

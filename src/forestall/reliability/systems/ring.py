@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
+from forestall.reliability.systems.systems import binomial_counts
 
 Floats = npt.NDArray[np.float64]
 
@@ -133,8 +134,6 @@ def survival(lost: float, nodes: int, copies: int, spares: int) -> float:
 
     `lost` is each node's probability. `nodes` are those of the ring; each lost one takes a spare.
     """
-    from forestall.reliability.systems.systems import binomial_counts
-
     most = min(spares, nodes)
     shares = recovery_shares(nodes, copies, most)
     return min(1.0, float(binomial_counts(nodes, lost, most) @ shares))

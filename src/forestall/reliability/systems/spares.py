@@ -19,7 +19,7 @@ from forestall.reliability.systems import ring
 from forestall.reliability.systems.pools import Pool, failures_of_pool, fewest
 from forestall.reliability.systems.systems import (
     Age,
-    Group,
+    ComponentGroup,
     assumption,
     checked_age,
     k_out_of_n,
@@ -74,7 +74,7 @@ def spares_within(
     if copies:
         lost = -math.expm1(float(log_survival(law, time, age)))
         return ring.survival(lost, nodes, copies, spares)
-    return k_out_of_n([Group(nodes, law, age)], time, spares)
+    return k_out_of_n([ComponentGroup(nodes, law, age)], time, spares)
 
 
 def answer_spares(
@@ -154,13 +154,13 @@ def never_short(pool: Pool, mission: float, target: float, most: int = 600) -> i
     return fewest(lambda spares: pool.never_short(spares, mission), target, most)
 
 
-def spares_of_groups(groups: Sequence[Group], time: float, target: float) -> int | None:
+def spares_of_groups(groups: Sequence[ComponentGroup], time: float, target: float) -> int | None:
     """Return how many nodes of a job on unlike groups may be spare, counted among all of them."""
     total = sum(group.count for group in groups)
     return fewest(lambda spares: k_out_of_n(groups, time, spares), target, max(total - 1, 1))
 
 
-def aged(groups: Sequence[Group], age: Age) -> tuple[Group, ...]:
+def aged(groups: Sequence[ComponentGroup], age: Age) -> tuple[ComponentGroup, ...]:
     """Return the groups, all of them of that age."""
     return tuple(replace(group, age=age) for group in groups)
 

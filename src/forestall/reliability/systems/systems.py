@@ -119,7 +119,7 @@ def log_survival(law: Lifetime, t: npt.ArrayLike, age: Age = "new") -> Floats:
 
 
 @dataclass(frozen=True)
-class Group:
+class ComponentGroup:
     """Like components: how many, their law (or something fitted), how old they are at time 0."""
 
     count: int
@@ -151,7 +151,7 @@ class MeanLife:
         return self.time
 
 
-def series_log_survival(groups: Iterable[Group], t: npt.ArrayLike) -> Floats:
+def series_log_survival(groups: Iterable[ComponentGroup], t: npt.ArrayLike) -> Floats:
     """Return log R(t) of components in series: the sum over all of them (Equations 4, 5, 17)."""
     times = np.asarray(t, dtype=np.float64)
     total = np.zeros(times.shape)
@@ -161,7 +161,7 @@ def series_log_survival(groups: Iterable[Group], t: npt.ArrayLike) -> Floats:
     return total
 
 
-def series_sf(groups: Iterable[Group], t: npt.ArrayLike) -> Floats:
+def series_sf(groups: Iterable[ComponentGroup], t: npt.ArrayLike) -> Floats:
     """Return R(t), the probability that every component of every group lasts `t`.
 
     >>> node = from_mttf(35_388.8, 0.75)
@@ -198,7 +198,7 @@ def mean_life(log_sf: LogSurvival, near: float) -> float:
     return float(_STEP * np.sum(np.exp(y + log_sf(np.exp(y)))))
 
 
-def series_mttf(groups: Sequence[Group], assume: Age | None = None) -> MeanLife:
+def series_mttf(groups: Sequence[ComponentGroup], assume: Age | None = None) -> MeanLife:
     """Return the mean time to the first failure of components in series, and what it assumes.
 
     Parameters
@@ -228,7 +228,9 @@ def series_mttf(groups: Sequence[Group], assume: Age | None = None) -> MeanLife:
     return MeanLife(mean_life(lambda t: series_log_survival(there, t), near), said)
 
 
-def ages_of(groups: Iterable[Group], told: Callable[[float], str] = "{:.6g}".format) -> str:
+def ages_of(
+    groups: Iterable[ComponentGroup], told: Callable[[float], str] = "{:.6g}".format
+) -> str:
     """Return in words what the ages of groups assume; unlike ages are said of which groups."""
     names: dict[str, list[str]] = {}
     for group in groups:
@@ -238,7 +240,7 @@ def ages_of(groups: Iterable[Group], told: Callable[[float], str] = "{:.6g}".for
     return "; ".join(f"{', '.join(named)}: {said}" for said, named in names.items())
 
 
-def loss_counts(groups: Iterable[Group], t: float, most: int) -> Floats:
+def loss_counts(groups: Iterable[ComponentGroup], t: float, most: int) -> Floats:
     """Return the probabilities that exactly 0, 1, ..., `most` components are lost by `t`.
 
     float64[most + 1].
@@ -272,7 +274,7 @@ def at_most_lost(pairs: Sequence[tuple[int, float]], spares: int) -> float:
     return min(1.0, float(counts_of(there, spares).sum()))
 
 
-def _losses(group: Group, t: float) -> list[tuple[int, float]]:
+def _losses(group: ComponentGroup, t: float) -> list[tuple[int, float]]:
     ages: list[tuple[int, Age]] = [(group.count, group.age)]
     if isinstance(group.age, tuple):
         years, numbers = np.unique(group.age, return_counts=True)
@@ -294,7 +296,7 @@ def binomial_counts(number: int, share: float, most: int) -> Floats:
     return out
 
 
-def k_out_of_n(groups: Sequence[Group], t: float, spares: int) -> float:
+def k_out_of_n(groups: Sequence[ComponentGroup], t: float, spares: int) -> float:
     """Return the probability that at most `spares` components are lost by `t` (Equation 24).
 
     The groups' counts are all components there are, the spares among them; what is lost is not
@@ -307,7 +309,7 @@ def k_out_of_n(groups: Sequence[Group], t: float, spares: int) -> float:
     return at_most_lost([pair for group in groups for pair in _losses(group, t)], spares)
 
 
-def k_out_of_n_mttf(groups: Sequence[Group], spares: int) -> MeanLife:
+def k_out_of_n_mttf(groups: Sequence[ComponentGroup], spares: int) -> MeanLife:
     """Return the mean time until more than `spares` components are lost, and what it assumes."""
 
     def log_sf(times: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 
 from forestall.model.errors import ParameterError
 from forestall.model.hosts import HostTraces
-from forestall.predict.semi_markov.forecast import Curves, HostPast, Outlook, curves, foretold
+from forestall.predict.semi_markov.forecast import HostCurves, HostPast, Outlook, curves, foretold
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.simulate.cycle.outcome import HostRuns
 from forestall.simulate.cycle.parameters import CycleParameters
@@ -60,7 +60,7 @@ class Forecasts:
         """Return the slot that a time, s of the jobs' clock, falls into."""
         return (time + self.parameters.warm_up) // self.parameters.predict_every
 
-    def curves(self, slot: int) -> Curves:
+    def curves(self, slot: int) -> HostCurves:
         """Return the curves of all hosts from the beginning of a slot on."""
         parameters, hosts = self.parameters, self.hosts
         step = self._every * hosts.period

@@ -15,7 +15,7 @@ from forestall.engine.growth import longer
 from forestall.model.cycle import ESTIMATE, FAR, FATE, MILLION, S2, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces
 from forestall.predict.corrected import corrected
-from forestall.predict.semi_markov.forecast import Curves, curves
+from forestall.predict.semi_markov.forecast import HostCurves, curves
 from forestall.simulate.clock.heap_kernels import new_heap
 from forestall.simulate.clock.progress import CHUNK, Progress
 from forestall.simulate.clock.stop_kernels import ENDED, FULL
@@ -107,7 +107,7 @@ def next_failures(runs: HostRuns) -> npt.NDArray[np.int64]:
     return made
 
 
-def no_curves() -> Curves:
+def no_curves() -> HostCurves:
     """Return curves of no hosts, for schedulers that do not look at any."""
     return curves(np.empty((0, 2, 1)), np.empty((0, 2, 2)), np.empty(0), 1)
 

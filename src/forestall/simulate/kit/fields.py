@@ -1,14 +1,63 @@
-"""Kinds of parameters that all models have, with what each can be."""
+"""Types of parameters, and those parameters that several models have: declared once.
+
+Panels of help (`group`) are "machine", "prediction" and "checkpoints"; what is of one model alone
+has none.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, FiniteFloat
 
+from forestall.model.settings import Setting
 from forestall.model.units import MAX_SECONDS
+
+MAX_NODES = 2**20
 
 Seconds = Annotated[int, Field(ge=0, lt=MAX_SECONDS)]
 Positive = Annotated[int, Field(ge=1, lt=MAX_SECONDS)]
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
-MAX_NODES = 2**20
+
+Nodes = Annotated[
+    int,
+    Field(ge=1, le=MAX_NODES),
+    Setting(
+        "Nodes of the machine",
+        about="nodes of the machine, all alike, numbered from 0",
+        group="machine", label="Nodes", axis="count",
+    ),
+]  # fmt: skip
+MinRuntime = Annotated[
+    Positive,
+    Setting(
+        "Shorter run times are raised to this",
+        about="shorter run times are raised to this, and counted",
+        unit="s", group="machine",
+    ),
+]  # fmt: skip
+SeedNumber = Annotated[int, Field(ge=0, lt=2**63)]
+CheckpointOverhead = Annotated[
+    Seconds,
+    Setting("Pause of a checkpoint", unit="s", group="checkpoints", label="Checkpoint overhead"),
+]
+CHECKPOINT_AXIS = "Checkpoint interval"
+Downtime = Annotated[
+    Positive | Literal["log"] | None,
+    Setting(
+        "Of a failed node; log takes repair times from the failure log",
+        about="how long a failed node is away ([downtimes](../models/promises.md#downtimes)); "
+        "`log`: as long as the failure log's repair took",
+        unit="s", group="checkpoints", label="Downtime",
+        unset="120 s, or what our own failure logs tell",
+    ),
+]  # fmt: skip
+RepeatFailures = Annotated[
+    bool,
+    Setting(
+        "Start the failure log again where it ends",
+        about="start the failure log again where it ends, shifted by its span, for as long as "
+        "tasks or jobs can be there",
+        group="checkpoints",
+    ),
+]  # fmt: skip

@@ -1,17 +1,26 @@
-"""The parameters of a simulation: names, defaults and allowed ranges in one place."""
+"""The parameters of a simulation: each declared once, with its default and what it allows."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
+from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.engine.promise.policies import POLICIES, PolicyEntry, is_own
-from forestall.simulate.kit.fields import MAX_NODES, Positive, Seconds, Share
+from forestall.model.settings import Setting
+from forestall.simulate.kit.fields import (
+    CHECKPOINT_AXIS,
+    CheckpointOverhead,
+    Downtime,
+    MinRuntime,
+    Nodes,
+    Positive,
+    RepeatFailures,
+    SeedNumber,
+    Share,
+)
 
-Checkpoint = Literal["risk", "none", "periodic", "daly"]
-Placement = Literal["fault-aware", "first"]
-Forecast = Literal["trace", "hazard", "learned"]
 NAMED = frozenset({"trace", "hazard"})
 """Predictors that a name is enough for; "learned" stands for a trained one."""
 
@@ -19,33 +28,119 @@ NAMED = frozenset({"trace", "hazard"})
 class Parameters(BaseModel):
     """Everything that a run depends on besides jobs, failures and predictor.
 
-    Defaults are those of Table 2 of Oliner et al., DSN 2005. `accuracy` is that of the trace
-    predictor. `checkpoint` and `placement` None mean risk-based and fault-aware for the promise
-    policy, none and first for the classic ones; `downtime` None means what our own failure logs
-    tell of each failure, and 120 s where they tell nothing or the log tells repair times ("log"
-    uses those too); `mtbf` is a node's, in seconds, for `checkpoint="daly"` (None: from the log).
+    Defaults are those of Table 2 of Oliner et al., DSN 2005. `checkpoint` and `placement` None are
+    resolved by the policy.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 128
-    policy: Annotated[str, POLICIES] = "promise"
-    predictor: Forecast = "trace"
-    accuracy: Share = 0.7
-    risk: Share = 0.9
-    checkpoint: Checkpoint | None = None
-    checkpoint_overhead: Seconds = 720
-    checkpoint_interval: Positive = 3600
-    downtime: Positive | Literal["log"] | None = None
-    placement: Placement | None = None
-    estimates: Literal["runtime", "requested"] = "runtime"
-    overrun: Literal["cut", "extend"] = "cut"
-    compression: bool = True
-    requeue: Literal["now", "original"] = "now"
-    min_runtime: Positive = 1
-    repeat_failures: bool = False
-    mtbf: Positive | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    nodes: Nodes = 128
+    policy: Annotated[
+        str,
+        POLICIES,
+        Setting(
+            "Who decides: promises with deadlines, a classic scheduler, or module:Class, a policy "
+            "of your own, whose module is imported",
+            about="who decides; `module:Class` is [a policy of your own](../how-to/own-policy.md)",
+            group="machine",
+        ),
+    ] = "promise"
+    predictor: Annotated[
+        str,
+        FORECASTS,
+        Setting(
+            "What promises rest on: the log to come, seen with {accuracy} (trace), or what was "
+            "learnt: hazard or a name of `predict list` with {train}, or a predictor's file",
+            about="what promises rest on; `hazard` [learns from a training log]"
+            "(../how-to/promise-from-the-past.md), and in Python is a fitted `fs.HazardPredictor`; "
+            "`learned` is a trained [predictor](../models/learners.md): on the command line its "
+            "name with `--train`, or its file, in Python an object of `fs.new_learner` or "
+            "`fs.load_predictor`",
+            group="prediction", shown="trace|hazard|NAME|FILE",
+        ),
+    ] = "trace"  # fmt: skip
+    accuracy: Annotated[
+        Share,
+        Setting(
+            "Share of failures that the trace predictor foresees, 0 to 1",
+            about="a: share of failures that the trace predictor foresees, and its highest answer",
+            group="prediction", shown="A", label="Prediction accuracy a",
+        ),
+    ] = 0.7  # fmt: skip
+    risk: Annotated[
+        Share,
+        Setting(
+            "Least promise that users take, 0 to 1: the paper's U",
+            about="U: least promise that users take (`promise`)",
+            group="prediction", shown="U", label="User risk strategy U",
+        ),
+    ] = 0.9  # fmt: skip
+    checkpoint: Annotated[
+        Annotated[str, CHECKPOINTS] | None,
+        Setting(
+            "Which checkpoint requests are performed",
+            group="checkpoints", unset="risk; none with classic policies",
+        ),
+    ] = None  # fmt: skip
+    checkpoint_overhead: CheckpointOverhead = 720
+    checkpoint_interval: Annotated[
+        Positive,
+        Setting(
+            "Progress between requests",
+            about="I: progress between requests; `daly` has its own",
+            unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
+        ),
+    ] = 3600  # fmt: skip
+    downtime: Downtime = None
+    placement: Annotated[
+        Annotated[str, PLACEMENTS] | None,
+        Setting(
+            "Nodes of least risk, or of lowest number",
+            group="prediction", unset="fault-aware; first with classic policies",
+        ),
+    ] = None  # fmt: skip
+    estimates: Annotated[
+        Literal["runtime", "requested"],
+        Setting("What reservations are computed from", group="machine"),
+    ] = "runtime"
+    overrun: Annotated[
+        Literal["cut", "extend"],
+        Setting(
+            "What becomes of a job at the end of its requested time",
+            about="with `requested`: a job that runs longer is cut at its request, or its estimate "
+            "is raised to its run time",
+            group="machine",
+        ),
+    ] = "cut"
+    compression: Annotated[
+        bool,
+        Setting("Conservative: move waiting jobs forward when one ends early", group="machine"),
+    ] = True
+    requeue: Annotated[
+        Literal["now", "original"],
+        Setting(
+            "When a killed job queues again: now, or by its first submit time",
+            about="classic policies: a killed job queues as of now, or by its first submit time",
+            group="checkpoints",
+        ),
+    ] = "now"
+    min_runtime: MinRuntime = 1
+    repeat_failures: RepeatFailures = False
+    mtbf: Annotated[
+        Positive | None,
+        Setting(
+            "A node's mean time between failures, for {checkpoint} daly",
+            unit="s", group="checkpoints", unset="from the log",
+        ),
+    ] = None  # fmt: skip
+    seed: Annotated[
+        SeedNumber,
+        Setting(
+            "Of whatever is drawn by chance",
+            about="of the detectabilities, the only thing that a run draws",
+            group="machine",
+        ),
+    ] = 1
 
     @model_validator(mode="before")
     @classmethod

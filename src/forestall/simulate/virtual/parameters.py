@@ -1,4 +1,5 @@
-"""The parameters of a run of virtual machines: names, defaults and allowed ranges in one place."""
+"""The parameters of a run of virtual machines: each declared once, with its default and what it
+allows."""
 
 from __future__ import annotations
 
@@ -6,13 +7,24 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
-from forestall.model.virtual import MOST_PROCESSORS
-from forestall.simulate.kit.fields import MAX_NODES, Positive, Seconds, Share
+from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
+from forestall.model.settings import Setting
+from forestall.model.units import MOST_PROCESSORS
+from forestall.simulate.kit.fields import (
+    CHECKPOINT_AXIS,
+    CheckpointOverhead,
+    Downtime,
+    MinRuntime,
+    Nodes,
+    Positive,
+    RepeatFailures,
+    Seconds,
+    SeedNumber,
+    Share,
+)
 
-Strategy = Literal["random", "first-fit", "best-fit", "omniscient"]
-Migration = Literal["stop-and-copy", "pre-copy", "none"]
-Source = Literal["synthetic", "recorded", "hazard", "learned"]
 Amount = Annotated[FiniteFloat, Field(gt=0, le=2**30)]
+Processors = Annotated[FiniteFloat, Field(ge=0.001, le=MOST_PROCESSORS)]
 
 
 class VirtualParameters(BaseModel):
@@ -20,64 +32,167 @@ class VirtualParameters(BaseModel):
 
     Defaults are those of Fu and Xu, ARES 2009, where it tells them: migration by stop and copy in
     12 s, a prediction accuracy of 76.5 %, alpha 0.5.
-
-    Attributes
-    ----------
-    nodes, processors_per_node : the machine; every node has the same capacity
-    strategy : how nodes are chosen; "omniscient" is best-fit(0.5) on the true failure times
-    alpha : weight of capacity against reliability in best-fit; "dynamic" makes it 1 less the share
-        of up nodes that are foreseen to fail before the deadline
-    predictor : "synthetic" predictions of `prediction_accuracy`, "recorded" ones of the failure
-        log's own column, or those of a predictor that has learnt
-    prediction_accuracy, prediction_error, false_negatives : of synthetic predictions
-    predict_every : s between two questions about all nodes to a predictor that has learnt; None: it
-        is asked at the start and after each failure, as in the paper (footnote 1)
-    lead : s before the predicted time at which tasks leave a node; None: what a migration takes
-    migration : "stop-and-copy" (no progress meanwhile), "pre-copy" (live), or "none"
-    migration_cost : s that a migration takes, where `vm_memory` is None
-    vm_memory : MiB of a virtual machine; then `link` (MiB/s), and for pre-copy `dirty_rate`
-        (MiB/s), tell how long a migration takes
-    max_downtime : s of standstill that pre-copy aims at
-    past_deadline : whether tasks are stopped at their deadline, or run on
-    backfill : whether jobs may pass others that wait
-    random_migrates : whether the strategy "random" migrates, too
-    task_processors : processors that a task can use, at most
-    least_rate : processors below which no task is started
-    slack : deadline in run times, for jobs without a requested time
-    checkpoint : "none", or "periodic": aborted tasks restart from their last checkpoint
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 128
-    processors_per_node: Annotated[int, Field(ge=1, le=MOST_PROCESSORS)] = 1
-    strategy: Strategy = "best-fit"
-    alpha: Share | Literal["dynamic"] = 0.5
-    predictor: Source = "synthetic"
-    prediction_accuracy: Share = 0.765
-    prediction_error: Literal["early", "two-sided"] = "early"
-    false_negatives: Share = 0.0
-    predict_every: Positive | None = None
-    lead: Seconds | None = None
-    migration: Migration = "stop-and-copy"
-    migration_cost: Seconds = 12
-    vm_memory: Amount | None = None
-    link: Amount = 119.0
-    dirty_rate: Annotated[FiniteFloat, Field(ge=0, le=2**30)] = 0.0
-    max_downtime: Annotated[FiniteFloat, Field(gt=0, le=3600)] = 0.3
-    past_deadline: Literal["stop", "run"] = "stop"
-    backfill: bool = False
-    random_migrates: bool = False
-    task_processors: Annotated[FiniteFloat, Field(ge=0.001, le=MOST_PROCESSORS)] = 1.0
-    least_rate: Annotated[FiniteFloat, Field(ge=0.001, le=MOST_PROCESSORS)] = 0.1
-    slack: Annotated[FiniteFloat, Field(ge=1, le=1e6)] = 2.0
-    checkpoint: Literal["none", "periodic"] = "none"
-    checkpoint_interval: Positive = 3600
-    checkpoint_overhead: Seconds = 720
-    downtime: Positive | Literal["log"] | None = None
-    repeat_failures: bool = False
-    min_runtime: Positive = 1
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    nodes: Nodes = 128
+    processors_per_node: Annotated[
+        int,
+        Field(ge=1, le=MOST_PROCESSORS),
+        Setting("What a node has", about="capacity of a node; every node has the same",
+                label="Processors of a node", axis="count"),
+    ] = 1  # fmt: skip
+    strategy: Annotated[
+        str,
+        STRATEGIES,
+        Setting(
+            "How nodes are chosen for tasks",
+            about="how nodes are chosen; `omniscient` is `best-fit` with alpha 0.5 on the true "
+            "failure times",
+            order=tuple(STRATEGIES),
+        ),
+    ] = "best-fit"
+    alpha: Annotated[
+        Share | Literal["dynamic"],
+        Setting(
+            "Best-fit: weight of capacity against reliability, 0 to 1; dynamic: 1 less the share "
+            "of nodes foreseen to fail before the deadline",
+            about="weight of capacity against reliability in `best-fit`; `dynamic`: 1 less the "
+            "share of up nodes that are foreseen to fail before the deadline",
+            shown="ALPHA|dynamic", label="Weight of capacity alpha",
+        ),
+    ] = 0.5  # fmt: skip
+    predictor: Annotated[
+        str,
+        SOURCES,
+        Setting(
+            "Synthetic predictions, those recorded in the failure log, or what was learnt",
+            about="where predictions come from: made up with `prediction_accuracy`, the failure "
+            "log's own column, or a predictor that has learnt; the last two as in the table above",
+            group="prediction", shown="synthetic|recorded|hazard|NAME|FILE",
+        ),
+    ] = "synthetic"  # fmt: skip
+    prediction_accuracy: Annotated[
+        Share,
+        Setting(
+            "Of the synthetic predictions, 0 to 1; a column predicted in the failure log counts "
+            "instead",
+            about="of synthetic predictions; where the failure log has a column `predicted`, that "
+            "counts",
+            shown="A", label="Prediction accuracy A",
+        ),
+    ] = 0.765  # fmt: skip
+    prediction_error: Annotated[
+        Literal["early", "two-sided"],
+        Setting(
+            "Synthetic predictions come too early, or half of them too late",
+            about="whether synthetic predictions all come before the failure",
+        ),
+    ] = "early"
+    false_negatives: Annotated[
+        Share,
+        Setting("Share of failures that have no synthetic prediction, 0 to 1", shown="SHARE"),
+    ] = 0.0
+    predict_every: Annotated[
+        Positive | None,
+        Setting(
+            "Ask a predictor that has learnt so often, beside the start and each failure of a node",
+            about="between two more questions about all nodes to a predictor that has learnt; "
+            "without them it is asked at the start and after each failure (footnote 1 of the "
+            "paper)",
+            unit="s", unset="no more",
+        ),
+    ] = None  # fmt: skip
+    lead: Annotated[
+        Seconds | None,
+        Setting(
+            "How long before the predicted time tasks leave a node",
+            unit="s", unset="what a move takes", label="Lead before the predicted time",
+        ),
+    ] = None  # fmt: skip
+    migration: Annotated[
+        str,
+        MIGRATIONS,
+        Setting(
+            "How tasks move: stopped meanwhile, live, or not at all",
+            about="how tasks move: without progress meanwhile, live, or not at all",
+        ),
+    ] = "stop-and-copy"
+    migration_cost: Annotated[
+        Seconds,
+        Setting("What a move takes, without {vm_memory}", unit="s", label="Time of a migration"),
+    ] = 12
+    vm_memory: Annotated[
+        Amount | None,
+        Setting(
+            "Memory of a virtual machine, which tells what a move takes",
+            about="memory of a virtual machine; then `link`, and for `pre-copy` `dirty_rate`, tell "
+            "what a move takes",
+            unit="MiB", label="Memory of a virtual machine",
+        ),
+    ] = None  # fmt: skip
+    link: Annotated[Amount, Setting("Speed of the link", unit="MiB/s", label="Link")] = 119.0
+    dirty_rate: Annotated[
+        FiniteFloat,
+        Field(ge=0, le=2**30),
+        Setting("Pre-copy: memory written meanwhile", unit="MiB/s", label="Dirty rate"),
+    ] = 0.0
+    max_downtime: Annotated[
+        FiniteFloat,
+        Field(gt=0, le=3600),
+        Setting("Pre-copy: standstill to aim at", unit="s", shown="SECONDS"),
+    ] = 0.3
+    past_deadline: Annotated[
+        Literal["stop", "run"], Setting("What becomes of tasks at their deadline")
+    ] = "stop"
+    backfill: Annotated[bool, Setting("Jobs may pass others that wait")] = False
+    random_migrates: Annotated[bool, Setting("Strategy random moves tasks, too")] = False
+    task_processors: Annotated[
+        Processors,
+        Setting("Processors that a task can use, at most", shown="Q", allowed="whole thousandths"),
+    ] = 1.0
+    least_rate: Annotated[
+        Processors,
+        Setting(
+            "Processors below which no task is started",
+            shown="R", allowed="at most {task_processors} and a node's, whole thousandths",
+        ),
+    ] = 0.1  # fmt: skip
+    slack: Annotated[
+        FiniteFloat,
+        Field(ge=1, le=1e6),
+        Setting(
+            "Deadline of jobs without requested time, in run times",
+            shown="TIMES", label="Deadline", axis="run times",
+        ),
+    ] = 2.0  # fmt: skip
+    checkpoint: Annotated[
+        Literal["none", "periodic"],
+        Setting(
+            "Whether aborted tasks start again from their last checkpoint", group="checkpoints"
+        ),
+    ] = "none"
+    checkpoint_interval: Annotated[
+        Positive,
+        Setting(
+            "Progress between requests",
+            about="progress between checkpoints",
+            unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
+        ),
+    ] = 3600  # fmt: skip
+    checkpoint_overhead: CheckpointOverhead = 720
+    downtime: Downtime = None
+    repeat_failures: RepeatFailures = False
+    min_runtime: MinRuntime = 1
+    seed: Annotated[
+        SeedNumber,
+        Setting(
+            "Of whatever is drawn by chance",
+            about="of synthetic predictions and of random choices",
+            group="machine",
+        ),
+    ] = 1
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -20,7 +20,7 @@ import re
 from pathlib import Path
 
 from forestall.traces.failures.lines import LineFormat, read_events
-from forestall.traces.failures.raw import Format, Options, RawFailures
+from forestall.traces.failures.raw import FailureFormat, Options, RawFailures
 
 _STAMP = r"\d{4}-\d\d-\d\d-\d\d\.\d\d\.\d\d"
 _CLOCK = "%Y-%m-%d-%H.%M.%S"
@@ -71,19 +71,19 @@ def read_mira(path: Path, options: Options) -> RawFailures:
 
 
 FORMATS = (
-    Format(
+    FailureFormat(
         "bluegene-fatal",
         "Blue Gene/L FATAL and FAILURE events",
         lambda head: FATAL.pattern.fullmatch(head.first) is not None,
         read_fatal,
     ),
-    Format(
+    FailureFormat(
         "bluegene",
         "Blue Gene/L log with alert labels",
         lambda head: LABELLED.pattern.fullmatch(head.first) is not None,
         read_labelled,
     ),
-    Format(
+    FailureFormat(
         "mira",
         "Mira's filtered fatal events (.cor)",
         lambda head: any(MIRA.pattern.fullmatch(line) for line in head.lines[:2]),

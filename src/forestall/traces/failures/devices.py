@@ -25,9 +25,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.units import SECONDS
 from forestall.traces.failures.raw import (
-    Format,
+    FailureFormat,
     Head,
     Options,
     RawFailures,
@@ -36,7 +37,10 @@ from forestall.traces.failures.raw import (
     numbered,
     single_system,
 )
-from forestall.traces.files.delimited import Int, Sheet, read_sheet
+from forestall.traces.files.delimited import Int, TextColumns, read_sheet
+
+with lazily():
+    import polars as pl
 
 TITAN = ("location", "remove", "event")
 ALPINE = ("Timestamp", "SSU", "Rack id", "Unique enclosure", "Slot")
@@ -92,10 +96,8 @@ def read_backblaze(path: Path, options: Options) -> RawFailures:
     return replace(raw, service=replace(service, new=service.start > int(day[told].min())))
 
 
-def _seconds(sheet: Sheet, name: str, pattern: str) -> Int:
+def _seconds(sheet: TextColumns, name: str, pattern: str) -> Int:
     """Return a column of dates as seconds since 1970, -1 where blank or none."""
-    import polars as pl
-
     column = sheet.frame[name].str.to_datetime(pattern, time_unit="ms", strict=False)
     return column.dt.epoch("s").cast(pl.Int64).fill_null(-1).to_numpy()
 
@@ -107,7 +109,7 @@ def _places(names: Sequence[str], raw: RawFailures) -> Int:
 
 
 def _failed(
-    sheet: Sheet,
+    sheet: TextColumns,
     failed: npt.NDArray[np.bool_],
     time: tuple[str, str],
     place: str,
@@ -132,7 +134,7 @@ def _failed(
     )
 
 
-def _bays(sheet: Sheet, pattern: str, kinds: Sequence[str] | None) -> RawFailures:
+def _bays(sheet: TextColumns, pattern: str, kinds: Sequence[str] | None) -> RawFailures:
     seconds, good = moments(sheet.text("Timestamp"), pattern)
     sheet.refuse("Timestamp", ~good, "a date and time")
     rack, enclosure, slot = (
@@ -152,7 +154,7 @@ def _bays(sheet: Sheet, pattern: str, kinds: Sequence[str] | None) -> RawFailure
     )
 
 
-def _again(sheet: Sheet) -> Sequence[int]:
+def _again(sheet: TextColumns) -> Sequence[int]:
     return [int(line) for line in sheet.lines[sheet.repeated()]]
 
 
@@ -164,8 +166,8 @@ def _has(*names: str, without: Sequence[str] = ()):  # type: ignore[no-untyped-d
 
 
 FORMATS = (
-    Format("titan", "Titan's GPU stays (gc_full.csv)", _has("SN", *TITAN), read_titan),
-    Format("alpine", "disk failures of Alpine", _has(*ALPINE), read_alpine),
-    Format("campaign", "disk failures of Campaign", _has(*CAMPAIGN), read_campaign),
-    Format("backblaze", "Backblaze's drive days", _has(*BACKBLAZE), read_backblaze),
+    FailureFormat("titan", "Titan's GPU stays (gc_full.csv)", _has("SN", *TITAN), read_titan),
+    FailureFormat("alpine", "disk failures of Alpine", _has(*ALPINE), read_alpine),
+    FailureFormat("campaign", "disk failures of Campaign", _has(*CAMPAIGN), read_campaign),
+    FailureFormat("backblaze", "Backblaze's drive days", _has(*BACKBLAZE), read_backblaze),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from forestall.traces.failures import bluegene, devices, fta, lanl, loghub, marconi, own
-from forestall.traces.failures.raw import Format
+from forestall.traces.failures.raw import FailureFormat
 
-FORMATS: Final[tuple[Format, ...]] = (
+FORMATS: Final[tuple[FailureFormat, ...]] = (
     own.FORMAT,
     lanl.FORMAT,
     fta.FORMAT,

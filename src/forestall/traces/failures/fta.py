@@ -12,19 +12,20 @@ first event to the end of its last; that it was new then is not told.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.failures.raw import Format, Head, Int, Options, RawFailures, Service
-from forestall.traces.files.findings import Finding, Findings, listed
+from forestall.traces.failures.raw import FailureFormat, Head, Int, Options, RawFailures, Service
+from forestall.traces.files.findings import Findings, LineFinding, listed
 from forestall.traces.files.packed import read_bytes
 from forestall.traces.files.tokens import filled_lines, single_spaced
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 COLUMNS = (
     *("event_id", "component_id", "node_id", "platform_id", "node_name"),
@@ -54,7 +55,7 @@ def read(path: Path, options: Options) -> RawFailures:
         "events that end before they start",
         "left out",
         (
-            Finding(int(line), f"{b} is before the start {a}", "event_stop_time")
+            LineFinding(int(line), f"{b} is before the start {a}", "event_stop_time")
             for line, a, b in zip(lines[backwards], start[backwards], stop[backwards], strict=True)
         ),
     )
@@ -92,8 +93,6 @@ def _of_system(names: pl.Series, system: str) -> pl.Series:
 
 def _reasons(frame: pl.DataFrame, down: np.ndarray) -> list[str] | None:
     """Return for each down event the code of the up event that it ended; None where none has."""
-    import polars as pl
-
     reasons = frame.filter(
         (pl.col("event_type") == UP) & ~pl.col("event_end_reason").is_in(["NULL", ""])
     ).select("node_id", pl.col("event_stop_time").alias("at"), "event_end_reason")
@@ -112,8 +111,6 @@ def _reasons(frame: pl.DataFrame, down: np.ndarray) -> list[str] | None:
 
 def _events(path: Path, findings: Findings) -> tuple[pl.DataFrame, Int]:
     """Return the well-formed events and their 1-based lines."""
-    import polars as pl
-
     text = read_bytes(path)
     lines = np.asarray(filled_lines(text), dtype=np.int64) + 1
     spaced = single_spaced(text)
@@ -136,9 +133,9 @@ def _events(path: Path, findings: Findings) -> tuple[pl.DataFrame, Int]:
     bad = frame.select(pl.any_horizontal(*missing, strange).fill_null(True)).to_series()
     numbers = lines[1:]
     message = f"is no event; expected {len(COLUMNS)} fields: {' '.join(COLUMNS)}"
-    found = (Finding(int(line), message) for line in numbers[bad.to_numpy()])
+    found = (LineFinding(int(line), message) for line in numbers[bad.to_numpy()])
     findings.add("malformed", "malformed events", "left out", found)
     return frame.filter(~bad), numbers[~bad.to_numpy()]
 
 
-FORMAT = Format("fta", "Failure Trace Archive: event_trace.tab", looks_like, read)
+FORMAT = FailureFormat("fta", "Failure Trace Archive: event_trace.tab", looks_like, read)

@@ -18,14 +18,25 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.failures.raw import MAX_NODES, Format, Head, Options, RawFailures, moments
+from forestall.traces.failures.raw import (
+    MAX_NODES,
+    FailureFormat,
+    Head,
+    Options,
+    RawFailures,
+    moments,
+)
 from forestall.traces.failures.service import stated_service
-from forestall.traces.files.delimited import Int, Sheet, read_sheet
-from forestall.traces.files.findings import Finding, listed
+from forestall.traces.files.delimited import Int, TextColumns, read_sheet
+from forestall.traces.files.findings import LineFinding, listed
 from forestall.traces.files.packed import read_head, text_of
+
+with lazily():
+    import polars as pl
 
 CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
 PRODUCTION, RETIREMENT = "node prod", "node decom"
@@ -87,16 +98,14 @@ def _unsorted(lines: Int, time: Int) -> Cleaning:
     return Cleaning().plus("unsorted", text, "changed", (f"line {line}" for line in lines[late]))
 
 
-def _log(sheet: Sheet) -> tuple[int, int]:
+def _log(sheet: TextColumns) -> tuple[int, int]:
     """Return the first second of the file's records and the one past the last."""
-    import polars as pl
-
     moments = sheet.frame[STARTED].str.to_datetime(_PATTERN, time_unit="ms", strict=False)
     first, last = (pl.Series([m]).dt.epoch("s")[0] for m in (moments.min(), moments.max()))
     return first or 0, (last or 0) + 1
 
 
-def _texts(sheet: Sheet, name: str, keep: Int) -> list[str]:
+def _texts(sheet: TextColumns, name: str, keep: Int) -> list[str]:
     if not sheet.has(name):
         return [""] * len(keep)
     column = sheet.text(name)
@@ -108,7 +117,7 @@ def _first_line(path: Path) -> str:
     return text.split("\n", 1)[0]
 
 
-def _system(sheet: Sheet, system: str | None, path: Path) -> Sheet:
+def _system(sheet: TextColumns, system: str | None, path: Path) -> TextColumns:
     column = sheet.frame["System"].fill_null("")
     systems = sorted(set(column.to_list()), key=lambda s: (len(s), s))
     if system is None and len(systems) > 1:
@@ -118,24 +127,24 @@ def _system(sheet: Sheet, system: str | None, path: Path) -> Sheet:
     return sheet if system is None else sheet.where((column == system).to_numpy())
 
 
-def _nodes(sheet: Sheet) -> Int:
+def _nodes(sheet: TextColumns) -> Int:
     """Return the node numbers; a record that names no node is put on node 0, and noted."""
     node = sheet.whole("nodenumz", low=0, below=MAX_NODES, blank=-1)
     message = "is empty; expected a node number"
-    found = (Finding(int(line), message, "nodenumz") for line in sheet.lines[node < 0])
+    found = (LineFinding(int(line), message, "nodenumz") for line in sheet.lines[node < 0])
     text = "records without a node (put on node 0)"
     sheet.findings.add("no_node", text, "changed", found)
     return np.maximum(node, 0)
 
 
-def _down(sheet: Sheet, time: Int, minutes: Int) -> Int:
+def _down(sheet: TextColumns, time: Int, minutes: Int) -> Int:
     """Return the minutes down, those that are missing from when the problem was fixed, and note
     what is odd about the records."""
     fixed, dated = moments(sheet.text(FIXED), _PATTERN)
     told = dated & (minutes >= 0)
     filled = dated & (minutes < 0) & (fixed >= time)
     text = "records without a down time (taken from start to fix)"
-    found = (Finding(int(n), "is empty", "Down Time") for n in sheet.lines[filled])
+    found = (LineFinding(int(n), "is empty", "Down Time") for n in sheet.lines[filled])
     sheet.findings.add("downtime_from_fix", text, "changed", found)
     never = (minutes < 0) & ~filled
     sheet.findings.note("no_downtime", "records without a down time", sheet.lines[never])
@@ -150,7 +159,7 @@ def _down(sheet: Sheet, time: Int, minutes: Int) -> Int:
     return np.where(filled, (fixed - time) // 60, minutes)
 
 
-def _kinds(sheet: Sheet) -> list[str]:
+def _kinds(sheet: TextColumns) -> list[str]:
     """Return ``Hardware: CPU`` and the like; "" where no cause is given."""
     kinds = [""] * len(sheet)
     for name in CAUSES:
@@ -160,4 +169,4 @@ def _kinds(sheet: Sheet) -> list[str]:
     return kinds
 
 
-FORMAT = Format("lanl", "LANL's release of failures 1995 to 2005", looks_like, read)
+FORMAT = FailureFormat("lanl", "LANL's release of failures 1995 to 2005", looks_like, read)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from forestall.traces.failures.raw import Options, RawFailures, moments, numbered, single_system
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import read_lines
 
 MOST_DIGITS = 10
@@ -79,7 +79,7 @@ def _events(
         match = how.pattern.fullmatch(line)
         if match is None:
             message = f"{shown(line)} is no event of {how.what}"
-            strange.append(Finding(number, message))
+            strange.append(LineFinding(number, message))
         else:
             events.append(match)
             lines.append(number)
@@ -104,7 +104,7 @@ def _note_times(
     findings: Findings, events: list[re.Match[str]], lines: list[int], good: np.ndarray
 ) -> None:
     found = [
-        Finding(lines[row], f"{shown(events[row]['time'])} is no date and time", "time")
+        LineFinding(lines[row], f"{shown(events[row]['time'])} is no date and time", "time")
         for row in np.flatnonzero(~good).tolist()
     ]
     findings.add("bad_time", "events with an unusable time", "left out", found)

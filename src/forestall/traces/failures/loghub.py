@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 
 from forestall.traces.failures.lines import LineFormat, read_events
-from forestall.traces.failures.raw import Format, Options, RawFailures
+from forestall.traces.failures.raw import FailureFormat, Options, RawFailures
 
 THUNDERBIRD = LineFormat(
     "Thunderbird's log",
@@ -43,13 +43,13 @@ def read_hpc(path: Path, options: Options) -> RawFailures:
 
 
 FORMATS = (
-    Format(
+    FailureFormat(
         "thunderbird",
         "Thunderbird log with alert labels",
         lambda head: THUNDERBIRD.pattern.fullmatch(head.first) is not None,
         read_thunderbird,
     ),
-    Format(
+    FailureFormat(
         "hpc",
         "loghub's HPC log (no labels, so no failures)",
         lambda head: HPC.pattern.fullmatch(head.first) is not None,

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.units import MAX_SECONDS, SECONDS
 from forestall.traces.failures.raw import (
-    Format,
+    FailureFormat,
     Head,
     Options,
     RawFailures,
@@ -24,6 +25,9 @@ from forestall.traces.failures.raw import (
     single_system,
 )
 from forestall.traces.files.delimited import read_sheet
+
+with lazily():
+    import polars as pl
 
 REQUIRED = ("node", "day", "boot_max")
 NEVER = -1
@@ -36,8 +40,6 @@ def looks_like(head: Head) -> bool:
 
 def read(path: Path, options: Options) -> RawFailures:
     """Read the restarts; the rows may stand in any order."""
-    import polars as pl
-
     single_system(options, "Marconi100's node table")
     sheet = read_sheet(path, REQUIRED, strict=options.strict)
     node = sheet.whole("node", low=0)
@@ -72,4 +74,4 @@ def read(path: Path, options: Options) -> RawFailures:
     )
 
 
-FORMAT = Format("m100", "Marconi100's node days: restarts", looks_like, read)
+FORMAT = FailureFormat("m100", "Marconi100's node days: restarts", looks_like, read)

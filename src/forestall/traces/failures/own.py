@@ -29,25 +29,29 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.traces.failures import own_parquet
-from forestall.traces.failures.own_parquet import OPTIONAL, REQUIRED, Notes
+from forestall.traces.failures.own_parquet import OPTIONAL, REQUIRED, ParquetNotes
 from forestall.traces.failures.predicted import moved, predicted_times
 from forestall.traces.failures.raw import (
     MAX_NODES,
-    Format,
+    FailureFormat,
     Head,
     Options,
     RawFailures,
     numbered,
     single_system,
 )
-from forestall.traces.files.delimited import Int, Sheet, read_sheet
+from forestall.traces.files.delimited import Int, TextColumns, read_sheet
 from forestall.traces.files.findings import listed, shown
 from forestall.traces.files.packed import read_bytes, read_head, text_of
 from forestall.traces.files.parquet import is_parquet
 from forestall.traces.files.times import UNIX_FROM
+
+with lazily():
+    import polars as pl
 
 NOTES: Final = ("origin", "span", "nodes", "names")
 T = TypeVar("T")
@@ -86,7 +90,7 @@ def read(path: Path, options: Options) -> RawFailures:
     return _raw(path, sheet, notes)
 
 
-def _raw(path: Path, sheet: Sheet, notes: Notes) -> RawFailures:
+def _raw(path: Path, sheet: TextColumns, notes: ParquetNotes) -> RawFailures:
     dates = _has_dates(sheet)
     time = _dates(sheet, notes) if dates else sheet.whole("time", low=0, below=MAX_SECONDS)
     node, names = _nodes(sheet, notes)
@@ -146,10 +150,10 @@ def _noted(line: str) -> tuple[str, str] | None:
     return (name, value.strip()) if colon and name in NOTES else None
 
 
-def _notes(path: Path) -> Notes:
+def _notes(path: Path) -> ParquetNotes:
     """Return what the comments above the header tell. Raises TraceError for what cannot be."""
     if not _is_comment(text_of(read_head(path, 64)).lstrip()):
-        return Notes()
+        return ParquetNotes()
     count = 0
     told: dict[str, tuple[int, str]] = {}
     for number, raw in enumerate(read_bytes(path).split(b"\n"), 1):
@@ -160,7 +164,7 @@ def _notes(path: Path) -> Notes:
         found = _noted(line)
         if found is not None:
             told[found[0]] = (number, found[1])
-    return Notes(
+    return ParquetNotes(
         count,
         origin=_told(path, told, "origin", _moment, "a date such as 2005-06-03T15:42:50"),
         span=_told(path, told, "span", _seconds, "a whole number of seconds"),
@@ -206,13 +210,11 @@ def _listed(text: str) -> tuple[str, ...]:
     return names
 
 
-def _nodes(sheet: Sheet, notes: Notes) -> tuple[Int, tuple[str, ...] | None]:
+def _nodes(sheet: TextColumns, notes: ParquetNotes) -> tuple[Int, tuple[str, ...] | None]:
     """Return the numbers of the nodes and their names, None where they have none.
 
     Nodes are names where the comments list names, or where most nodes are no numbers.
     """
-    import polars as pl
-
     told = sheet.frame["node"].fill_null("")
     filled = told != ""
     words = filled & told.cast(pl.Float64, strict=False).is_null()
@@ -244,19 +246,19 @@ def _check_no_samples(path: Path, time: Int, node: Int, ignored: list[str]) -> N
         columns = listed([shown(name) for name in ignored], 4)
         message = (
             f"holds samples of metrics ({columns}; a row of each node every "
-            f"{int(lengths[usual]):,} s), not failures; give it as metrics (--as metrics, "
-            "--metrics), or leave these columns out"
+            f"{int(lengths[usual]):,} s), not failures; give it as metrics ({{as}} metrics, "
+            "{metrics}), or leave these columns out"
         )
         raise TraceError(path, message)
 
 
-def _has_dates(sheet: Sheet) -> bool:
+def _has_dates(sheet: TextColumns) -> bool:
     """Return whether the first time is a date (a dash after its first sign, as no number has)."""
     first = next(iter(sheet.text("time")), "")
     return "-" in first[1:] and first[:4].isdigit()
 
 
-def _dates(sheet: Sheet, notes: Notes) -> Int:
+def _dates(sheet: TextColumns, notes: ParquetNotes) -> Int:
     seconds = np.zeros(len(sheet), dtype=np.int64)
     bad = np.zeros(len(sheet), dtype=np.bool_)
     for row, text in enumerate(sheet.text("time")):
@@ -272,7 +274,7 @@ def _dates(sheet: Sheet, notes: Notes) -> Int:
     return seconds
 
 
-FORMAT = Format(
+FORMAT = FailureFormat(
     "csv",
     "our own CSV or Parquet: time,node[,downtime][,kind][,detectability][,predicted]",
     looks_like,

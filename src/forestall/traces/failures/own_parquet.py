@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.failures import Failures
 from forestall.traces.failures.predicted import blanked
 from forestall.traces.failures.raw import Service
-from forestall.traces.files.delimited import Sheet, check_columns
+from forestall.traces.files.delimited import TextColumns, check_columns
 from forestall.traces.files.findings import Findings
 from forestall.traces.files.parquet import read_parquet, told_by, write_parquet
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 REQUIRED: Final = ("time", "node")
 OPTIONAL: Final = ("downtime", "kind", "detectability", "predicted")
@@ -29,7 +31,7 @@ KIND: Final = "failures"
 
 
 @dataclass(frozen=True)
-class Notes:
+class ParquetNotes:
     """What stands beside the rows; None where it does not.
 
     Attributes
@@ -57,8 +59,6 @@ class Notes:
 
 def looks_like(path: Path) -> bool:
     """Return whether a Parquet file is one of ours, or has time and node among our columns only."""
-    import polars as pl
-
     try:
         names = set(pl.read_parquet_schema(path))
     except (pl.exceptions.PolarsError, OSError, ValueError):
@@ -68,10 +68,8 @@ def looks_like(path: Path) -> bool:
     )
 
 
-def read(path: Path, strict: bool) -> tuple[Sheet, Notes]:
+def read(path: Path, strict: bool) -> tuple[TextColumns, ParquetNotes]:
     """Return the rows as columns of text, and what the metadata tells."""
-    import polars as pl
-
     table = read_parquet(path)
     check_columns(path, table.columns, REQUIRED)
     texts = []
@@ -83,17 +81,17 @@ def read(path: Path, strict: bool) -> tuple[Sheet, Notes]:
             column = column.dt.strftime("%Y-%m-%dT%H:%M:%S")
         texts.append(column.cast(pl.String).str.strip_chars().replace("NaN", "").alias(name))
     lines = np.arange(1, len(table) + 1, dtype=np.int64)
-    sheet = Sheet(pl.DataFrame(texts), lines, tuple(table.columns), Findings(path, strict))
+    sheet = TextColumns(pl.DataFrame(texts), lines, tuple(table.columns), Findings(path, strict))
     return sheet, _notes(path)
 
 
-def _notes(path: Path) -> Notes:
+def _notes(path: Path) -> ParquetNotes:
     told = told_by(path)
     if told.get("kind") != KIND:
-        return Notes()
+        return ParquetNotes()
     try:
         names = told.get("names")
-        notes = Notes(
+        notes = ParquetNotes(
             origin=_number(told.get("origin")),
             span=_number(told.get("span")) or None,
             nodes=_number(told.get("nodes")) or None,
@@ -103,7 +101,9 @@ def _notes(path: Path) -> Notes:
         service = _service(told, notes.origin or 0, len(names or ()) or (notes.nodes or 0))
     except (TypeError, ValueError, KeyError):
         raise TraceError(path, "has metadata that forestall did not write") from None
-    return Notes(0, notes.origin, notes.span, notes.nodes, notes.names, notes.repairs, service)
+    return ParquetNotes(
+        0, notes.origin, notes.span, notes.nodes, notes.names, notes.repairs, service
+    )
 
 
 def _number(value: Any) -> int | None:
@@ -124,8 +124,6 @@ def _service(told: dict[str, Any], zero: int, nodes: int) -> Service | None:
 
 def write(failures: Failures, path: str | Path) -> None:
     """Write a log; all of `Failures` but its remarks comes back. The file appears whole or not."""
-    import polars as pl
-
     columns: dict[str, pl.Series] = {
         "time": pl.Series(failures.time),
         "node": _nodes(failures),
@@ -156,8 +154,6 @@ def write(failures: Failures, path: str | Path) -> None:
 
 
 def _nodes(failures: Failures) -> pl.Series:
-    import polars as pl
-
     if failures.names is None:
         return pl.Series(failures.node)
     return pl.Series(list(failures.names), dtype=pl.String).gather(failures.node)

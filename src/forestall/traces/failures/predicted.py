@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.model.virtual import FAR
-from forestall.traces.files.delimited import Int, Sheet
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.delimited import Int, TextColumns
+from forestall.traces.files.findings import Findings, LineFinding, shown
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 NAME: Final = "predicted"
 WHOLE: Final = "a whole number, as the times are, or nothing"
@@ -21,7 +23,7 @@ DATE: Final = "a date such as 2003-07-18T16:00, as the times are, or nothing"
 TEXT: Final = "rows with an unusable predicted time (taken as not foreseen)"
 
 
-def predicted_times(sheet: Sheet, *, dates: bool) -> Int:
+def predicted_times(sheet: TextColumns, *, dates: bool) -> Int:
     """Return the column, int64[n], s in the log's own count; `FAR` where blank or unusable.
 
     Unusable fields of rows that are still kept are noted; the rows stay, for the failures happened.
@@ -34,7 +36,7 @@ def predicted_times(sheet: Sheet, *, dates: bool) -> Int:
         told = sheet.frame[NAME][where].to_list()
         expected = DATE if dates else WHOLE
         found = (
-            Finding(int(line), f"{shown(value)}; expected {expected}", NAME)
+            LineFinding(int(line), f"{shown(value)}; expected {expected}", NAME)
             for line, value in zip(sheet.lines[where], told, strict=True)
         )
         sheet.findings.add("bad_predicted", TEXT, "changed", found)
@@ -48,20 +50,18 @@ def moved(predicted: Int, seconds: int) -> Int:
 
 def blanked(predicted: Int) -> pl.Series:
     """Return the times as a column of a table, null where a failure was not foreseen."""
-    import polars as pl
-
     column = pl.Series(predicted)
     return column.set(column >= FAR, None)
 
 
-def _numbers(sheet: Sheet) -> tuple[Int, np.ndarray]:
+def _numbers(sheet: TextColumns) -> tuple[Int, np.ndarray]:
     """Return the seconds, and which fields are bad, read as those of `time` are."""
-    aside = Sheet(sheet.frame, sheet.lines, sheet.names, Findings(""))
+    aside = TextColumns(sheet.frame, sheet.lines, sheet.names, Findings(""))
     seconds = aside.whole(NAME, low=1 - MAX_SECONDS, below=MAX_SECONDS, blank=FAR)
     return seconds, ~aside.keep
 
 
-def _dates(sheet: Sheet) -> tuple[Int, np.ndarray]:
+def _dates(sheet: TextColumns) -> tuple[Int, np.ndarray]:
     seconds = np.full(len(sheet), FAR, dtype=np.int64)
     bad = np.zeros(len(sheet), dtype=np.bool_)
     for row, text in enumerate(sheet.text(NAME)):

@@ -117,7 +117,7 @@ class RawFailures:
 
 
 @dataclass(frozen=True)
-class Format:
+class FailureFormat:
     """A format of failure logs.
 
     Attributes

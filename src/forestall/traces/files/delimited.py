@@ -6,25 +6,26 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
-from forestall.traces.files.findings import Finding, Findings, listed, shown
+from forestall.traces.files.findings import Findings, LineFinding, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.tokens import filled_lines
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 _LIMIT = 2**62
 
 
 @dataclass
-class Sheet:
+class TextColumns:
     """Columns of text, and which rows are still good.
 
     Attributes
@@ -52,11 +53,9 @@ class Sheet:
         """Return whether the table has this column."""
         return name in self.frame.columns
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> Sheet:
+    def where(self, mask: npt.NDArray[np.bool_]) -> TextColumns:
         """Return the rows where the mask holds, with what was found so far."""
-        import polars as pl
-
-        part = Sheet(
+        part = TextColumns(
             self.frame.filter(pl.Series(mask)), self.lines[mask], self.names, self.findings
         )
         part.keep = self.keep[mask]
@@ -64,8 +63,6 @@ class Sheet:
 
     def repeated(self) -> npt.NDArray[np.bool_]:
         """Return which rows are the same in all columns as one above them, bool[n]."""
-        import polars as pl
-
         first = self.frame.select(pl.struct(pl.all()).is_first_distinct()).to_series()
         return ~first.to_numpy()
 
@@ -87,8 +84,6 @@ class Sheet:
         (None: they are bad).
         Rows with a bad field are noted and no longer kept; their value is 0.
         """
-        import polars as pl
-
         column = self.frame[name]
         exact = column.cast(pl.Int64, strict=False)
         real = column.cast(pl.Float64, strict=False)
@@ -111,8 +106,6 @@ class Sheet:
 
     def real(self, name: str, *, low: float, high: float) -> npt.NDArray[np.float64]:
         """Return a column of numbers in [low, high], float64[n], nan where blank; see `whole`."""
-        import polars as pl
-
         column = self.frame[name]
         numbers = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         empty = (column.fill_null("") == "").to_numpy()
@@ -126,7 +119,7 @@ class Sheet:
         if len(where):
             said = self.frame[name][where].to_list()
             found = (
-                Finding(int(line), _said(value, expected), name)
+                LineFinding(int(line), _said(value, expected), name)
                 for line, value in zip(self.lines[where], said, strict=True)
             )
             self.findings.add(f"bad_{name}", f"rows with an unusable {name}", "left out", found)
@@ -144,7 +137,7 @@ def read_sheet(
     *,
     strict: bool = False,
     titles: int = 0,
-) -> Sheet:
+) -> TextColumns:
     """Read the named columns of a comma-separated file with a header, packed or not.
 
     `titles` filled lines stand above the header. Rows with more or fewer fields than the header
@@ -168,12 +161,12 @@ def read_sheet(
         messages = (
             f"has {counts[row]} fields; expected the header's {len(names)}" for row in wrong
         )
-        found = map(Finding, numbers[wrong].tolist(), messages)
+        found = map(LineFinding, numbers[wrong].tolist(), messages)
         findings.add("malformed", "rows with a wrong number of fields", "left out", found)
         filled = [line for line, count in zip(filled, counts, strict=True) if count == len(names)]
         numbers = np.delete(numbers, wrong)
     wanted = [name for name in dict.fromkeys((*required, *optional)) if name in names]
-    return Sheet(_read(path, filled, names, wanted), numbers, names, findings)
+    return TextColumns(_read(path, filled, names, wanted), numbers, names, findings)
 
 
 def _fields(line: bytes) -> int:
@@ -212,8 +205,6 @@ def _read(
     path: str | Path, rows: list[bytes], names: tuple[str, ...], wanted: list[str]
 ) -> pl.DataFrame:
     """Return the wanted columns of rows that each have as many fields as there are names."""
-    import polars as pl
-
     if not rows:
         return pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
     places = [f"c{k}" for k in range(len(names))]  # names may stand twice, or be missing

@@ -11,7 +11,7 @@ from forestall.model.errors import TraceError
 
 
 @dataclass(frozen=True)
-class Finding:
+class LineFinding:
     """One line with something about it; `field` and `message` are what an error would say."""
 
     line: int
@@ -25,22 +25,22 @@ class Findings:
 
     source: str | Path
     strict: bool = False
-    _kinds: dict[str, tuple[str, Action, list[Finding]]] = field(default_factory=dict)
+    _kinds: dict[str, tuple[str, Action, list[LineFinding]]] = field(default_factory=dict)
 
-    def add(self, kind: str, text: str, action: Action, found: Iterable[Finding]) -> None:
+    def add(self, kind: str, text: str, action: Action, found: Iterable[LineFinding]) -> None:
         """Note findings of one kind; `text` names the kind in words (``rows with ...``)."""
         self._kinds.setdefault(kind, (text, action, []))[2].extend(found)
 
     def note(self, kind: str, text: str, lines: Iterable[int]) -> None:
         """Note lines that are odd but kept as they are."""
-        self.add(kind, text, "kept", (Finding(int(line), text) for line in lines))
+        self.add(kind, text, "kept", (LineFinding(int(line), text) for line in lines))
 
-    def first(self) -> Finding | None:
+    def first(self) -> LineFinding | None:
         """Return the finding of the lowest line that left a row out or changed it."""
         found = [f for _, action, some in self._kinds.values() if action != "kept" for f in some]
         return min(found, key=lambda f: f.line, default=None)
 
-    def error(self, finding: Finding) -> TraceError:
+    def error(self, finding: LineFinding) -> TraceError:
         """Return the error that says one finding."""
         return TraceError(self.source, finding.message, line=finding.line, field=finding.field)
 

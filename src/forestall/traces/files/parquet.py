@@ -6,25 +6,19 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.site.coded import UNTOLD, Coded
 from forestall.traces.files.atomic import atomic_path
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import polars as pl
 
 KEY: Final = "forestall"
 """Name of our entry in the metadata."""
@@ -48,8 +42,6 @@ def put_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | None
 
 def told_by(path: str | Path) -> dict[str, Any]:
     """Return what the metadata of a Parquet file tells, nothing where it is not ours or damaged."""
-    import polars as pl
-
     try:
         told = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
     except (pl.exceptions.PolarsError, OSError, ValueError):
@@ -59,8 +51,6 @@ def told_by(path: str | Path) -> dict[str, Any]:
 
 def read_parquet(path: str | Path, columns: list[str] | None = None) -> pl.DataFrame:
     """Return a table. Raises TraceError where the file is damaged or none."""
-    import polars as pl
-
     try:
         return pl.read_parquet(path, columns=columns)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -73,8 +63,6 @@ def text_column(name: str, column: Coded) -> pl.Series:
 
     Words that no row has are left out: they would be in the file though nobody could see them.
     """
-    import polars as pl
-
     count = np.bincount(column.code[column.code >= 0], minlength=len(column.words))
     used = np.flatnonzero(count)
     words = [column.words[k] for k in used.tolist()]
@@ -88,8 +76,6 @@ def text_column(name: str, column: Coded) -> pl.Series:
 
 def coded(column: pl.Series) -> Coded:
     """Return a column of text with its words in order of first appearance."""
-    import polars as pl
-
     if len(column) == 0:
         return Coded.untold(0)
     if column.dtype != pl.Categorical:
@@ -111,8 +97,6 @@ def whole_column(
     name: str, column: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None
 ) -> pl.Series:
     """Return a column of whole numbers, null where `missing`."""
-    import polars as pl
-
     series = pl.Series(name, column)
     return (
         series
@@ -125,8 +109,6 @@ def whole(
     table: pl.DataFrame, name: str, missing: int, dtype: type[np.signedinteger[Any]], path: Any
 ) -> npt.NDArray[Any]:
     """Return a column of whole numbers with `missing` for null; TraceError where it is none."""
-    import polars as pl
-
     column = table[name]
     if not column.dtype.is_integer() and column.dtype != pl.Null:
         raise TraceError(path, f"holds {column.dtype}; expected whole numbers", field=name)
@@ -144,8 +126,6 @@ def is_parquet(path: Path) -> bool:
 
 def parquet_columns(path: Path) -> tuple[str, ...]:
     """Return the columns of a Parquet file; none where it is damaged."""
-    import polars as pl
-
     try:
         return tuple(pl.read_parquet_schema(path))
     except (pl.exceptions.PolarsError, OSError, ValueError):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
@@ -57,8 +58,6 @@ def times_of(column: pl.Series) -> Times:
     Numbers are taken to be Unix seconds where most of them are from `UNIX_FROM` on. Where the
     first filled field of a column of text is a date, all must be, and else none.
     """
-    import polars as pl
-
     if column.dtype in (pl.Date, pl.Datetime):
         stamps = column.cast(pl.Datetime("us")).dt.epoch("us")
         good = ~stamps.is_null().to_numpy()
@@ -129,8 +128,6 @@ def _mostly_unix(second: Int, good: Bool) -> bool:
 
 def _dates(text: pl.Series) -> Times:
     """Return dates in ISO's forms; the rare ones (with zones) are read one by one, each once."""
-    import polars as pl
-
     stamps = pl.Series([None] * len(text), dtype=pl.Datetime("us"))
     for pattern in _PATTERNS:
         stamps = stamps.zip_with(

@@ -2,19 +2,19 @@
 
 from forestall.traces.generate.failures import Seeds, generate_failures
 from forestall.traces.generate.jobs import generate_jobs
-from forestall.traces.generate.laws import Constant, Lognormal, Repair, Weibull
+from forestall.traces.generate.laws import ConstantTimes, LognormalTimes, Repair, WeibullTimes
 from forestall.traces.generate.presets import PRESETS, Preset, preset_failures
 from forestall.traces.generate.times import Bursts
 
 __all__ = [
     "PRESETS",
     "Bursts",
-    "Constant",
-    "Lognormal",
+    "ConstantTimes",
+    "LognormalTimes",
     "Preset",
     "Repair",
     "Seeds",
-    "Weibull",
+    "WeibullTimes",
     "generate_failures",
     "generate_jobs",
     "preset_failures",

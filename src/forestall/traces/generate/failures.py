@@ -9,7 +9,7 @@ import numpy as np
 
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
-from forestall.traces.generate.laws import Constant, Lognormal, Repair, Weibull
+from forestall.traces.generate.laws import ConstantTimes, LognormalTimes, Repair, WeibullTimes
 from forestall.traces.generate.times import Bursts, Lifetimes
 from forestall.traces.streams import draw_detectability, stream
 
@@ -133,11 +133,11 @@ def _repair(repair: str | Repair) -> Repair:
         return repair
     mean = REPAIR_MEAN_HOURS * HOUR
     if repair == "constant":
-        return Constant(mean)
+        return ConstantTimes(mean)
     if repair == "lognormal":
-        return Lognormal(mean, mean * REPAIR_MEDIAN_HOURS / REPAIR_MEAN_HOURS)
+        return LognormalTimes(mean, mean * REPAIR_MEDIAN_HOURS / REPAIR_MEAN_HOURS)
     if repair == "weibull":
-        return Weibull(mean, 0.58)  # the shape of LANL's repairs in the Failure Trace Archive
+        return WeibullTimes(mean, 0.58)  # the shape of LANL's repairs in the Failure Trace Archive
     raise ParameterError("repair", repair, "lognormal, weibull or constant")
 
 

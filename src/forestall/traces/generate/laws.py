@@ -26,7 +26,7 @@ class Repair(Protocol):
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantTimes:
     """Every repair takes `mean` seconds."""
 
     mean: float
@@ -40,7 +40,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Lognormal:
+class LognormalTimes:
     """Lognormal with this mean and median, s (the median is below the mean)."""
 
     mean: float
@@ -63,7 +63,7 @@ class Lognormal:
 
 
 @dataclass(frozen=True)
-class Weibull:
+class WeibullTimes:
     """Weibull with this mean (s) and shape."""
 
     mean: float

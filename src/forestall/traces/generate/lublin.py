@@ -11,6 +11,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
+
+with lazily():
+    from scipy import special
+
 Int = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
 
@@ -131,12 +136,12 @@ def gaps(constants: Constants, count: int, rng: np.random.Generator) -> Real:
 
 def daily_weights(constants: Constants) -> Real:
     """Return how busy each half hour of the day is, from midnight, float64[48] of mean 1."""
-    from scipy.special import gammainc
-
     index = np.arange(FIRST_BUCKET, FIRST_BUCKET + BUCKETS)
-    upper = gammainc(constants.anum, (index + 0.5) / constants.bnum)
+    upper = special.gammainc(constants.anum, (index + 0.5) / constants.bnum)
     weights = np.empty(BUCKETS)
-    weights[index % BUCKETS] = upper - gammainc(constants.anum, (index - 0.5) / constants.bnum)
+    weights[index % BUCKETS] = upper - special.gammainc(
+        constants.anum, (index - 0.5) / constants.bnum
+    )
     out: Real = weights / weights.mean()
     return out
 

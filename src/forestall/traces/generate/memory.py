@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.metrics import Metrics
 from forestall.model.site.job_records import JobRecords
@@ -29,6 +30,9 @@ from forestall.traces.files.atomic import atomic_path
 from forestall.traces.jobs.job_records import write_job_records
 from forestall.traces.metrics.write import write_metrics
 from forestall.traces.streams import stream
+
+with lazily():
+    import polars as pl
 
 Int = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
@@ -413,8 +417,6 @@ def write_scenario(
 
     Raises TraceError where the folder cannot be made or written to.
     """
-    import polars as pl
-
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)

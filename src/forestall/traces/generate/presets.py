@@ -13,7 +13,7 @@ from typing import Final, Literal
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.traces.generate.failures import generate_failures
-from forestall.traces.generate.laws import Weibull
+from forestall.traces.generate.laws import WeibullTimes
 from forestall.traces.generate.times import Bursts
 
 Keep = Literal["sample", "fit"]
@@ -94,5 +94,5 @@ def preset_failures(
         shape=preset.up_shape,
         heterogeneity=heterogeneity,
         bursts=Bursts(),
-        repair=Weibull(down * 3600, preset.down_shape),
+        repair=WeibullTimes(down * 3600, preset.down_shape),
     )

@@ -15,17 +15,21 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.nodes import NodeSet
 from forestall.model.site.hostlist import compress, expand
 from forestall.model.site.job_records import NEVER, UNKNOWN_CORES, JobRecords
 from forestall.traces.files.atomic import atomic_path
-from forestall.traces.files.delimited import Sheet, check_columns, header_names, read_sheet
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.delimited import TextColumns, check_columns, header_names, read_sheet
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import pack, read_head, text_of
 from forestall.traces.files.parquet import is_parquet, parquet_columns, put_parquet
 from forestall.traces.files.times import EXPECTED, times_of, window_from
+
+with lazily():
+    import polars as pl
 
 Int = npt.NDArray[np.int64]
 
@@ -81,8 +85,6 @@ def write_job_records(records: JobRecords, path: str | Path) -> None:
     Times are Unix seconds where the records have an origin, else their own; what is not known is
     blank. The file appears whole or not at all.
     """
-    import polars as pl
-
     zero = records.origin or 0
     lists: dict[bytes, str] = {}
     nodes = []
@@ -126,9 +128,7 @@ def looks_like(path: Path) -> bool:
     return set(REQUIRED) <= set(header_names(first))
 
 
-def _parquet(path: Path, strict: bool) -> Sheet:
-    import polars as pl
-
+def _parquet(path: Path, strict: bool) -> TextColumns:
     try:
         table = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -143,10 +143,10 @@ def _parquet(path: Path, strict: bool) -> Sheet:
             column = column.dt.epoch("s")
         texts.append(column.cast(pl.String).str.strip_chars().alias(name))
     lines = np.arange(1, len(table) + 1, dtype=np.int64)
-    return Sheet(pl.DataFrame(texts), lines, tuple(table.columns), Findings(path, strict))
+    return TextColumns(pl.DataFrame(texts), lines, tuple(table.columns), Findings(path, strict))
 
 
-def _records(sheet: Sheet, source: str | Path) -> JobRecords:
+def _records(sheet: TextColumns, source: str | Path) -> JobRecords:
     begin, finish, calendar = _times(sheet)
     cores = _cores(sheet)
     _refuse_backwards(sheet, begin, finish)
@@ -154,7 +154,9 @@ def _records(sheet: Sheet, source: str | Path) -> JobRecords:
     sheet.refuse("job", (job == "").to_numpy(), "a job's id")
     twice = sheet.repeated() & sheet.keep
     if bool(twice.any()):
-        found = (Finding(int(line), "is the same as a row above it") for line in sheet.lines[twice])
+        found = (
+            LineFinding(int(line), "is the same as a row above it") for line in sheet.lines[twice]
+        )
         sheet.findings.add("repeated", "rows that repeat another", "left out", found)
         sheet.keep &= ~twice
     texts, bad = _node_texts(sheet)
@@ -179,10 +181,8 @@ def _records(sheet: Sheet, source: str | Path) -> JobRecords:
     )
 
 
-def _times(sheet: Sheet) -> tuple[Int, Int, bool]:
+def _times(sheet: TextColumns) -> tuple[Int, Int, bool]:
     """Return starts and ends, `NEVER` where there is none, and whether they are Unix seconds."""
-    import polars as pl
-
     blank, texts = [], []
     for name in ("start", "end"):
         text = sheet.frame[name].fill_null("")
@@ -202,17 +202,19 @@ def _times(sheet: Sheet) -> tuple[Int, Int, bool]:
     return found[0], end, both.calendar
 
 
-def _refuse_backwards(sheet: Sheet, begin: Int, finish: Int) -> None:
+def _refuse_backwards(sheet: TextColumns, begin: Int, finish: Int) -> None:
     sheet.refuse("end", sheet.keep & (finish < begin), "a time not before the start")
 
 
-def _cores(sheet: Sheet) -> Int:
+def _cores(sheet: TextColumns) -> Int:
     if not sheet.has("cores"):
         return np.full(len(sheet), UNKNOWN_CORES)
     return sheet.whole("cores", low=0, blank=UNKNOWN_CORES)
 
 
-def _node_texts(sheet: Sheet) -> tuple[list[tuple[str, ...] | NodeSet], npt.NDArray[np.bool_]]:
+def _node_texts(
+    sheet: TextColumns,
+) -> tuple[list[tuple[str, ...] | NodeSet], npt.NDArray[np.bool_]]:
     """Return the nodes of each row, each text read once, and which rows have bad ones.
 
     They are numbers where those of all rows are, else names.

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.units import MAX_SECONDS
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import text_of
 from forestall.traces.files.tokens import filled_lines, single_spaced
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Column = npt.NDArray[Any]
 """int64[n], or float64[n] for the columns in `FRACTIONAL`."""
@@ -153,14 +155,14 @@ class SwfRows:
             yield row, values
 
 
-def parse_row(text: bytes, line: int) -> tuple[list[float] | None, Finding | None]:
+def parse_row(text: bytes, line: int) -> tuple[list[float] | None, LineFinding | None]:
     """Return the 18 values of one row, and what was wrong with it or changed in it.
 
     Slow and plain: only rows that the fast reader did not take come here.
     """
     words = text.split()
     if len(words) != len(COLUMNS):
-        return None, Finding(line, f"has {len(words)} fields; expected {len(COLUMNS)} numbers")
+        return None, LineFinding(line, f"has {len(words)} fields; expected {len(COLUMNS)} numbers")
     values: list[float] = []
     finding = None
     for place, (name, word) in enumerate(zip(COLUMNS, words, strict=True), 1):
@@ -168,28 +170,26 @@ def parse_row(text: bytes, line: int) -> tuple[list[float] | None, Finding | Non
         label = f"field {place} ({name})"
         if not abs(value) < _MOST:
             said = shown(text_of(word))
-            return None, Finding(line, f"{said} is no number; expected a finite one", label)
+            return None, LineFinding(line, f"{said} is no number; expected a finite one", label)
         if name in FRACTIONAL:
             values.append(value)
             continue
         whole = int(word) if word.lstrip(b"+-").isdigit() else math.floor(value + 0.5)
         if whole != value and finding is None:
-            finding = Finding(line, f"{text_of(word)} is no whole number", label)
+            finding = LineFinding(line, f"{text_of(word)} is no whole number", label)
         values.append(whole)
     for place in (1, 3, 8):
         if values[place] >= MAX_SECONDS:
             label = f"field {place + 1} ({COLUMNS[place]})"
             said = f"{int(values[place])} s are too many; expected fewer than {MAX_SECONDS:,}"
-            return None, Finding(line, said, label)
+            return None, LineFinding(line, said, label)
     if values[1] < 0:
         said = f"{int(values[1])} is negative; expected seconds since the log's start"
-        return None, Finding(line, said, "field 2 (submit)")
+        return None, LineFinding(line, said, "field 2 (submit)")
     return values, finding
 
 
 def _frame(spaced: bytes) -> pl.DataFrame:
-    import polars as pl
-
     schema: dict[str, Any] = {
         name: pl.Float64 if name in FRACTIONAL else pl.Int64 for name in COLUMNS
     }
@@ -207,8 +207,6 @@ def _frame(spaced: bytes) -> pl.DataFrame:
 
 def _doubtful(frame: pl.DataFrame) -> pl.Series:
     """Return which rows the fast reader did not take whole, bool[n]."""
-    import polars as pl
-
     odd = [~pl.col(name).is_finite() for name in sorted(FRACTIONAL)]
     missing = [pl.col(name).is_null() for name in COLUMNS]
     bounds = [pl.col("submit") < 0, pl.col(_EXTRA).is_not_null()]

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.jobs import UNKNOWN, Jobs
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.atomic import atomic_path
-from forestall.traces.files.delimited import Int, Sheet, check_columns, read_sheet
+from forestall.traces.files.delimited import Int, TextColumns, check_columns, read_sheet
 from forestall.traces.files.findings import Findings
 from forestall.traces.files.packed import pack
 from forestall.traces.files.parquet import is_parquet, put_parquet
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 REQUIRED = ("job", "submit", "size", "runtime")
 OPTIONAL = ("estimate", "user", "queue")
@@ -45,8 +47,6 @@ def jobs_from_table(table: Any, *, source: str = "table", strict: bool = False) 
 
     Errors as in `read_job_table`; the line named is the number of the row, from 1.
     """
-    import polars as pl
-
     frame = table if isinstance(table, pl.DataFrame) else _from_pandas(table)
     check_columns(source, frame.columns, REQUIRED)
     wanted = [name for name in (*REQUIRED, *OPTIONAL) if name in frame.columns]
@@ -57,7 +57,9 @@ def jobs_from_table(table: Any, *, source: str = "table", strict: bool = False) 
         for name in wanted
     )
     lines = np.arange(1, len(frame) + 1, dtype=np.int64)
-    return _jobs_of(Sheet(texts, lines, tuple(frame.columns), Findings(source, strict)), source)
+    return _jobs_of(
+        TextColumns(texts, lines, tuple(frame.columns), Findings(source, strict)), source
+    )
 
 
 def write_job_table(jobs: Jobs, path: str | Path) -> None:
@@ -80,7 +82,7 @@ def submit_order(submit: Int) -> tuple[Int, Int]:
     return order.astype(np.int64), late
 
 
-def _jobs_of(sheet: Sheet, source: str) -> Jobs:
+def _jobs_of(sheet: TextColumns, source: str) -> Jobs:
     job = sheet.whole("job")
     submit = sheet.whole("submit", low=0, below=MAX_SECONDS)
     size = sheet.whole("size", blank=UNKNOWN)
@@ -115,15 +117,13 @@ def _jobs_of(sheet: Sheet, source: str) -> Jobs:
     )
 
 
-def _text(sheet: Sheet, name: str, index: Int) -> tuple[str, ...] | None:
+def _text(sheet: TextColumns, name: str, index: Int) -> tuple[str, ...] | None:
     if not sheet.has(name):
         return None
     return tuple(sheet.frame[name].fill_null("")[index].to_list())
 
 
 def _read_parquet(path: Path) -> pl.DataFrame:
-    import polars as pl
-
     try:
         return pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -132,8 +132,6 @@ def _read_parquet(path: Path) -> pl.DataFrame:
 
 
 def _from_pandas(table: Any) -> pl.DataFrame:
-    import polars as pl
-
     if not hasattr(table, "columns"):
         raise TraceError("table", f"is a {type(table).__name__}; expected a Polars or pandas table")
     # Column by column through NumPy, which needs no further package.

@@ -44,7 +44,7 @@ _FILE = re.compile(r"\d{4,}-\d\d-\d\d\.fsd(\.gz)?")
 
 
 @dataclass(frozen=True)
-class Header:
+class SegmentHeader:
     """What the records of a segment are of.
 
     Attributes
@@ -83,7 +83,7 @@ class Header:
         return raw + struct.pack("<I", zlib.crc32(raw))
 
 
-class Record(NamedTuple):
+class DaySample(NamedTuple):
     """One sample; nan where a value is not known. `state` from 0, S1, to 4."""
 
     wall: int
@@ -96,7 +96,7 @@ class Record(NamedTuple):
     flags: int = 0
 
 
-def encode(record: Record, seed: int) -> bytes:
+def encode(record: DaySample, seed: int) -> bytes:
     """Return the 20 bytes of a record; shares outside 0 to 1 are cut to that."""
     raw = _RECORD.pack(
         min(max(record.wall, 0), LIMIT),
@@ -110,7 +110,7 @@ def encode(record: Record, seed: int) -> bytes:
     return raw + (zlib.crc32(raw, seed) & 0xFFFFFF).to_bytes(3, "little")
 
 
-def decode(raw: bytes, seed: int) -> Record | None:
+def decode(raw: bytes, seed: int) -> DaySample | None:
     """Return the record that 20 bytes hold, None where its checksum is another."""
     if not _good(raw, 0, seed):
         return None
@@ -118,14 +118,14 @@ def decode(raw: bytes, seed: int) -> Record | None:
     shares = (math.nan if x == _UNKNOWN else x / _SCALE for x in (cpu, memory, guest))
     cpu, memory, guest = shares
     io = math.nan if rate == _UNKNOWN else math.exp2(rate / _STEPS) - 1
-    return Record(wall, boot / 10, cpu, memory, io, guest, marks & 7, marks >> 3)
+    return DaySample(wall, boot / 10, cpu, memory, io, guest, marks & 7, marks >> 3)
 
 
 class Segment(NamedTuple):
     """A header and where its records lie: bytes `begin` to `end` of the data; `lost`: how many of
     the header's two copies are damaged."""
 
-    header: Header
+    header: SegmentHeader
     begin: int
     end: int
     lost: int
@@ -242,7 +242,7 @@ def unpacked(path: Path, most: int | None = None) -> tuple[bytes, str]:
     return b"".join(parts), "" if unpack.eof else "is cut off"
 
 
-def _headers(data: bytes) -> Iterator[tuple[int, int, Header]]:
+def _headers(data: bytes) -> Iterator[tuple[int, int, SegmentHeader]]:
     """Yield (place, 0 or 1, header) of every whole copy of a header."""
     at = data.find(MAGIC)
     while at >= 0:
@@ -251,7 +251,7 @@ def _headers(data: bytes) -> Iterator[tuple[int, int, Header]]:
             _, version, number, size, period, boot, serial, *limits, host, _ = _HEADER.unpack(raw)
             if version == VERSION and size == RECORD and number in (0, 1):
                 name = host.rstrip(b"\0").decode("utf-8", "replace")
-                yield at, number, Header(name, boot, serial, period / 1000, *limits)
+                yield at, number, SegmentHeader(name, boot, serial, period / 1000, *limits)
                 at += HEADER - 1
         at = data.find(MAGIC, at + 1)
 

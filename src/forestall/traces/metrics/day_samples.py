@@ -16,11 +16,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.metrics import day_files
 from forestall.traces.metrics.day_files import RECORD, Segment
-from forestall.traces.metrics.raw import Asked, Samples, no_such_metric
+from forestall.traces.metrics.raw import MetricSelection, RawSamples, no_such_metric
+
+with lazily():
+    import polars as pl
 
 Int = npt.NDArray[np.int64]
 
@@ -85,15 +89,13 @@ class _Boot:
                       f"{steps[k]:+,.0f} s" for k in at.tolist()]  # fmt: skip
 
 
-def read_day(path: Path, asked: Asked) -> Samples:
+def read_day(path: Path, asked: MetricSelection) -> RawSamples:
     """Read one day file."""
     return read_days([path], asked)
 
 
-def read_days(paths: Sequence[Path], asked: Asked) -> Samples:
+def read_days(paths: Sequence[Path], asked: MetricSelection) -> RawSamples:
     """Read day files of any hosts together, `time` and `node` apart; see `host_days`."""
-    import polars as pl
-
     wanted = list(day_files.NAMES if asked.names is None else asked.names)
     missing = [name for name in wanted if name not in day_files.NAMES]
     source = paths[0] if len(paths) == 1 else paths[0].parent
@@ -103,7 +105,7 @@ def read_days(paths: Sequence[Path], asked: Asked) -> Samples:
     value = np.concatenate([host.values() for host in hosts])
     columns = [day_files.NAMES.index(name) for name in wanted]
     names = [name for host in hosts for name in [host.host] * len(host.time)]
-    return Samples(
+    return RawSamples(
         np.concatenate([host.time for host in hosts]),
         pl.Series("node", names, dtype=pl.String),
         pl.DataFrame({name: value[:, k] for name, k in zip(wanted, columns, strict=True)}),

@@ -20,11 +20,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import read_sheet
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import read_bytes, read_head, text_of
-from forestall.traces.metrics.raw import Asked, Samples, no_such_metric, readable
+from forestall.traces.metrics.raw import MetricSelection, RawSamples, no_such_metric, readable
+
+with lazily():
+    import polars as pl
 
 PERIOD = 300
 """Seconds between samples."""
@@ -51,10 +55,8 @@ def is_tar(head: bytes) -> bool:
     return head[257:262] == b"ustar"
 
 
-def read_rows(path: Path, asked: Asked) -> Samples:
+def read_rows(path: Path, asked: MetricSelection) -> RawSamples:
     """Read a day of PlanetLab; fields that are no number are missing samples, and named."""
-    import polars as pl
-
     header = text_of(read_head(path)).splitlines()[0].removeprefix("\ufeff").split(",")
     names = [name.strip() for name in header]
     if any(readable(name) != name for name in names):
@@ -70,7 +72,7 @@ def read_rows(path: Path, asked: Asked) -> Samples:
         value = text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         bad = np.isnan(value) & (text.fill_null("") != "").to_numpy()
         found = (
-            Finding(int(sheet.lines[row]), f"{shown(text[row])}; expected a number", name)
+            LineFinding(int(sheet.lines[row]), f"{shown(text[row])}; expected a number", name)
             for row in np.flatnonzero(bad).tolist()
         )
         sheet.findings.add("bad_value", "fields that are no number (missing)", "changed", found)
@@ -82,13 +84,13 @@ def read_rows(path: Path, asked: Asked) -> Samples:
     index = pl.Series(np.repeat(np.arange(len(sheet)), len(columns))[there])
     table = pl.DataFrame({NAMES[0]: share.ravel()[there]})
     line = np.repeat(sheet.lines, len(columns))[there]
-    return Samples(time[there], machine.gather(index), table, False, line=line, cleaning=cleaning)
+    return RawSamples(
+        time[there], machine.gather(index), table, False, line=line, cleaning=cleaning
+    )
 
 
-def read_machines(path: Path, asked: Asked) -> Samples:
+def read_machines(path: Path, asked: MetricSelection) -> RawSamples:
     """Read a folder, a tar archive, or the one file of a machine; see `read_rows`."""
-    import polars as pl
-
     machines: list[str] = []
     values: list[npt.NDArray[np.float64]] = []
     findings = Findings(path, asked.strict)
@@ -114,10 +116,10 @@ def read_machines(path: Path, asked: Asked) -> Samples:
     wanted = asked.names or NAMES[:width]
     table = pl.DataFrame({name: share[there, NAMES.index(name)] for name in wanted})
     node = pl.Series(machines, dtype=pl.String).gather(index).filter(pl.Series(there))
-    return Samples((place * PERIOD)[there], node, table, False, cleaning=cleaning)
+    return RawSamples((place * PERIOD)[there], node, table, False, cleaning=cleaning)
 
 
-def _offered(path: Path, asked: Asked, there: Sequence[str]) -> None:
+def _offered(path: Path, asked: MetricSelection, there: Sequence[str]) -> None:
     missing = [name for name in asked.names or () if name not in there]
     if missing:
         raise no_such_metric(path, missing, there)
@@ -167,6 +169,6 @@ def _numbers(name: str, data: bytes, findings: Findings) -> npt.NDArray[np.float
             out[row] = fields
         else:
             message = f"{shown(text_of(line))} in {name}; expected {width} numbers"
-            wrong.append(Finding(row + 1, message))
+            wrong.append(LineFinding(row + 1, message))
     findings.add("bad_row", "rows that are no samples (missing)", "left out", wrong)
     return out

@@ -12,20 +12,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import read_bytes, read_head
-from forestall.traces.metrics.raw import Asked, Samples, joined, readable
+from forestall.traces.metrics.raw import MetricSelection, RawSamples, joined, readable
 from forestall.traces.metrics.table import quick_csv, samples_of
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 OWN = frozenset(
     {
@@ -59,7 +60,7 @@ def header_beside(path: Path) -> Path | None:
     return next((path.with_name(n) for n in names if path.with_name(n).is_file()), None)
 
 
-def read_ldms(path: Path, asked: Asked) -> Samples:
+def read_ldms(path: Path, asked: MetricSelection) -> RawSamples:
     """Read one file of a store; rows that cannot be used are left out and named."""
     text = read_bytes(path)
     heads = list(_HEADER.finditer(text))
@@ -75,14 +76,12 @@ def read_ldms(path: Path, asked: Asked) -> Samples:
     return joined_lines(parts, path)
 
 
-def joined_lines(parts: Sequence[Samples], path: Path) -> Samples:
+def joined_lines(parts: Sequence[RawSamples], path: Path) -> RawSamples:
     """Return the samples of the pieces of one file, which may be none."""
-    import polars as pl
-
     parts = [part for part in parts if len(part)]
     if not parts:
         whole = np.empty(0, dtype=np.int64)
-        return Samples(whole, pl.Series([], dtype=pl.String), pl.DataFrame(), True)
+        return RawSamples(whole, pl.Series([], dtype=pl.String), pl.DataFrame(), True)
     return parts[0] if len(parts) == 1 else joined(parts, path)
 
 
@@ -96,7 +95,7 @@ def _header_line(path: Path) -> str:
     return line
 
 
-def _piece(path: Path, head: str, rows: bytes, first: int, asked: Asked) -> Samples:
+def _piece(path: Path, head: str, rows: bytes, first: int, asked: MetricSelection) -> RawSamples:
     """Return the samples of rows below one header; `first` is the line of the first."""
     names = _plain(header_names(head.lstrip("#")))
     node = asked.node or ("ProducerName" if "ProducerName" in names else "component_id")
@@ -118,8 +117,6 @@ def _careful(
     rows: bytes, names: Sequence[str], wanted: Sequence[str], first: int, findings: Findings
 ) -> tuple[pl.DataFrame, npt.NDArray[np.int64]]:
     """Return the wanted columns as text, and the lines, of rows with as many fields as names."""
-    import polars as pl
-
     good, kept, wrong = [], [], []
     for number, line in enumerate(rows.split(b"\n"), first):
         fields = [field.strip() for field in readable(line).split(",")]
@@ -130,7 +127,7 @@ def _careful(
             kept.append(number)
         else:
             message = f"has {len(fields)} fields; expected the header's {len(names)}"
-            wrong.append(Finding(number, message))
+            wrong.append(LineFinding(number, message))
     findings.add("malformed", "rows with a wrong number of fields", "left out", wrong)
     columns = {name: [row[names.index(name)] for row in good] for name in wanted}
     frame = pl.DataFrame(columns, schema=dict.fromkeys(wanted, pl.String))

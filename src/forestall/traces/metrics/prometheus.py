@@ -17,12 +17,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_bytes
-from forestall.traces.metrics.raw import Asked, Samples, joined, no_such_metric, readable
+from forestall.traces.metrics.raw import (
+    MetricSelection,
+    RawSamples,
+    joined,
+    no_such_metric,
+    readable,
+)
+
+with lazily():
+    import polars as pl
 
 Series = tuple[dict[str, str], list[Any]]
 
@@ -35,7 +45,7 @@ def looks_like(first: str) -> bool:
     return first.lstrip().startswith("{")
 
 
-def read_prometheus(path: Path, asked: Asked) -> Samples:
+def read_prometheus(path: Path, asked: MetricSelection) -> RawSamples:
     """Read one answer. Points that are no [time, value] are left out and counted."""
     series = _series(path)
     named = _names(series, asked.node)
@@ -69,7 +79,7 @@ def read_prometheus(path: Path, asked: Asked) -> Samples:
     cleaning = cleaning.plus("no_node", text, "left out", ["a series"] * nameless)
     frames = [_metric(name, found) for name, found in parts.items()]
     whole = joined(frames, path)
-    return Samples(whole.time, whole.node, whole.value, True, cleaning=cleaning)
+    return RawSamples(whole.time, whole.node, whole.value, True, cleaning=cleaning)
 
 
 def node_of(labels: dict[str, str], asked: str | None) -> str | None:
@@ -148,13 +158,11 @@ def _points(
     return np.array(time, dtype=np.int64), np.array(value, dtype=np.float64), bad
 
 
-def _metric(name: str, found: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> Samples:
+def _metric(name: str, found: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> RawSamples:
     """Return the samples of one metric of all nodes."""
-    import polars as pl
-
     sizes = [len(time) for _, time, _ in found]
     nodes = pl.Series([node for node, _, _ in found], dtype=pl.String)
     index = pl.Series(np.repeat(np.arange(len(found)), sizes))
     value = pl.DataFrame({name: np.concatenate([value for _, _, value in found])})
     time = np.concatenate([time for _, time, _ in found])
-    return Samples(time, nodes.gather(index), value, True)
+    return RawSamples(time, nodes.gather(index), value, True)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.metrics import Metrics
 from forestall.traces.files.findings import shown
 from forestall.traces.files.times import window_from
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 MAX_NODES = 10_000_000
@@ -31,7 +32,7 @@ SHARES = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class MetricSelection:
     """What the caller asked for: metrics, columns (or labels) of node and time, strictness."""
 
     names: tuple[str, ...] | None = None
@@ -41,7 +42,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Samples:
+class RawSamples:
     """Samples in any order.
 
     Attributes
@@ -68,7 +69,7 @@ class Samples:
 
 
 def assembled(
-    samples: Samples, source: str | Path, *, start: str | int | None, days: float | None
+    samples: RawSamples, source: str | Path, *, start: str | int | None, days: float | None
 ) -> Metrics:
     """Return the samples in [start, start + days) in order of (node, time), one a second.
 
@@ -130,10 +131,8 @@ def period_of(time: Int, node: Int) -> int:
     return int(np.median(gaps))
 
 
-def joined(parts: Sequence[Samples], source: str | Path) -> Samples:
+def joined(parts: Sequence[RawSamples], source: str | Path) -> RawSamples:
     """Return the samples of several files; files with other metrics fill each other's rows."""
-    import polars as pl
-
     parts = [part for part in parts if len(part)]
     if not parts:
         raise TraceError(source, "has no samples")
@@ -144,7 +143,7 @@ def joined(parts: Sequence[Samples], source: str | Path) -> Samples:
     cleaning = Cleaning()
     for part in parts:
         cleaning += part.cleaning
-    whole = Samples(
+    whole = RawSamples(
         np.concatenate([part.time for part in parts]),
         pl.concat([part.node.cast(kind).alias("node") for part in parts]),
         pl.concat([part.value for part in parts], how="diagonal"),
@@ -156,10 +155,8 @@ def joined(parts: Sequence[Samples], source: str | Path) -> Samples:
     return whole if len(alike) == 1 else _merged(whole)
 
 
-def _merged(whole: Samples) -> Samples:
+def _merged(whole: RawSamples) -> RawSamples:
     """Return one row for each node and second, of each metric the first value there is."""
-    import polars as pl
-
     metrics = [f"m{k}" for k in range(whole.value.width)]  # their own names may be "node"
     table = whole.value.rename(dict(zip(whole.value.columns, metrics, strict=True)))
     table = table.with_columns(whole.node.alias("node"), pl.Series("time", whole.time))
@@ -167,7 +164,7 @@ def _merged(whole: Samples) -> Samples:
         pl.col(name).drop_nulls().first() for name in metrics
     )
     back = dict(zip(metrics, whole.value.columns, strict=True))
-    return Samples(
+    return RawSamples(
         one["time"].to_numpy().astype(np.int64),
         one["node"],
         one.select(metrics).rename(back),
@@ -177,10 +174,8 @@ def _merged(whole: Samples) -> Samples:
     )
 
 
-def _numbered(samples: Samples) -> tuple[Int, tuple[str, ...] | None, int]:
+def _numbered(samples: RawSamples) -> tuple[Int, tuple[str, ...] | None, int]:
     """Return the number of each sample's node, the names by number, and how many nodes."""
-    import polars as pl
-
     if samples.numbered:
         number = samples.node.to_numpy().astype(np.int64)
         return number, None, int(number.max()) + 1
@@ -194,7 +189,7 @@ def _numbered(samples: Samples) -> tuple[Int, tuple[str, ...] | None, int]:
     return table["number"].to_numpy().astype(np.int64), tuple(names.to_list()), len(names)
 
 
-def _ordered(samples: Samples, node: Int) -> tuple[Int, Cleaning]:
+def _ordered(samples: RawSamples, node: Int) -> tuple[Int, Cleaning]:
     """Return the rows in order of (node, time), one a second, and what there was to remark."""
     order = np.argsort(node, kind="stable")
     late = np.flatnonzero((np.diff(node[order]) == 0) & (np.diff(samples.time[order]) < 0)) + 1
@@ -209,7 +204,7 @@ def _ordered(samples: Samples, node: Int) -> tuple[Int, Cleaning]:
     return order[~again], cleaning
 
 
-def _places(samples: Samples, rows: Int) -> list[str]:
+def _places(samples: RawSamples, rows: Int) -> list[str]:
     if len(rows) == 0:
         return []
     if samples.line is not None:

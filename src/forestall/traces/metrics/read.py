@@ -14,13 +14,13 @@ from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet, parquet_columns
 from forestall.traces.metrics import day_files, day_samples, hostload, ldms, prometheus, table
-from forestall.traces.metrics.raw import Asked, Samples, assembled, joined
+from forestall.traces.metrics.raw import MetricSelection, RawSamples, assembled, joined
 
 HEAD = 1 << 16
 
 
 @dataclass(frozen=True)
-class Format:
+class MetricFormat:
     """A format of metrics.
 
     Attributes
@@ -32,18 +32,22 @@ class Format:
 
     name: str
     text: str
-    read: Callable[[Path, Asked], Samples]
+    read: Callable[[Path, MetricSelection], RawSamples]
 
 
-WHATEVER: Final = Asked()
+WHATEVER: Final = MetricSelection()
 
 FORMATS: Final = (
-    Format("table", "CSV or Parquet with a time and a node, our own among them", table.read_table),
-    Format("ldms", "LDMS CSV store", ldms.read_ldms),
-    Format("prometheus", "Prometheus, JSON of a range query", prometheus.read_prometheus),
-    Format("planetlab", "host load, vm,t000,t001,...: CPU %", hostload.read_rows),
-    Format("machines", "host load, a file a machine: CPU % [memory %]", hostload.read_machines),
-    Format("days", "day files of forestall agent", day_samples.read_day),
+    MetricFormat(
+        "table", "CSV or Parquet with a time and a node, our own among them", table.read_table
+    ),
+    MetricFormat("ldms", "LDMS CSV store", ldms.read_ldms),
+    MetricFormat("prometheus", "Prometheus, JSON of a range query", prometheus.read_prometheus),
+    MetricFormat("planetlab", "host load, vm,t000,t001,...: CPU %", hostload.read_rows),
+    MetricFormat(
+        "machines", "host load, a file a machine: CPU % [memory %]", hostload.read_machines
+    ),
+    MetricFormat("days", "day files of forestall agent", day_samples.read_day),
 )
 
 _BY_NAME: Final = {known.name: known for known in FORMATS}
@@ -81,7 +85,9 @@ def read_metrics(
         raise ParameterError("format", format, "one of " + ", ".join(_BY_NAME))
     if names is not None and (isinstance(names, str) or len(names) == 0):
         raise ParameterError("names", names, "a list of metrics")
-    asked = Asked(None if names is None else tuple(dict.fromkeys(names)), node, time, strict)
+    asked = MetricSelection(
+        None if names is None else tuple(dict.fromkeys(names)), node, time, strict
+    )
     place = Path(path)
     if place.is_dir():
         samples = _folder(place, format, asked)
@@ -91,7 +97,7 @@ def read_metrics(
     return assembled(samples, path, start=start, days=days)
 
 
-def metric_format(path: Path, asked: Asked = WHATEVER) -> Format:
+def metric_format(path: Path, asked: MetricSelection = WHATEVER) -> MetricFormat:
     """Return the format of a file of metrics; TraceError where it is none that is known."""
     known = guess(path, asked)
     if known is None:
@@ -104,7 +110,7 @@ def metric_format(path: Path, asked: Asked = WHATEVER) -> Format:
     return known
 
 
-def guess(path: Path, asked: Asked = WHATEVER) -> Format | None:
+def guess(path: Path, asked: MetricSelection = WHATEVER) -> MetricFormat | None:
     """Return the format of a file of metrics by its first bytes, None where it is none."""
     if path.is_file() and is_parquet(path):
         return _BY_NAME["table"]
@@ -158,7 +164,7 @@ def is_metrics(path: Path) -> bool:
     return table.looks_like(columns, WHATEVER) and len(set(columns) - aside) > 2
 
 
-def _folder(path: Path, format: str | None, asked: Asked) -> Samples:
+def _folder(path: Path, format: str | None, asked: MetricSelection) -> RawSamples:
     """Return the samples of all files of a folder that are of one format."""
     if format in (None, "days"):  # folders of agents, one or several, whatever else is in there
         agents = sorted({place.parent for place in path.rglob("samples")})

@@ -10,22 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
-from forestall.traces.files.findings import Finding, Findings, listed, shown
+from forestall.traces.files.findings import Findings, LineFinding, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.parquet import is_parquet
 from forestall.traces.files.times import EXPECTED, times_of
-from forestall.traces.metrics.raw import MAX_NODES, Asked, Samples, no_such_metric, readable
+from forestall.traces.metrics.raw import (
+    MAX_NODES,
+    MetricSelection,
+    RawSamples,
+    no_such_metric,
+    readable,
+)
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 
@@ -38,14 +45,14 @@ MISSING = ["NA", "N/A", "null", "None", "none", "nan", "NaN", "NAN"]
 """Fields that stand for no value, beside empty ones."""
 
 
-def looks_like(columns: Sequence[str], asked: Asked) -> bool:
+def looks_like(columns: Sequence[str], asked: MetricSelection) -> bool:
     """Return whether a header names a time and a node: those asked for, or usual ones."""
     time = asked.time in columns if asked.time else _find(columns, TIMES) is not None
     node = asked.node in columns if asked.node else _find(columns, NODES) is not None
     return time and node
 
 
-def read_table(path: Path, asked: Asked) -> Samples:
+def read_table(path: Path, asked: MetricSelection) -> RawSamples:
     """Read a table; rows without a readable time or node are left out and named.
 
     Metrics are those asked for, else every column of numbers beside time and node. Raises
@@ -64,13 +71,11 @@ def samples_of(
     frame: pl.DataFrame,
     lines: Int | None,
     keys: tuple[str, str],
-    asked: Asked,
+    asked: MetricSelection,
     findings: Findings,
     numbered: bool | None = None,
-) -> Samples:
+) -> RawSamples:
     """Return the samples of a table whose columns of time and node are `keys`."""
-    import polars as pl
-
     time, node = keys
     line = np.arange(1, len(frame) + 1) if lines is None else lines
     times = times_of(frame[time])
@@ -90,7 +95,7 @@ def samples_of(
     mask = pl.Series(keep)
     if not bool(keep.all()):
         named, values = named.filter(mask), values.filter(mask)
-    return Samples(
+    return RawSamples(
         times.second[keep],
         named.cast(pl.String) if number is None else number,
         values,
@@ -104,7 +109,7 @@ def samples_of(
 def metrics_of(
     frame: pl.DataFrame,
     keys: Iterable[str],
-    asked: Asked,
+    asked: MetricSelection,
     line: Int,
     findings: Findings,
 ) -> tuple[pl.DataFrame, list[str]]:
@@ -113,8 +118,6 @@ def metrics_of(
     Without names asked for, text of which most is no number is none. Fields that cannot be read
     are missing values, and named.
     """
-    import polars as pl
-
     beside = [name for name in frame.columns if name not in set(keys)]
     wanted = beside if asked.names is None else list(asked.names)
     missing = [name for name in wanted if name not in beside]
@@ -136,7 +139,7 @@ def metrics_of(
         columns.append(value.set(empty, None).alias(name))
         if bool(bad.any()):
             found = (
-                Finding(int(line[row]), f"{shown(text[row])}; expected a number", name)
+                LineFinding(int(line[row]), f"{shown(text[row])}; expected a number", name)
                 for row in np.flatnonzero(bad).tolist()
             )
             text_of_kind = "fields that are no number (missing)"
@@ -159,7 +162,9 @@ def _refuse(
     for row in rows:
         value = column[row]
         said = "is empty" if value in (None, "") else shown(str(value))
-        found.append(Finding(int(line[row]), f"{said}; expected {expected}", column.name or name))
+        found.append(
+            LineFinding(int(line[row]), f"{said}; expected {expected}", column.name or name)
+        )
     findings.add(f"bad_{name}", f"rows with an unusable {name}", "left out", found)
 
 
@@ -175,7 +180,7 @@ def _fair(number: pl.Series) -> bool:
     return least >= 0 and most < MAX_NODES
 
 
-def _keys(path: Path, columns: Sequence[str], asked: Asked) -> tuple[str, str]:
+def _keys(path: Path, columns: Sequence[str], asked: MetricSelection) -> tuple[str, str]:
     """Return the columns of time and node."""
     chosen = []
     for what, given, usual in (("time", asked.time, TIMES), ("node", asked.node, NODES)):
@@ -195,8 +200,6 @@ def _find(columns: Sequence[str], usual: Sequence[str]) -> str | None:
 
 
 def _parquet(path: Path) -> pl.DataFrame:
-    import polars as pl
-
     try:
         return pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -204,7 +207,9 @@ def _parquet(path: Path) -> pl.DataFrame:
         raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
 
 
-def _csv(path: Path, asked: Asked, findings: Findings) -> tuple[pl.DataFrame, Int, Findings]:
+def _csv(
+    path: Path, asked: MetricSelection, findings: Findings
+) -> tuple[pl.DataFrame, Int, Findings]:
     """Return the columns of a CSV with their lines: at once where it is clean, else with care."""
     text = read_bytes(path)
     head, _, rest = text.partition(b"\n")
@@ -232,8 +237,6 @@ def quick_csv(
 ) -> pl.DataFrame | None:
     """Return the columns of rows that are all as they should be, with numbers as numbers; else
     None. The column `text` stays text."""
-    import polars as pl
-
     count = rest.count(b"\n") + (not rest.endswith(b"\n") and bool(rest))
     plain = b'"' not in rest and b"\n\n" not in rest and not rest.startswith(b"\n")
     if not plain or count == 0 or rest.count(b",") != count * (len(names) - 1):

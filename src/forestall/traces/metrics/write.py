@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.metrics import Metrics
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.packed import pack
 from forestall.traces.files.parquet import put_parquet
+
+with lazily():
+    import polars as pl
 
 PACKED = frozenset({".gz", ".xz", ".zst"})
 
@@ -20,8 +24,6 @@ def write_metrics(metrics: Metrics, path: str | Path) -> None:
     Times are Unix seconds where the metrics have an origin, else their own; nodes are names where
     there are some; missing values are blank. The file appears whole or not at all.
     """
-    import polars as pl
-
     columns: dict[str, pl.Series] = {
         "time": pl.Series(metrics.time + (metrics.origin or 0)),
         "node": pl.Series(metrics.node),

@@ -5,18 +5,18 @@
 - `filters`, `causes`, `pipeline`: from records to failures
 """
 
-from forestall.traces.ras.causes import Rules, causal, mine_rules
+from forestall.traces.ras.causes import CauseRules, causal, mine_rules
 from forestall.traces.ras.filters import clusters, labelled, severe, spatial, temporal
-from forestall.traces.ras.pipeline import Filtered, FilterSettings, Step, pipeline, to_failures
+from forestall.traces.ras.pipeline import FilteredLog, FilterSettings, Step, pipeline, to_failures
 from forestall.traces.ras.places import LEVELS, at_level
 from forestall.traces.ras.read import read_ras
 from forestall.traces.ras.write import write_ras
 
 __all__ = [
     "LEVELS",
+    "CauseRules",
     "FilterSettings",
-    "Filtered",
-    "Rules",
+    "FilteredLog",
     "Step",
     "at_level",
     "causal",

@@ -35,7 +35,7 @@ LIFT: Final = 2.0
 
 
 @dataclass(frozen=True)
-class Rules:
+class CauseRules:
     """Rules, the surest first: arrays of equal length.
 
     Attributes
@@ -63,7 +63,7 @@ def mine_rules(
     support: int = SUPPORT,
     confidence: float = CONFIDENCE,
     lift: float = LIFT,
-) -> Rules:
+) -> CauseRules:
     """Return the rules of a log with at least this support, confidence and lift.
 
     Raises ParameterError.
@@ -89,7 +89,7 @@ def mine_rules(
     cause, effect = np.nonzero(good)
     order = np.lexsort((effect, cause, -pairs[cause, effect], -share[cause, effect]))
     cause, effect = cause[order], effect[order]
-    return Rules(
+    return CauseRules(
         chosen[cause].astype(np.int32),
         chosen[effect].astype(np.int32),
         pairs[cause, effect],
@@ -98,7 +98,7 @@ def mine_rules(
     )
 
 
-def causal(log: RasLog, rules: Rules, threshold: int = THRESHOLD) -> Mask:
+def causal(log: RasLog, rules: CauseRules, threshold: int = THRESHOLD) -> Mask:
     """Return which records do not follow their cause, by one of the rules, within `threshold` s,
     bool[n].
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.traces.files.packed import chunks_of_lines
 from forestall.traces.ras.layouts import BY_PRIORITY, Clock, Layout
-from forestall.traces.ras.records import Records
+from forestall.traces.ras.records import RasColumns
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -40,8 +41,6 @@ def numbered_lines(path: Path, progress: Progress | None = None) -> Iterator[tup
     Bytes that are no UTF-8 become the sign for that. Tells the megabytes read of a file that is not
     packed.
     """
-    import polars as pl
-
     whole = path.stat().st_size if path.is_file() else 0
     first, read = 1, 0
     for chunk in chunks_of_lines(path):
@@ -57,7 +56,7 @@ def numbered_lines(path: Path, progress: Progress | None = None) -> Iterator[tup
 
 
 @dataclass
-class Years:
+class MissingYears:
     """The year of times that have none: the next one begins where December is followed by
     January."""
 
@@ -81,13 +80,13 @@ class Years:
 def read_layout(
     path: Path,
     layout: Layout,
-    records: Records,
+    records: RasColumns,
     *,
     year: int | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Add the records of a log of lines; those that are none of this form are noted."""
-    years = Years(LEAP_YEAR if year is None else year)
+    years = MissingYears(LEAP_YEAR if year is None else year)
     records.dated = layout.clock != "yearless" or year is not None
     records.labels = "(?P<label>" in layout.pattern
     for first, lines in numbered_lines(path, progress):
@@ -95,10 +94,8 @@ def read_layout(
 
 
 def _add_chunk(
-    first: int, lines: pl.Series, layout: Layout, records: Records, years: Years
+    first: int, lines: pl.Series, layout: Layout, records: RasColumns, years: MissingYears
 ) -> None:
-    import polars as pl
-
     numbers = pl.Series("line", np.arange(first, first + len(lines), dtype=np.int64))
     frame = lines.str.extract_groups(layout.whole).struct.unnest()
     matched = frame["time"].is_not_null()
@@ -133,9 +130,7 @@ def _add_chunk(
     records.add(pl.DataFrame(columns), masks=layout.masks)
 
 
-def _severity(frame: pl.DataFrame, numbers: pl.Series, records: Records) -> pl.Series:
-    import polars as pl
-
+def _severity(frame: pl.DataFrame, numbers: pl.Series, records: RasColumns) -> pl.Series:
     if "severity" in frame.columns:
         return records.severities(frame["severity"], numbers)
     if "priority" in frame.columns:
@@ -147,10 +142,8 @@ def _severity(frame: pl.DataFrame, numbers: pl.Series, records: Records) -> pl.S
     return pl.repeat(0, len(frame), dtype=pl.Int8, eager=True)
 
 
-def _seconds(frame: pl.DataFrame, clock: Clock, years: Years) -> pl.Series:
+def _seconds(frame: pl.DataFrame, clock: Clock, years: MissingYears) -> pl.Series:
     """Return Unix seconds, null where the text is no time."""
-    import polars as pl
-
     text = frame["time"]
     if clock == "unix":
         return text.cast(pl.Int64, strict=False)
@@ -171,16 +164,12 @@ def _seconds(frame: pl.DataFrame, clock: Clock, years: Years) -> pl.Series:
 
 def moments(text: pl.Series, form: str) -> pl.Series:
     """Return Unix seconds of times written in a form, taken as they stand; null where not."""
-    import polars as pl
-
     if len(text) == 0:
         return pl.Series([], dtype=pl.Int64)
     return text.str.to_datetime(form, time_unit="ms", strict=False).dt.epoch("s")
 
 
-def _yearless(text: pl.Series, years: Years) -> pl.Series:
-    import polars as pl
-
+def _yearless(text: pl.Series, years: MissingYears) -> pl.Series:
     names = text.str.slice(0, 3)
     month = names.replace_strict(
         list(_MONTHS), list(range(1, 13)), default=0, return_dtype=pl.Int64

@@ -12,7 +12,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.ras import RasLog, Severity
 from forestall.traces.ras import causes, filters
-from forestall.traces.ras.causes import Rules
+from forestall.traces.ras.causes import CauseRules
 from forestall.traces.ras.filters import Mask, Rule
 from forestall.traces.ras.places import at_level, check_level
 
@@ -98,7 +98,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Filtered:
+class FilteredLog:
     """What is left of a log, and how.
 
     Attributes
@@ -112,19 +112,19 @@ class Filtered:
     log: RasLog
     kept: npt.NDArray[np.int64]
     steps: tuple[Step, ...]
-    rules: Rules | None = None
+    rules: CauseRules | None = None
 
     def failures(self, level: str = "node") -> Failures:
         """Return what is left as failures of the places at a level."""
         return to_failures(self.log, level)
 
 
-def pipeline(log: RasLog, settings: FilterSettings | None = None) -> Filtered:
+def pipeline(log: RasLog, settings: FilterSettings | None = None) -> FilteredLog:
     """Return a log filtered step by step. Raises ParameterError."""
     how = FilterSettings() if settings is None else settings
     kept = np.arange(len(log))
     steps: list[Step] = []
-    rules: Rules | None = None
+    rules: CauseRules | None = None
     left = log
     for name in how.steps_for(log):
         if name == "causal":
@@ -142,7 +142,7 @@ def pipeline(log: RasLog, settings: FilterSettings | None = None) -> Filtered:
         kept = kept[keep]
         steps.append(Step(name, threshold, len(left), len(kept), removed))
         left = left.take(keep)
-    return Filtered(left, kept, tuple(steps), rules)
+    return FilteredLog(left, kept, tuple(steps), rules)
 
 
 def to_failures(log: RasLog, level: str = "node") -> Failures:
@@ -169,7 +169,7 @@ def to_failures(log: RasLog, level: str = "node") -> Failures:
     )
 
 
-def _mask(name: str, log: RasLog, how: FilterSettings, rules: Rules | None) -> Mask:
+def _mask(name: str, log: RasLog, how: FilterSettings, rules: CauseRules | None) -> Mask:
     if name == "severity":
         return filters.severe(log, Severity.FATAL if how.severity is None else how.severity)
     if name == "alerts":

@@ -19,7 +19,7 @@ from forestall.traces.jobs.swf_rows import is_swf
 from forestall.traces.ras.kinds import Templates, check_templates, grouped
 from forestall.traces.ras.layouts import LAYOUTS, WORDS, Layout
 from forestall.traces.ras.lines import Progress, read_layout
-from forestall.traces.ras.records import Records
+from forestall.traces.ras.records import RasColumns
 from forestall.traces.ras.tables import (
     DATABASE_TEXT,
     OWN_TEXT,
@@ -73,7 +73,7 @@ def read_ras(
     _check_year(year)
     least = None if severity is None else severity_of(severity)
     single_system(Options(None if system is None else str(system)), "an event log")
-    records = Records(Findings(path, strict), templates, None if least is None else int(least))
+    records = RasColumns(Findings(path, strict), templates, None if least is None else int(least))
     if place.is_file() and is_parquet(place):
         read_parquet(place, records, progress)
     else:
@@ -152,7 +152,7 @@ def _form(path: Path, name: str | None) -> Layout | str:
     raise TraceError(path, f"is no event log that is known ({known}); starts {shown(first)}")
 
 
-def _sorted(records: Records, path: str | Path) -> RasLog:
+def _sorted(records: RasColumns, path: str | Path) -> RasLog:
     """Return the records in order of time."""
     cleaning = records.cleaning()
     columns: list[Any] = records.columns()

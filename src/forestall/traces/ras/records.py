@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.traces.failures.lines import UNKNOWN_PLACE
-from forestall.traces.files.findings import Finding, Findings, shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.ras.kinds import Templates, masked
 from forestall.traces.ras.layouts import WORDS
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Int = npt.NDArray[np.int64]
 NO_PLACE = ("", "NULL", "null", "UNKNOWN_LOCATION", "-")
@@ -27,7 +28,7 @@ millions of lines can be all dirt."""
 
 
 @dataclass
-class Book:
+class NumberedNames:
     """Numbers for names, in the order in which they come."""
 
     numbers: dict[str, int] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class Book:
 
 
 @dataclass
-class Records:
+class RasColumns:
     """What was read so far.
 
     Attributes
@@ -60,8 +61,8 @@ class Records:
     least: int | None = None
     dated: bool = True
     labels: bool = False
-    places: Book = field(default_factory=Book)
-    kinds: Book = field(default_factory=Book)
+    places: NumberedNames = field(default_factory=NumberedNames)
+    kinds: NumberedNames = field(default_factory=NumberedNames)
     count: int = 0
     disorder: int = 0
     _last: int | None = None
@@ -75,8 +76,6 @@ class Records:
         kind is made: `head` always, `message` with what varies blanked where it `masks`), and where
         the log has labels alert.
         """
-        import polars as pl
-
         self.count += len(frame)
         frame = frame.with_columns(place=self._known_places(frame))
         time = frame["time"].to_numpy()
@@ -104,8 +103,6 @@ class Records:
 
     def severities(self, words: pl.Series, lines: pl.Series) -> pl.Series:
         """Return the severity of each word, int8; unknown words are noted."""
-        import polars as pl
-
         text = words.fill_null("").str.strip_chars().str.to_uppercase()
         known = text.unique(maintain_order=True)
         strange = [word for word in known.to_list() if word not in WORDS]
@@ -122,7 +119,7 @@ class Records:
         """Note lines that are left out: what each said, and what was expected."""
         some = self._first(kind, len(lines))
         found = (
-            Finding(line, f"{shown(value)} {what}", field)
+            LineFinding(line, f"{shown(value)} {what}", field)
             for line, value in zip(lines.head(some).to_list(), said.head(some), strict=True)
         )
         self.findings.add(kind, text, "left out", found)
@@ -147,8 +144,6 @@ class Records:
             self.findings.note(kind, text, lines[: self._first(kind, len(lines))])
 
     def _known_places(self, frame: pl.DataFrame) -> pl.Series:
-        import polars as pl
-
         place = frame["place"].fill_null("")
         missing = place.is_in(list(NO_PLACE))
         if missing.any():
@@ -160,8 +155,6 @@ class Records:
         return place
 
     def _kinds_of(self, frame: pl.DataFrame, masks: bool) -> npt.NDArray[np.int32]:
-        import polars as pl
-
         head = frame["head"].fill_null("")
         if self.templates == "none" or "message" not in frame.columns:
             return coded(head, self.kinds)
@@ -187,10 +180,8 @@ class Records:
         self._note("unsorted", text, lines[late].tolist())
 
 
-def coded(texts: pl.Series, book: Book) -> npt.NDArray[np.int32]:
+def coded(texts: pl.Series, book: NumberedNames) -> npt.NDArray[np.int32]:
     """Return the number of each text in a book, int32[n]."""
-    import polars as pl
-
     names = texts.unique(maintain_order=True)
     numbers = pl.Series(book.read(names.to_list()), dtype=pl.Int32)
     codes = texts.replace_strict(names, numbers, return_dtype=pl.Int32)

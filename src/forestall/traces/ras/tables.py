@@ -12,20 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.delimited import check_columns, header_names
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import text_of
 from forestall.traces.ras.lines import Progress, moments, numbered_lines
-from forestall.traces.ras.records import Records
+from forestall.traces.ras.records import RasColumns
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 OURS: Final = ("time", "place", "severity", "kind", "alert", "message")
 ROWS: Final = 1_000_000
@@ -118,7 +120,7 @@ def database_columns(names: tuple[str, ...]) -> Columns | None:
     )
 
 
-def read_table(path: Path, records: Records, progress: Progress | None = None) -> None:
+def read_table(path: Path, records: RasColumns, progress: Progress | None = None) -> None:
     """Add the records of a comma-separated table, packed or not."""
     names: tuple[str, ...] = ()
     columns: Columns | None = None
@@ -139,10 +141,8 @@ def read_table(path: Path, records: Records, progress: Progress | None = None) -
         _add(frame, columns, records)
 
 
-def read_parquet(path: Path, records: Records, progress: Progress | None = None) -> None:
+def read_parquet(path: Path, records: RasColumns, progress: Progress | None = None) -> None:
     """Add the records of a Parquet file with our columns."""
-    import polars as pl
-
     try:
         whole = pl.scan_parquet(path)
         names = tuple(whole.collect_schema().names())
@@ -164,8 +164,6 @@ def read_parquet(path: Path, records: Records, progress: Progress | None = None)
 
 
 def _filled(first: int, lines: pl.Series) -> tuple[pl.Series, pl.Series]:
-    import polars as pl
-
     numbers = pl.Series("line", np.arange(first, first + len(lines), dtype=np.int64))
     filled = lines.str.strip_chars() != ""
     return numbers.filter(filled), lines.filter(filled)
@@ -176,11 +174,9 @@ def _parsed(
     rows: pl.Series,
     names: tuple[str, ...],
     columns: Columns,
-    records: Records,
+    records: RasColumns,
 ) -> pl.DataFrame:
     """Return the wanted columns of rows that have as many fields as the header."""
-    import polars as pl
-
     # A quote within a field makes readers differ about where fields end: such rows are left out.
     sound = rows.str.contains(_SOUND)
     counts = rows.str.replace_all(_QUOTED, "").str.count_matches(",", literal=True) + 1
@@ -203,9 +199,7 @@ def _parsed(
     return frame.select(fields).with_columns(numbers)
 
 
-def _add(frame: pl.DataFrame, columns: Columns, records: Records) -> None:
-    import polars as pl
-
+def _add(frame: pl.DataFrame, columns: Columns, records: RasColumns) -> None:
     said = frame[columns.time].fill_null("")
     if records.count == 0 and len(frame):
         records.dated = columns.database or said.head(50).str.contains(_ISO).any()
@@ -246,8 +240,6 @@ def _add(frame: pl.DataFrame, columns: Columns, records: Records) -> None:
 
 def _times(said: pl.Series, columns: Columns, *, dated: bool) -> pl.Series:
     """Return seconds, null where the text is no time."""
-    import polars as pl
-
     if not dated:
         real = said.cast(pl.Float64, strict=False)
         whole = real.is_finite() & (real == real.floor()) & (real >= 0) & (real < MAX_SECONDS)

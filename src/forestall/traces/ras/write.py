@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.model.ras import RasLog, Severity
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.packed import pack
 from forestall.traces.files.parquet import put_parquet
+
+with lazily():
+    import polars as pl
 
 ROWS = 1_000_000
 
@@ -20,8 +24,6 @@ def write_ras(log: RasLog, path: str | Path) -> None:
     Times are seconds from the log's time 0. CSV of names in .gz, .xz or .zst is packed. The file
     appears whole or not at all.
     """
-    import polars as pl
-
     suffix = Path(path).suffix
     places = pl.Series(list(log.places), dtype=pl.String)
     kinds = pl.Series(list(log.kinds), dtype=pl.String)

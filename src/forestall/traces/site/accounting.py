@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.site.accounting import UNKNOWN, UNLIMITED, Accounting
 from forestall.model.site.coded import Coded
@@ -32,8 +33,9 @@ from forestall.traces.files.parquet import (
     write_parquet,
 )
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
+
 
 Long = npt.NDArray[np.int64]
 T = TypeVar("T")
@@ -55,8 +57,6 @@ _NO_LIMIT: Final = -1
 
 def write_accounting(runs: Accounting, path: str | Path) -> None:
     """Write runs; all but the remarks comes back. The file appears whole or not at all."""
-    import polars as pl
-
     columns = []
     for ours, theirs in NAMES.items():
         column = getattr(runs, ours)
@@ -120,8 +120,6 @@ def _limits(table: pl.DataFrame, path: str | Path) -> Long:
 
 def write_events(events: NodeEvents, path: str | Path) -> None:
     """Write outages; all but the remarks comes back."""
-    import polars as pl
-
     nature = Coded(events.nature.astype(np.int32), NATURES)
     columns = [
         text_column("node", Coded(events.node.astype(np.int32), events.names)),
@@ -175,8 +173,6 @@ def read_events(path: str | Path) -> NodeEvents:
 
 def write_inventory(nodes: Inventory, path: str | Path) -> None:
     """Write nodes; all but the remarks comes back."""
-    import polars as pl
-
     columns = [
         text_column("node", Coded.of(nodes.names)),
         whole_column("cpus", nodes.cpus, nodes.cpus < 0),
@@ -231,8 +227,6 @@ def read_inventory(path: str | Path) -> Inventory:
 
 def write_estimates(estimates: StartEstimates, path: str | Path) -> None:
     """Write estimates of starts; all but the remarks comes back."""
-    import polars as pl
-
     columns = [
         whole_column("asked", estimates.asked),
         whole_column("job", estimates.job),
@@ -268,8 +262,6 @@ def write_jobs(runs: Accounting, path: str | Path, zero: int) -> int:
     job of which no run ended is null; so is a limit that is not told, or none. Where a run had no
     nodes, the number that was asked for stands. Order: by submission.
     """
-    import polars as pl
-
     elapsed = np.where(runs.ran, runs.elapsed, UNKNOWN)
     order = np.lexsort((runs.attempt, elapsed, runs.which))
     which = runs.which[order]
@@ -309,8 +301,6 @@ def _told(path: str | Path, kind: str) -> Mapping[str, Any]:
 
 
 def _columns(path: str | Path, *names: str) -> pl.DataFrame:
-    import polars as pl
-
     check_columns(path, tuple(pl.read_parquet_schema(path)), names)
     return read_parquet(path, list(names))
 

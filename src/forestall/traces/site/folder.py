@@ -26,7 +26,7 @@ UNNAMED: Final = "not named"
 
 
 @dataclass(frozen=True)
-class _Table:
+class _FolderTable:
     part: str
     file: str
     write: Callable[[Any, Path], None]
@@ -34,10 +34,10 @@ class _Table:
 
 
 TABLES: Final = (
-    _Table("accounting", "runs.parquet", files.write_accounting, files.read_accounting),
-    _Table("events", "events.parquet", files.write_events, files.read_events),
-    _Table("inventory", "nodes.parquet", files.write_inventory, files.read_inventory),
-    _Table("estimates", "estimates.parquet", files.write_estimates, files.read_estimates),
+    _FolderTable("accounting", "runs.parquet", files.write_accounting, files.read_accounting),
+    _FolderTable("events", "events.parquet", files.write_events, files.read_events),
+    _FolderTable("inventory", "nodes.parquet", files.write_inventory, files.read_inventory),
+    _FolderTable("estimates", "estimates.parquet", files.write_estimates, files.read_estimates),
 )
 """Parts of `SiteRecords`, and the files that they are in."""
 

@@ -1,27 +1,30 @@
-"""The certifier's look at `summary.json`: every measure, computed anew from the tables."""
+"""The certifier's rules of `summary.json`: every measure, computed anew from the tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
+from forestall.app.cycle.certify.facts import Facts
 from forestall.app.cycle.certify.files import (
     COMPLETED,
     CUT,
+    PARTS,
     SHARES,
     STAY_ENDS,
     UNFINISHED,
     UNSCHEDULED,
-    CycleFolder,
-    Reals,
 )
-from forestall.app.cycle.certify.sheet import PARTS
 from forestall.app.cycle.certify.sums import occurrences, useful_work
-from forestall.app.kit.finding import Check
-from forestall.app.kit.sheet import NONE, Bool, Int
+from forestall.app.kit.certify.finding import Finding
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals
+from forestall.app.kit.certify.sums import differences, total
 
 TOLERANCE = 1e-9
 DAY, HOUR = 86_400, 3600
@@ -58,12 +61,6 @@ LENGTH_MEASURES = (
 )
 
 
-def total(values: Int) -> int:
-    """Return the sum of whole numbers, however large."""
-    low = values & 0xFFFFFFFF
-    return (int((values >> 32).sum()) << 32) + int(low.sum())
-
-
 def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
@@ -74,8 +71,6 @@ def _mean(values: Int) -> float | None:
 
 def _interval(values: Int, unit: Int) -> list[float] | None:
     """Return the 95 % interval of a mean, units being drawn."""
-    from scipy.special import stdtrit
-
     if len(values) < 2 or (values == values[0]).all():
         return None
     names = np.unique(unit)
@@ -89,15 +84,15 @@ def _interval(values: Int, unit: Int) -> list[float] | None:
     return [max(mean - half, 0.0), mean + half]
 
 
-def _units(folder: CycleFolder) -> tuple[str, Int]:
-    day = folder.jobs.submit // DAY
+def _units(run: Facts) -> tuple[str, Int]:
+    day = run.jobs.submit // DAY
     many = len(np.unique(day)) >= DAYS
     return ("days", day) if many else ("jobs", np.arange(len(day)))
 
 
-def _of_jobs(folder: CycleFolder, mine: Bool) -> dict[str, Any]:
+def _of_jobs(run: Facts, mine: Bool) -> dict[str, Any]:
     """Return the measures of some of the jobs."""
-    jobs, unit = folder.jobs, _units(folder)[1]
+    jobs, unit = run.jobs, _units(run)[1]
     count = int(mine.sum())
     done = mine & (jobs.fate == COMPLETED) & (jobs.finish != NONE)
     ran = mine & (jobs.start != NONE)
@@ -138,8 +133,8 @@ def _at(values: Int, share: float) -> float | None:
     return float(order[low]) + (place - low) * float(order[high] - order[low])
 
 
-def _by_length(folder: CycleFolder) -> list[dict[str, Any]]:
-    jobs = folder.jobs
+def _by_length(run: Facts) -> list[dict[str, Any]]:
+    jobs = run.jobs
     runtime = jobs.runtime
     key = runtime
     if len(np.unique(runtime)) > LENGTHS:
@@ -147,7 +142,7 @@ def _by_length(folder: CycleFolder) -> list[dict[str, Any]]:
     found = []
     for one in np.unique(key):
         mine = key == one
-        told, lengths = _of_jobs(folder, mine), runtime[mine]
+        told, lengths = _of_jobs(run, mine), runtime[mine]
         found.append(
             {
                 "length": _mean(lengths),
@@ -160,10 +155,10 @@ def _by_length(folder: CycleFolder) -> list[dict[str, Any]]:
     return found
 
 
-def _of_promises(folder: CycleFolder) -> dict[str, Any]:
+def _of_promises(run: Facts) -> dict[str, Any]:
     """Return how far the chances that were said came true."""
-    stays = folder.stays
-    if folder.given.scheduler != "falcon":
+    stays = run.stays
+    if run.given.scheduler != "falcon":
         return dict.fromkeys(GROUPS["promises"])
     over = stays.ended != CUT
     said, kept = stays.promise[over] / PARTS, (stays.ended[over] == 0).astype(np.float64)
@@ -194,13 +189,13 @@ def _of_promises(folder: CycleFolder) -> dict[str, Any]:
     }
 
 
-def _of_hosts(folder: CycleFolder) -> dict[str, Any]:
-    spans, stays, count = folder.spans, folder.stays, len(folder.hosts)
+def _of_hosts(run: Facts) -> dict[str, Any]:
+    spans, stays, count = run.spans, run.stays, len(run.hosts)
     seconds = spans.end - spans.start
     new = occurrences(spans)
     entered = [int((new & (spans.state == k)).sum()) for k in range(5)]
-    whole = count * (folder.end - folder.start)
-    useful, lost = total(useful_work(folder)), total(stays.lost)
+    whole = count * (run.end - run.start)
+    useful, lost = total(useful_work(run)), total(stays.lost)
     offered, held = total(spans.work), total(stays.end - stays.start)
     shares = [_ratio(total(seconds[spans.state == k]), whole) for k in range(5)]
     ended = np.bincount(stays.ended, minlength=5).tolist()
@@ -223,58 +218,37 @@ def _of_hosts(folder: CycleFolder) -> dict[str, Any]:
     }
 
 
-def check_measures(folder: CycleFolder) -> list[Check]:
-    """Every measure of the summary, computed from the tables."""
-    every = np.ones(len(folder.jobs), dtype=np.bool_)
-    mine = {
-        "scheduler": folder.given.scheduler,
-        "seed": folder.given.seed,
-        **_of_jobs(folder, every),
-        **_of_hosts(folder),
-        **_of_promises(folder),
-        "interval_over": _units(folder)[0],
-        "span": folder.end - folder.start,
-        "by_length": _by_length(folder),
-    }
-    checks = []
-    for name, measures in GROUPS.items():
-        wrong: list[str] = []
+@dataclass(frozen=True)
+class Measured(Facts):
+    """The files of a run, and what they give as its measures."""
+
+    @cached_property
+    def measures(self) -> dict[str, Any]:
+        """Every measure of the summary, computed from the tables."""
+        return {
+            "scheduler": self.given.scheduler,
+            "seed": self.given.seed,
+            **_of_jobs(self, np.ones(len(self.jobs), dtype=np.bool_)),
+            **_of_hosts(self),
+            **_of_promises(self),
+            "interval_over": _units(self)[0],
+            "span": self.end - self.start,
+            "by_length": _by_length(self),
+        }
+
+
+def group(name: str) -> Callable[[Measured, Finding], str]:
+    """Return the rule of a group of measures, see `GROUPS`."""
+    measures = GROUPS[name]
+
+    def check(run: Measured, finding: Finding) -> str:
+        mine, said = run.measures, run.summary.held
         for one in measures:
-            _compare(one, folder.summary.get(one, "nothing"), mine[one], wrong)
-        checks.append(Check(name, not wrong, _first(wrong) or _told(name, measures, mine)))
-    return checks
+            finding.each(differences(one, said.get(one, "nothing"), mine[one], TOLERANCE))
+        if measures == ("by_length",):
+            return f"{len(mine['by_length'])} lengths of jobs"
+        if name == "promises" and mine["stays_promised"] is None:
+            return "nothing was promised"
+        return f"{len(measures)} measures"
 
-
-def _told(group: str, measures: Sequence[str], mine: Mapping[str, Any]) -> str:
-    """Return how much a group of measures that agree says."""
-    if measures == ("by_length",):
-        return f"{len(mine['by_length'])} lengths of jobs"
-    if group == "promises" and mine["stays_promised"] is None:
-        return "nothing was promised"
-    return f"{len(measures)} measures"
-
-
-def _first(wrong: Sequence[str]) -> str:
-    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-    return wrong[0] + more if wrong else ""
-
-
-def _compare(name: str, said: Any, here: Any, wrong: list[str]) -> None:
-    """Note where a measure of the summary is not what it is here, part by part."""
-    if isinstance(here, Mapping) and isinstance(said, Mapping) and here.keys() == said.keys():
-        for key in here:
-            _compare(f"{name}.{key}", said[key], here[key], wrong)
-    elif isinstance(here, list) and isinstance(said, list) and len(here) == len(said):
-        for number, (one, other) in enumerate(zip(said, here, strict=True)):
-            _compare(f"{name}[{number}]", one, other, wrong)
-    elif not _same(said, here):
-        wrong.append(f"{name} is {said} in summary.json, {here} here")
-
-
-def _same(said: Any, here: Any) -> bool:
-    numbers = (int, float)
-    if isinstance(here, numbers) and isinstance(said, numbers) and not isinstance(said, bool):
-        if isinstance(here, int):
-            return said == here
-        return math.isclose(here, said, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    return type(said) is type(here) and bool(said == here)
+    return check

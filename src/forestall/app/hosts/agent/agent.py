@@ -64,27 +64,27 @@ class AgentOptions:
 
     def settings(self) -> AgentSettings:
         """Return them checked. Raises ParameterError, and TraceError for the calibration."""
-        period = _of(self.period, PERIOD, parse_duration, "--period")
+        period = _of(self.period, PERIOD, parse_duration, "period")
         if period < 1:
-            raise ParameterError("--period", self.period, "a duration of at least 1s")
+            raise ParameterError("period", self.period, "a duration of at least 1s")
         found: Mapping[str, float] = {}
         if self.th1 is None or self.th2 is None:
             found = calibrated(self.folder)
-        th1 = _of(self.th1, found.get("th1", TH1), _share, "--th1")
-        th2 = _of(self.th2, found.get("th2", TH2), _share, "--th2")
+        th1 = _of(self.th1, found.get("th1", TH1), _share, "th1")
+        th2 = _of(self.th2, found.get("th2", TH2), _share, "th2")
         if th1 > th2:
-            name, value = ("--th1", self.th1) if self.th1 is not None else ("--th2", self.th2)
+            name, value = ("th1", self.th1) if self.th1 is not None else ("th2", self.th2)
             raise ParameterError(name, value, f"Th1 <= Th2, and they are {th1:g} and {th2:g}")
-        keep = _of(self.keep, 400 * 86_400, parse_duration, "--keep")
+        keep = _of(self.keep, 400 * 86_400, parse_duration, "keep")
         if keep < 86_400:
-            raise ParameterError("--keep", self.keep, "a duration of at least 1d")
+            raise ParameterError("keep", self.keep, "a duration of at least 1d")
         return AgentSettings(
             folder=self.folder,
             period=period,
             th1=th1,
             th2=th2,
-            hold=_of(self.hold, HOLD, parse_duration, "--hold"),
-            guest_memory=_of(self.guest_memory, 0.0, parse_memory_share, "--guest-memory"),
+            hold=_of(self.hold, HOLD, parse_duration, "hold"),
+            guest_memory=_of(self.guest_memory, 0.0, parse_memory_share, "guest_memory"),
             keep=math.ceil(keep / 86_400),
         )
 
@@ -134,7 +134,7 @@ def parse_memory_share(text: str, name: str) -> float:
     return share
 
 
-class Ended(NamedTuple):
+class AgentEnd(NamedTuple):
     """What an agent did until it ended: samples taken, and those of them that are not on disk."""
 
     samples: int
@@ -149,7 +149,7 @@ def run_agent(
     tell: Callable[[str], None],
     show: Hook | None = None,
     beside: bool = False,
-) -> Ended:
+) -> AgentEnd:
     """Be the agent of a folder until `until` s have passed or SIGTERM, SIGINT or SIGHUP comes.
 
     Parameters
@@ -190,7 +190,7 @@ def run_agent(
         finally:
             if exporter is not None:
                 exporter.close()
-    return Ended(agent.samples, store.waiting + store.lost)
+    return AgentEnd(agent.samples, store.waiting + store.lost)
 
 
 def _sweep(folder: Path) -> None:
@@ -223,11 +223,9 @@ class CondorHook:
             condor.write_ad_of(self._folder, status)
 
 
-def unit_text(folder: Path | None, options: list[str]) -> str:
+def unit_text(options: list[str]) -> str:
     """Return a systemd user unit that runs the agent with these options."""
     words = [sys.executable, "-m", "forestall", "agent"]
-    if folder is not None:
-        words += ["--folder", str(folder.resolve())]
     start = " ".join(_quoted(word) for word in [*words, *options])
     return f"""\
 # ~/.config/systemd/user/forestall-agent.service

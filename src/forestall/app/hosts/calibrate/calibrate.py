@@ -15,10 +15,11 @@ from functools import cached_property
 from math import isnan
 from typing import Any, Final, Literal
 
+from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
 from forestall.live.contention import memory as memory_study
 from forestall.live.contention.curves import (
-    Curve,
+    ContentionCurve,
     MemoryCurve,
     Threshold,
     curves,
@@ -27,14 +28,14 @@ from forestall.live.contention.curves import (
     threshold,
 )
 from forestall.live.contention.measure import (
-    Measured,
+    MeasuredPoints,
     background,
     lowest_priority,
     measure,
     refuse_if_busy,
 )
 from forestall.live.contention.memory import MemoryMeasured, measure_memory
-from forestall.live.contention.plan import Plan
+from forestall.live.contention.plan import ExperimentPlan
 from forestall.model.errors import ParameterError
 from forestall.traces.streams import stream
 
@@ -48,12 +49,11 @@ MOST_DISTURBED: Final = 0.25
 """Share of the points during which others may have used the cores, for thresholds to be trusted."""
 NOT_ASKED: Final = "it was not asked for"
 
-Progress = Callable[[int, int], None]
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExperimentSettings:
     """An experiment as it is typed; see `forestall.cli.hosts.calibrate` for what each means.
 
     None stands for the default, which is another one for a `quick` run.
@@ -71,36 +71,36 @@ class Asked:
     seed: int = 1
     force: bool = False
 
-    def plan(self) -> Plan:
+    def plan(self) -> ExperimentPlan:
         """Return the plan. Raises ParameterError."""
         cpus = parse_cpus(self.cpus)
         quick = self.quick
-        loads = QUICK_LOADS if quick else Plan.loads
+        loads = QUICK_LOADS if quick else ExperimentPlan.loads
         if self.loads is not None:
-            shares = (parse_share(part, "--loads") for part in self.loads.split(","))
+            shares = (parse_share(part, "loads") for part in self.loads.split(","))
             loads = tuple(dict.fromkeys(shares))
         groups = default_groups(len(cpus), quick=quick)
         if self.groups is not None:
             groups = tuple(dict.fromkeys(_count(part) for part in self.groups.split(",")))
-        limit, pattern = parse_share(self.limit, "--limit"), _pattern(self.pattern)
+        limit, pattern = parse_share(self.limit, "limit"), _pattern(self.pattern)
         seconds, repeats = self.seconds, self.repeats
         if seconds is None:
-            seconds = QUICK_SECONDS if quick else Plan.seconds
+            seconds = QUICK_SECONDS if quick else ExperimentPlan.seconds
         if repeats is None:
-            repeats = QUICK_REPEATS if quick else Plan.repeats
+            repeats = QUICK_REPEATS if quick else ExperimentPlan.repeats
         try:
-            return Plan(cpus, groups, loads, seconds, repeats, limit, pattern, self.seed)
+            return ExperimentPlan(cpus, groups, loads, seconds, repeats, limit, pattern, self.seed)
         except ParameterError as error:
             typed = getattr(self, error.name)
             value = error.value if typed is None else typed
-            raise ParameterError(f"--{error.name}", value, error.allowed) from None
+            raise ParameterError(error.name, value, error.allowed) from None
 
     @property
     def left(self) -> tuple[int, ...]:
         """MB that guests leave free in the part on memory."""
         return memory_study.QUICK if self.quick else memory_study.LEFT
 
-    def takes(self, plan: Plan) -> float:
+    def takes(self, plan: ExperimentPlan) -> float:
         """About how long all of it takes, s."""
         more = memory_study.takes(MEMORY_SECONDS, plan.repeats, self.left) if self.memory else 0.0
         return LOOK + plan.takes + more
@@ -135,10 +135,10 @@ def parse_cpus(text: str | None) -> tuple[int, ...]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part)
         if match is None:
-            raise ParameterError("--cpus", text, allowed)
+            raise ParameterError("cpus", text, allowed)
         chosen.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     if not chosen or not chosen <= set(there):
-        raise ParameterError("--cpus", text, allowed)
+        raise ParameterError("cpus", text, allowed)
     return tuple(sorted(chosen))
 
 
@@ -154,7 +154,7 @@ def _ranges(cores: list[int]) -> str:
 
 def _count(text: str) -> int:
     if not re.fullmatch(r"\s*\d{1,5}\s*", text):
-        raise ParameterError("--groups", text, "numbers of processes, such as 1,2,4")
+        raise ParameterError("groups", text, "numbers of processes, such as 1,2,4")
     return int(text)
 
 
@@ -163,11 +163,11 @@ def _pattern(text: str) -> Literal["paused", "periodic"]:
         return "paused"
     if text == "periodic":
         return "periodic"
-    raise ParameterError("--pattern", text, "paused or periodic")
+    raise ParameterError("pattern", text, "paused or periodic")
 
 
 @dataclass(frozen=True)
-class Calibration:
+class HostCalibration:
     """What was measured on this host, and what follows from it.
 
     Attributes
@@ -179,9 +179,9 @@ class Calibration:
     host, kernel, date : where and when (UTC, ISO 8601)
     """
 
-    asked: Asked
-    plan: Plan
-    measured: Measured
+    asked: ExperimentSettings
+    plan: ExperimentPlan
+    measured: MeasuredPoints
     memory: MemoryMeasured
     background: float
     lowest: dict[str, bool]
@@ -190,12 +190,12 @@ class Calibration:
     date: str
 
     @cached_property
-    def normal(self) -> list[Curve]:
+    def normal(self) -> list[ContentionCurve]:
         """What each group loses to a guest at normal priority."""
         return curves(self.measured.points, "normal")
 
     @cached_property
-    def lowered(self) -> list[Curve]:
+    def lowered(self) -> list[ContentionCurve]:
         """What each group loses to a guest at lowest priority."""
         return curves(self.measured.points, "lowest")
 
@@ -307,7 +307,7 @@ def _rows(**columns: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _curve(one: Curve) -> dict[str, Any]:
+def _curve(one: ContentionCurve) -> dict[str, Any]:
     ends = one.interval()
     rows = _rows(
         asked=one.asked,
@@ -334,8 +334,11 @@ def _memory_curve(one: MemoryCurve, limit: float) -> dict[str, Any]:
 
 
 def calibrate(
-    asked: Asked | None = None, *, progress: Progress | None = None, tell: Tell | None = None
-) -> Calibration:
+    asked: ExperimentSettings | None = None,
+    *,
+    progress: Progress | None = None,
+    tell: Tell | None = None,
+) -> HostCalibration:
     """Measure this host; takes minutes, and uses all of the chosen cores meanwhile.
 
     Parameters
@@ -346,7 +349,7 @@ def calibrate(
 
     Raises ParameterError for a bad option, ContentionError where the host is too busy.
     """
-    asked = Asked() if asked is None else asked
+    asked = ExperimentSettings() if asked is None else asked
     plan = asked.plan()
     say = (lambda _text: None) if tell is None else tell
     busy = background(plan.cpus, LOOK)
@@ -367,4 +370,4 @@ def calibrate(
         )
     date = datetime.now(UTC).isoformat(timespec="seconds")
     where = platform.node(), platform.release()
-    return Calibration(asked, plan, measured, found, busy, lowest, *where, date)
+    return HostCalibration(asked, plan, measured, found, busy, lowest, *where, date)

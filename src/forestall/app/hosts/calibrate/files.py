@@ -17,7 +17,7 @@ from forestall.show.style import has_matplotlib
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.app.hosts.calibrate.calibrate import Calibration
+    from forestall.app.hosts.calibrate.calibrate import HostCalibration
 
 CALIBRATION: Final = "calibration.json"
 FILES: Final = (
@@ -62,7 +62,7 @@ def _try_to_write(folder: Path) -> None:
         raise TraceError(folder, f"cannot be written to: {above}: {said}") from None
 
 
-def write_folder(found: Calibration, folder: Path, *, force: bool = False) -> Path:
+def write_folder(found: HostCalibration, folder: Path, *, force: bool = False) -> Path:
     """Write summary.json, points.csv, memory.csv, the figures and report.html, all or none.
 
     Raises InputError where the folder cannot be written to, or, unless by `force`, holds something
@@ -81,7 +81,7 @@ def write_folder(found: Calibration, folder: Path, *, force: bool = False) -> Pa
     return fill_folder(folder, write, FILES)
 
 
-def write_figures(found: Calibration, folder: Path) -> dict[str, Html]:
+def write_figures(found: HostCalibration, folder: Path) -> dict[str, Html]:
     """Write the figures as PNG, and return them as parts of a page, by name."""
     from forestall.live.contention.figure import contention_figure, memory_figure
     from forestall.show.figure_files import data_uri, save
@@ -112,7 +112,7 @@ def write_figures(found: Calibration, folder: Path) -> dict[str, Html]:
     return shown
 
 
-def points_table(found: Calibration) -> pl.DataFrame:
+def points_table(found: HostCalibration) -> pl.DataFrame:
     """Return ``repeat,group,asked,guest,began,seconds,owner,guest_cpu,cores,background,load``: a
     row for each phase that counted, as measured."""
     import polars as pl
@@ -125,7 +125,7 @@ def points_table(found: Calibration) -> pl.DataFrame:
     return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).round(6))
 
 
-def memory_table(found: Calibration) -> pl.DataFrame:
+def memory_table(found: HostCalibration) -> pl.DataFrame:
     """Return ``repeat,guest,size,free,pages,seconds,faults,speed``: a row for each phase."""
     import polars as pl
 
@@ -137,7 +137,7 @@ def memory_table(found: Calibration) -> pl.DataFrame:
     return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).round(6))
 
 
-def write_thresholds(found: Calibration, folder: Path, *, force: bool = False) -> Path:
+def write_thresholds(found: HostCalibration, folder: Path, *, force: bool = False) -> Path:
     """Write calibration.json into an agent's folder, whole or not at all.
 
     Raises ContentionError where others disturbed too many points, unless by `force`, and TraceError

@@ -21,7 +21,7 @@ from forestall.live.guest.files import (
     STDOUT,
     GuestFiles,
     GuestState,
-    Record,
+    StayRecord,
     all_guests,
     boot_id,
 )
@@ -107,7 +107,7 @@ def resume_guest(
         return _manage(files, record, settings, eyes, say, show)
 
 
-def stop_guest(folder: Path, name: str, say: Callable[[str], None] = lambda _: None) -> Record:
+def stop_guest(folder: Path, name: str, say: Callable[[str], None] = lambda _: None) -> StayRecord:
     """End a guest after its checkpoint, and its manager; returns its record.
 
     A manager that does not end in its time is killed, and the guest is ended without it; where the
@@ -126,7 +126,7 @@ def stop_guest(folder: Path, name: str, say: Callable[[str], None] = lambda _: N
     return files.read() or record
 
 
-def _found(folder: Path, files: GuestFiles) -> Record | None:
+def _found(folder: Path, files: GuestFiles) -> StayRecord | None:
     """Return a guest's record, None where it is damaged. Raises ParameterError where there is no
     guest of this name."""
     try:
@@ -137,7 +137,7 @@ def _found(folder: Path, files: GuestFiles) -> Record | None:
         raise
 
 
-def _settings(record: Record | None) -> GuestSettings:
+def _settings(record: StayRecord | None) -> GuestSettings:
     """Return how a guest is run, as far as its end goes: the keeper knows its own part."""
     with suppress(ParameterError):
         return GuestSettings() if record is None else GuestSettings.from_json(record.settings)
@@ -173,7 +173,7 @@ def _ends(files: GuestFiles) -> bool:
     return record is not None and record.state in begun
 
 
-def _mended(files: GuestFiles) -> Record:
+def _mended(files: GuestFiles) -> StayRecord:
     """Return a record of a guest that runs, and whose own is damaged, by what its keeper says."""
     stay = Stay.found(files)
     if stay is None:
@@ -181,7 +181,7 @@ def _mended(files: GuestFiles) -> Record:
         raise GuestError(f"{message}processes by hand (`ps`: forestall-keep) and remove the folder")
     stay.link.close()
     facts = stay.facts
-    record = Record(
+    record = StayRecord(
         files.name,
         facts["id"],
         facts["command"],
@@ -197,7 +197,7 @@ def _mended(files: GuestFiles) -> Record:
     return record
 
 
-def known_guest(folder: Path, name: str) -> tuple[GuestFiles, Record]:
+def known_guest(folder: Path, name: str) -> tuple[GuestFiles, StayRecord]:
     """Return a guest's files and record. Raises ParameterError where there is none of this name."""
     files = GuestFiles(folder, name)
     record = files.read()
@@ -209,7 +209,7 @@ def known_guest(folder: Path, name: str) -> tuple[GuestFiles, Record]:
 
 def _manage(
     files: GuestFiles,
-    record: Record,
+    record: StayRecord,
     settings: GuestSettings,
     eyes: Eyes | None,
     say: Callable[[str], None],
@@ -235,7 +235,7 @@ def _named(folder: Path, command: Sequence[str], name: str | None) -> GuestFiles
         files.make()
         return files
     if not command:
-        raise ParameterError("CMD", "", "a command to run, or --name of a guest that is known")
+        raise ParameterError("CMD", "", "a command to run, or {name} of a guest that is known")
     base = re.sub(r"[^A-Za-z0-9._-]", "", Path(command[0]).name).strip("._-")[:50] or "guest"
     number = 1
     while True:
@@ -250,7 +250,7 @@ def _named(folder: Path, command: Sequence[str], name: str | None) -> GuestFiles
             return files
 
 
-def _record(files: GuestFiles, command: Sequence[str], *, fresh: bool) -> Record:
+def _record(files: GuestFiles, command: Sequence[str], *, fresh: bool) -> StayRecord:
     """Return the record of the guest that is to run: a new one, or one that goes on."""
     known = files.read()
     if known is not None and known.kept() and fresh:
@@ -260,17 +260,17 @@ def _record(files: GuestFiles, command: Sequence[str], *, fresh: bool) -> Record
         if not command:
             raise ParameterError("CMD", "", "a command to run: there is no guest to go on with")
         mark = f"{files.name}-{secrets.token_hex(4)}"
-        return Record(name=files.name, id=mark, command=list(command), cwd=str(Path.cwd()))
+        return StayRecord(name=files.name, id=mark, command=list(command), cwd=str(Path.cwd()))
     if command and list(command) != known.command:
         raise TraceError(
             files.place,
             f"the guest {known.name} has not finished and runs another command; go on with it by "
-            f"`forestall guest resume {known.name}`, or give it up by --fresh",
+            f"`forestall guest resume {known.name}`, or give it up by {{fresh}}",
         )
     return known
 
 
-def _over(record: Record) -> str:
+def _over(record: StayRecord) -> str:
     code = "" if record.exit_code is None else f" with code {record.exit_code}"
     return f"has {'finished' if record.state is GuestState.FINISHED else 'failed'}{code}"
 

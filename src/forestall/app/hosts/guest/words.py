@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.app.hosts.guest.guest import known_guest
-from forestall.live.guest.files import LOG, STDERR, STDOUT, GuestFiles, Record, all_guests
+from forestall.live.guest.files import LOG, STDERR, STDOUT, GuestFiles, StayRecord, all_guests
 from forestall.model.errors import TraceError
 from forestall.model.units import format_duration
 
@@ -30,7 +30,7 @@ def guests(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
     return found, troubles
 
 
-def guest_facts(files: GuestFiles, record: Record) -> dict[str, Any]:
+def guest_facts(files: GuestFiles, record: StayRecord) -> dict[str, Any]:
     """Return a guest in a form for JSON; times in Unix s."""
     running = record.now().running
     return {

@@ -29,11 +29,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from forestall.adapters.qemu.guest import checked_name, parse_memory
-from forestall.adapters.qemu.migration import Transfer
-from forestall.live.machines.picture import Plan
+from forestall.adapters.qemu.migration import MemoryTransfer
+from forestall.app.kit.toml_tables import FileTable
+from forestall.live.machines.picture import PlacementPlan
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import parse_duration
 
@@ -85,11 +86,7 @@ Processors = Annotated[float, BeforeValidator(_processors)]
 NodeName = Annotated[str, BeforeValidator(_name)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class MigrationTable(_Table):
+class MigrationTable(FileTable):
     """``[migration]``."""
 
     link: Literal["unix", "tcp"] = "unix"
@@ -99,7 +96,7 @@ class MigrationTable(_Table):
     expected: Positive = 2
 
 
-class FleetFile(_Table):
+class FleetFile(FileTable):
     """The whole file."""
 
     nodes: Annotated[dict[NodeName, Processors], Field(min_length=1)]
@@ -113,9 +110,9 @@ class FleetFile(_Table):
     wrapper: tuple[str, ...] = ()
     migration: MigrationTable = MigrationTable()
 
-    def plan(self) -> Plan:
+    def plan(self) -> PlacementPlan:
         """Return what the coordinator goes by."""
-        return Plan(
+        return PlacementPlan(
             nodes=self.nodes,
             strategy=self.strategy,
             alpha=self.alpha,
@@ -127,10 +124,10 @@ class FleetFile(_Table):
             seed=self.seed,
         )
 
-    def transfer(self) -> Transfer:
+    def transfer(self) -> MemoryTransfer:
         """Return how memory travels."""
         table = self.migration
-        return Transfer(table.link, table.bandwidth, table.downtime, table.timeout)
+        return MemoryTransfer(table.link, table.bandwidth, table.downtime, table.timeout)
 
 
 def read_fleet(folder: Path) -> FleetFile:

@@ -23,7 +23,7 @@ UNDRAIN: Final = "undrain"
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class ForeseenFile:
     """What the file says.
 
     Attributes
@@ -55,7 +55,7 @@ def checked_moment(time: int, text: str, name: str) -> int:
     return time
 
 
-def read_foreseen(path: Path, nodes: Collection[str]) -> Foreseen:
+def read_foreseen(path: Path, nodes: Collection[str]) -> ForeseenFile:
     """Return what the file says; a line that cannot be used is left out.
 
     A last line that is not ended yet is not read yet.
@@ -63,9 +63,9 @@ def read_foreseen(path: Path, nodes: Collection[str]) -> Foreseen:
     try:
         text = path.read_bytes().decode("utf-8", errors="replace")
     except FileNotFoundError:
-        return Foreseen()
+        return ForeseenFile()
     except OSError as error:
-        return Foreseen(trouble=f"{path}: cannot be read: {error.strerror or error}")
+        return ForeseenFile(trouble=f"{path}: cannot be read: {error.strerror or error}")
     failures: dict[str, int] = {}
     drained: set[str] = set()
     bad: list[int] = []
@@ -77,7 +77,7 @@ def read_foreseen(path: Path, nodes: Collection[str]) -> Foreseen:
         if wrong := _take(row, nodes, failures, drained):
             bad.append(number)
             first = first or wrong
-    return Foreseen(failures, frozenset(drained), skipped_text(path, bad, first))
+    return ForeseenFile(failures, frozenset(drained), skipped_text(path, bad, first))
 
 
 def _take(

@@ -15,16 +15,16 @@ from forestall.app.hosts.machines.fleet import FleetFile, read_fleet
 from forestall.app.hosts.machines.foreseen import (
     DRAIN,
     UNDRAIN,
-    Foreseen,
+    ForeseenFile,
     add_foreseen,
     checked_moment,
     parse_moment,
     read_foreseen,
 )
 from forestall.app.hosts.machines.lock import alone, only_watch
-from forestall.live.machines.backend import Seen, State
-from forestall.live.machines.coordinator import Coordinator, Outcome
-from forestall.live.machines.ledger import Entry, Ledger
+from forestall.live.machines.backend import MachineState, SeenMachine
+from forestall.live.machines.coordinator import Coordinator, MachineOutcome
+from forestall.live.machines.ledger import Entry, MachineLedger
 from forestall.live.machines.picture import Need
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import parse_duration
@@ -39,7 +39,7 @@ SLACK: Final = 2
 class _Machines(QemuBackend):
     """The machines of a fleet; one whose record cannot be read does not hide the others."""
 
-    def watch(self) -> list[Seen]:
+    def watch(self) -> list[SeenMachine]:
         """Return all machines, by name; one that cannot be read is on the node that it ran on last,
         as far as its folders tell, and keeps its room there."""
         seen = []
@@ -49,12 +49,12 @@ class _Machines(QemuBackend):
             except TraceError as error:
                 folders = sorted(self._place(name).glob("[0-9]*.*"))
                 node = folders[-1].name.partition(".")[2] if folders else ""
-                seen.append(Seen(name, node, State.UNKNOWN, says=str(error)))
+                seen.append(SeenMachine(name, node, MachineState.UNKNOWN, says=str(error)))
         return seen
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetFolder:
     """A folder with fleet.toml, and all that belongs to it.
 
     Attributes
@@ -74,17 +74,17 @@ class Fleet:
     foreseen_trouble: list[str] = field(default_factory=list)
 
     @classmethod
-    def open(cls, folder: Path, clock: Callable[[], float] = time.time) -> Fleet:
+    def open(cls, folder: Path, clock: Callable[[], float] = time.time) -> FleetFolder:
         """Return the fleet of a folder. Raises TraceError for a fleet.toml that cannot be used."""
         file = read_fleet(folder)
         machines = folder / MACHINES
         backend = _Machines(machines, tuple(file.nodes), file.transfer(), file.wrapper)
-        coordinator = Coordinator(file.plan(), backend, Ledger(folder / LEDGER), clock)
+        coordinator = Coordinator(file.plan(), backend, MachineLedger(folder / LEDGER), clock)
         fleet = cls(folder, file, backend, coordinator, clock)
         fleet.read_foreseen()
         return fleet
 
-    def read_foreseen(self) -> Foreseen:
+    def read_foreseen(self) -> ForeseenFile:
         """Tell the coordinator what the predictions file says now; returns it."""
         foreseen = read_foreseen(self.folder / FORESEEN, self.file.nodes)
         for node in self.file.nodes:
@@ -119,20 +119,20 @@ class Fleet:
             self.coordinator.started(guest.name, node, need, why)
         return {**asdict(seen), "why": why}
 
-    def migrate(self, machine: str, node: str) -> Outcome:
+    def migrate(self, machine: str, node: str) -> MachineOutcome:
         """Move a machine to a node."""
         self.backend.look(machine)  # one that is unknown is told before anything else
         with alone(self.folder):
             return self.coordinator.move(machine, node)
 
-    def stop(self, machine: str) -> Seen:
+    def stop(self, machine: str) -> SeenMachine:
         """End a machine; returns what became of it."""
         self.backend.look(machine)
         with alone(self.folder):
             self.coordinator.stop(machine)
             return self.backend.look(machine)
 
-    def drain(self, node: str) -> list[Outcome]:
+    def drain(self, node: str) -> list[MachineOutcome]:
         """Move every machine off a node, to which nothing comes until that is taken back."""
         with alone(self.folder):
             self.coordinator.drain(node)
@@ -147,7 +147,7 @@ class Fleet:
         self.coordinator.drain(node, drained=False)
         add_foreseen(self.folder / FORESEEN, node, UNDRAIN)
 
-    def watch(self, every: float, until: float) -> Iterator[tuple[list[Outcome], list[str]]]:
+    def watch(self, every: float, until: float) -> Iterator[tuple[list[MachineOutcome], list[str]]]:
         """Look at what runs and what is foreseen, move what has to, and wait; over and over until
         that moment.
 
@@ -156,7 +156,7 @@ class Fleet:
         """
         with only_watch(self.folder):
             while True:
-                outcomes: list[Outcome] = []
+                outcomes: list[MachineOutcome] = []
                 broken = []
                 try:
                     with alone(self.folder):
@@ -172,7 +172,7 @@ class Fleet:
 
     def listing(self) -> dict[str, Any]:
         """Return all machines and nodes as they are now."""
-        deadlines = _deadlines(Ledger(self.folder / LEDGER).news())
+        deadlines = _deadlines(MachineLedger(self.folder / LEDGER).news())
         seen = self.backend.watch()
         machines = [{**asdict(one), "deadline": deadlines.get(one.machine)} for one in seen]
         foreseen = self.read_foreseen()
@@ -198,17 +198,17 @@ def need_of(runtime: str | None, deadline: str | None, now: float) -> Need:
 
     The deadline of a machine with a run time alone is twice that from now.
     """
-    seconds = None if runtime is None else parse_duration(runtime, "--runtime")
+    seconds = None if runtime is None else parse_duration(runtime, "runtime")
     if seconds == 0:
-        raise ParameterError("--runtime", runtime, "a duration above 0")
+        raise ParameterError("runtime", runtime, "a duration above 0")
     if deadline is None:
         return Need(seconds, None if seconds is None else math.floor(now) + SLACK * seconds)
-    at = moment(deadline, now, "--deadline")
+    at = moment(deadline, now, "deadline")
     if at <= now:
-        raise ParameterError("--deadline", deadline, "a time to come")
+        raise ParameterError("deadline", deadline, "a time to come")
     if seconds is not None and at < now + seconds:
-        allowed = f"a time by which --runtime {runtime} can be over"
-        raise ParameterError("--deadline", deadline, allowed)
+        allowed = f"a time by which {{runtime}} {runtime} can be over"
+        raise ParameterError("deadline", deadline, allowed)
     return Need(seconds, at)
 
 
@@ -234,7 +234,7 @@ def _deadlines(entries: list[Entry]) -> dict[str, int | None]:
     return {one["machine"]: one["deadline"] for one in entries if one["what"] == "started"}
 
 
-def sentence(outcome: Outcome) -> str:
+def sentence(outcome: MachineOutcome) -> str:
     """Return what became of a machine, in words."""
     name, moved = outcome.machine, outcome.moved
     if outcome.what == "moved" and moved is not None:
@@ -250,7 +250,7 @@ def sentence(outcome: Outcome) -> str:
     return f"{name}: {outcome.what} on {outcome.node}: {outcome.why}"
 
 
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
+def outcome_json(outcome: MachineOutcome) -> dict[str, Any]:
     """Return an outcome in a form for JSON."""
     value = {key: one for key, one in asdict(outcome).items() if key != "moved"}
     if (moved := outcome.moved) is not None:

@@ -18,7 +18,7 @@ from forestall.show.words import Summary
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.app.judge.alarms.judge import Study
+    from forestall.app.judge.alarms.judge import AlarmStudy
 
 Progress = Callable[[int, int], None]
 FIGURES: Final = ("recall", "lead_times")
@@ -36,7 +36,7 @@ def check_alarms_folder(folder: Path, *, force: bool) -> None:
     check_folder(folder, force=force, ours=is_ours)
 
 
-def write_alarms_folder(found: Study, folder: Path, progress: Progress) -> str:
+def write_alarms_folder(found: AlarmStudy, folder: Path, progress: Progress) -> str:
     """Write everything into a folder, and return what was written in words."""
 
     def write(fresh: Path) -> None:
@@ -50,7 +50,7 @@ def write_alarms_folder(found: Study, folder: Path, progress: Progress) -> str:
     return pages.written(folder)
 
 
-def tables(found: Study) -> list[pl.DataFrame]:
+def tables(found: AlarmStudy) -> list[pl.DataFrame]:
     """Return the tables of `TABLES`: horizons, scores, failures and alarms, these at the main
     horizon."""
     import polars as pl
@@ -95,7 +95,7 @@ def tables(found: Study) -> list[pl.DataFrame]:
     return [pages.table_of(flat), pages.table_of(found.summary["by_score"]), *both]
 
 
-def _pictures(found: Study) -> list[pages.Picture]:
+def _pictures(found: AlarmStudy) -> list[pages.Picture]:
     from forestall.assess.figures_benefit import plot_lead_times, plot_recall
 
     row = words.main_row(found.summary)

@@ -13,7 +13,7 @@ from forestall.app.judge.alarms.words import verdict
 from forestall.app.reliability.failures.study import versions
 from forestall.app.reliability.fit.fit import finite
 from forestall.app.runs.settings import inputs_of
-from forestall.assess.alarms import HORIZONS, Judged, Line, judge, line_of
+from forestall.assess.alarms import HORIZONS, JudgedAlarms, Line, judge, line_of
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 from forestall.traces.alarms import read_alarms
@@ -31,7 +31,7 @@ QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
-class Asked:
+class AlarmSettings:
     """How alarms shall be judged.
 
     Attributes
@@ -52,9 +52,9 @@ class Asked:
     def __post_init__(self) -> None:
         if not self.horizons or self.lead >= min(self.horizons):
             allowed = "a duration below the shortest horizon"
-            raise ParameterError("--lead", self.lead, allowed)
+            raise ParameterError("lead", self.lead, allowed)
         if not 0 < self.level < 1:
-            raise ParameterError("--level", self.level, "a number between 0 and 1")
+            raise ParameterError("level", self.level, "a number between 0 and 1")
 
     @property
     def main(self) -> int:
@@ -63,24 +63,24 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Study:
+class AlarmStudy:
     """What the alarms are worth: one entry of `judged` for each horizon."""
 
-    asked: Asked
+    asked: AlarmSettings
     told: Mapping[str, Any]
     failures: Failures
     alarms: Alarms
     line: Line
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedAlarms, ...]
     by_score: tuple[Mapping[str, Any], ...]
     summary: dict[str, Any] = field(default_factory=dict)
 
 
 def horizons_of(text: str) -> tuple[int, ...]:
     """Return horizons from text such as ``1h,6h,24h``, s, ascending, each once."""
-    found = {parse_duration(part, "--horizons") for part in text.split(",") if part.strip()}
+    found = {parse_duration(part, "horizons") for part in text.split(",") if part.strip()}
     if not found or min(found) < 1:
-        raise ParameterError("--horizons", text, "durations of at least 1 s, such as 1h,6h,24h")
+        raise ParameterError("horizons", text, "durations of at least 1 s, such as 1h,6h,24h")
     return tuple(sorted(found))
 
 
@@ -88,9 +88,9 @@ def study(
     path: Path,
     log: Path,
     reading: Mapping[str, Any],
-    asked: Asked,
+    asked: AlarmSettings,
     progress: Progress = lambda done, total: None,
-) -> Study:
+) -> AlarmStudy:
     """Read alarms and a failure log and return what the alarms are worth.
 
     Parameters
@@ -114,10 +114,10 @@ def study(
 def study_of(
     alarms: Alarms,
     failures: Failures,
-    asked: Asked,
+    asked: AlarmSettings,
     told: Mapping[str, Any] | None = None,
     progress: Progress = lambda done, total: None,
-) -> Study:
+) -> AlarmStudy:
     """Return what the alarms are worth; see `study`."""
     given = dict(told or {})
     line = _line(alarms, failures, asked, given)
@@ -131,12 +131,14 @@ def study_of(
         progress(done, total)
     by_score = tuple(_by_score(alarms, failures, asked, given))
     progress(total, total)
-    found = Study(asked, given, failures, alarms, line, tuple(judged), by_score)
+    found = AlarmStudy(asked, given, failures, alarms, line, tuple(judged), by_score)
     found.summary.update(summary_of(found))
     return found
 
 
-def _line(alarms: Alarms, failures: Failures, asked: Asked, told: Mapping[str, Any]) -> Line:
+def _line(
+    alarms: Alarms, failures: Failures, asked: AlarmSettings, told: Mapping[str, Any]
+) -> Line:
     """Return the time line in the log's window. Where no option says its ends, it reaches from the
     first alarm, for what came before a predictor ran is no miss, to the last of all."""
     named = failures.nodes + len(alarms.others)
@@ -144,7 +146,7 @@ def _line(alarms: Alarms, failures: Failures, asked: Asked, told: Mapping[str, A
         named = max(named, int(alarms.node.max(initial=-1)) + 1)
     if asked.nodes is not None and asked.nodes < named:
         allowed = f"at least {named:,}, as many as the log and the alarms name"
-        raise ParameterError("--nodes", asked.nodes, allowed)
+        raise ParameterError("nodes", asked.nodes, allowed)
     end = failures.span if told.get("days") is not None else None
     return line_of(
         alarms.time,
@@ -165,7 +167,7 @@ def _first(alarms: Alarms, end: int | None) -> int | None:
 
 
 def _by_score(
-    alarms: Alarms, failures: Failures, asked: Asked, told: Mapping[str, Any]
+    alarms: Alarms, failures: Failures, asked: AlarmSettings, told: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return what only the alarms with at least such scores are worth, at the main horizon."""
     if alarms.score is None or not np.isfinite(alarms.score).any():
@@ -203,7 +205,7 @@ def _by_score(
     return rows
 
 
-def summary_of(found: Study) -> dict[str, Any]:
+def summary_of(found: AlarmStudy) -> dict[str, Any]:
     """Return everything as JSON has it."""
     line, asked = found.line, found.asked
     remarks = (*found.failures.cleaning.remarks, *found.alarms.cleaning.remarks)
@@ -245,7 +247,7 @@ def summary_of(found: Study) -> dict[str, Any]:
     return plain
 
 
-def _main(one: Judged) -> dict[str, Any]:
+def _main(one: JudgedAlarms) -> dict[str, Any]:
     """Return the few numbers that scripts ask for first, at the main horizon."""
     return {
         "recall": one.recall.value,
@@ -256,7 +258,7 @@ def _main(one: Judged) -> dict[str, Any]:
     }
 
 
-def row_of(one: Judged) -> dict[str, Any]:
+def row_of(one: JudgedAlarms) -> dict[str, Any]:
     """Return one horizon as JSON has it."""
     leads = one.lead_quantiles(QUANTILES)
     early = one.first[one.first >= 0]

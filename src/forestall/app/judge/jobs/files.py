@@ -20,7 +20,7 @@ from forestall.show.words import Summary
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.app.judge.jobs.study import Study
+    from forestall.app.judge.jobs.study import JobStudy
 
 Progress = Callable[[int, int], None]
 FIGURES: Final = ("roc", "benefit")
@@ -38,7 +38,7 @@ def check_jobs_folder(folder: Path, *, force: bool) -> None:
     check_folder(folder, force=force, ours=is_ours)
 
 
-def write_jobs_folder(found: Study, folder: Path, progress: Progress) -> str:
+def write_jobs_folder(found: JobStudy, folder: Path, progress: Progress) -> str:
     """Write everything into a folder, and return what was written in words."""
 
     def write(fresh: Path) -> None:
@@ -52,7 +52,7 @@ def write_jobs_folder(found: Study, folder: Path, progress: Progress) -> str:
     return pages.written(folder)
 
 
-def tables(found: Study) -> list[pl.DataFrame]:
+def tables(found: JobStudy) -> list[pl.DataFrame]:
     """Return the tables of `TABLES`: idle periods, net benefit by threshold and by chance, and
     which period answers for each job."""
     import polars as pl
@@ -98,7 +98,7 @@ def tables(found: Study) -> list[pl.DataFrame]:
     return [pl.DataFrame(one, strict=False) for one in (idle, net, random, answers)]
 
 
-def _pictures(found: Study) -> list[pages.Picture]:
+def _pictures(found: JobStudy) -> list[pages.Picture]:
     from forestall.assess.figures import plot_roc
     from forestall.assess.figures_benefit import plot_benefit
 

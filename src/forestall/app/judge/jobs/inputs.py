@@ -21,7 +21,7 @@ SHOWN: Final = 12
 
 
 @dataclass(frozen=True)
-class Inputs:
+class JobInputs:
     """What is judged.
 
     Attributes
@@ -58,8 +58,8 @@ class Inputs:
         known = FINAL_STATES | set(self.records.base())
         bad = FINAL_STATES - {"COMPLETED"}
         if failed is not None:
-            bad = _states(failed, known, "--failed-states")
-        out = _states(ignored, known, "--ignored-states")
+            bad = _states(failed, known, "failed_states")
+        out = _states(ignored, known, "ignored_states")
         fell = np.isin(states, sorted(bad))
         ended = np.isin(states, sorted((FINAL_STATES | bad) - out))
         ran = (self.records.end < NEVER) & (self.records.end <= self.close)
@@ -88,7 +88,7 @@ def _states(given: Iterable[str], known: Iterable[str], option: str) -> frozense
 
 def read_inputs(
     jobs: Path, metrics: Path, metric: str | None, reading: Mapping[str, Any]
-) -> Inputs:
+) -> JobInputs:
     """Read accounting records and metrics; see `joined`.
 
     `reading` may hold ``from``, ``days`` and ``strict``.
@@ -104,7 +104,7 @@ def read_inputs(
     return joined(records, samples, metric)
 
 
-def joined(records: JobRecords, samples: Metrics, metric: str | None = None) -> Inputs:
+def joined(records: JobRecords, samples: Metrics, metric: str | None = None) -> JobInputs:
     """Return jobs and one metric on the clock and the numbering of the metrics.
 
     The window is that of the samples. Nodes are joined by their names where both have names, by
@@ -131,7 +131,7 @@ def joined(records: JobRecords, samples: Metrics, metric: str | None = None) -> 
         for one in (*records.cleaning.remarks, *samples.cleaning.remarks)
     )
     step = max(samples.period, 1)
-    return Inputs(
+    return JobInputs(
         records=records,
         time=samples.time[good],
         node=samples.node[good],
@@ -158,9 +158,9 @@ def _metric(samples: Metrics, metric: str | None) -> str:
     if metric is None:
         raise TraceError(
             samples.source,
-            f"has {len(names):,} metrics: {listed}; say which one with --metric NAME",
+            f"has {len(names):,} metrics: {listed}; say which one with {{metric}} NAME",
         )
-    raise ParameterError("--metric", metric, f"one of {listed}")
+    raise ParameterError("metric", metric, f"one of {listed}")
 
 
 def _numbered(

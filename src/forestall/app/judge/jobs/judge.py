@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.judge.jobs.inputs import Inputs, read_inputs
-from forestall.app.judge.jobs.study import Asked, Study
+from forestall.app.judge.jobs.inputs import JobInputs, read_inputs
+from forestall.app.judge.jobs.study import JobStudy, JobStudySettings
 from forestall.app.judge.jobs.summary import summary_of
-from forestall.assess.attribution import Attribution, Fates, Samples, attribute
+from forestall.assess.attribution import Attribution, Fates, MetricSamples, attribute
 from forestall.assess.benefit import (
     KNEE,
     Occasions,
@@ -48,9 +48,9 @@ def study(
     metrics: Path,
     metric: str | None,
     reading: Mapping[str, Any],
-    asked: Asked,
+    asked: JobStudySettings,
     progress: Progress = lambda done, total: None,
-) -> Study:
+) -> JobStudy:
     """Read jobs and a metric and return what acting on the metric is worth.
 
     Parameters
@@ -69,18 +69,18 @@ def study(
 
 
 def study_of(
-    inputs: Inputs,
-    asked: Asked,
+    inputs: JobInputs,
+    asked: JobStudySettings,
     told: Mapping[str, Any] | None = None,
     progress: Progress = lambda done, total: None,
-) -> Study:
+) -> JobStudy:
     """Return what acting on the metric is worth; see `study`."""
     failed, judged = inputs.fates(asked.failed_states, asked.ignored_states)
     records = inputs.records
     start = np.minimum(records.start, inputs.close)
     end = np.clip(records.end, start, inputs.close)
     fates = Fates(start, end, failed, records.offsets, records.node, judged)
-    samples = Samples(inputs.time, inputs.node, asked.sign * inputs.value)
+    samples = MetricSamples(inputs.time, inputs.node, asked.sign * inputs.value)
     periods = attribute(
         fates, samples, nodes=inputs.nodes, begin=inputs.begin, close=inputs.close,
         rule=asked.value,
@@ -100,13 +100,13 @@ def study_of(
 
 
 def _judged(
-    inputs: Inputs,
+    inputs: JobInputs,
     periods: Attribution,
     occasions: Occasions,
-    asked: Asked,
+    asked: JobStudySettings,
     told: Mapping[str, Any],
     progress: Progress,
-) -> Study:
+) -> JobStudy:
     """Return areas, curves and the worth of thresholds."""
     which = periods.answerable
     value, hit, node = periods.value[which], periods.case[which] == 1, periods.node[which]
@@ -127,7 +127,7 @@ def _judged(
         return worth(occasions, float(curve.threshold[place]), hours, again, level=asked.level)
 
     knee = curve.knee()
-    study = Study(
+    study = JobStudy(
         asked=asked,
         told=told,
         inputs=inputs,

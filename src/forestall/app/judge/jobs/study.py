@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.judge.jobs.inputs import Inputs
+from forestall.app.judge.jobs.inputs import JobInputs
 from forestall.assess.attribution import Attribution, Rule
-from forestall.assess.benefit import Band, Curve, Occasions, Worth
+from forestall.assess.benefit import Band, BenefitCurve, Occasions, Worth
 from forestall.assess.roc import Roc
 from forestall.assess.significance import AreaInterval, Permutation
 from forestall.model.errors import ParameterError
@@ -20,7 +20,7 @@ DRAWS: Final = 3000
 
 
 @dataclass(frozen=True)
-class Asked:
+class JobStudySettings:
     """How a metric shall be judged.
 
     Attributes
@@ -55,12 +55,11 @@ class Asked:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise ParameterError("--level", self.level, "a number between 0 and 1")
+            raise ParameterError("level", self.level, "a number between 0 and 1")
         for name in ("scale", "action_cost", "price"):
             number = getattr(self, name)
             if number is not None and not 0 <= number < np.inf:
-                spelled = f"--{name.replace('_', '-')}"
-                raise ParameterError(spelled, number, "a number of at least 0")
+                raise ParameterError(name, number, "a number of at least 0")
 
     @property
     def sign(self) -> float:
@@ -69,7 +68,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Study:
+class JobStudy:
     """What the metric is worth; areas are None where there is none.
 
     Attributes
@@ -84,12 +83,12 @@ class Study:
         before it
     """
 
-    asked: Asked
+    asked: JobStudySettings
     told: Mapping[str, Any]
-    inputs: Inputs
+    inputs: JobInputs
     periods: Attribution
     occasions: Occasions
-    curve: Curve
+    curve: BenefitCurve
     band: Band
     blind: Band
     ideal: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]

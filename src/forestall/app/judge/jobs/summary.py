@@ -12,7 +12,7 @@ from forestall.app.reliability.fit.fit import finite
 from forestall.assess.benefit import MONTH_HOURS
 
 if TYPE_CHECKING:
-    from forestall.app.judge.jobs.study import Study
+    from forestall.app.judge.jobs.study import JobStudy
     from forestall.assess.benefit import Band, Worth
     from forestall.assess.significance import AreaInterval
 
@@ -20,7 +20,7 @@ DAY: Final = 86_400
 SHARES: Final = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
-def summary_of(found: Study) -> dict[str, Any]:
+def summary_of(found: JobStudy) -> dict[str, Any]:
     """Return everything as JSON has it; thresholds are as the metric has them."""
     asked, inputs, periods = found.asked, found.inputs, found.periods
     one, two, three = periods.counts()
@@ -76,7 +76,7 @@ def summary_of(found: Study) -> dict[str, Any]:
     return plain
 
 
-def _jobs(found: Study) -> dict[str, Any]:
+def _jobs(found: JobStudy) -> dict[str, Any]:
     records, asked = found.inputs.records, found.asked
     failed, judged = found.inputs.fates(asked.failed_states, asked.ignored_states)
     return {
@@ -88,7 +88,7 @@ def _jobs(found: Study) -> dict[str, Any]:
     }
 
 
-def _areas(found: Study) -> dict[str, Any]:
+def _areas(found: JobStudy) -> dict[str, Any]:
     chance = found.chance
     return {
         "auc": None if found.area is None else found.area.auc,
@@ -105,7 +105,7 @@ def _ends(area: AreaInterval | None) -> list[float] | None:
     return None if area is None else [area.low, area.high]
 
 
-def _benefit(found: Study, cores: int) -> dict[str, Any]:
+def _benefit(found: JobStudy, cores: int) -> dict[str, Any]:
     """Return the net benefit: at the best threshold, at the knee, at some shares, held out."""
     curve, asked = found.curve, found.asked
     top, always = float(curve.net.max()), float(curve.net[-1])
@@ -138,7 +138,7 @@ def _benefit(found: Study, cores: int) -> dict[str, Any]:
     }
 
 
-def _worth(found: Study, one: Worth, cores: int) -> dict[str, Any]:
+def _worth(found: JobStudy, one: Worth, cores: int) -> dict[str, Any]:
     asked = found.asked
     price = asked.price
     acts = np.isfinite(one.threshold)
@@ -162,7 +162,7 @@ def _worth(found: Study, one: Worth, cores: int) -> dict[str, Any]:
     }
 
 
-def _by_chance(found: Study, one: Worth, band: Band) -> float | None:
+def _by_chance(found: JobStudy, one: Worth, band: Band) -> float | None:
     """Return what acting as often by chance would save a month; None of a part of the window."""
     if one.occasions != len(found.occasions):
         return None
@@ -171,7 +171,7 @@ def _by_chance(found: Study, one: Worth, band: Band) -> float | None:
     return mean * MONTH_HOURS / hours
 
 
-def _named(found: Study, node: int) -> str:
+def _named(found: JobStudy, node: int) -> str:
     return found.inputs.name_of(node)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from forestall.app.judge.predictors.judge import Judged
+    from forestall.app.judge.predictors.judge import JudgedPredictor
 
 WIDTH: Final = 8.4
 
@@ -54,7 +54,7 @@ def _dots(axes: Axes, rows: Sequence[Mapping[str, Any]], name: str) -> None:
         axes.plot([value], [place], marker, color=colour, markeredgecolor=INK, markersize=5.5)
 
 
-def plot_leads(one: Judged, failures: int) -> Figure:
+def plot_leads(one: JudgedPredictor, failures: int) -> Figure:
     """Draw the share of all failing decisions with an alarm that had been on so long, h."""
     figure = new_figure((WIDTH, 3.6))
     axes = figure.subplots()

@@ -32,7 +32,7 @@ from forestall.traces.streams import stream
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from forestall.app.judge.predictors.study import Study
+    from forestall.app.judge.predictors.study import PredictorStudy
 
 Progress = Callable[[int, int], None]
 FIGURES: Final = ("predictors", "roc", "precision_recall", "reliability", "benefit", "leads")
@@ -58,7 +58,9 @@ def check_study_folder(folder: Path, *, force: bool) -> None:
     check_folder(folder, force=force, ours=is_ours)
 
 
-def write_study_folder(found: Study, folder: Path, progress: Progress | None = None) -> str:
+def write_study_folder(
+    found: PredictorStudy, folder: Path, progress: Progress | None = None
+) -> str:
     """Write everything into a folder, and return what was written in words."""
 
     def write(fresh: Path) -> None:
@@ -72,7 +74,7 @@ def write_study_folder(found: Study, folder: Path, progress: Progress | None = N
     return pages.written(folder)
 
 
-def scores_table(found: Study) -> Any:
+def scores_table(found: PredictorStudy) -> Any:
     """Return the chosen predictor's held-out decisions as `forestall assess scores` takes them:
     ``time,node,score,failed,group``, the group being the week."""
     import polars as pl
@@ -90,7 +92,7 @@ def scores_table(found: Study) -> Any:
     )
 
 
-def pictures(found: Study) -> list[pages.Picture]:
+def pictures(found: PredictorStudy) -> list[pages.Picture]:
     """Return the figures to draw."""
     from forestall.app.judge.predictors.figures import plot_leads, plot_predictors
     from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
@@ -149,7 +151,7 @@ def pictures(found: Study) -> list[pages.Picture]:
     return drawn
 
 
-def benefit_figure(found: Study, draw: Callable[..., Figure]) -> Figure:
+def benefit_figure(found: PredictorStudy, draw: Callable[..., Figure]) -> Figure:
     """Draw the net benefit of acting on the chosen predictor."""
     assert found.act is not None
     occasions = found.act.occasions

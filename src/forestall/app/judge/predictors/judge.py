@@ -19,7 +19,7 @@ from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
-    from forestall.assess.panel import Decisions, Estimate
+    from forestall.assess.panel import Decisions, RedrawnEstimate
     from forestall.predict.learner import Learner
 
 Int = npt.NDArray[np.int64]
@@ -67,7 +67,7 @@ class How:
 
 
 @dataclass(frozen=True)
-class Grid:
+class DecisionGrid:
     """The decisions of one horizon: when, which count, and what came of them."""
 
     horizon: int
@@ -85,14 +85,14 @@ class Task:
     whole: Observations
     split: int
     how: How
-    grids: tuple[Grid, ...]
+    grids: tuple[DecisionGrid, ...]
 
     @property
     def past(self) -> Observations:
         """What may be learnt from."""
         return self.whole.until(self.split)
 
-    def grid(self, horizon: int) -> Grid:
+    def grid(self, horizon: int) -> DecisionGrid:
         """Return the decisions of a horizon."""
         return next(one for one in self.grids if one.horizon == horizon)
 
@@ -103,7 +103,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPredictor:
     """What one predictor is worth.
 
     Attributes
@@ -114,7 +114,7 @@ class Judged:
     """
 
     name: str
-    estimates: dict[str, Estimate] = field(default_factory=dict)
+    estimates: dict[str, RedrawnEstimate] = field(default_factory=dict)
     scores: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
     leads: Float = field(default_factory=lambda: np.empty(0))
     why: str = ""
@@ -134,7 +134,7 @@ def task_of(whole: Observations, how: How, split: int | None = None) -> Task:
     begin, end = whole.begin, whole.end
     at = begin + round(how.split * (end - begin)) if split is None else split
     if not begin < at < end:
-        raise ParameterError("--split-at", at, f"a moment within the log, {begin} to {end} s")
+        raise ParameterError("split_at", at, f"a moment within the log, {begin} to {end} s")
     later = int((whole.failures.time >= at).sum())
     if later < LEAST_FAILURES:
         raise InputError(
@@ -144,7 +144,7 @@ def task_of(whole: Observations, how: How, split: int | None = None) -> Task:
     return Task(whole, at, how, tuple(_grid(whole, at, h, how) for h in HORIZONS))
 
 
-def _grid(whole: Observations, split: int, horizon: int, how: How) -> Grid:
+def _grid(whole: Observations, split: int, horizon: int, how: How) -> DecisionGrid:
     every = np.arange(split, whole.end - horizon + 1, horizon, dtype=np.int64)
     thinned = max(1, -(-len(every) * whole.nodes // how.most))
     moments = every[::thinned]
@@ -158,7 +158,7 @@ def _grid(whole: Observations, split: int, horizon: int, how: How) -> Grid:
     made = panels.Decisions.of(ahead, counts, moments, horizon)
     rng = stream(how.seed, "judge", "weeks", str(horizon))
     weights = panels.week_weights(made.blocks, how.draws, rng)
-    return Grid(horizon, moments, counts, made, weights, thinned)
+    return DecisionGrid(horizon, moments, counts, made, weights, thinned)
 
 
 def scores_of(learner: Learner, task: Task, progress: Tell | None = None) -> dict[int, Scores]:
@@ -184,18 +184,18 @@ def scores_of(learner: Learner, task: Task, progress: Tell | None = None) -> dic
 
 def judge_one(
     name: str, task: Task, learner: Learner, reference: dict[int, Scores] | None
-) -> Judged:
+) -> JudgedPredictor:
     """Return what a trained predictor is worth beside the constant rate, `reference`."""
     scores = scores_of(learner, task)
     leads, week = leads_of(scores[MAIN], task)
     found = measure(scores, reference or scores, task)
     found["lead_hours"] = _median(leads, week, task.grid(MAIN).weights, task.how.level)
-    return Judged(name, found, scores, leads, learner=learner)
+    return JudgedPredictor(name, found, scores, leads, learner=learner)
 
 
 def measure(
     scores: dict[int, Scores], reference: dict[int, Scores], task: Task
-) -> dict[str, Estimate]:
+) -> dict[str, RedrawnEstimate]:
     """Return the measures of held-out decisions.
 
     `auc`, `brier_skill` (against the constant rate of the past) of the main horizon;
@@ -234,7 +234,7 @@ def leads_of(scores: Scores, task: Task) -> tuple[Float, Int]:
     return lead, week[hit]
 
 
-def _median(values: Float, block: Int, weights: Float, level: float) -> Estimate:
+def _median(values: Float, block: Int, weights: Float, level: float) -> RedrawnEstimate:
     """Return a median with an interval from redrawn weeks."""
     if len(values) == 0:
         return panels.estimate(np.nan, np.full(len(weights), np.nan), level, weights.shape[1])
@@ -251,27 +251,27 @@ def wanted(names: Sequence[str] | None) -> list[str]:
     for name in chosen:
         if name not in LEARNERS and not Path(name).is_file():
             allowed = "files of predict train, or some of " + ", ".join(LEARNERS)
-            raise ParameterError("--predictors", name, allowed)
+            raise ParameterError("predictors", name, allowed)
     return list(dict.fromkeys(("constant", *chosen)))
 
 
 def judge(
     task: Task, names: Sequence[str] | None = None, progress: Tell | None = None
-) -> list[Judged]:
+) -> list[JudgedPredictor]:
     """Return every predictor's worth, the constant rate first; those that lack data or an extra
     say why.
 
     `names` are of `forestall predict list`, or files of trained predictors that know of nothing
     after the split. Raises ParameterError for others.
     """
-    done: list[Judged] = []
+    done: list[JudgedPredictor] = []
     reference: dict[int, Scores] | None = None
     asked = wanted(names)
     for k, name in enumerate(asked):
         if progress is not None:
             progress(k, len(asked))
         one = trained(name, task)
-        if isinstance(one, Judged):
+        if isinstance(one, JudgedPredictor):
             done.append(one)
             continue
         done.append(judge_one(Path(name).name, task, one, reference))
@@ -281,19 +281,19 @@ def judge(
     return done
 
 
-def trained(name: str, task: Task) -> Learner | Judged:
+def trained(name: str, task: Task) -> Learner | JudgedPredictor:
     """Return a predictor trained on the past, or why there is none."""
     if name not in LEARNERS and Path(name).is_file():
         return _from_file(Path(name), task)
     kind, past = learner_class(name), task.past
     missing = sorted(kind.needs - set(past.parts()))
     if missing:
-        return Judged(name, why=f"needs {' and '.join(missing)}")
+        return JudgedPredictor(name, why=f"needs {' and '.join(missing)}")
     learner = kind()
     try:
         learner.fit(past)
     except ForestallError as error:
-        return Judged(name, why=str(error))
+        return JudgedPredictor(name, why=str(error))
     return learner
 
 
@@ -303,22 +303,22 @@ def _from_file(path: Path, task: Task) -> Learner:
     shift = mine - log if mine is not None and log is not None else 0
     if learner.trained_until + shift > task.split:
         raise ParameterError(
-            "--predictors",
+            "predictors",
             str(path),
-            "a predictor that was trained on nothing after the split (predict train --until)",
+            "a predictor that was trained on nothing after the split (predict train {until})",
         )
     if learner.nodes > task.whole.nodes:
-        raise ParameterError("--predictors", str(path), f"one for {task.whole.nodes} nodes")
+        raise ParameterError("predictors", str(path), f"one for {task.whole.nodes} nodes")
     return learner
 
 
-def best_baseline(judged: Sequence[Judged]) -> Judged:
+def best_baseline(judged: Sequence[JudgedPredictor]) -> JudgedPredictor:
     """Return the trivial predictor of the highest Brier skill."""
     able = [one for one in judged if one.trivial and one.estimates]
     return max(able, key=lambda one: one.estimates["brier_skill"].value)
 
 
-def standing(one: Judged, base: Judged, level: float) -> dict[str, Any]:
+def standing(one: JudgedPredictor, base: JudgedPredictor, level: float) -> dict[str, Any]:
     """Return how a predictor stands to the best baseline by the difference of their Brier skills:
     `better` or `worse`, with `perhaps` where its interval holds 0; `even` where there is none."""
     difference = one.estimates["brier_skill"].over(base.estimates["brier_skill"], level)

@@ -17,14 +17,14 @@ from forestall.model.errors import InputError, ParameterError
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
-    from forestall.app.judge.predictors.judge import How, Judged, Task
-    from forestall.assess.benefit import Curve, Occasions, Worth
-    from forestall.assess.panel import Estimate
+    from forestall.app.judge.predictors.judge import How, JudgedPredictor, Task
+    from forestall.assess.benefit import BenefitCurve, Occasions, Worth
+    from forestall.assess.panel import RedrawnEstimate
     from forestall.model.observations import Observations
 
 Tell = Callable[[int, int], None]
 FIGURES: Final = ("auc", "brier_skill", "recall_1h", "recall_6h", "recall_24h", "lead_hours")
-"""The measures of the table, as `Judged.estimates` has them."""
+"""The measures of the table, as `JudgedPredictor.estimates` has them."""
 VALIDATION: Final = 300_000
 """Decisions judged for a horizon when a predictor is chosen on the past."""
 HOUR: Final = 3600
@@ -51,13 +51,13 @@ class Act:
     """
 
     worth: Worth
-    curve: Curve
+    curve: BenefitCurve
     occasions: Occasions
     months: float
 
 
 @dataclass(frozen=True)
-class Study:
+class PredictorStudy:
     """Everything found.
 
     Attributes
@@ -70,9 +70,9 @@ class Study:
     """
 
     task: Task
-    judged: tuple[Judged, ...]
-    chosen: Judged
-    base: Judged
+    judged: tuple[JudgedPredictor, ...]
+    chosen: JudgedPredictor
+    base: JudgedPredictor
     act: Act | None
     summary: dict[str, Any]
 
@@ -85,7 +85,7 @@ def study(
     *,
     split_at: str | None = None,
     progress: Tell | None = None,
-) -> Study:
+) -> PredictorStudy:
     """Train every predictor on the past of a log, and judge it on the rest.
 
     Raises InputError and its kin.
@@ -103,7 +103,7 @@ def study_of(
     *,
     split: int | None = None,
     progress: Tell | None = None,
-) -> Study:
+) -> PredictorStudy:
     """Judge predictors on what was observed; see `study`."""
     task = judging.task_of(whole, how, split)
     steps = 2 * len(judging.wanted(names))
@@ -120,7 +120,7 @@ def study_of(
     act = None
     if past is not None and chosen.name == chosen_name:
         act = _act(task, chosen, past, stakes)
-    found = Study(task, tuple(judged), chosen, base, act, {})
+    found = PredictorStudy(task, tuple(judged), chosen, base, act, {})
     return replace(found, summary=summary_of(found, stakes))
 
 
@@ -145,12 +145,12 @@ def _choose(
     return best.name, _occasions(inner, best, stakes)
 
 
-def _skill(one: Judged) -> float:
+def _skill(one: JudgedPredictor) -> float:
     value = one.estimates["brier_skill"].value
     return value if np.isfinite(value) else -np.inf
 
 
-def _occasions(task: Task, one: Judged, stakes: Stakes) -> Occasions:
+def _occasions(task: Task, one: JudgedPredictor, stakes: Stakes) -> Occasions:
     grid = task.grid(judging.MAIN)
     return benefit.of_probabilities(
         one.scores[judging.MAIN],
@@ -161,7 +161,7 @@ def _occasions(task: Task, one: Judged, stakes: Stakes) -> Occasions:
     )
 
 
-def _act(task: Task, chosen: Judged, past: Occasions, stakes: Stakes) -> Act:
+def _act(task: Task, chosen: JudgedPredictor, past: Occasions, stakes: Stakes) -> Act:
     grid = task.grid(judging.MAIN)
     later = _occasions(task, chosen, stakes)
     hours = len(grid.moments) * judging.MAIN / HOUR
@@ -170,7 +170,7 @@ def _act(task: Task, chosen: Judged, past: Occasions, stakes: Stakes) -> Act:
     return Act(worth, benefit.net_benefit(later), later, hours / benefit.MONTH_HOURS)
 
 
-def summary_of(found: Study, stakes: Stakes) -> dict[str, Any]:
+def summary_of(found: PredictorStudy, stakes: Stakes) -> dict[str, Any]:
     """Return the study as JSON can hold it; times in s of the log's clock, rates in words."""
     from forestall.app.judge.predictors.words import verdict
 
@@ -204,7 +204,7 @@ def summary_of(found: Study, stakes: Stakes) -> dict[str, Any]:
     return {"verdict": verdict(summary), **summary}
 
 
-def _row(one: Judged, found: Study) -> dict[str, Any]:
+def _row(one: JudgedPredictor, found: PredictorStudy) -> dict[str, Any]:
     row: dict[str, Any] = {"name": one.name, "baseline": one.trivial, "why": one.why or None}
     for name in FIGURES:
         told = one.estimates.get(name)
@@ -215,7 +215,7 @@ def _row(one: Judged, found: Study) -> dict[str, Any]:
     if one.estimates:
         stands = judging.standing(one, found.base, found.task.how.level)
         row["standing"] = stands["word"]
-        difference: Estimate = stands["skill"]
+        difference: RedrawnEstimate = stands["skill"]
         row["skill_over_baseline"] = _number(difference.value)
         row["skill_over_baseline_low"] = _number(difference.low)
         row["skill_over_baseline_high"] = _number(difference.high)
@@ -242,8 +242,8 @@ def _number(value: float | None) -> float | None:
 def checked_stakes(cost: float, loss: float, price: float | None, currency: str) -> Stakes:
     """Return stakes; ParameterError for numbers below 0."""
     if not currency.strip():
-        raise ParameterError("--currency", currency, "a name such as EUR")
-    given = {"--action-cost": cost, "--loss": loss, "--price": price if price is not None else 0.0}
+        raise ParameterError("currency", currency, "a name such as EUR")
+    given = {"action_cost": cost, "loss": loss, "price": price if price is not None else 0.0}
     for name, value in given.items():
         if not (np.isfinite(value) and value >= 0):
             raise ParameterError(name, value, "a number of at least 0")

@@ -64,21 +64,21 @@ class ScoreQuestion:
 
     def __post_init__(self) -> None:
         if not self.score or not all(self.score):
-            raise ParameterError("--score", ",".join(self.score), "a column, or several: a,b")
+            raise ParameterError("score", ",".join(self.score), "a column, or several: a,b")
         if len(set(self.score)) < len(self.score):
-            raise ParameterError("--score", ",".join(self.score), "each column once")
+            raise ParameterError("score", ",".join(self.score), "each column once")
         if self.baseline == self.score[0]:
-            raise ParameterError("--baseline", self.baseline, "another column than --score")
+            raise ParameterError("baseline", self.baseline, "another column than {score}")
         if self.failed in self.columns:
-            raise ParameterError("--failed", self.failed, "another column than the scores")
+            raise ParameterError("failed", self.failed, "another column than the scores")
         if not 0 < self.level < 1:
-            raise ParameterError("--level", self.level, "a number between 0 and 1")
+            raise ParameterError("level", self.level, "a number between 0 and 1")
         if self.draws < 1:
-            raise ParameterError("--draws", self.draws, "a whole number of at least 1")
+            raise ParameterError("draws", self.draws, "a whole number of at least 1")
         if self.bins < 1:
-            raise ParameterError("--bins", self.bins, "a whole number of at least 1")
+            raise ParameterError("bins", self.bins, "a whole number of at least 1")
         if self.threshold is not None and self.threshold != self.threshold:
-            raise ParameterError("--threshold", self.threshold, "a number")
+            raise ParameterError("threshold", self.threshold, "a number")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def are_probabilities(name: str, value: Any, asked: ScoreQuestion) -> bool:
     if asked.probabilities and name == asked.score[0] and not within:
         high, low = float(value.max()), float(value.min())
         strange = f"{name} = {high if high > 1 else low:g}"
-        raise ParameterError("--probabilities", strange, "scores within 0 and 1")
+        raise ParameterError("probabilities", strange, "scores within 0 and 1")
     return within and asked.probabilities is not False
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.reliability.design.file import Plan, read_cluster, read_plan
+from forestall.app.kit.progress import Progress
+from forestall.app.reliability.design.file import DesignFile, read_cluster, read_plan
 from forestall.model.errors import ParameterError
 from forestall.reliability.queues.changes import Change, useful_share
 from forestall.reliability.queues.queues import Queue
@@ -18,13 +18,12 @@ from forestall.reliability.systems.ring import loss_over_time
 from forestall.reliability.systems.spares import SparesAnswer, answer_pool
 
 if TYPE_CHECKING:
-    from forestall.app.reliability.design.search import Found
+    from forestall.app.reliability.design.search import SearchResult
     from forestall.reliability.queues.cluster import Cluster
 
-__all__ = ["Design", "Plan", "QueueRow", "design", "read_cluster", "read_plan"]
+__all__ = ["Design", "DesignFile", "QueueRow", "design", "read_cluster", "read_plan"]
 
 DAY = 86_400
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -91,14 +90,14 @@ class Design:
     found : what a search for other queues gave, or None
     """
 
-    plan: Plan
+    plan: DesignFile
     queues: tuple[QueueRow, ...]
     job_failure: float | None
     mttf: dict[str, float]
     interval: float | None
     changes: tuple[Change, ...]
     pool: SparesAnswer
-    found: Found | None = None
+    found: SearchResult | None = None
     remarks: tuple[str, ...] = field(default=())
 
     @property
@@ -160,7 +159,7 @@ def finite(value: float) -> float | None:
 
 
 def design(
-    plan: Plan | str | Path,
+    plan: DesignFile | str | Path,
     *,
     optimize: bool = False,
     jobs: str | Path | None = None,
@@ -179,7 +178,7 @@ def design(
 
     Raises InputError and its kin for what cannot be used.
     """
-    asked = plan if isinstance(plan, Plan) else read_plan(plan)
+    asked = plan if isinstance(plan, DesignFile) else read_plan(plan)
     cluster = asked.cluster
     found = None
     if optimize:
@@ -187,7 +186,7 @@ def design(
 
         found = search_plan(asked, jobs, progress, processors_per_node)
     elif jobs is not None:
-        raise ParameterError("jobs", str(jobs), "a search as well (--optimize)")
+        raise ParameterError("jobs", str(jobs), "a search as well ({optimize})")
     whole = Queue("the whole machine", cluster.nodes, 1.0)
     return Design(
         asked,
@@ -202,7 +201,7 @@ def design(
     )
 
 
-def _row(plan: Plan, queue: Queue) -> QueueRow:
+def _row(plan: DesignFile, queue: Queue) -> QueueRow:
     cluster = plan.cluster
     interval = useful = None
     if cluster.checkpoints is not None:
@@ -236,7 +235,7 @@ def _interval(cluster: Cluster, queue: Queue) -> float | None:
         return None
 
 
-def _ring_loss(plan: Plan, queue: Queue) -> float | None:
+def _ring_loss(plan: DesignFile, queue: Queue) -> float | None:
     """Return how likely a checkpoint is gone within the limit: its copies are made again by the end
     of the restart and one more checkpoint after a failure. By rates in steady state."""
     told = plan.table.checkpoint
@@ -247,7 +246,7 @@ def _ring_loss(plan: Plan, queue: Queue) -> float | None:
     return loss_over_time(queue.nodes, told.copies, rate, rebuild, queue.limit)
 
 
-def _pool(plan: Plan) -> SparesAnswer:
+def _pool(plan: DesignFile) -> SparesAnswer:
     """Return the spares for the whole machine, with repair where the file tells of one."""
     cluster, table = plan.cluster, plan.table
     rate = 1 / cluster.mttf("steady").time / cluster.nodes
@@ -256,7 +255,7 @@ def _pool(plan: Plan) -> SparesAnswer:
     return answer_pool(Pool(cluster.nodes, rate, repair), mission, table.success)
 
 
-def _remarks(plan: Plan) -> list[str]:
+def _remarks(plan: DesignFile) -> list[str]:
     cluster, found = plan.cluster, []
     held = cluster.capacity()
     if held > cluster.nodes:

@@ -44,13 +44,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
+from forestall.app.kit.toml_tables import FileTable
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import parse_duration
 from forestall.reliability.queues.cluster import Checkpoints, Cluster, age_of
 from forestall.reliability.queues.queues import Queue
-from forestall.reliability.systems.systems import Age, Group, from_mttf
+from forestall.reliability.systems.systems import Age, ComponentGroup, from_mttf
 
 SUCCESS: Final = 0.99
 MISSION: Final = 30 * 86_400
@@ -87,11 +88,7 @@ Name = Annotated[str, Field(min_length=1)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class GroupTable(_Table):
+class GroupTable(FileTable):
     """``[[groups]]``."""
 
     name: Name
@@ -103,7 +100,7 @@ class GroupTable(_Table):
     ages: Ages | None = None
 
 
-class QueueTable(_Table):
+class QueueTable(FileTable):
     """``[[queues]]``."""
 
     name: Name
@@ -112,7 +109,7 @@ class QueueTable(_Table):
     slots: Count = 1
 
 
-class CheckpointTable(_Table):
+class CheckpointTable(FileTable):
     """``[checkpoint]``."""
 
     cost: Positive
@@ -120,14 +117,14 @@ class CheckpointTable(_Table):
     copies: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = None
 
 
-class PoolTable(_Table):
+class PoolTable(FileTable):
     """``[pool]``."""
 
     repair: Positive | None = None
     mission: Positive = MISSION
 
 
-class JobsTable(_Table):
+class JobsTable(FileTable):
     """``[jobs]``: a log, kinds of jobs, or a model."""
 
     log: Name | None = None
@@ -139,7 +136,7 @@ class JobsTable(_Table):
     model: Literal["all", "batch", "interactive"] | None = None
 
 
-class OptimizeTable(_Table):
+class OptimizeTable(FileTable):
     """``[optimize]``."""
 
     nodes: Count | None = None
@@ -149,7 +146,7 @@ class OptimizeTable(_Table):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
 
-class ClusterTable(_Table):
+class ClusterTable(FileTable):
     """The whole file."""
 
     name: str = ""
@@ -164,7 +161,7 @@ class ClusterTable(_Table):
 
 
 @dataclass(frozen=True)
-class Plan:
+class DesignFile:
     """What a file says.
 
     Attributes
@@ -190,11 +187,11 @@ def read_cluster(path: str | Path) -> Cluster:
     return read_plan(path).cluster
 
 
-def read_plan(path: str | Path) -> Plan:
+def read_plan(path: str | Path) -> DesignFile:
     """Return what a TOML file says; TraceError names the file, the table and the key."""
     source = Path(path)
     table = _checked(source, _read(source))
-    groups: list[Group] = []
+    groups: list[ComponentGroup] = []
     fitted: list[str] = []
     for number, given in enumerate(table.groups, 1):
         place = f"groups[{number}]"
@@ -211,7 +208,7 @@ def read_plan(path: str | Path) -> Plan:
     checkpoints = None if told is None else Checkpoints(told.cost, told.restart)
     with _Named(source, ""):
         cluster = Cluster(groups, queues, checkpoints=checkpoints, name=table.name or source.stem)
-    return Plan(source, table, cluster, tuple(fitted))
+    return DesignFile(source, table, cluster, tuple(fitted))
 
 
 class _Named:
@@ -309,7 +306,7 @@ _UNION_PARTS = {"int", "str", "constrained-int", "[key]"}
 
 
 def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
-    tables: dict[str, type[_Table]] = {
+    tables: dict[str, type[FileTable]] = {
         "groups": GroupTable,
         "queues": QueueTable,
         "checkpoint": CheckpointTable,
@@ -330,7 +327,7 @@ def _queue(given: QueueTable) -> Queue:
 
 def _group(
     source: Path, place: str, given: GroupTable, ages: Age | None
-) -> tuple[Group, tuple[str, ...]]:
+) -> tuple[ComponentGroup, tuple[str, ...]]:
     age: Age = given.ages if given.ages is not None else ("new" if ages is None else ages)
     if (given.mttf is None) == (given.log is None):
         raise TraceError(source, "needs either mttf or log", field=place)
@@ -340,7 +337,7 @@ def _group(
             raise TraceError(source, "is missing", field=f"{place}.count")
         if given.system is not None:
             raise TraceError(source, "needs a log as well", field=f"{place}.system")
-        return Group(given.count, from_mttf(given.mttf, given.shape), age, given.name), ()
+        return ComponentGroup(given.count, from_mttf(given.mttf, given.shape), age, given.name), ()
     if "shape" in given.model_fields_set:
         raise TraceError(source, "is fitted where there is a log", field=f"{place}.shape")
     return _fitted_group(source, place, given, age)
@@ -348,7 +345,7 @@ def _group(
 
 def _fitted_group(
     source: Path, place: str, given: GroupTable, age: Age
-) -> tuple[Group, tuple[str, ...]]:
+) -> tuple[ComponentGroup, tuple[str, ...]]:
     """Return a group whose law is fitted to its nodes' gaps between failures, in a log."""
     from forestall.reliability.fits.estimate import fit
     from forestall.reliability.history.history import history
@@ -367,4 +364,4 @@ def _fitted_group(
         f"{given.log} ({int(censored.sum()):,} of them still running at the end of the log)",
         *(f"{given.name}: {note}" for note in found.notes),
     )
-    return Group(count, found.lifetime, age, given.name), words
+    return ComponentGroup(count, found.lifetime, age, given.name), words

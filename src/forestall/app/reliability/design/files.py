@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from forestall.app.kit.folder import check_folder, fill_folder, holds
 from forestall.app.reliability.design.design import Design
-from forestall.app.reliability.design.search import Found, structure_told
+from forestall.app.reliability.design.search import SearchResult, structure_told
 from forestall.show.style import (
     BLACK,
     DASHES,
@@ -60,7 +60,7 @@ def save_design(design: Design, folder: Path) -> Path:
     return fill_folder(folder, write, FILES)
 
 
-def _write_curve(found: Found, path: Path) -> None:
+def _write_curve(found: SearchResult, path: Path) -> None:
     import polars as pl
 
     rows = [
@@ -79,7 +79,7 @@ def _write_curve(found: Found, path: Path) -> None:
     pl.DataFrame(rows, infer_schema_length=None).write_csv(path)
 
 
-def tradeoff(found: Found) -> Figure:
+def tradeoff(found: SearchResult) -> Figure:
     """Draw F_job over capacity for each number of queues, and over the largest work admitted."""
     figure = new_figure((9.6, 4.4))
     left, right = figure.subplots(1, 2)

@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.reliability.design.file import JobsTable, Plan
+from forestall.app.kit.progress import Progress
+from forestall.app.reliability.design.file import DesignFile, JobsTable
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.jobs import Jobs
 from forestall.reliability.queues.job_mix import JobMix
@@ -30,8 +31,6 @@ LOAD: Final = 0.5
 NEARLY: Final = 0.95
 """Share of the highest capacity that is wanted where demand is more: the last bit costs most."""
 DRAWN: Final = 20_000
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Admitted:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What the searches gave.
 
     Attributes
@@ -146,11 +145,11 @@ def structure_told(one: Structure) -> dict[str, Any]:
 
 
 def search_plan(
-    plan: Plan,
+    plan: DesignFile,
     log: str | Path | None,
     progress: Progress | None,
     processors_per_node: int | None = None,
-) -> Found:
+) -> SearchResult:
     """Return the searches that a file and a job log ask for; see
     `forestall.app.reliability.design.design`."""
     wishes = plan.table.optimize
@@ -175,7 +174,7 @@ def search_plan(
     rng = np.random.default_rng(wishes.seed)
     candidates = candidates_of(mix, log_node)
     largest = _sizes_apart(candidates.nodes)
-    steps = _Steps(progress, wishes.queues + len(largest) - 1)
+    steps = _JointBar(progress, wishes.queues + len(largest) - 1)
     curves = tuple(
         steps.run(lambda told, k=k: search(  # type: ignore[misc]
             candidates, budget, rng, queues=k, demand=demand, shared=wishes.shared, progress=told
@@ -206,11 +205,11 @@ def search_plan(
         parts.append(_admitted(mix, some, curve, wanted, plan))
     asked = (source, budget, wishes.shared, wishes.queues, demand)
     equal = None if now is None else curves[-1].best(now.capacity)
-    return Found(*asked, wanted, now, refused, tuple(parts), curves, equal)
+    return SearchResult(*asked, wanted, now, refused, tuple(parts), curves, equal)
 
 
 def _admitted(
-    mix: JobMix, some: npt.NDArray[np.bool_], curve: Curve, wanted: float, plan: Plan
+    mix: JobMix, some: npt.NDArray[np.bool_], curve: Curve, wanted: float, plan: DesignFile
 ) -> Admitted:
     part = mix.take(some)
     work = float((mix.weight * mix.nodes * mix.runtime)[some].sum()) / mix.work
@@ -234,7 +233,7 @@ def _sizes_apart(nodes: npt.NDArray[np.float64]) -> list[float]:
     return found
 
 
-class _Steps:
+class _JointBar:
     """One bar over several searches."""
 
     def __init__(self, progress: Progress | None, steps: int) -> None:
@@ -256,7 +255,7 @@ class _Steps:
 
 
 def mix_of(
-    plan: Plan, log: str | Path | None, budget: int, processors_per_node: int | None = None
+    plan: DesignFile, log: str | Path | None, budget: int, processors_per_node: int | None = None
 ) -> tuple[JobMix, float, str]:
     """Return the mix of jobs, the work that comes (node-hours per hour, 0 where nobody tells), and
     where it is from."""
@@ -299,7 +298,7 @@ def _of_log(path: Path, processors_per_node: int, times: str) -> tuple[JobMix, f
     return mix, load, f"{path.name}, {len(jobs):,} jobs"
 
 
-def _of_model(plan: Plan, model: str, budget: int) -> tuple[JobMix, float, str]:
+def _of_model(plan: DesignFile, model: str, budget: int) -> tuple[JobMix, float, str]:
     from forestall.traces.generate import generate_jobs
 
     queues = plan.cluster.queues

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from forestall.app.kit.progress import Progress
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.ras import RasLog, Severity
 from forestall.model.units import SECONDS, parse_duration
 from forestall.traces.generate.ras import Truth
-from forestall.traces.ras import Filtered, FilterSettings, pipeline, read_ras
+from forestall.traces.ras import FilteredLog, FilterSettings, pipeline, read_ras
 from forestall.traces.ras.pipeline import STEPS
 from forestall.traces.ras.places import check_level
 from forestall.traces.ras.read import severity_of
-
-Progress = Callable[[int, int], None]
 
 TOP: Final = 10
 """Kinds that are named, of those left and of those that a step removed most of."""
@@ -30,7 +29,7 @@ DAY: Final = SECONDS["d"]
 
 
 @dataclass(frozen=True)
-class Study:
+class FilterStudy:
     """An event log, what is left of it, and its failures.
 
     Attributes
@@ -41,7 +40,7 @@ class Study:
     """
 
     log: RasLog
-    filtered: Filtered
+    filtered: FilteredLog
     failures: Failures
     level: str
     summary: Mapping[str, Any]
@@ -106,7 +105,7 @@ def study(
     settings: FilterSettings,
     level: str = "node",
     progress: Progress | None = None,
-) -> Study:
+) -> FilterStudy:
     """Read an event log, filter it, and return both with a summary.
 
     `reading` holds parameters of `read_ras`. Raises TraceError and ParameterError.
@@ -119,11 +118,11 @@ def study(
         raise ParameterError("severity", word, "none: the log tells no severities")
     filtered = pipeline(log, settings)
     failures = filtered.failures(level)
-    return Study(log, filtered, failures, level, _summary(log, filtered, failures, level))
+    return FilterStudy(log, filtered, failures, level, _summary(log, filtered, failures, level))
 
 
 def write_failures(
-    done: Study, out: Path | None, names: Path | None, records: Path | None
+    done: FilterStudy, out: Path | None, names: Path | None, records: Path | None
 ) -> list[str]:
     """Write the failures, the names of their nodes, the records left, and return what was written.
 
@@ -184,7 +183,7 @@ def write_truth(failures: Failures, truth: Truth, path: str | Path) -> None:
         table.write_csv(beside)
 
 
-def _summary(log: RasLog, filtered: Filtered, failures: Failures, level: str) -> dict[str, Any]:
+def _summary(log: RasLog, filtered: FilteredLog, failures: Failures, level: str) -> dict[str, Any]:
     counts = np.bincount(log.severity, minlength=len(Severity))
     return {
         "source": log.source,
@@ -232,7 +231,7 @@ def _most(kinds: tuple[str, ...], counts: Any) -> list[dict[str, Any]]:
     return [{"kind": kinds[k], "count": int(counts[k])} for k in order.tolist() if counts[k]]
 
 
-def _rules(log: RasLog, filtered: Filtered) -> list[dict[str, Any]] | None:
+def _rules(log: RasLog, filtered: FilteredLog) -> list[dict[str, Any]] | None:
     rules = filtered.rules
     if rules is None:
         return None

@@ -42,7 +42,7 @@ By = Literal["node", "system"]
 
 
 @dataclass(frozen=True)
-class Change:
+class FailureTrend:
     """How the failures of nodes, or of the whole system, change over time.
 
     Attributes
@@ -69,13 +69,13 @@ class Change:
         }
 
 
-def change_of(history: History, by: By, level: float) -> Change:
+def change_of(history: History, by: By, level: float) -> FailureTrend:
     """Return the tests of trend and the power-law process of a history."""
     observed = history.observed(by)
     rows = tuple(_test(observed, test, level) for test in TESTS)
     process, plain = _process(observed, level)
     direction = verdict(rows) if len(observed.time) >= FEWEST else "unknown"
-    return Change(by, rows, direction, process, plain)
+    return FailureTrend(by, rows, direction, process, plain)
 
 
 def verdict(rows: tuple[Mapping[str, Any], ...]) -> Direction:

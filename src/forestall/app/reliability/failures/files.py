@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
-from forestall.app.reliability.failures.pictures import NAMES, Picture, pictures
+from forestall.app.kit.progress import Progress
+from forestall.app.reliability.failures.pictures import NAMES, LogPicture, pictures
 from forestall.show.style import has_matplotlib
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from forestall.app.reliability.failures.study import Study
+    from forestall.app.reliability.failures.study import FailureStudy
     from forestall.show.html_pieces import Html
 
-Progress = Callable[[int, int], None]
 TABLES: Final = (
     "years.csv",
     "causes.csv",
@@ -47,7 +47,7 @@ def check_report_folder(folder: Path, *, force: bool) -> None:
     check_folder(folder, force=force, ours=is_report_folder)
 
 
-def write_report_folder(found: Study, folder: Path, progress: Progress) -> str:
+def write_report_folder(found: FailureStudy, folder: Path, progress: Progress) -> str:
     """Write everything into a folder, and return what was written in words."""
     drawn = has_matplotlib()
 
@@ -64,7 +64,7 @@ def write_report_folder(found: Study, folder: Path, progress: Progress) -> str:
     return f"Files are in {folder}; open {folder / 'report.html'}{missing}"
 
 
-def write_pictures(found: Study, folder: Path, progress: Progress) -> dict[str, Html]:
+def write_pictures(found: FailureStudy, folder: Path, progress: Progress) -> dict[str, Html]:
     """Write the figures as PNG, and return them as parts of a page, by name."""
     from base64 import b64encode
 
@@ -83,17 +83,17 @@ def write_pictures(found: Study, folder: Path, progress: Progress) -> dict[str, 
     return shown
 
 
-def _width(one: Picture) -> float:
+def _width(one: LogPicture) -> float:
     return float(one.figure.get_figwidth())
 
 
-def write_tables(found: Study, folder: Path) -> None:
+def write_tables(found: FailureStudy, folder: Path) -> None:
     """Write all tables as CSV."""
     for name, table in zip(TABLES, tables(found), strict=True):
         write_csv(table, folder / name)
 
 
-def tables(found: Study) -> list[pl.DataFrame]:
+def tables(found: FailureStudy) -> list[pl.DataFrame]:
     """Return the tables of `TABLES`, in that order."""
     summary = found.summary
     trend = [
@@ -115,7 +115,7 @@ def tables(found: Study) -> list[pl.DataFrame]:
     ]
 
 
-def gaps_table(found: Study, by: str) -> pl.DataFrame:
+def gaps_table(found: FailureStudy, by: str) -> pl.DataFrame:
     """Return ``gap,censored,resolution`` and what else is known, as `forestall fit` takes it."""
     import polars as pl
 
@@ -143,7 +143,7 @@ def _fits(families: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     )
 
 
-def _bursts(found: Study) -> pl.DataFrame:
+def _bursts(found: FailureStudy) -> pl.DataFrame:
     import polars as pl
 
     if found.bursting.bursts is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from forestall.app.reliability.failures.change import trend_within
 from forestall.app.reliability.failures.laws import Sampled, weibull_row
-from forestall.app.reliability.fit.fit import Question, finite
+from forestall.app.reliability.fit.fit import FitQuestion, finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def year_rule(history: History) -> Literal["calendar", "age"]:
 
 
 def year_rows(
-    history: History, unit: str, question: Question, progress: Callable[[], None]
+    history: History, unit: str, question: FitQuestion, progress: Callable[[], None]
 ) -> list[dict[str, Any]]:
     """Return a row a year: failures, exposure, rate, Weibull law of the nodes' gaps, trend within.
 
@@ -71,7 +71,7 @@ def cause_rows(
     history: History,
     failures: Failures,
     unit: str,
-    question: Question,
+    question: FitQuestion,
     progress: Callable[[], None],
 ) -> list[dict[str, Any]]:
     """Return a row a cause, the most frequent first: failures, share, rate, repair times, Weibull

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.reliability.fit.fit import Question, Told, finite, plain_ranking, tell
+from forestall.app.reliability.fit.fit import FitQuestion, Told, finite, plain_ranking, tell
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
 from forestall.show.words import percent
@@ -129,7 +129,7 @@ class Laws:
 
 
 def laws_of(
-    history: History, by: By, unit: str, question: Question, families: Sequence[str] | None
+    history: History, by: By, unit: str, question: FitQuestion, families: Sequence[str] | None
 ) -> Laws:
     """Return the laws of gaps; `question` says how intervals and p-values are found."""
     from forestall.reliability.fits.ranking import fit_all
@@ -156,7 +156,7 @@ def laws_of(
     return Laws(by, sampled, ranking, weibull, exponential, why)
 
 
-def told(sampled: Sampled, family: str, question: Question) -> tuple[Told | None, str]:
+def told(sampled: Sampled, family: str, question: FitQuestion) -> tuple[Told | None, str]:
     """Return the fit of one family with its intervals, or None and why there is none."""
     if sampled.ended < FEWEST:
         return None, f"{sampled.ended} gaps ended"
@@ -206,7 +206,7 @@ def mean_gap(sampled: Sampled) -> float:
     return float(sampled.gap.sum()) / sampled.ended if sampled.ended else float("nan")
 
 
-def weibull_row(sampled: Sampled, question: Question) -> dict[str, Any]:
+def weibull_row(sampled: Sampled, question: FitQuestion) -> dict[str, Any]:
     """Return shape and scale of a Weibull law with intervals, None where there is none, with why.
 
     For `beyond` see `is_beyond`.

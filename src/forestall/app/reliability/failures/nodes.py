@@ -11,8 +11,8 @@ from forestall.app.reliability.fit.fit import finite
 from forestall.model.errors import ParameterError
 from forestall.reliability.nodes.bursts import (
     Autocorrelation,
-    Bursts,
-    Share,
+    BurstShare,
+    FailureBursts,
     autocorrelation,
     bursts,
     counts_per_interval,
@@ -126,7 +126,7 @@ class Bursting:
     why : why there is none
     """
 
-    bursts: Bursts | None
+    bursts: FailureBursts | None
     gaps: Autocorrelation | None
     daily: Autocorrelation | None
     zeros: int
@@ -194,7 +194,7 @@ def _correlation(one: Autocorrelation | None) -> dict[str, Any] | None:
     }
 
 
-def _share(one: Share) -> dict[str, float]:
+def _share(one: BurstShare) -> dict[str, float]:
     return {
         "share": one.share,
         "expected": one.expected,

@@ -19,7 +19,7 @@ from forestall.show.words import percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from forestall.app.reliability.failures.study import Study
+    from forestall.app.reliability.failures.study import FailureStudy
     from forestall.reliability.fits.estimate import Fitted
 
 FEWEST: Final = 8
@@ -40,7 +40,7 @@ NAMES: Final = (
 
 
 @dataclass(frozen=True)
-class Picture:
+class LogPicture:
     """A figure with what it is (for those who cannot see it) and what it shows for this log."""
 
     name: str
@@ -49,9 +49,9 @@ class Picture:
     caption: str
 
 
-def pictures(found: Study) -> Iterator[Picture]:
+def pictures(found: FailureStudy) -> Iterator[LogPicture]:
     """Yield the figures that this log has."""
-    makers: tuple[Callable[[Study], Picture | None], ...] = (
+    makers: tuple[Callable[[FailureStudy], LogPicture | None], ...] = (
         _per_year, _per_node, _probabilities, _hazard, _survival, _bathtub, _worst, _bursts,
     )  # fmt: skip
     for make in makers:
@@ -61,12 +61,12 @@ def pictures(found: Study) -> Iterator[Picture]:
             yield one
 
 
-def year_head(found: Study) -> str:
+def year_head(found: FailureStudy) -> str:
     """Return what an axis of years shows."""
     return "Year" if found.summary["years_are"] == "calendar" else "Year of age of the node"
 
 
-def _per_year(found: Study) -> Picture | None:
+def _per_year(found: FailureStudy) -> LogPicture | None:
     rows = list(found.years)
     most = max(rows, key=lambda row: row["failures"])
     when = words.year_name(found.summary, most)
@@ -78,10 +78,10 @@ def _per_year(found: Study) -> Picture | None:
         "intervals."
     )
     alt = "Failures per year: " + ", ".join(f"{row['year']} {row['failures']:,}" for row in rows)
-    return Picture(NAMES[0], draw.failures_per_year(rows, year_head(found)), alt, caption)
+    return LogPicture(NAMES[0], draw.failures_per_year(rows, year_head(found)), alt, caption)
 
 
-def _per_node(found: Study) -> Picture | None:
+def _per_node(found: FailureStudy) -> LogPicture | None:
     table = found.history.node_years(found.summary["years_are"])
     if not (table.node_days >= draw.SHORT_STAY).any():
         return None
@@ -94,10 +94,10 @@ def _per_node(found: Study) -> Picture | None:
         "never failed. Boxes hold the middle half of the nodes, whiskers 95 %, dots are the rest."
     )
     alt = "Box plot of failures per node and year in service."
-    return Picture(NAMES[1], draw.failures_per_node(table, year_head(found)), alt, caption)
+    return LogPicture(NAMES[1], draw.failures_per_node(table, year_head(found)), alt, caption)
 
 
-def _laws(found: Study) -> list[Fitted]:
+def _laws(found: FailureStudy) -> list[Fitted]:
     """Return Weibull, exponential and, where it is another, the best law of the nodes' gaps."""
     both = [one.fitted for one in (found.node.weibull, found.node.exponential) if one is not None]
     ranking = found.node.ranking
@@ -106,7 +106,7 @@ def _laws(found: Study) -> list[Fitted]:
     return both
 
 
-def _probabilities(found: Study) -> Picture | None:
+def _probabilities(found: FailureStudy) -> LogPicture | None:
     laws = _laws(found)
     if not laws:
         return None
@@ -124,10 +124,10 @@ def _probabilities(found: Study) -> Picture | None:
         f"{near} (largest distance in shares: {distances})."
     )
     alt = f"P-P and Q-Q plots of the gaps of nodes for {', '.join(told)}."
-    return Picture(NAMES[2], figure, alt, caption)
+    return LogPicture(NAMES[2], figure, alt, caption)
 
 
-def _hazard(found: Study) -> Picture | None:
+def _hazard(found: FailureStudy) -> LogPicture | None:
     laws = _laws(found)
     if not laws:
         return None
@@ -142,17 +142,17 @@ def _hazard(found: Study) -> Picture | None:
         axes.set_ylim(max(low, mean / FAR), min(high, mean * FAR))
         axes.set_xlim(left=_shortest(found))
     alt = "Hazard rate of nodes over the time since their last failure, seen and by the laws."
-    return Picture(NAMES[3], figure, alt, words.on_clustering(found.summary))
+    return LogPicture(NAMES[3], figure, alt, words.on_clustering(found.summary))
 
 
-def _shortest(found: Study) -> float:
+def _shortest(found: FailureStudy) -> float:
     """Return where axes of gaps begin: a little below the shortest gap above 0 that ended."""
     sampled = found.node.sampled
     ended = sampled.gap[~sampled.censored]
     return float(ended[ended > 0].min(initial=sampled.gap.max())) / 1.5
 
 
-def _survival(found: Study) -> Picture | None:
+def _survival(found: FailureStudy) -> LogPicture | None:
     laws = _laws(found)
     if not laws:
         return None
@@ -172,20 +172,20 @@ def _survival(found: Study) -> Picture | None:
     for axes in figure.axes:
         if axes.get_xscale() == "log":
             axes.set_xlim(left=_shortest(found))
-    return Picture(
+    return LogPicture(
         NAMES[4], figure, "Share of gaps that last longer, seen and by the laws.", caption
     )
 
 
-def _bathtub(found: Study) -> Picture | None:
+def _bathtub(found: FailureStudy) -> LogPicture | None:
     if found.aged.rate is None or len(found.history) < FEWEST:
         return None
     figure = draw.bathtub(found.aged.rate, _process_curve(found), found.aged.head)
     alt = "Failure rate of nodes over their age, with its interval."
-    return Picture(NAMES[5], figure, alt, words.on_age(found.summary))
+    return LogPicture(NAMES[5], figure, alt, words.on_age(found.summary))
 
 
-def _process_curve(found: Study) -> tuple[Any, Any] | None:
+def _process_curve(found: FailureStudy) -> tuple[Any, Any] | None:
     process, rate = found.change.process, found.aged.rate
     if process is None or rate is None:
         return None
@@ -193,7 +193,7 @@ def _process_curve(found: Study) -> tuple[Any, Any] | None:
     return ages, process.intensity(ages)
 
 
-def _worst(found: Study) -> Picture | None:
+def _worst(found: FailureStudy) -> LogPicture | None:
     rows = found.worst.rows()
     if not rows:
         return None
@@ -201,13 +201,13 @@ def _worst(found: Study) -> Picture | None:
     told, rates = words.on_nodes(found.summary), words.on_rates(found.summary)
     caption = f"{told} Highest: {names} failures. {rates}"
     alt = f"Nodes with the highest failure rates: {names}."
-    return Picture(NAMES[6], draw.worst_nodes(rows, found.summary["rate"]["rate"]), alt, caption)
+    return LogPicture(NAMES[6], draw.worst_nodes(rows, found.summary["rate"]["rate"]), alt, caption)
 
 
-def _bursts(found: Study) -> Picture | None:
+def _bursts(found: FailureStudy) -> LogPicture | None:
     gaps = found.bursting.gaps
     if gaps is None:
         return None
     figure = draw.autocorrelation(gaps.correlation.tolist(), gaps.band)
     alt = "Autocorrelation of the gaps of the whole machine by lag."
-    return Picture(NAMES[7], figure, alt, words.on_bursts(found.summary)[-1])
+    return LogPicture(NAMES[7], figure, alt, words.on_bursts(found.summary)[-1])

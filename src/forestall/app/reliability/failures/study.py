@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from forestall.__about__ import __version__
+from forestall.app.kit.progress import Progress, StepProgress
 from forestall.app.reliability.failures import groups
-from forestall.app.reliability.failures.change import Aged, Change, change_of, rate_by_age
+from forestall.app.reliability.failures.change import Aged, FailureTrend, change_of, rate_by_age
 from forestall.app.reliability.failures.laws import UNITS, Laws, laws_of
 from forestall.app.reliability.failures.nodes import Bursting, Worst, bursting_of, worst_of
-from forestall.app.reliability.fit.fit import FEWEST_DRAWS, Question, finite
+from forestall.app.reliability.fit.fit import FEWEST_DRAWS, FitQuestion, finite
 from forestall.app.runs.settings import inputs_of
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.history import History, history
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from forestall.model.failures import Failures
 
 Clock = Literal["calendar", "uptime"]
-Progress = Callable[[int, int], None]
 DAY: Final = 86_400
 LUCK: Final = 5
 """So many nodes without a failure would be expected, at least, where none is missed by chance."""
@@ -33,7 +33,7 @@ DAYS_A_YEAR: Final = 365.25
 
 
 @dataclass(frozen=True)
-class Asked:
+class FailureStudySettings:
     """How a log shall be looked at.
 
     Attributes
@@ -55,19 +55,19 @@ class Asked:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise ParameterError("--level", self.level, "a number between 0 and 1")
+            raise ParameterError("level", self.level, "a number between 0 and 1")
         if self.draws and self.draws < FEWEST_DRAWS:
             allowed = f"0, or a whole number of at least {FEWEST_DRAWS}"
-            raise ParameterError("--draws", self.draws, allowed)
+            raise ParameterError("draws", self.draws, allowed)
         if self.unit not in UNITS:
-            raise ParameterError("--unit", self.unit, "one of " + ", ".join(UNITS))
+            raise ParameterError("unit", self.unit, "one of " + ", ".join(UNITS))
         for name in self.families or ():
             family_of(name)
 
     @property
-    def question(self) -> Question:
+    def question(self) -> FitQuestion:
         """The same for fits of ranked families."""
-        return Question(
+        return FitQuestion(
             level=self.level,
             p_values=self.draws > 0,
             draws=self.draws or FEWEST_DRAWS,
@@ -77,13 +77,13 @@ class Asked:
         )
 
     @property
-    def plain_question(self) -> Question:
+    def plain_question(self) -> FitQuestion:
         """The same for fits to parts of the log, without p-values."""
-        return Question(level=self.level, seed=self.seed, zeros="censored", unit=self.unit)
+        return FitQuestion(level=self.level, seed=self.seed, zeros="censored", unit=self.unit)
 
 
 @dataclass(frozen=True)
-class Study:
+class FailureStudy:
     """What a failure log tells of its machine.
 
     Attributes
@@ -99,14 +99,14 @@ class Study:
     bursting : how failures come in bursts
     """
 
-    asked: Asked
+    asked: FailureStudySettings
     told: Mapping[str, Any]
     failures: Failures
     history: History
     node: Laws
     system: Laws
-    change: Change
-    system_change: Change
+    change: FailureTrend
+    system_change: FailureTrend
     aged: Aged
     years: tuple[Mapping[str, Any], ...]
     causes: tuple[Mapping[str, Any], ...]
@@ -115,15 +115,15 @@ class Study:
     summary: dict[str, Any] = field(default_factory=dict)
 
 
-def asked_of(values: Mapping[str, Any]) -> Asked:
+def asked_of(values: Mapping[str, Any]) -> FailureStudySettings:
     """Return how to look at a log from options by key."""
     families = values.get("families")
     named: tuple[str, ...] | None = None
     if families is not None and families.strip().lower() != "all":
         named = tuple(name.strip() for name in families.split(",") if name.strip())
         if not named:
-            raise ParameterError("--families", families, "all, or names such as weibull,lognormal")
-    return Asked(
+            raise ParameterError("families", families, "all, or names such as weibull,lognormal")
+    return FailureStudySettings(
         values.get("clock", "calendar"),
         named,
         values.get("draws", 0),
@@ -136,9 +136,9 @@ def asked_of(values: Mapping[str, Any]) -> Asked:
 def study(
     log: Path,
     reading: Mapping[str, Any],
-    asked: Asked,
+    asked: FailureStudySettings,
     progress: Progress = lambda done, total: None,
-) -> Study:
+) -> FailureStudy:
     """Read a failure log and return what it tells.
 
     Parameters
@@ -156,15 +156,15 @@ def study(
 
 def study_of(
     failures: Failures,
-    asked: Asked,
+    asked: FailureStudySettings,
     told: Mapping[str, Any] | None = None,
     progress: Progress = lambda done, total: None,
-) -> Study:
+) -> FailureStudy:
     """Return what the failures of a log tell; see `study`."""
     seen = history(failures, clock=asked.clock)
     if len(seen) == 0:
         raise ParameterError("failures", "none", "a log with failures while nodes were in service")
-    step = _Steps(progress, 6 + _parts(seen))
+    step = StepProgress(progress, 6 + _parts(seen))
     question, plain = asked.question, asked.plain_question
     node = laws_of(seen, "node", asked.unit, question, asked.families)
     step()
@@ -180,7 +180,7 @@ def study_of(
     step()
     bursting = bursting_of(seen, asked.seed)
     step()
-    found = Study(
+    found = FailureStudy(
         asked, told or {}, failures, seen, node, system, *changes, aged, years, causes, worst,
         bursting,
     )  # fmt: skip
@@ -188,7 +188,7 @@ def study_of(
     return found
 
 
-def summary_of(found: Study) -> dict[str, Any]:
+def summary_of(found: FailureStudy) -> dict[str, Any]:
     """Return everything as JSON has it."""
     failures, seen = found.failures, found.history
     counts = seen.counts()
@@ -280,17 +280,6 @@ def versions() -> dict[str, str]:
     from importlib.metadata import version
 
     return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
-
-
-class _Steps:
-    """Tells a progress bar of each step that is done."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def __call__(self) -> None:
-        self._done = min(self._done + 1, self._total)
-        self._progress(self._done, self._total)
 
 
 def _parts(seen: History) -> int:

@@ -24,7 +24,7 @@ FEWEST_DRAWS: Final = 19
 
 
 @dataclass(frozen=True)
-class Question:
+class FitQuestion:
     """How to fit, and what is wanted besides the parameters.
 
     Attributes
@@ -51,10 +51,10 @@ class Question:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise ParameterError("--level", self.level, "a number between 0 and 1")
+            raise ParameterError("level", self.level, "a number between 0 and 1")
         if self.draws < FEWEST_DRAWS:
             allowed = f"a whole number of at least {FEWEST_DRAWS}"
-            raise ParameterError("--draws", self.draws, allowed)
+            raise ParameterError("draws", self.draws, allowed)
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FitAnswer:
     """What a table of gaps gave: the fit of one family, or of the best of all with the ranking."""
 
-    question: Question
+    question: FitQuestion
     sample: Sample
     best: Told
     ranking: Ranking | None
@@ -101,7 +101,7 @@ class Answer:
         }
 
 
-def fit_file(path: Path, question: Question, *, strict: bool = False) -> Answer:
+def fit_file(path: Path, question: FitQuestion, *, strict: bool = False) -> FitAnswer:
     """Fit what was asked for to a CSV of gaps.
 
     Raises TraceError for a file that cannot be used, ParameterError where no fit is possible.
@@ -115,8 +115,8 @@ def fit_file(path: Path, question: Question, *, strict: bool = False) -> Answer:
 
 
 def fit_gaps(
-    gaps: object, censored: object, question: Question, cleaning: Cleaning | None = None
-) -> Answer:
+    gaps: object, censored: object, question: FitQuestion, cleaning: Cleaning | None = None
+) -> FitAnswer:
     """Fit what was asked for to gaps in one unit of time; see `fit_file`."""
     from forestall.reliability.fits.estimate import fit
 
@@ -132,10 +132,10 @@ def fit_gaps(
             ranking = ranking.with_p_values(question.draws, question.seed)
         fitted = ranking.best
     told = tell(fitted, question)
-    return Answer(question, fitted.sample, told, ranking, cleaning or Cleaning())
+    return FitAnswer(question, fitted.sample, told, ranking, cleaning or Cleaning())
 
 
-def tell(fitted: Fitted, question: Question) -> Told:
+def tell(fitted: Fitted, question: FitQuestion) -> Told:
     """Return a fit with intervals and distances as the question wants them."""
     ci = fitted.ci(question.level, question.ci, question.draws, question.seed)
     found = fitted.goodness(question.draws if question.p_values else 0, question.seed)
@@ -144,7 +144,7 @@ def tell(fitted: Fitted, question: Question) -> Told:
     return Told(fitted, ci, found.ks, found.ad, ks_p, ad_p, notes)
 
 
-def plain_fit(told: Told, question: Question, cleaning: Cleaning) -> dict[str, Any]:
+def plain_fit(told: Told, question: FitQuestion, cleaning: Cleaning) -> dict[str, Any]:
     """Return a fit as JSON has it."""
     fitted = told.fitted
     sample = fitted.sample

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from forestall.app.reliability.fit.fit import Answer
+    from forestall.app.reliability.fit.fit import FitAnswer
 
 SUFFIXES: Final = (".png", ".svg", ".pdf")
 LAWS: Final = 3
@@ -62,7 +62,7 @@ def settle(figure: Figure) -> None:
         figure.set_layout_engine(None)
 
 
-def draw_fit(answer: Answer, path: Path) -> Path:
+def draw_fit(answer: FitAnswer, path: Path) -> Path:
     """Draw the fit, with a ranking its best three, into a file; whole or not at all."""
     from forestall.reliability.fits import plots
     from forestall.show.figure_files import save

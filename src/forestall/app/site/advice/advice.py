@@ -28,11 +28,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site.facts import Advice
+from forestall.app.site.advice.kind import Advice
 from forestall.app.site.nodes.failure_rate import Measured, measured
 from forestall.app.site.shared import how_ended
 from forestall.app.site.summary import known_nodes
-from forestall.app.site.words import clean, counted, duration, percent
+from forestall.show.clean import clean
+from forestall.show.quantities import counted, duration, percent
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked

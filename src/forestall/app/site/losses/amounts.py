@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.site.words import at_level, between, duration, number, percent
+from forestall.show.quantities import at_level, between, duration, number, percent
 
 if TYPE_CHECKING:
-    from forestall.assess.panel import Estimate
+    from forestall.assess.panel import RedrawnEstimate
 
 HOUR = 3600
 NONE = "-"
@@ -40,7 +40,7 @@ def part(over: float, under: float) -> str:
     return percent(over / under) if under else NONE
 
 
-def interval(one: Estimate) -> str:
+def interval(one: RedrawnEstimate) -> str:
     """Return the interval of a share, a dash where there is none.
 
     >>> from forestall.assess.panel import Estimate
@@ -53,13 +53,13 @@ def interval(one: Estimate) -> str:
     return between(one.low, one.high, "ratio")
 
 
-def with_interval(one: Estimate, level: float) -> str:
+def with_interval(one: RedrawnEstimate, level: float) -> str:
     """Return a share and, where there is one, its interval in brackets."""
     ends = interval(one)
     return percent(one.value) + (f" ({at_level(level)}: {ends})" if ends != NONE else "")
 
 
-def value_of(one: Estimate, level: float) -> dict[str, Any]:
+def value_of(one: RedrawnEstimate, level: float) -> dict[str, Any]:
     """Return value, interval and level of a figure; a value that is none must say why elsewhere."""
     told: dict[str, Any] = {"value": one.value if math.isfinite(one.value) else None}
     if math.isfinite(one.low) and math.isfinite(one.high):
@@ -67,7 +67,7 @@ def value_of(one: Estimate, level: float) -> dict[str, Any]:
     return told
 
 
-def ends_of(one: Estimate, name: str) -> dict[str, float]:
+def ends_of(one: RedrawnEstimate, name: str) -> dict[str, float]:
     """Return value and interval for the rows of a table in JSON; the name ends in its unit."""
     return {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
 

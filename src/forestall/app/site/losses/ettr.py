@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, records_of
 from forestall.app.site.losses.amounts import (
     HOUR,
     NONE,
@@ -19,7 +18,10 @@ from forestall.app.site.losses.amounts import (
 )
 from forestall.app.site.losses.goodput import assumed_of, assuming
 from forestall.app.site.shared import how_ended
-from forestall.app.site.words import counted, number, percent
+from forestall.show.blocks import Figure, Table
+from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.quantities import counted, number, percent
+from forestall.show.report import Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
     from forestall.app.site.nodes.failure_rate import Measured
     from forestall.assess.goodput import Assumed, Blocks
-    from forestall.assess.job_ettr import SizeClass
+    from forestall.assess.job_ettr import EttrClass
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
 
@@ -53,10 +55,10 @@ class Study:
     blocks, assumed : what was drawn anew, and the checkpoints
     """
 
-    every: SizeClass
-    classes: tuple[SizeClass, ...]
-    long: tuple[SizeClass, ...]
-    gpus: tuple[SizeClass, ...]
+    every: EttrClass
+    classes: tuple[EttrClass, ...]
+    long: tuple[EttrClass, ...]
+    gpus: tuple[EttrClass, ...]
     rate: Measured | None
     waits: bool
     blocks: Blocks
@@ -85,10 +87,9 @@ def section(site: SiteRecords, asked: Asked) -> Section:
         KEY,
         TITLE,
         _lead(found, asked),
-        figures=_figures(found, asked),
+        facts=_figures(found, asked),
         series=_series(found, asked),
-        tables=tuple(one for one in tables if one is not None),
-        pictures=(_picture(found, asked),),
+        body=(*(one for one in tables if one is not None), _picture(found, asked)),
         notes=_notes(found),
         untold=_untold(found),
     )
@@ -139,23 +140,23 @@ def _lead(found: Study, asked: Asked) -> str:
     return text.replace("1 classes", "1 class")
 
 
-def _figures(found: Study, asked: Asked) -> tuple[Figure, ...]:
+def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
     one, assumes = found.every, assuming(found.assumed)
     made = [
-        Figure("ettr", "ETTR without waits", unit="ratio", records=one.jobs, assumes=assumes,
-               labels={"waits": "no"}, **value_of(one.ettr_running, asked.level)),
+        Fact("ettr", "ETTR without waits", unit="ratio", records=one.jobs, assumes=assumes,
+             labels={"waits": "no"}, **value_of(one.ettr_running, asked.level)),
     ]  # fmt: skip
     if found.waits:
         made += [
-            Figure("ettr", "ETTR with all waits", unit="ratio", records=one.jobs, assumes=assumes,
-                   labels={"waits": "yes"}, **value_of(one.ettr, asked.level)),
-            Figure("ettr_mean", "mean ETTR of jobs with all waits", unit="ratio", records=one.jobs,
-                   assumes=assumes, **value_of(one.mean, asked.level)),
+            Fact("ettr", "ETTR with all waits", unit="ratio", records=one.jobs, assumes=assumes,
+                 labels={"waits": "yes"}, **value_of(one.ettr, asked.level)),
+            Fact("ettr_mean", "mean ETTR of jobs with all waits", unit="ratio", records=one.jobs,
+                 assumes=assumes, **value_of(one.mean, asked.level)),
         ]  # fmt: skip
     if found.rate is not None:
         rate, low, high = (PER * DAY * one for one in (found.rate.rate, *found.rate.ends()))
         made.append(
-            Figure(
+            Fact(
                 "ettr_failure_rate", "failures that the model takes", rate, "per_1000_node_days",
                 found.rate.failures,
                 f"From {found.rate.what} over {number(found.rate.node_days)} node-days.",
@@ -165,32 +166,32 @@ def _figures(found: Study, asked: Asked) -> tuple[Figure, ...]:
     return tuple(made)
 
 
-def _series(found: Study, asked: Asked) -> tuple[Figure, ...]:
+def _series(found: Study, asked: Asked) -> tuple[Fact, ...]:
     made = []
     for rows, unit in ((found.classes, "nodes"), (found.gpus, "gpus")):
         for row in rows:
             labels = {unit: row.label.replace(",", "")}
             made.append(
-                Figure("ettr_by_size", f"ETTR without waits, {row.label} {unit}", unit="ratio",
-                       records=row.jobs, labels=labels, **value_of(row.ettr_running, asked.level))
+                Fact("ettr_by_size", f"ETTR without waits, {row.label} {unit}", unit="ratio",
+                     records=row.jobs, labels=labels, **value_of(row.ettr_running, asked.level))
             )  # fmt: skip
             if found.waits:
                 made.append(
-                    Figure("ettr_by_size_with_waits", f"ETTR, {row.label} {unit}", unit="ratio",
-                           records=row.jobs, labels=labels, **value_of(row.ettr, asked.level))
+                    Fact("ettr_by_size_with_waits", f"ETTR, {row.label} {unit}", unit="ratio",
+                         records=row.jobs, labels=labels, **value_of(row.ettr, asked.level))
                 )  # fmt: skip
     made += [
-        Figure("ettr_expected", f"ETTR that the model expects, {row.label} nodes",
-               row.model.time.exact, "ratio", row.jobs,
-               "Failures at a constant rate, alike on all nodes.",
-               labels={"nodes": row.label.replace(",", "")})
+        Fact("ettr_expected", f"ETTR that the model expects, {row.label} nodes",
+             row.model.time.exact, "ratio", row.jobs,
+             "Failures at a constant rate, alike on all nodes.",
+             labels={"nodes": row.label.replace(",", "")})
         for row in found.long
         if row.model is not None
     ]  # fmt: skip
     return tuple(made)
 
 
-def _plain(row: SizeClass, waits: bool) -> dict[str, object]:
+def _plain(row: EttrClass, waits: bool) -> dict[str, object]:
     told: dict[str, object] = {
         "least": row.least,
         "most": row.most,
@@ -204,7 +205,7 @@ def _plain(row: SizeClass, waits: bool) -> dict[str, object]:
     return told
 
 
-def _table(key: str, title: str, rows: tuple[SizeClass, ...], found: Study) -> Table | None:
+def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: Study) -> Table | None:
     if not rows:
         return None
     heads = ["GPUs" if key == "by_gpus" else "Nodes", "Jobs", "Stopped", "Node-hours",
@@ -269,7 +270,7 @@ def _model_table(found: Study) -> Table | None:
                  records_of(plain), note, (1, 2, 3, 4, 6, 7))  # fmt: skip
 
 
-def _verdict(row: SizeClass) -> str:
+def _verdict(row: EttrClass) -> str:
     if row.differs is None or row.model is None:
         return "not told"
     if row.jobs < FEWEST:
@@ -318,7 +319,7 @@ def _untold(found: Study) -> tuple[Untold, ...]:
     return tuple(entries)
 
 
-def _picture(found: Study, asked: Asked) -> Picture:
+def _picture(found: Study, asked: Asked) -> Figure:
     rows = found.long if found.long and found.rate is not None else found.classes
     lasting = rows is found.long
     which = "jobs that ran a day or more" if lasting else "all jobs"
@@ -329,10 +330,10 @@ def _picture(found: Study, asked: Asked) -> Picture:
     )
     if any(row.model is not None for row in rows):
         caption += " The line is what the model expects for the measured rate of failures."
-    return Picture("ettr", lambda: _draw(rows), f"ETTR by size: {told}.", caption)
+    return Figure("ettr", lambda: _draw(rows), f"ETTR by size: {told}.", caption)
 
 
-def _draw(rows: tuple[SizeClass, ...]) -> Drawn:
+def _draw(rows: tuple[EttrClass, ...]) -> Drawn:
     import numpy as np
 
     from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure

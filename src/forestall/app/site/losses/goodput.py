@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.site.facts import Figure, Section, Table, Untold, records_of
 from forestall.app.site.losses.amounts import (
     HOUR,
     NONE,
@@ -16,7 +15,10 @@ from forestall.app.site.losses.amounts import (
     with_interval,
 )
 from forestall.app.site.shared import how_ended
-from forestall.app.site.words import counted, percent
+from forestall.show.blocks import Table
+from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.quantities import counted, percent
+from forestall.show.report import Section
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
@@ -61,9 +63,9 @@ def section(site: SiteRecords, asked: Asked) -> Section:
         KEY,
         TITLE,
         _lead(found, asked),
-        figures=_figures(found, asked),
+        facts=_figures(found, asked),
         series=_series(found, asked, told),
-        tables=(_table(found, told),),
+        body=(_table(found, told),),
         notes=_notes(found),
         untold=_untold(found, told),
     )
@@ -105,14 +107,14 @@ def _lead(found: Goodput, asked: Asked) -> str:
     return text
 
 
-def _figures(found: Goodput, asked: Asked) -> tuple[Figure, ...]:
+def _figures(found: Goodput, asked: Asked) -> tuple[Fact, ...]:
     return (
-        Figure(
+        Fact(
             "goodput", "goodput", unit="ratio", records=found.runs,
             assumes=assuming(found.assumed), labels={"bound": "checkpoints"},
             **value_of(found.share["total"], asked.level),
         ),
-        Figure(
+        Fact(
             "goodput", "goodput without checkpoints", unit="ratio", records=found.runs,
             assumes="No job keeps anything of a run that did not complete.",
             labels={"bound": "no_checkpoints"}, **value_of(found.bare, asked.level),
@@ -129,7 +131,7 @@ def _why(name: str, told: bool) -> str:
     return next(share.why for share in SHARES if share.name == name)
 
 
-def _series(found: Goodput, asked: Asked, told: bool) -> tuple[Figure, ...]:
+def _series(found: Goodput, asked: Asked, told: bool) -> tuple[Fact, ...]:
     from forestall.assess.goodput import SHARES
 
     made = []
@@ -139,16 +141,16 @@ def _series(found: Goodput, asked: Asked, told: bool) -> tuple[Figure, ...]:
         units = found.node_seconds[share.name]
         if why or units is None:
             made.append(
-                Figure("badput", share.label, None, "ratio", found.runs, labels=labels, why=why)
+                Fact("badput", share.label, None, "ratio", found.runs, labels=labels, why=why)
             )
             continue
         made.append(
-            Figure("badput", share.label, unit="ratio", records=found.runs, assumes=share.rule,
-                   labels=labels, **value_of(found.share[share.name], asked.level))
+            Fact("badput", share.label, unit="ratio", records=found.runs, assumes=share.rule,
+                 labels=labels, **value_of(found.share[share.name], asked.level))
         )  # fmt: skip
         made.append(
-            Figure("badput_time", share.label, units / HOUR, "node_hours", found.runs, share.rule,
-                   labels=labels)
+            Fact("badput_time", share.label, units / HOUR, "node_hours", found.runs, share.rule,
+                 labels=labels)
         )  # fmt: skip
     return tuple(made)
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.app.site.words import between, counted, duration, number
 from forestall.model.errors import ParameterError, TraceError
 from forestall.reliability.history.rates import compound_interval
+from forestall.show.quantities import between, counted, duration, number
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
     from forestall.app.site.sources import Given
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
-    from forestall.reliability.nodes.fleet import Fleet
+    from forestall.reliability.nodes.fleet import WatchedNodes
 
 DAY: Final = 86_400
 LEAST: Final = DAY
@@ -146,7 +146,7 @@ def rate_of_records(given: Given) -> Measured:
     site = gather(given)
     if given.min_nodes > 1 and (site.events is not None or site.failures is not None):
         allowed = "1 here: outages and failures of nodes count whatever ran on them"
-        raise ParameterError("--min-nodes", given.min_nodes, allowed)
+        raise ParameterError("min_nodes", given.min_nodes, allowed)
     asked = asked_of(site, given)
     found = measured(cut(site, asked), asked, least=1)
     if found is None:
@@ -156,8 +156,8 @@ def rate_of_records(given: Given) -> Measured:
         raise TraceError(
             RECORDS,
             f"there is no failure in {number(found.node_days)} node-days, so a node's MTTF is at "
-            f"least {least} ({100 * found.level:g} %); expected a window with one (--since), or "
-            "--mttf",
+            f"least {least} ({100 * found.level:g} %); expected a window with one ({{since}}), or "
+            "{mttf}",
         )
     notes = (found.note, _caution(asked), younger(site, given))
     return replace(found, note=" ".join(note for note in notes if note))
@@ -176,7 +176,7 @@ def _missing(site: SiteRecords) -> str:
     return "hold no outages, no failures and no runs that a node's failure ended"
 
 
-def _of_fleet(fleet: Fleet, what: str, level: float) -> Measured | None:
+def _of_fleet(fleet: WatchedNodes, what: str, level: float) -> Measured | None:
     days = float(fleet.node_days.sum())
     if days <= 0:
         return None

@@ -13,7 +13,7 @@ from forestall.model.failures import Failures
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import FAULT, UNCLEAR
-from forestall.reliability.nodes.fleet import Fleet, fleet_of_events, fleet_of_failures
+from forestall.reliability.nodes.fleet import WatchedNodes, fleet_of_events, fleet_of_failures
 from forestall.reliability.nodes.signals import NEAR, NodeFailRuns, node_fail_runs, operator_ended
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ class Watched:
     listed : whether nodes that had no failure are known as well
     """
 
-    fleet: Fleet
+    fleet: WatchedNodes
     basis: Basis
-    with_unclear: Fleet | None = None
+    with_unclear: WatchedNodes | None = None
     runs: NodeFailRuns | None = None
     partition: tuple[Ints, tuple[str, ...]] | None = None
     hardware: tuple[Ints, tuple[str, ...]] | None = None
@@ -144,7 +144,7 @@ class KnownNodes:
     late: int
     listed: bool
 
-    def fleet(self, asked: Asked, natures: tuple[str, ...] = (FAULT,)) -> Fleet:
+    def fleet(self, asked: Asked, natures: tuple[str, ...] = (FAULT,)) -> WatchedNodes:
         """Return the nodes with those of their outages that are failures."""
         return fleet_of_events(
             self.events,

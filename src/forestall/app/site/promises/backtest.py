@@ -10,21 +10,22 @@ from forestall.app.site.promises import section as promises_section
 from forestall.app.site.promises.study import Question, Study, study
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
+from forestall.show.as_json import SCHEMA, section_json
+from forestall.show.text import grid, paragraph, remarks
+from forestall.show.text import title as titled
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.app.site.facts import Section
-    from forestall.app.site.report import Report
+    from forestall.app.site.report import Findings
     from forestall.app.site.sources import Given, Progress
     from forestall.model.site.site_records import SiteRecords
+    from forestall.show.report import Section
 
 QUESTIONS: Final = {
     "deadline": ("deadline",),
     "probability": ("probability",),
     "both": ("deadline", "probability"),
 }
-SCHEMA: Final = 1
-"""Of the JSON; it grows when a key changes its meaning or goes away, not when one is added."""
 CUT: Final = ("partition", "min_nodes", "level", "zone")
 """What of `Asked` means something here; its level is that of intervals."""
 TITLE: Final = "What promises would have been worth: a back-test"
@@ -45,12 +46,12 @@ class Found:
     study: Study
     section: Section
 
-    def report(self) -> Report:
+    def report(self) -> Findings:
         """Return it as a report of one section, for the page and for OpenMetrics."""
-        from forestall.app.site.report import Report, versions
+        from forestall.app.site.report import Findings, versions
         from forestall.app.site.summary import headline
 
-        return Report(
+        return Findings(
             asked=self.asked,
             dated=sources.is_dated(self.site),
             headline=headline(self.site, self.asked),
@@ -79,18 +80,16 @@ class Found:
         """The same for the page."""
         told = self.options
         level = "0.01 to 0.99" if told["level"] is None else told["level"]
-        levels = {"--level": level} if told["question"] != "probability" else {}
+        levels = {"level": level} if told["question"] != "probability" else {}
         return {
-            "--question": told["question"],
+            "question": told["question"],
             **levels,
-            "--warm-up": f"{told['warm_up']:,}",
-            "--seed": told["seed"],
+            "warm_up": f"{told['warm_up']:,}",
+            "seed": told["seed"],
         }
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        from forestall.app.site.report import section_json
-
         report = self.report()
         told = report.as_json()
         return {
@@ -126,14 +125,14 @@ def find(
     TraceError and ParameterError for what cannot be used.
     """
     if question not in QUESTIONS:
-        raise ParameterError("--question", question, "deadline, probability or both")
+        raise ParameterError("question", question, "deadline, probability or both")
     if chance is not None and not 0 < chance < 1:
-        raise ParameterError("--level", chance, "a number between 0 and 1, such as 0.9")
+        raise ParameterError("level", chance, "a number between 0 and 1, such as 0.9")
     if chance is not None and "deadline" not in QUESTIONS[question]:
-        allowed = "none with --question probability: it is that of the deadlines asked for"
-        raise ParameterError("--level", chance, allowed)
+        allowed = "none with {question} probability: it is that of the deadlines asked for"
+        raise ParameterError("level", chance, allowed)
     if warm_up < 0:
-        raise ParameterError("--warm-up", warm_up, "a whole number of jobs, at least 0")
+        raise ParameterError("warm_up", warm_up, "a whole number of jobs, at least 0")
     site = sources.gather(given)
     if site.accounting is None or not len(site.accounting):
         raise ParameterError("FILES", "", "records of jobs; there are none")
@@ -155,13 +154,10 @@ def find(
 
 def text_of(found: Found) -> str:
     """Return it as text of at most 100 columns, the verdict first, with a newline at its end."""
-    from forestall.app.site.text import grid, paragraph, remarks
-    from forestall.app.site.text import title as titled
-
     part = found.section
     lines = [*titled(part.title), *paragraph(part.lead)]
     for table in part.tables:
-        lines += ["", *paragraph(table.title), *grid(table.rows, table.heads, right=table.right)]
+        lines += ["", *paragraph(table.title), *grid(table.texts, table.heads, right=table.right)]
         lines += paragraph(table.note, indent="  ") if table.key.endswith("deciles") else []
     lines += ["", *paragraph(found.report().headline)]
     for note in part.notes[promises_section.RULES :]:

@@ -9,7 +9,8 @@ from forestall.app.kit import pages
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.site.promises.backtest import TITLE
-from forestall.show.html_pieces import write_page
+from forestall.show.drawings import draw, figure_files
+from forestall.show.page import write_page
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.parquet import put_parquet
 
@@ -29,7 +30,7 @@ FILES: Final = (
     "deciles.csv",
     "predictors.csv",
     "groups.csv",
-    *(f"{name}.png" for name in FIGURES),
+    *figure_files(FIGURES),
     "report.html",
     SUMMARY,
 )
@@ -47,15 +48,15 @@ def check_backtest_folder(folder: Path, *, force: bool) -> None:
 
 def write_backtest_folder(found: Found, folder: Path, progress: Progress) -> str:
     """Write everything into a folder, and return what was written in words."""
-    from forestall.app.site.page import page
+    from forestall.app.site.shown import page, shown
 
     def write(fresh: Path) -> None:
         write_ledger(ledger_table(found), fresh)
         for name in ("deciles", "predictors", "groups"):
             write_csv(pages.table_of(rows(found, name)), fresh / f"{name}.csv")
-        made = [pages.Picture(**vars(one)) for one in found.section.pictures]
-        pages.write_pictures(made, fresh, progress)
-        write_page(fresh / "report.html", page(found.report(), progress, TITLE))
+        report = found.report()
+        drawn = draw(shown(report), progress, fresh)
+        write_page(fresh / "report.html", page(report, title=TITLE, drawn=drawn))
         write_json(found.as_json(), fresh / SUMMARY)
 
     fill_folder(folder, write, FILES)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site import words
 from forestall.app.site.swf_jobs import waits_told
 from forestall.model import ledger as entries
 from forestall.model.site.job_records import NEVER
+from forestall.show.quantities import counted
 
 if TYPE_CHECKING:
-    from forestall.assess.promises import Group, Scores, Sharpness
+    from forestall.assess.promises import PromiseGroup, PromiseScores, Sharpness
     from forestall.model.ledger import Ledger
     from forestall.model.site.accounting import Accounting
-    from forestall.predict.turnaround.book_state import Book
-    from forestall.predict.turnaround.replay import Replayed
+    from forestall.predict.turnaround.book_state import BookState
+    from forestall.predict.turnaround.replay import ReplayedBook
     from forestall.predict.turnaround.tasks import Tasks
 
 Ints = npt.NDArray[np.int64]
@@ -71,7 +71,7 @@ class Other:
     """A predictor that ran in the shadow: what it was worth, and how far its deadlines lay."""
 
     name: str
-    scores: Scores
+    scores: PromiseScores
     sharp: Sharpness
 
 
@@ -98,21 +98,21 @@ class Answer:
     question: str
     ledger: Ledger
     counted: Flags
-    scores: Scores
+    scores: PromiseScores
     sharp: Sharpness
     sharp_by: tuple[Sharpness, ...]
     others: tuple[Other, ...]
-    groups: dict[str, tuple[Group, ...]]
+    groups: dict[str, tuple[PromiseGroup, ...]]
     missed: dict[str, int]
     void: int
     open: int
-    void_missed: Scores
-    void_kept: Scores
+    void_missed: PromiseScores
+    void_kept: PromiseScores
     moved: float = math.nan
     moved_most: float = math.nan
 
     @property
-    def before(self) -> Scores:
+    def before(self) -> PromiseScores:
         """What the same distribution was worth without correction."""
         return self.others[0].scores
 
@@ -149,10 +149,10 @@ def study(accounting: Accounting, asked: Question, progress: Progress | None = N
     ended = int((tasks.finish < NEVER).sum())
     if ended <= asked.warm_up:
         why = (
-            f"{words.counted(ended, 'jobs')} ended, and promises count after a warm-up of "
+            f"{counted(ended, 'jobs')} ended, and promises count after a warm-up of "
             f"{asked.warm_up:,} jobs that ended"
         )
-        remedy = f"records of more than {words.counted(asked.warm_up, 'jobs')} that ended"
+        remedy = f"records of more than {counted(asked.warm_up, 'jobs')} that ended"
         if asked.warm_up > WARM_UP:
             remedy += ", or a shorter --warm-up"
         return Study(asked, len(tasks), tasks.left_out, waits, why=why, remedy=remedy)
@@ -176,7 +176,7 @@ def study(accounting: Accounting, asked: Question, progress: Progress | None = N
     return Study(asked, count, tasks.left_out, waits, answers, tasks=tasks)
 
 
-def results(book: Book) -> Book:
+def results(book: BookState) -> BookState:
     """Return a book at its end without what only served to make it, which is let go: of a million
     jobs some 300 MB."""
     none = np.zeros(0, np.int64)
@@ -188,7 +188,7 @@ def results(book: Book) -> Book:
     )
 
 
-def _answer(replayed: Replayed, question: str, asked: Question, until: int) -> Answer:
+def _answer(replayed: ReplayedBook, question: str, asked: Question, until: int) -> Answer:
     from forestall.assess.promises import decile_of, score, sharpness
     from forestall.predict.turnaround.entries import ledger_of
 
@@ -206,7 +206,7 @@ def _answer(replayed: Replayed, question: str, asked: Question, until: int) -> A
     cells = decile_of(said)
     level = asked.level
 
-    def judged(mask: Flags, good: Flags) -> Scores:
+    def judged(mask: Flags, good: Flags) -> PromiseScores:
         return score(book.stated[mask], good[mask], book.quoted[mask], work[mask], level=level)
 
     void = late & (book.outcome == entries.VOID)
@@ -231,7 +231,9 @@ def _answer(replayed: Replayed, question: str, asked: Question, until: int) -> A
     )
 
 
-def _moved(replayed: Replayed, book: Ledger, number: int, counted: Flags) -> tuple[float, float]:
+def _moved(
+    replayed: ReplayedBook, book: Ledger, number: int, counted: Flags
+) -> tuple[float, float]:
     """Return how far debts and curve moved probabilities, mean and largest."""
     from forestall.predict.turnaround.book_state import BY_LEVEL, NONE
 
@@ -242,7 +244,7 @@ def _moved(replayed: Replayed, book: Ledger, number: int, counted: Flags) -> tup
 
 
 def _others(
-    replayed: Replayed, book: Ledger, number: int, counted: Flags, until: int, asked: Question
+    replayed: ReplayedBook, book: Ledger, number: int, counted: Flags, until: int, asked: Question
 ) -> tuple[Other, ...]:
     """Return what the predictors in the shadow were worth on the same jobs."""
     from forestall.assess.promises import score, sharpness
@@ -284,7 +286,7 @@ def book_kept(tasks: Tasks, after: Floats) -> Flags:
     return np.asarray(done & (took <= after))
 
 
-def _groups(tasks: Tasks, book: Ledger, counted: Flags) -> dict[str, tuple[Group, ...]]:
+def _groups(tasks: Tasks, book: Ledger, counted: Flags) -> dict[str, tuple[PromiseGroup, ...]]:
     from forestall.assess.promises import by_group
 
     said, kept = book.stated[counted], book.outcome[counted] == entries.KEPT

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forestall.app.site.words import number
+from forestall.show.quantities import number
 
 if TYPE_CHECKING:
-    from forestall.assess.promises import Decile
+    from forestall.assess.promises import ScoredDecile
 
 
-def band(one: Decile) -> str:
+def band(one: ScoredDecile) -> str:
     """Return a decile in words: ``80-90 %``."""
     return f"{100 * one.low:.0f}-{100 * one.high:.0f} %"
 
 
-def interval(one: Decile) -> tuple[float | None, float | None]:
+def interval(one: ScoredDecile) -> tuple[float | None, float | None]:
     """Return the interval of the share kept: by weeks, or as if independent within two weeks."""
     if not one.made:
         return None, None

@@ -1,0 +1,197 @@
+"""The commands: a line of help each, and the module that is loaded when one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+BOOKS: Final = "What a site's own records tell"
+RUNS: Final = "Runs and promises"
+FAILING: Final = "How machines fail, and what to do"
+LIVE: Final = "Live: act before nodes fail"
+PREDICTION: Final = "What will fail, and what a prediction is worth"
+LOGS: Final = "Logs"
+
+
+class CommandEntry(NamedTuple):
+    """A command: its name, its module below `forestall.cli`, its panel of the help, and its line
+    there, which is the first paragraph of its own help.
+
+    The module has `group()`, which returns a command with commands of its own, or `add_to(app)`,
+    which adds one or more commands to an application.
+    """
+
+    name: str
+    module: str
+    panel: str
+    help: str
+
+
+COMMANDS: Final = (
+    CommandEntry(
+        "report", "site.report", BOOKS,
+        "Say what a site's own records tell: what was lost to what, how nodes are, what to do.",
+    ),
+    CommandEntry(
+        "lemons", "site.lemons", BOOKS,
+        "Name nodes that fail more than chance allows, and what average ones would have saved.",
+    ),
+    CommandEntry(
+        "import", "site.import_", BOOKS,
+        "Turn the records of a site into files that every other command takes.",
+    ),
+    CommandEntry(
+        "backtest", "site.backtest", BOOKS,
+        "Replay records in time order, and say what quotes would have been worth.",
+    ),
+    CommandEntry(
+        "demo", "runs.demo", RUNS,
+        "Generate two weeks of jobs and failures, and show what predicting the failures is worth.",
+    ),
+    CommandEntry(
+        "simulate", "runs.simulate", RUNS,
+        "Replay jobs on a machine that fails, promise deadlines, and account for the promises.",
+    ),
+    CommandEntry(
+        "sweep", "runs.sweep", RUNS,
+        "Run every combination of parameter values: ranges from:to:by and lists a,b,c.",
+    ),
+    CommandEntry(
+        "compare", "runs.compare", RUNS,
+        "Put runs side by side: measures, differences to the first run, parameters that differ.",
+    ),
+    CommandEntry(
+        "certify", "runs.audit", RUNS,
+        "Check a run by its files alone: no node gives more than it has, none works while down, "
+        "and\nwork adds up.",
+    ),
+    CommandEntry(
+        "replay", "runs.audit", RUNS,
+        "Drive the engine from a run's event log, one event at a time, and compare its decisions.",
+    ),
+    CommandEntry(
+        "reliability", "reliability.reliability", FAILING,
+        "Say how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts.",
+    ),
+    CommandEntry(
+        "fit", "reliability.fit", FAILING,
+        "Fit a lifetime distribution to times between failures, or rank all of them.",
+    ),
+    CommandEntry(
+        "design", "reliability.design", FAILING,
+        "Say how likely the jobs of each queue meet a failure, how often to write checkpoints, "
+        "how\nmany spares a job needs, and what changes would buy.",
+    ),
+    CommandEntry(
+        "interval", "reliability.interval", FAILING,
+        "Say how often to checkpoint: the best interval, and how far the closed forms are from it.",
+    ),
+    CommandEntry(
+        "spares", "reliability.spares", FAILING,
+        "Say how many spares it takes so that, with the wanted probability, no job waits for a "
+        "node.",
+    ),
+    CommandEntry(
+        "calibrate", "hosts.calibrate", LIVE,
+        "Measure how much a guest takes from this host's owner, and the loads at which it begins "
+        "to.",
+    ),
+    CommandEntry(
+        "agent", "hosts.agent", LIVE,
+        "Watch this host: sample its load, name its state, and say how long it may stay "
+        "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
+    ),
+    CommandEntry(
+        "guest", "hosts.guest", LIVE,
+        "Run guests on a shared host: lowered, stopped and ended before its owner notices.",
+    ),
+    CommandEntry(
+        "machines", "hosts.machines", LIVE,
+        "Start virtual machines with QEMU on the nodes of a fleet, and move them, running, before "
+        "nodes fail.",
+    ),
+    CommandEntry(
+        "predict", "judge.predict", PREDICTION,
+        "Train predictors of failures on logs, ask them, and list them.",
+    ),
+    CommandEntry(
+        "assess", "judge.assess", PREDICTION,
+        "Say what predictors are worth: ours, and those of others by their scores or alarms.",
+    ),
+    CommandEntry(
+        "traces", "traces.traces", LOGS,
+        "Say what is in a log, write it in another format, filter it, or make one up.",
+    ),
+)  # fmt: skip
+
+
+class Commands(Mapping[str, Any]):
+    """Commands by name, each loaded when it is asked for."""
+
+    def __init__(self) -> None:
+        self.entries: Final = {entry.name: entry for entry in COMMANDS}
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _load(self.entries[name])
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+def _load(entry: CommandEntry) -> Any:
+    """Import a command's module, and return the command as Typer makes it."""
+    module = import_module(f"forestall.cli.{entry.module}")
+    app = typer.Typer(rich_markup_mode="rich")
+    if hasattr(module, "group"):
+        app.add_typer(module.group(), name=entry.name)
+    else:
+        module.add_to(app)
+    command: Any = typer.main.get_group(app).commands[entry.name]
+    command.rich_help_panel = entry.panel
+    return command
+
+
+class LazyGroup(TyperGroup):
+    """All commands: they are listed from the table, and loaded one by one."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = Commands()  # type: ignore[assignment]
+        self._listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names, in the order of the table."""
+        return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; where commands are only listed, its line of the table."""
+        entry = self.commands.entries.get(cmd_name) if self._listing else None  # type: ignore[attr-defined]
+        if entry is not None:
+            return TyperCommand(entry.name, help=entry.help, rich_help_panel=entry.panel)
+        return self.commands.get(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the application, for which no command is loaded."""
+        self._listing = True
+        super().format_help(ctx, formatter)
+        self._listing = False
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Return the names that a shell offers, for which no command is loaded."""
+        self._listing = True
+        offered = super().shell_complete(ctx, incomplete)
+        self._listing = False
+        return offered

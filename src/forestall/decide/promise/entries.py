@@ -1,0 +1,54 @@
+"""What can be chosen by name beside the policy: checkpoint rules, placements, kinds of
+predictors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from forestall.model.entries import Entries, Entry
+
+_REQUESTS: Final = "models/checkpointing.md#which-requests-are-performed"
+_NODES: Final = "models/classic.md#nodes-and-failures"
+
+CHECKPOINTS: Final = Entries(
+    "checkpoint",
+    (
+        Entry("risk", "risk-based", "where going on would cost more on average", _REQUESTS),
+        Entry("none", "none", "none is performed", _REQUESTS),
+        Entry("periodic", "periodic", "every request is performed", _REQUESTS),
+        Entry("daly", "Daly's", "every request, at the interval of Daly's formula", _REQUESTS),
+    ),
+)
+
+PLACEMENTS: Final = Entries(
+    "placement",
+    (
+        Entry("fault-aware", "fault-aware", "the nodes of least risk", _NODES),
+        Entry("first", "first", "the nodes of lowest number", _NODES),
+    ),
+)
+
+FORECASTS: Final = Entries(
+    "predictor",
+    (
+        Entry(
+            "trace",
+            "trace",
+            "the log to come, seen as well as the accuracy says",
+            "models/prediction.md#the-trace-predictor",
+        ),
+        Entry(
+            "hazard",
+            "hazard",
+            "hazards learnt from a training log",
+            "models/prediction.md#the-hazard-predictor",
+        ),
+        Entry(
+            "learned",
+            "learned",
+            "any trained predictor",
+            "models/prediction.md#predictors-that-learn-in-a-run",
+        ),
+    ),
+)
+"""Kinds of predictors."""

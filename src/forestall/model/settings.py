@@ -1,0 +1,261 @@
+"""Settings: what a parameter is, declared once, beside its type and its default.
+
+A declaration stands in the annotation of a field of a model's parameters::
+
+    hold: Annotated[Seconds, Setting("How long that, or a gap, may last", unit="s")] = 60
+
+Type and bounds come from the annotation, all else from the `Setting`. The option of the command
+line, the key of files, the axis of a sweep, the row of the reference page and the row of a report
+are made of it; none of them is listed anywhere else. Texts name other parameters in braces,
+``{hold}`` (`forestall.model.spelling`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from types import MappingProxyType, UnionType
+from typing import Annotated, Any, Final, Literal, Protocol, Union, get_args, get_origin
+
+from forestall.model.entries import Entries
+from forestall.model.errors import ParameterError
+from forestall.model.spelling import named
+from forestall.model.units import exact_duration, parse_duration
+
+AXIS_UNITS: Final = {"s": 1.0, "hours": 1 / 3600, "days": 1 / 86_400}
+"""Units in which an axis can tell durations, and their length by which seconds are multiplied."""
+NONE: Final = "none"
+
+
+class Kind(StrEnum):
+    """What the values of a parameter are."""
+
+    FLAG = "flag"
+    CHOICE = "choice"
+    DURATION = "duration"
+    WHOLE = "whole"
+    REAL = "real"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is declared of a parameter beside its type and default.
+
+    Attributes
+    ----------
+    help : what it is, as a phrase without its end; the default is told after it
+    about : the same for the reference page (Markdown), where there is more to say than `help`
+    unit : of its values; whole numbers of ``s`` are durations, and are read and told as such
+    group : the part of the parameters it belongs to, by its key; "": those of its model alone
+    shown : what stands for a value in help, where kind and unit do not tell
+    absent : the word by which users give None
+    unset : what None as the default means; "": nothing is said of it
+    allowed : what is asked of values beside type and bounds
+    label : of an axis; "": the parameter's name
+    axis : unit in which an axis tells it; None: `unit`
+    order : of the lines of a figure, where it is not that of the alphabet
+    only : parameter and value without which it has no effect
+    """
+
+    help: str
+    about: str = ""
+    unit: str = ""
+    group: str = ""
+    shown: str = ""
+    absent: str = ""
+    unset: str = ""
+    allowed: str = ""
+    label: str = ""
+    axis: str | None = None
+    order: tuple[str, ...] = ()
+    only: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Between which values a number may be; None: no such bound."""
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+
+
+class Field(Protocol):
+    """A field of a class of parameters, as pydantic keeps it."""
+
+    annotation: Any
+    default: Any
+    metadata: list[Any]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: what is declared of it, and what its type tells.
+
+    Attributes
+    ----------
+    choices : the words that it can be, where it is one of words
+    word : a word that may stand where a number is expected; "": none
+    """
+
+    name: str
+    setting: Setting
+    kind: Kind
+    default: Any
+    choices: tuple[str, ...] = ()
+    word: str = ""
+    bounds: Bounds = Bounds()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it can be given as a range."""
+        return self.kind in {Kind.DURATION, Kind.WHOLE, Kind.REAL}
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a number from 0 to 1."""
+        return self.kind is Kind.REAL and (self.bounds.least, self.bounds.most) == (0, 1)
+
+    @property
+    def axis(self) -> tuple[str, float]:
+        """The words of an axis, and by what values are multiplied for the unit that they name."""
+        declared = self.setting
+        label = declared.label or self.name.replace("_", " ").capitalize()
+        unit = declared.unit if declared.axis is None else declared.axis
+        scale = AXIS_UNITS.get(unit, 1.0) if self.kind is Kind.DURATION else 1.0
+        return (f"{label} ({unit})" if unit else label), scale
+
+    def read(self, value: Any) -> Any:
+        """Return a value as its model takes it: durations in seconds, numbers as numbers.
+
+        Raises ParameterError for what is of another kind; bounds are the model's to check.
+        """
+        if isinstance(value, list | dict):
+            raise ParameterError(self.name, value, "one value (forestall sweep takes several)")
+        if self.kind is Kind.FLAG:
+            return flag_of(self.name, value)
+        if self.kind is Kind.DURATION:
+            if self.word and value == self.word:
+                return value
+            given = value if isinstance(value, int | float) else str(value)
+            return parse_duration(given, self.name, exact=True)
+        if self.kind is Kind.REAL and isinstance(value, str):
+            with suppress(ValueError):  # what is no number is refused by its model's own check
+                return float(value)
+        return whole_of(self.name, value) if self.kind is Kind.WHOLE else value
+
+    def told(self, value: Any) -> str:
+        """Return a value as it could be given, with its unit; of None what it means."""
+        if value is None:
+            return named(self.setting.absent or self.setting.unset or NONE)
+        if isinstance(value, bool | str) or not self.is_number:
+            return str(value)
+        if self.kind is Kind.DURATION:
+            return exact_duration(int(value))
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        return f"{text} {self.setting.unit}" if self.setting.unit else text
+
+
+class Declaring(Protocol):
+    """A class of parameters: its fields by name."""
+
+    @property
+    def model_fields(self) -> Mapping[str, Any]:
+        """The fields."""
+
+
+@lru_cache(maxsize=64)
+def declared(kind: Any) -> Mapping[str, Parameter]:
+    """Return the parameters of a class, by name and in order; each has a `Setting`."""
+    fields: Mapping[str, Field] = kind.model_fields
+    return MappingProxyType({name: _parameter(name, one) for name, one in fields.items()})
+
+
+def told(kind: Any, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return parameters of a class with their units, for a table; what is none of them as it
+    stands."""
+    known = declared(kind)
+    return {n: known[n].told(v) if n in known else str(v) for n, v in values.items()}
+
+
+def _parameter(name: str, field: Field) -> Parameter:
+    """Return a field as a parameter."""
+    [setting] = [one for one in field.metadata if isinstance(one, Setting)]
+    members = dict(_members(field.annotation, list(field.metadata)))
+    words = members.pop(str, [])
+    assert len(members) <= 1, f"{name}: of two kinds, {members}"
+    base = next(iter(members), str)
+    number = int if setting.unit == "s" else None
+    kind = (
+        Kind.DURATION
+        if base is number
+        else {bool: Kind.FLAG, int: Kind.WHOLE, float: Kind.REAL, str: Kind.CHOICE}[base]
+    )
+    choices = tuple(words) if kind is Kind.CHOICE else ()
+    word = "" if kind is Kind.CHOICE else next(iter(words), setting.absent)
+    bounds = Bounds(**dict(_bounds(members.get(base, []))))
+    return Parameter(name, setting, kind, field.default, choices, word, bounds)
+
+
+def _members(annotation: Any, metadata: list[Any]) -> Iterator[tuple[type, list[Any]]]:
+    """Yield the plain types of an annotation, each with what is said of it; of words, the words."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        yield from _members(arguments[0], [*metadata, *arguments[1:]])
+    elif origin in {Union, UnionType}:
+        for one in arguments:
+            yield from _members(one, metadata)
+    elif origin is Literal:
+        yield str, list(arguments)
+    elif annotation is str:
+        yield str, [name for one in metadata if isinstance(one, Entries) for name in one]
+    elif annotation is not type(None):
+        yield annotation, metadata
+
+
+def _bounds(said: list[Any]) -> Iterator[tuple[str, float]]:
+    """Yield the bounds among what is said of a type, by their names in `Bounds`."""
+    for one in said:
+        yield from _bounds(getattr(one, "metadata", []))
+        for theirs, ours in (("ge", "least"), ("gt", "above"), ("le", "most"), ("lt", "below")):
+            bound = getattr(one, theirs, None)
+            if bound is not None:
+                yield ours, bound
+
+
+def flag_of(name: str, value: Any) -> bool:
+    """Return a value that is true or false; ParameterError for another."""
+    if isinstance(value, bool):
+        return value
+    raise ParameterError(name, value, "true or false")
+
+
+def whole_of(name: str, value: Any) -> int:
+    """Return a whole number from a number or its text; ParameterError for what is none."""
+    try:
+        if not isinstance(value, bool | float):
+            return int(value)
+    except (TypeError, ValueError):
+        pass
+    raise ParameterError(name, value, "a whole number")
+
+
+def real_of(name: str, value: Any) -> float:
+    """Return a number from a number or its text; ParameterError for what is none."""
+    try:
+        if not isinstance(value, bool):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise ParameterError(name, value, "a number")
+
+
+def text_of(name: str, value: Any) -> str:
+    """Return the text of one value; ParameterError for lists, flags and nothing."""
+    if isinstance(value, bool | list | dict) or str(value) == "":
+        raise ParameterError(name, value, "text")
+    return str(value)

@@ -1,0 +1,8 @@
+"""`fs.screen`: commands of your own that behave as forestall's do: examples in their help, what is
+wrong in one line with exit code 2, paragraphs and tables of at most 100 columns, a bar."""
+
+from forestall.cli import main
+from forestall.cli.registry import command, examples
+from forestall.cli.screen import Bar, say, show
+
+__all__ = ["Bar", "command", "examples", "main", "say", "show"]

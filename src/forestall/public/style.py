@@ -1,0 +1,43 @@
+"""`fs.style`: the look of all figures (extra `plot`), and their files."""
+
+from forestall.show.figure_files import save
+from forestall.show.style import (
+    BLACK,
+    BLUE,
+    DASHES,
+    FAINT,
+    GREEN,
+    GREY,
+    INK,
+    LINES,
+    MARKERS,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    YELLOW,
+    dress,
+    legend,
+    new_figure,
+)
+
+__all__ = [
+    "BLACK",
+    "BLUE",
+    "DASHES",
+    "FAINT",
+    "GREEN",
+    "GREY",
+    "INK",
+    "LINES",
+    "MARKERS",
+    "ORANGE",
+    "PURPLE",
+    "SKY",
+    "VERMILLION",
+    "YELLOW",
+    "dress",
+    "legend",
+    "new_figure",
+    "save",
+]

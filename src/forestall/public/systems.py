@@ -1,0 +1,29 @@
+"""`fs.systems`: reliability of machines, queues and spares, and histories of failures."""
+
+from forestall.reliability.checkpoints.checkpoints import nodes_for_interval
+from forestall.reliability.fits.estimate import Fitted
+from forestall.reliability.history.history import History, YearRule, history
+from forestall.reliability.lifetimes.base import Lifetime
+from forestall.reliability.queues.queues import job_failure, move_nodes, queue_failure
+from forestall.reliability.queues.runtimes import PAPER_SCAN, HyperGamma
+from forestall.reliability.systems.spares import spares_within
+from forestall.reliability.systems.systems import ComponentGroup, from_mttf, series_mttf, series_sf
+
+__all__ = [
+    "PAPER_SCAN",
+    "ComponentGroup",
+    "Fitted",
+    "History",
+    "HyperGamma",
+    "Lifetime",
+    "YearRule",
+    "from_mttf",
+    "history",
+    "job_failure",
+    "move_nodes",
+    "nodes_for_interval",
+    "queue_failure",
+    "series_mttf",
+    "series_sf",
+    "spares_within",
+]

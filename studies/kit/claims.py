@@ -1,0 +1,88 @@
+"""A claim of a paper beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import polars as pl
+
+import forestall as fs
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, and what was found; whatever returns one is a test that can fail.
+
+    Attributes
+    ----------
+    name : in short
+    claim : in words
+    measured, verdict : what came out, and whether the claim holds
+    section : of the paper, where it says so; paper : its number, where it has one
+    where : on which log or hosts it was tested, where there are several
+    why : it came out so
+    """
+
+    name: str
+    claim: str
+    measured: str
+    verdict: str
+    section: str = ""
+    paper: str = ""
+    where: str = ""
+    why: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the paper says it, or else where it was tested."""
+        said = f"; the paper: {self.paper}" if self.paper else ""
+        return (self.section or self.where) + said
+
+
+class Finding(NamedTuple):
+    """What was measured, in words, and the verdict."""
+
+    measured: str
+    verdict: str
+
+
+class Verdicts(NamedTuple):
+    """The words of a study for a claim that holds, that holds in part, and that does not."""
+
+    holds: str
+    partly: str
+    fails: str
+
+    def of(self, good: Iterable[bool]) -> str:
+        """Return the verdict on a claim of several parts."""
+        parts = list(good)
+        return self.holds if all(parts) else self.partly if any(parts) else self.fails
+
+
+CONFIRMED = Verdicts("confirmed", "confirmed in part", "not confirmed")
+
+
+def listed(
+    claims: Iterable[Claim], fields: Sequence[str], names: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return these fields of claims as plain values, under other names where `names` has one."""
+    called = names or {}
+    rows = map(asdict, claims)
+    return [{called.get(field, field): row[field] for field in fields} for row in rows]
+
+
+def claims_table(claims: Iterable[Claim], fields: Sequence[str]) -> pl.DataFrame:
+    """Return these fields of claims as a table of text."""
+    return pl.DataFrame(listed(claims, fields), schema=dict.fromkeys(fields, pl.String))
+
+
+def say_claims(claims: Iterable[Claim]) -> None:
+    """Print claims, each with what was found on each log."""
+    for (text, place), tests in groupby(claims, key=lambda one: (one.claim, one.place)):
+        fs.screen.say(f"{text} ({place})")
+        for one in tests:
+            log = f"{one.where}: " if one.section and one.where else ""
+            fs.screen.say(f"{log}{one.verdict}; {one.measured}", indent=2)

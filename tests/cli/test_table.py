@@ -1,0 +1,64 @@
+"""The table of commands: what it says is what commands say of themselves, and nothing is loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from cli.calls import call
+from forestall.cli import commands
+from forestall.cli.application import app
+
+ROOT: Any = typer.main.get_command(app)
+
+
+@pytest.mark.parametrize("entry", commands.COMMANDS, ids=lambda entry: entry.name)
+def test_the_line_of_a_command_is_its_own(entry: commands.CommandEntry) -> None:
+    command = ROOT.commands[entry.name]
+    assert command.name == entry.name
+    assert (command.short_help or command.help).split("\n\n")[0] == entry.help
+    assert command.rich_help_panel == entry.panel
+
+
+def test_every_module_of_commands_is_in_the_table() -> None:
+    folder = Path(commands.__file__).parent
+    defined = {
+        ".".join(path.relative_to(folder).with_suffix("").parts)
+        for path in folder.rglob("*.py")
+        if "\ndef group() -> typer.Typer" in path.read_text()
+        or "\ndef add_to(app: typer.Typer)" in path.read_text()
+    }
+    assert defined == {entry.module for entry in commands.COMMANDS}
+
+
+def test_the_help_shows_every_line(capsys: pytest.CaptureFixture[str]) -> None:
+    told = " ".join(call(capsys, "--help").out.replace("│", " ").split())
+    for entry in commands.COMMANDS:
+        assert f"{entry.name} {' '.join(entry.help.split())}" in told
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Return the modules that a call loads."""
+    code = (
+        "import sys; from forestall.cli import main\n"
+        f"main({list(arguments)!r}); print('MODULES', *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split("MODULES")[1].split())
+
+
+def test_listing_commands_loads_none() -> None:
+    theirs = {f"forestall.cli.{entry.module}" for entry in commands.COMMANDS}
+    assert not loaded("--help") & theirs
+    assert loaded("fit", "--help") & theirs == {"forestall.cli.reliability.fit"}
+
+
+def test_a_wrong_name_says_what_may_be_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = call(capsys, "simulat")
+    assert (code, out) == (2, "")
+    assert "'simulate'" in err
