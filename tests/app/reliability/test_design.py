@@ -260,7 +260,7 @@ def test_the_folder(searched: Design, tmp_path: Path) -> None:
     check_design_folder(folder, force=False)
     save_design(searched, folder)
     names = {path.name for path in folder.iterdir()}
-    assert names == {"design.json", "changes.csv", "tradeoff.csv", "tradeoff.png"}
+    assert names == {"design.json", "changes.csv", "tradeoff.csv", "tradeoff.png", "tradeoff.svg"}
     assert json.loads((folder / "design.json").read_text()) == searched.json
     assert (folder / "changes.csv").read_text().startswith("title,kind,queue,before,after")
     check_design_folder(folder, force=False)  # ours: may be written again

@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from forestall.app.kit.log import (
-    DECISION_LOG,
-    EVENT_LOG,
-    Column,
-    answers_of,
-    blank,
-    log_lines,
-    names_of,
-    read_log,
-    records,
-    records_of,
-    word,
-    write_lines,
-)
+from forestall.app.kit import log as logs
+from forestall.app.kit.log import Column
 from forestall.app.promise.hazard import HAZARD_FILE, read_hazard, write_hazard
 from forestall.app.promise.learned import TABLE_FILE, read_table, write_table
 from forestall.engine.promise.engine import Engine
@@ -59,7 +47,7 @@ class About(NamedTuple):
 
 EVENTS = (
     Column("time"),
-    Column("event", "kind", word),
+    Column("event", "kind", logs.word),
     Column("job", "about.job"),
     Column("node", lambda event: event.key if event.kind.about_node else ""),
     Column("until", lambda event: event.until if event.kind is EventKind.NODE_FAILED else ""),
@@ -70,12 +58,12 @@ USER = Column("user", "about.user")
 """Whose a job is: in the log of a run with a policy in Python, which may go by it."""
 DECISIONS = (
     Column("time"),
-    Column("decision", "kind", word),
+    Column("decision", "kind", logs.word),
     Column("job", of_jobs=True),
-    *(Column(name, written=blank) for name in ("node", "start", "end", "deadline")),
+    *(Column(name, written=logs.blank) for name in ("node", "start", "end", "deadline")),
     Column("probability", written=repr),
     Column("nodes", written=str),
-    Column("reason", written=word),
+    Column("reason", written=logs.word),
     Column("why"),
 )
 _WORDS = {"kind": DecisionKind, "reason": Reason}
@@ -90,11 +78,11 @@ def write_event_log(
     predictor knew of each node when the run began), or `predictions.npz` (the answers of one that
     has learnt)."""
     log, ids = outcome.log, outcome.workload.jobs.job.tolist()
-    told = records_of(log.events, {"kind": EventKind}, about=_about(outcome))
+    told = logs.records_of(log.events, {"kind": EventKind}, about=_about(outcome))
     columns = EVENTS if _users(outcome) is None else (*EVENTS, USER)
-    write_lines(folder / EVENT_LOG, log_lines(columns, told))
-    taken = answers_of(Decision, log.events, log.decisions, _WORDS, nodes=_node_sets(log))
-    write_lines(folder / DECISION_LOG, log_lines(DECISIONS, taken, ids))
+    logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(columns, told))
+    taken = logs.answers_of(Decision, log.events, log.decisions, _WORDS, nodes=_node_sets(log))
+    logs.write_lines(folder / logs.DECISION_LOG, logs.log_lines(DECISIONS, taken, ids))
     if table is not None:
         write_table(table, folder / TABLE_FILE)
     elif outcome.parameters.predictor == "hazard":
@@ -102,8 +90,10 @@ def write_event_log(
     else:
         failures = outcome.failures
         known = failures.take(failures.detectability <= outcome.parameters.accuracy)
-        rows = records(**{name: getattr(known, name).tolist() for name in names_of(FORESEEN)})
-        write_lines(folder / FORESEEN_FILE, log_lines(FORESEEN, rows))
+        rows = logs.records(
+            **{name: getattr(known, name).tolist() for name in logs.names_of(FORESEEN)}
+        )
+        logs.write_lines(folder / FORESEEN_FILE, logs.log_lines(FORESEEN, rows))
 
 
 def _users(outcome: Outcome) -> tuple[str, ...] | None:
@@ -149,7 +139,7 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     in Python. Raises TraceError where the folder has no event log, or the policy is missing, and
     ParameterError where it is another one.
     """
-    events = read_log(folder / EVENT_LOG, names_of(EVENTS))
+    events = logs.read_log(folder / logs.EVENT_LOG, logs.names_of(EVENTS))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     if summary.get("own_rules"):
         raise TraceError(
@@ -172,7 +162,7 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
         return engine.handle([Event(now, kind, key, until)], now)
 
     taken = chain.from_iterable(map(handle, events.iter_rows(named=True)))
-    return list(log_lines(DECISIONS, taken, ids))
+    return list(logs.log_lines(DECISIONS, taken, ids))
 
 
 def _check_policy(folder: Path, parameters: Parameters, given: AskedPolicy | None) -> None:
@@ -201,8 +191,8 @@ def _engine(
         table = read_table(folder)
         prediction, start = table.arrays(expected_downtime(parameters)), int(table.times[0])
     elif parameters.predictor == "trace":
-        log = read_log(folder / FORESEEN_FILE, names_of(FORESEEN))
-        known = Failures.build(*(log[name] for name in names_of(FORESEEN)))
+        log = logs.read_log(folder / FORESEEN_FILE, logs.names_of(FORESEEN))
+        known = Failures.build(*(log[name] for name in logs.names_of(FORESEEN)))
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
     elif parameters.entry.promises:

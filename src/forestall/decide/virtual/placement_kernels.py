@@ -97,6 +97,7 @@ def capacity_reliability(alpha, free, work, delta, span):
 def best_fit(fleet, alpha, work, deadline, now):
     """Return the node of least cr among those with enough capacity that outlive the deadline."""
     span = deadline - now
+    # Equation 3.3: enough capacity to do the work by the deadline, rounded up.
     wanted = max((work + span - 1) // span, fleet.at[fleets.LEAST])
     first = fleets.first_outliving(fleet, deadline)
     if fleet.at[fleets.LEVELS] == 0:
@@ -104,7 +105,9 @@ def best_fit(fleet, alpha, work, deadline, now):
     grain, levels = fleet.at[fleets.GRAIN], fleet.at[fleets.LEVELS]
     endless = fleets.first_outliving(fleet, FAR)
     best, least = NOBODY, np.inf
+    # Of one level the first in the order fails soonest, which is least cr: one candidate a level.
     for level in range((wanted + grain - 1) // grain, levels):
+        # Time does not count: the lowest level that has a node, and of it the lowest node.
         if alpha >= 1:
             node = fleets.lowest_from(fleet, level, first)
             if node != NOBODY:
@@ -135,6 +138,7 @@ def best_of_all(fleet, alpha, work, deadline, now, wanted, first):
         if free < wanted:
             continue
         foreseen = fleet.nodes[node].foreseen
+        # cr has no value for delta without end: such nodes are the last resort, the lowest first.
         if foreseen == FAR and alpha < 1:
             endless = min(endless, node)
             continue
@@ -182,6 +186,8 @@ def with_one_migration(fleet, choosing, work, deadline, now):
         if fleet.nodes[node].doubtful == 0 and fleet.nodes[node].foreseen >= deadline:
             continue
         target = second if node == first else first
+        # Until it fails at most the task's own rate, then on the target for what is left less the
+        # migration.
         done = min(fleet.at[fleets.RATE], free) * delta
         if choosing.migrates != 0 and target != NOBODY:
             span = deadline - now - delta - choosing.transfer
@@ -199,6 +205,7 @@ def longest_left(fleet):
         if fleets.gives(fleet, node) == 0:
             continue
         one = fleet.nodes[node]
+        # A node that counts as failing is taken only where all others are full.
         until = -FAR if one.doubtful != 0 else one.foreseen
         if best == NOBODY or until > longest:
             best, longest = node, until

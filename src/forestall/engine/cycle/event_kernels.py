@@ -92,6 +92,7 @@ def change(state, number, told):
         return
     job = state.jobs[guest]
     host.guest = -1
+    # Counted from here anew: tries and misses are those since a job last lost its host.
     job.host, job.status, job.tries, job.misses = -1, WAITING, 0, 0
     reason = _CONTENTION if told == S3 else (_THRASHING if told == S4 else _AWAY)
     note(state, _END, reason, guest, number, -1)
@@ -104,6 +105,7 @@ def place(state, number, count, now):
     job.tries += 1
     if count == 0:
         job.misses += 1
+        # Only a job that never ran is given up: others have work to lose.
         if job.started == 0 and job.misses > rules.retries:
             job.status = DONE
             state.at[states.LEFT] -= 1
@@ -128,9 +130,12 @@ def choose(state, count):
     if rules.scheduler == CONDOR:
         draw = state.draws[state.at[states.STARTS]]
         return falcon.choose_rank(estimates, count, draw), _BEST_RANK
+    # The omniscient one, which the others are measured against.
     first, longest = falcon.choose_true(estimates, count)
     if first >= 0:
         return first, _TRUE_END
+    # No host lasts until the end, but checkpoints keep what is done; from scratch it would be in
+    # vain.
     if rules.resumes != 0:
         return longest, _TRUE_LONGEST
     return -1, _DOOMED

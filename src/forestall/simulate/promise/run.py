@@ -24,7 +24,7 @@ from forestall.engine.promise.state import (
 from forestall.model.errors import InputError
 from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS
-from forestall.simulate.clock import stop_kernels as stops_
+from forestall.simulate.clock import stop_kernels as stops
 from forestall.simulate.clock.heap_kernels import new_heap
 from forestall.simulate.clock.progress import CHUNK, Progress
 from forestall.simulate.promise import loop_kernels as loop
@@ -179,22 +179,22 @@ def play(
     state = new_state(len(workload.jobs), parameters.nodes, rules, prediction, int(world.clock[0]))
     state = state._replace(jobs=job_records(workload))
     log = new_log(1024 if log_events else 0)
-    run, status = _loop_of(parameters), stops_.PAUSED
-    while status != stops_.ENDED:
-        status = run(state, world, log, CHUNK, status == stops_.ASKED)
-        if status == stops_.STALLED:
+    run, status = _loop_of(parameters), stops.PAUSED
+    while status != stops.ENDED:
+        status = run(state, world, log, CHUNK, status == stops.ASKED)
+        if status == stops.STALLED:
             assert policy is not None, "jobs are left, yet nothing will happen any more"
             left = int(world.at[worlds.LEFT])
             raise InputError(f"policy {policy.policy.name} starts nothing more; jobs left: {left}")
-        if status == stops_.ASKED:
+        if status == stops.ASKED:
             assert asked is not None, "only what is Python is asked"
             asked.answer(state, int(world.at[worlds.NOW]))
-        elif status == stops_.FULL:
+        elif status == stops.FULL:
             check_clock(world, workload)
             state = grown(state)
             world = grown_world(world, parameters.nodes)
             log = grown_log(log, state, world) if log_events else log
-        if status != stops_.FULL and progress is not None:
+        if status != stops.FULL and progress is not None:
             progress(len(world.jobs) - int(world.at[worlds.LEFT]), len(world.jobs))
     return collect(workload, failures, parameters, state, world, log)
 
