@@ -117,7 +117,7 @@ OWN: Final = PolicyEntry(
     "own",
     "own policy",
     "a class of the user's own decides which waiting jobs start",
-    "how-to/own-policy.md",
+    "how-to/your-own/own-policy.md",
     code=4,
     in_python=True,
 )
