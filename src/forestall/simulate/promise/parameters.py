@@ -54,8 +54,8 @@ class Parameters(BaseModel):
             "learnt: hazard or a name of `predict list` with {train}, or a predictor's file",
             about="what promises rest on; `hazard` [learns from a training log]"
             "(../how-to/runs/promise-from-the-past.md), and in Python is a fitted "
-            "`fs.HazardPredictor`; `learned` is a trained [predictor](../models/learners.md): on the command line its "
-            "name with `--train`, or its file, in Python an object of `fs.new_learner` or "
+            "`fs.HazardPredictor`; `learned` is a trained [predictor](../models/learners.md): on "
+            "the command line its name with `--train`, or its file, in Python an object of `fs.new_learner` or "
             "`fs.load_predictor`",
             group="prediction", shown="trace|hazard|NAME|FILE",
         ),
