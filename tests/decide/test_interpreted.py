@@ -13,7 +13,7 @@ TESTS = Path(__file__).resolve().parents[1]
 FILES = sorted(
     p
     for room in ("decide", "predict", "simulate")
-    for p in (TESTS / room).glob("test_*_kernels.py")
+    for p in (TESTS / room).rglob("test_*_kernels.py")
 )
 
 

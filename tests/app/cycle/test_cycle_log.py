@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS, LOOKED_AT
+from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS
 from forestall.app.cycle.result import CycleResult
 from forestall.app.runs.replay import replay_and_compare
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.errors import TraceError
 from forestall.simulate.cycle.outcome import CycleOutcome
 from forestall.simulate.cycle.prepare import prepare_guests
@@ -92,14 +93,14 @@ def test_candidates(folder: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("scheduler", LOOKED_AT)
+@pytest.mark.parametrize("scheduler", SCHEDULERS.named)
 def test_what_is_not_looked_at_is_empty(scheduler: str, tmp_path: Path) -> None:
     case = random_case(202)
     saved(Case(**{**vars(case), "settings": case.settings | {"scheduler": scheduler}}), tmp_path)
     table = pl.read_csv(tmp_path / "candidates.csv", infer_schema_length=None)
     assert len(table) > 0
     filled = {name for name in CANDIDATES[3:] if table[name].null_count() < len(table)}
-    assert filled <= set(LOOKED_AT[scheduler])
+    assert filled <= set(SCHEDULERS[scheduler].looks_at)
     assert len(filled) >= 1
     decisions = pl.read_csv(tmp_path / "decisions.csv", infer_schema_length=None)
     others = decisions.filter(pl.col("decision") != "start")
@@ -152,5 +153,5 @@ def test_damaged_files(folder: Path, name: str, old: str, new: str, said: str) -
 @pytest.mark.parametrize("name", ["events", "candidates", "decisions"])
 def test_no_log(folder: Path, name: str) -> None:
     (folder / f"{name}.csv").unlink()
-    with pytest.raises(TraceError, match="--log-events writes it"):
+    with pytest.raises(TraceError, match="log_events writes it"):
         replay_and_compare(folder)

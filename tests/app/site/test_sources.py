@@ -283,7 +283,7 @@ def test_windows() -> None:
     assert window(site, "2001-10-01T00:00+01:00", "2001-11-01") == (1_001_890_800, 1_004_572_800)
     assert window(site, "1000d") == (T0, end)
     for since, until in (("2030-01-01", None), (None, "1999-01-01"), ("soon", None), ("0d", None)):
-        with pytest.raises(ParameterError, match="^(since|until): "):
+        with pytest.raises(ParameterError, match=r"^(since|until): "):
             window(site, since, until)
     # Who is to blame: `since` is all, `until` lies before the records.
     for since, until, name in (
