@@ -1,7 +1,8 @@
 """FCFS, EASY and conservative backfilling on loaded logs.
 
 Yardsticks, timed in the same run: for EASY a straightforward compiled loop (`given/plain_easy.py`),
-for its node sets rows of bits as long as the machine (`plain_nodes.py`), for `fs.simulate` its kernel
+for its node sets rows of bits as long as the machine (`plain_nodes.py`), for `fs.simulate`
+its kernel
 alone, for all three the plain Python references of the tests, on the log's first jobs. `python -m
 benchmarks.classic`
 """
