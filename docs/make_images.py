@@ -152,10 +152,9 @@ NAMES = ("rate", "recency", "periodic", "renewal", "semi-markov", "neural", "rul
 def predictors(folder: Path) -> None:
     """Judge predictors on the year of failures of the page on them, and draw what each is worth."""
     from forestall.app.judge.predictors.figures import plot_predictors
-    from forestall.app.judge.predictors.files import benefit_figure
     from forestall.app.judge.predictors.judge import How
+    from forestall.app.judge.predictors.report import benefit_figure
     from forestall.app.judge.predictors.study import Stakes, study_of
-    from forestall.assess.figures_benefit import plot_benefit
     from forestall.traces.generate import Bursts
 
     year = fs.generate_failures(
@@ -163,7 +162,7 @@ def predictors(folder: Path) -> None:
     )
     found = study_of(fs.observed(year), NAMES, How(), Stakes())
     plot_predictors(found.summary["predictors"]).savefig(folder / "predictors.png", dpi=110)
-    benefit_figure(found, plot_benefit).savefig(folder / "benefit.png", dpi=80)
+    benefit_figure(found).savefig(folder / "benefit.png", dpi=80)
 
 
 def acting(folder: Path) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from forestall.app.site.site import site_report as site_report
     from forestall.app.virtual.result import VirtualResult as VirtualResult
     from forestall.app.virtual.simulate import simulate_virtual as simulate_virtual
+    from forestall.decide.cycle.own import HostScheduler as HostScheduler
+    from forestall.decide.virtual.own import Strategy as Strategy
     from forestall.decide.virtual.placement import choose_node as choose_node
     from forestall.model import errors as errors
     from forestall.model.entries import Entries as Entries
@@ -96,6 +98,7 @@ _HOME: Final[dict[str, str]] = {
     "Entry": "forestall.model.entries",
     "Failures": "forestall.model.failures",
     "HazardPredictor": "forestall.predict.hazard.hazard",
+    "HostScheduler": "forestall.decide.cycle.own",
     "HostTraces": "forestall.model.hosts",
     "Hostlist": "forestall.model.site.hostlist",
     "JobRecords": "forestall.model.site.job_records",
@@ -113,6 +116,7 @@ _HOME: Final[dict[str, str]] = {
     "SemiMarkov": "forestall.predict.semi_markov.process",
     "SiteRecords": "forestall.model.site.site_records",
     "SiteReport": "forestall.app.site.site",
+    "Strategy": "forestall.decide.virtual.own",
     "TracePredictor": "forestall.predict.trace",
     "VirtualParameters": "forestall.simulate.virtual.parameters",
     "VirtualResult": "forestall.app.virtual.result",

@@ -9,6 +9,8 @@ from pathlib import Path
 from forestall.app.kit.log import DECISION_LOG
 from forestall.app.runs.compare import read_summary
 from forestall.app.runs.models import model_in
+from forestall.decide.cycle.own import HostScheduler
+from forestall.decide.virtual.own import Strategy
 from forestall.model.errors import TraceError
 
 
@@ -30,8 +32,10 @@ class Replayed:
         return self.line is None
 
 
-def replay_and_compare(folder: Path) -> Replayed:
+def replay_and_compare(folder: Path, own: Strategy | HostScheduler | None = None) -> Replayed:
     """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte.
+
+    `own` is the strategy or the scheduler in Python that decided, where one did.
 
     Raises TraceError where the folder holds no run with an event log.
     """
@@ -44,7 +48,7 @@ def replay_and_compare(folder: Path) -> Replayed:
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
         raise TraceError(path, "is no text") from None
-    replayed = model_in(summary).replayed(folder)
+    replayed = model_in(summary).replayed(folder, own)
     for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
         if a != b:
             return Replayed(len(replayed) - 1, number, a and a.rstrip("\n"), b and b.rstrip("\n"))

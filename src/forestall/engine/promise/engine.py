@@ -8,9 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall.decide.nodes.machine_kernels import DOWN
 from forestall.decide.promise.search_state import CHOSEN
+from forestall.engine.contract import Transitions, Watch, snapshot, whole
+from forestall.engine.growth import longer
 from forestall.engine.promise.plugin import Plugin, members
 from forestall.engine.promise.room_entry_kernels import room
 from forestall.engine.promise.state import (
@@ -41,6 +44,27 @@ _BEFORE = {
 }
 """What a job's status must be for an event to be possible."""
 
+JOBS = Transitions(
+    "job",
+    ("NEW", "WAITING", "RUNNING", "DONE"),
+    {
+        EventKind.SUBMITTED: {("NEW", "WAITING")},
+        EventKind.START_DUE: {("WAITING", "RUNNING")},
+        EventKind.PASS: {("WAITING", "RUNNING")},
+        EventKind.FINISHED: {("RUNNING", "DONE")},
+        EventKind.NODE_FAILED: {("RUNNING", "WAITING")},
+    },
+)
+NODES = Transitions(
+    "node",
+    ("UP", "DOWN"),
+    {
+        EventKind.NODE_FAILED: {("UP", "DOWN")},
+        EventKind.NODE_RECOVERED: {("DOWN", "UP")},
+    },
+)
+_FIGURES = ("node", "start", "end", "deadline", "count", "at", "left_out", "left_out_at")
+
 
 class Engine:
     """A scheduler for one cluster. It never acts and never looks at a clock.
@@ -55,6 +79,7 @@ class Engine:
     start : the first moment, s
     plugin : a predictor in Python in place of `prediction`, a placement rule, or both; promise
         policy only
+    validate : hold every event to the tables of legal changes, and every quote to leaving no trace
     """
 
     def __init__(
@@ -65,6 +90,7 @@ class Engine:
         start: int = 0,
         *,
         plugin: Plugin | None = None,
+        validate: bool = False,
     ) -> None:
         if plugin is not None and rules.policy != PROMISE:
             raise ParameterError("policy", rules.policy, "promise, for a predictor of your own")
@@ -75,6 +101,12 @@ class Engine:
         self.state: State = new_state(64, nodes, rules, prediction, start)
         self.jobs = 0
         self._plugin = plugin
+        self._watch = Watch((JOBS, NODES), self._states) if validate else None
+
+    def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        down = np.zeros(len(self.state.machine.nodes), dtype=np.int64)
+        down[members(self.state.machine.rows[DOWN])] = 1
+        return np.asarray(self.state.jobs["status"][: self.jobs]), down
 
     def add_job(self, size: int, estimate: int, interval: int, submit: int) -> int:
         """Make a job known and return its position; it is scheduled when its event SUBMITTED comes.
@@ -83,10 +115,7 @@ class Engine:
         Raises ParameterError where the machine is too small.
         """
         self._check(size, estimate, interval)
-        if self.jobs == len(self.state.jobs):
-            jobs = np.zeros(2 * self.jobs, dtype=self.state.jobs.dtype).view(type(self.state.jobs))
-            jobs[: self.jobs] = self.state.jobs
-            self.state = self.state._replace(jobs=jobs)
+        self.state = self.state._replace(jobs=longer(self.state.jobs, self.jobs + 1))
         job = self.state.jobs
         job["size"][self.jobs], job["estimate"][self.jobs] = size, estimate
         job["interval"][self.jobs], job["submit"][self.jobs] = interval, submit
@@ -117,6 +146,8 @@ class Engine:
             self._check_event(event, now)
             self.take(int(event.kind), event.key, event.until, now)
             decisions.extend(self.decisions(now))
+            if self._watch is not None:
+                self._watch.after(event.kind, now)
         return decisions
 
     def _check_event(self, event: Event, now: int) -> None:
@@ -176,15 +207,8 @@ class Engine:
             kind=kind,
             reason=Reason(int(record["reason"])),
             job=job,
-            node=int(record["node"]),
-            start=int(record["start"]),
-            end=int(record["end"]),
-            deadline=int(record["deadline"]),
             probability=float(record["probability"]),
-            count=int(record["count"]),
-            at=int(record["at"]),
-            left_out=int(record["left_out"]),
-            left_out_at=int(record["left_out_at"]),
+            **whole(record, _FIGURES),
             nodes=nodes,
         )
 
@@ -199,25 +223,27 @@ class Engine:
         self._check(size, estimate, interval)
         from forestall.engine.promise import promise_entry_kernels as kernels
 
+        before = None if self._watch is None else _lasting(state)
         length = int(kernels.length_for(state, estimate, interval))
         found = kernels.quote(state, now, size, length, False)
         while found < 0:
             self._answer(now)
             found = kernels.quote(state, now, size, length, True)
+        if before is not None:
+            changed = [name for name, held in _lasting(state).items() if held != before[name]]
+            assert not changed, f"a quote changed {', '.join(changed)}"
         offer = state.scratch.offer[0]
         nodes = NodeSet.of(members(state.scratch.rows[CHOSEN]).tolist())
+        figures = whole(offer, ("start", "end", "left_out", "left_out_at"))
         decision = Decision(
             time=now,
             kind=DecisionKind.RESERVE,
             reason=Reason(int(found)),
             job=-1,
-            start=int(offer["start"]),
-            end=int(offer["end"]),
             count=int(offer["refused"]),
             at=int(offer["first"]),
-            left_out=int(offer["left_out"]),
-            left_out_at=int(offer["left_out_at"]),
             nodes=nodes,
+            **figures,
         )
         probability = float(offer["probability"])
         return Quote(decision.start, decision.end, probability, nodes, (decision.why,))
@@ -231,3 +257,13 @@ class Engine:
 
         wake = int(wake_at(self.state))
         return wake if wake < FAR else None
+
+
+def _lasting(state: State) -> dict[str, bytes]:
+    """Return what a state holds between events, as bytes: no room to work in, and no prediction,
+    whose present moment goes on."""
+    return {
+        name: np.asarray(held).tobytes()
+        for name, held in snapshot(state).items()
+        if not name.startswith(("scratch.", "prediction."))
+    }

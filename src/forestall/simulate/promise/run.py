@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import plain, records
+from forestall.engine.growth import longer
 from forestall.engine.promise.plugin import Plugin
 from forestall.engine.promise.state import (
     DECISION,
@@ -107,22 +108,13 @@ def new_log(capacity: int) -> loop.Log:
     )
 
 
-def _doubled(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
-    if used + needed < len(array):
-        return array
-    bigger = np.zeros((2 * len(array) + needed, *array.shape[1:]), dtype=array.dtype)
-    bigger = bigger.view(type(array))
-    bigger[:used] = array[:used]
-    return bigger
-
-
 def grown_world(world: worlds.World, nodes: int) -> worlds.World:
     """Return the world with more room where room is short."""
     at = world.at
     return world._replace(
-        runs=_doubled(world.runs, int(at[worlds.RUNS]), nodes + 1),
-        ranges=_doubled(world.ranges, int(at[worlds.RANGES]), nodes + 2),
-        played=_doubled(world.played, int(at[worlds.STRUCK]), 2),
+        runs=longer(world.runs, int(at[worlds.RUNS]) + nodes + 2),
+        ranges=longer(world.ranges, int(at[worlds.RANGES]) + nodes + 3),
+        played=longer(world.played, int(at[worlds.STRUCK]) + 3),
     )
 
 
@@ -144,9 +136,9 @@ def grown_log(log: loop.Log, state: State, world: worlds.World) -> loop.Log:
     """Return the log with more room where room is short."""
     at, most = world.at, int(plain(most_decisions)(state))
     return loop.Log(
-        _doubled(log.events, int(at[worlds.LOGGED]), 3),
-        _doubled(log.decisions, int(at[worlds.DECIDED]), most + 1),
-        _doubled(log.ranges, int(at[worlds.LOG_RANGES]), 2 * len(state.machine.nodes) + 3),
+        longer(log.events, int(at[worlds.LOGGED]) + 4),
+        longer(log.decisions, int(at[worlds.DECIDED]) + most + 2),
+        longer(log.ranges, int(at[worlds.LOG_RANGES]) + 2 * len(state.machine.nodes) + 4),
     )
 
 

@@ -1,21 +1,28 @@
-"""What a metric is worth as a predictor of failed jobs, in plain words and in rows of text."""
+"""What a metric is worth as a predictor of failed jobs: the verdict in words, and the report."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
+from forestall.app.kit.study_folder import flat, made_with
 from forestall.app.reliability.fit.words import chance as p_text
 from forestall.app.reliability.fit.words import figure
+from forestall.assess.figures import plot_roc
+from forestall.assess.figures_benefit import plot_benefit
+from forestall.show import closing
+from forestall.show.blocks import Block, Figure, Listing, Prose, Table
+from forestall.show.facts import Fact
+from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, number, percent
 
-WORTH_HEADS: Final = (
-    "Threshold", "", "Acted on", "Share", "Needless", "Net node-hours", "A month", "95 %",
-)  # fmt: skip
-SHARE_HEADS: Final = (
-    "Acted on", "Part of the gain", "Net node-hours", "At random", "5 to 95 %", "No relation",
-    "5 to 95 %",
-)  # fmt: skip
+if TYPE_CHECKING:
+    from forestall.app.judge.jobs.study import JobStudy
+
+FIGURES: Final = ("roc", "benefit")
 FEW: Final = 10
+WORST: Final = 0.2
+"""Share of the idle periods that the figure's caption is about."""
 
 
 def verdict(summary: Summary) -> str:
@@ -160,16 +167,105 @@ def headline(summary: Summary) -> str:
     )
 
 
-def case_rows(summary: Summary) -> list[tuple[str, str, str]]:
+def report_of(found: JobStudy) -> Report:
+    """Return what the metric is worth as a report."""
+    summary = found.summary
+    remarks = tuple(f"{one['text']} ({one['action']})" for one in summary["remarks"])
+    read = Section("read", "What was read, and what was odd in it", body=(Listing(remarks),))
+    return Report(
+        f"Is {summary['metric']} worth acting on?",
+        headline(summary),
+        (_telling(found), _paying(found), _periods(summary), read),
+        verdict=(summary["verdict"], dry_run(summary)),
+        closing=(closing.made_with(made_with(summary)),),
+    )
+
+
+def _facts(summary: Summary) -> tuple[Fact, ...]:
+    """Return the numbers that matter most, at the threshold of the verdict."""
+    one = summary["benefit"]["best" if summary["rule"] == "never" else summary["rule"]]
+    auc, acted = summary["auc"], one["acted"]
+    return (
+        Fact("auc", "Area", auc, "number", why="" if auc is not None else on_area(summary),
+             meaning="under the ROC curve", shown=NOTHING if auc is None else f"{auc:.3f}"),
+        Fact("threshold", "Threshold", one["threshold"], "number", why="acting does not pay",
+             meaning=f"of {summary['metric']}", shown=threshold(one["threshold"])),
+        Fact("saved_a_month", "Saved a month", one["per_month_node_hours"], "node_hours",
+             shown=f"{figure(one['per_month_node_hours'], 3)} node-hours"),
+        Fact("acted_on", "Acted on", one["share_acted"], "ratio", meaning="of the idle periods",
+             shown=percent(one["share_acted"])),
+        Fact("needless", "Needless", one["needless"], "count",
+             meaning=f"of {counted(acted, 'action')}", shown=count(one["needless"])),
+    )  # fmt: skip
+
+
+def _telling(found: JobStudy) -> Section:
+    """Return whether the metric tells failing jobs from others."""
+    summary, curve = found.summary, found.curve_roc
+    table = Table.of("area", ("", "Value", ""), area_rows(summary), [
+        {"area": one[0], "value": one[1], "meaning": one[2]} for one in area_rows(summary)
+    ], right=(1,))  # fmt: skip
+    drawn: tuple[Figure, ...] = () if curve is None else (
+        Figure(
+            FIGURES[0],
+            lambda: plot_roc({summary["metric"]: curve}),
+            "ROC curve of the metric over idle periods that answer for jobs.",
+            on_area(summary),
+        ),
+    )  # fmt: skip
+    return Section(
+        "telling", "Does it tell failing jobs?", facts=_facts(summary), body=(table, *drawn)
+    )
+
+
+def _paying(found: JobStudy) -> Section:
+    """Return what acting on the metric brings: at thresholds, and by the share acted on."""
+    summary = found.summary
+    told = tuple(Prose(line, soft=True) for line in notes(summary))
+    body: tuple[Block, ...] = (_worth(summary), _benefit(found), _shares(summary), *told)
+    return Section("paying", "Does acting on it pay?", body=body)
+
+
+def _benefit(found: JobStudy) -> Figure:
+    """Return the net benefit of acting, drawn."""
+    summary = found.summary
+    cores, at = summary["cores_per_node"], found.curve.part_at(WORST)
+    caption = "Acting never pays." if at is None else (
+        f"Acting in the worst 20 % of the idle periods brings {percent(at)} of the highest gain. "
+        "Grey is acting at random, orange what the same actions would bring if the metric told "
+        "nothing: high values answer for more work by attribution alone."
+    )  # fmt: skip
+    return Figure(
+        FIGURES[1],
+        lambda: plot_benefit(
+            found.curve,
+            found.band,
+            found.ideal,
+            name=summary["metric"],
+            blind=found.blind,
+            per_node_hour=cores,
+            unit="node-hours" if cores == 1 else "CPU-hours",
+        ),
+        "Net benefit of acting over the share of idle periods acted on, beside acting at random "
+        "and the perfect predictor.",
+        caption,
+    )
+
+
+def _periods(summary: Summary) -> Section:
     """Return how many idle periods are of each case, and what that means."""
+    cases = (
+        ("case_1", "Case I", "answerable for a job that failed"),
+        ("case_2", "Case II", "answerable for jobs, none of which failed"),
+        ("case_3", "Case III", "answerable for no job"),
+        ("no_job_follows", "", "no job follows within the window: left out"),
+        ("without_data", "", "without a sample: left out"),
+    )
     periods = summary["periods"]
-    return [
-        ("Case I", count(periods["case_1"]), "answerable for a job that failed"),
-        ("Case II", count(periods["case_2"]), "answerable for jobs, none of which failed"),
-        ("Case III", count(periods["case_3"]), "answerable for no job"),
-        ("", count(periods["no_job_follows"]), "no job follows within the window: left out"),
-        ("", count(periods["without_data"]), "without a sample: left out"),
-    ]
+    rows = [(name, count(periods[key]), meaning) for key, name, meaning in cases]
+    records = [{"case": key, "periods": periods[key]} for key, _, _ in cases]
+    table = Table.of("periods", ("", "Periods", ""), rows, records, right=(1,))
+    return Section("periods", "Idle periods", body=(table,))
 
 
 def area_rows(summary: Summary) -> list[tuple[str, str, str]]:
@@ -190,48 +286,50 @@ def area_rows(summary: Summary) -> list[tuple[str, str, str]]:
     return rows
 
 
-def worth_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return the worth of thresholds; see `WORTH_HEADS`."""
-    named = {
-        "best": "best",
-        "knee": "80 % of the gain",
-        "held_out": "last third",
-    }
-    rows: list[tuple[str, ...]] = []
-    for name, text in named.items():
-        one = summary["benefit"][name]
-        if one is None:
-            continue
-        low, high = one["per_month_ci_node_hours"]
-        rows.append(
-            (
-                threshold(one["threshold"]),
-                text,
-                count(one["acted"]),
-                percent(one["share_acted"]),
-                count(one["needless"]),
-                figure(one["net_node_hours"]),
-                figure(one["per_month_node_hours"]),
-                f"{figure(low, 3)} to {figure(high, 3)}",
-            )
+def _worth(summary: Summary) -> Table:
+    """Return the worth of thresholds."""
+    heads = ("Threshold", "", "Acted on", "Share", "Needless", "Net node-hours", "A month", "95 %")
+    named = {"best": "best", "knee": "80 % of the gain", "held_out": "last third"}
+    there = {name: summary["benefit"][name] for name in named if summary["benefit"][name]}
+    rows = [
+        (
+            threshold(one["threshold"]),
+            named[name],
+            count(one["acted"]),
+            percent(one["share_acted"]),
+            count(one["needless"]),
+            figure(one["net_node_hours"]),
+            figure(one["per_month_node_hours"]),
+            _ends(one["per_month_ci_node_hours"]),
         )
-    return rows
+        for name, one in there.items()
+    ]
+    records = [{"by": name, **flat(one)} for name, one in there.items()]
+    return Table.of("worth", heads, rows, records, right=(0, 2, 3, 4, 5, 6))
 
 
-def share_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return what acting on the worst so many periods brings; see `SHARE_HEADS`."""
-    return [
+def _shares(summary: Summary) -> Table:
+    """Return what acting on the worst so many periods brings."""
+    heads = ("Acted on", "Part of the gain", "Net node-hours", "At random", "5 to 95 %",
+             "No relation", "5 to 95 %")  # fmt: skip
+    rows = [
         (
             f"{100 * row['share']:.0f} %",
             percent(row["part_of_highest"]),
             figure(row["net_node_hours"]),
             figure(row["at_random_node_hours"]),
-            f"{figure(row['at_random_low'], 3)} to {figure(row['at_random_high'], 3)}",
+            _ends((row["at_random_low"], row["at_random_high"])),
             figure(row["no_relation_node_hours"], 3),
-            f"{figure(row['no_relation_low'], 3)} to {figure(row['no_relation_high'], 3)}",
+            _ends((row["no_relation_low"], row["no_relation_high"])),
         )
         for row in summary["benefit"]["at_shares"]
     ]
+    return Table.of("at_shares", heads, rows, summary["benefit"]["at_shares"], right=range(7))
+
+
+def _ends(ends: Sequence[float]) -> str:
+    """Return both ends of an interval."""
+    return f"{figure(ends[0], 3)} to {figure(ends[1], 3)}"
 
 
 def notes(summary: Summary) -> list[str]:
@@ -252,8 +350,3 @@ def notes(summary: Summary) -> list[str]:
         found.append(f"With {counted(summary['periods']['case_1'], 'period')} of Case I little "
                      "can be said.")  # fmt: skip
     return found
-
-
-def remark_lines(summary: Summary) -> list[str]:
-    """Return what was odd about the files, counted."""
-    return [f"{one['text']} ({one['action']})" for one in summary["remarks"]]
