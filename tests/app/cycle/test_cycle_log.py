@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS, LOOKED_AT
+from forestall.app.cycle.certify.log_files import LOOKED_AT
+from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS
 from forestall.app.cycle.result import CycleResult
 from forestall.app.kit.log import names_of
 from forestall.app.runs.replay import replay_and_compare
