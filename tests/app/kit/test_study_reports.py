@@ -103,6 +103,12 @@ def test_a_piped_verdict_is_one_line_and_on_a_terminal_it_wraps(tmp_path: Path) 
     assert max(map(len, brief_of(report, width=60, wrap=True).splitlines()[:3])) <= 60
 
 
+def test_a_card_of_two_numbers_has_no_unit(tmp_path: Path) -> None:
+    shown = page(scores(tmp_path), drawn={}).replace("\N{NO-BREAK SPACE}", " ")
+    said = next(one.shown for one in scores(tmp_path).top if one.key == "said")
+    assert f'<dd class="big">{said}</dd>' in shown
+
+
 def test_pieces_of_tables() -> None:
     assert flat({"a": 1, "b": [1], "c": {"d": 1}, "e": None}) == {"a": 1, "e": None}
     assert (end(None, 1), end((1.0, 2.0), 1)) == (None, 2.0)
