@@ -45,9 +45,7 @@ class Option:
 DATA: Final = Option(
     "data", Path | None, "Folder with the real logs (default: $FORESTALL_DATA).", metavar="DIR"
 )
-WORKERS: Final = Option(
-    "workers", int | None, "Processes (default: one a core).", least=1
-)  # fmt: skip
+WORKERS: Final = Option("workers", int | None, "Processes (default: one a core).", least=1)
 
 
 def quick(help_text: str) -> Option:

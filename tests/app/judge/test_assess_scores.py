@@ -193,15 +193,15 @@ def test_many_cases_take_the_normal_law(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        ({"score": ()}, "--score"),
-        ({"score": ("a", "")}, "--score"),
-        ({"score": ("a", "a")}, "--score"),
-        ({"baseline": "score"}, "--baseline"),
-        ({"failed": "score"}, "--failed"),
-        ({"level": 1.0}, "--level"),
-        ({"draws": 0}, "--draws"),
-        ({"bins": 0}, "--bins"),
-        ({"threshold": float("nan")}, "--threshold"),
+        ({"score": ()}, "score"),
+        ({"score": ("a", "")}, "score"),
+        ({"score": ("a", "a")}, "score"),
+        ({"baseline": "score"}, "baseline"),
+        ({"failed": "score"}, "failed"),
+        ({"level": 1.0}, "level"),
+        ({"draws": 0}, "draws"),
+        ({"bins": 0}, "bins"),
+        ({"threshold": float("nan")}, "threshold"),
     ],
 )
 def test_questions_that_cannot_be_asked(asked: dict[str, Any], named: str) -> None:

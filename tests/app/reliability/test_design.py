@@ -222,7 +222,7 @@ def test_jobs_of_a_log(tmp_path: Path) -> None:
 
 
 def test_a_log_without_a_search(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="--optimize"):
+    with pytest.raises(ParameterError, match=r"\(optimize\)"):
         design(written(tmp_path, SMALL), jobs="jobs.csv")
 
 

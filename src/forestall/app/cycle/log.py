@@ -16,6 +16,7 @@ from forestall.app.kit import log as logs
 from forestall.app.kit.checked import checked
 from forestall.app.kit.log import Column
 from forestall.decide.cycle.entries import SCHEDULERS
+from forestall.decide.cycle.own import HostScheduler, OwnScheduler
 from forestall.engine.cycle.engine import CycleEngine
 from forestall.model.cycle import (
     ESTIMATE,
@@ -125,11 +126,12 @@ def _events(outcome: CycleOutcome) -> Iterator[Any]:
 # --------------------------------------------------------------------------------------- replay
 
 
-def replay_guests(folder: Path) -> list[str]:
+def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[str]:
     """Drive an engine from `events.csv` and `candidates.csv` of a run's folder; return the lines of
     `decisions.csv` anew.
 
-    Only the events, the candidates' figures and the parameters go in. Raises TraceError where the
+    Only the events, the candidates' figures and the parameters go in; a run with a scheduler in
+    Python needs it again. Raises TraceError where the
     folder has no event log, or one that an engine cannot have been told.
     """
     path = folder / logs.EVENT_LOG
@@ -154,6 +156,7 @@ def replay_guests(folder: Path) -> list[str]:
         retry=parameters.retry,
         retries=parameters.retries,
         generator=stream(parameters.seed, "cycle", "condor"),
+        own=None if scheduler is None else OwnScheduler(scheduler),
     )
     for _ in ids:
         engine.add_job()

@@ -13,6 +13,7 @@ import polars as pl
 from forestall.app.kit import log as logs
 from forestall.app.kit.checked import checked
 from forestall.app.kit.log import Column
+from forestall.decide.virtual.own import OwnStrategy, Strategy
 from forestall.engine.virtual.engine import VirtualEngine
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
@@ -105,9 +106,9 @@ def _about(outcome: VirtualOutcome) -> Iterator[About]:
             yield About(ids[job], number)
 
 
-def replay_tasks(folder: Path) -> list[str]:
+def replay_tasks(folder: Path, strategy: Strategy | None = None) -> list[str]:
     """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv`
-    anew.
+    anew. A run with a strategy in Python needs it again.
 
     Only the events and the parameters go in. Raises TraceError where the folder has no event log,
     or one that an engine cannot have been told.
@@ -118,7 +119,8 @@ def replay_tasks(folder: Path) -> list[str]:
     parameters = checked(VirtualParameters, summary["parameters"])
     workload = _workload(events, path)
     more = stream(parameters.seed, "virtual", "random-moves")
-    engine = VirtualEngine.of(new_state(workload, parameters), more)
+    own = None if strategy is None else OwnStrategy(strategy)
+    engine = VirtualEngine.of(new_state(workload, parameters, own), more, own)
     events_told = logs.told(events, path, logs.names_of(EVENTS)[:6], _event_of(workload.jobs))
     taken = logs.driven(path, events_told, engine.handle)
     return list(logs.log_lines(DECISIONS, taken, workload.jobs.job.tolist()))

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from forestall._compile import kernel
+from forestall._compile import ask, kernel
 from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual.fleet_kernels import FAR, NOBODY
 from forestall.model.virtual import PROCESSOR, TaskReason
@@ -21,6 +21,7 @@ from forestall.model.virtual import PROCESSOR, TaskReason
 RANDOM: Final = np.int64(0)
 FIRST_FIT: Final = np.int64(1)
 BEST_FIT: Final = np.int64(2)
+OWN: Final = np.int64(3)
 STRATEGIES: Final = {"random": RANDOM, "first-fit": FIRST_FIT, "best-fit": BEST_FIT}
 
 _QUALIFIED = np.int64(TaskReason.QUALIFIED)
@@ -30,13 +31,15 @@ _DRAWN = np.int64(TaskReason.DRAWN)
 
 
 class Choosing(NamedTuple):
-    """How nodes are chosen: RANDOM, FIRST_FIT or BEST_FIT; weight of capacity in best-fit (below 0:
-    dynamic); whether tasks can migrate, and how long that takes, s."""
+    """How nodes are chosen: RANDOM, FIRST_FIT, BEST_FIT or OWN; weight of capacity in best-fit
+    (below 0: dynamic); whether tasks can migrate, and how long that takes, s; where a strategy in
+    Python is asked (`_compile.Asked`)."""
 
     strategy: int
     alpha: float
     migrates: int
     transfer: int
+    own: int = 0
 
 
 @kernel
@@ -57,6 +60,8 @@ def choose(fleet, choosing, alpha, work, deadline, now, draw):
         fleets.put_in_order(fleet)
         if choosing.strategy == FIRST_FIT:
             node = fleets.roomiest_from(fleet, fleets.first_outliving(fleet, deadline))
+        elif choosing.strategy == OWN:
+            node = ask(choosing.own, work, deadline, now)
         else:
             node = best_fit(fleet, alpha, work, deadline, now)
         if node != NOBODY:

@@ -9,7 +9,7 @@ import numpy as np
 from forestall._compile import entry, kernel
 from forestall.engine.cycle import event_kernels as engine
 from forestall.engine.cycle import state as states
-from forestall.engine.cycle.state import CONDOR, FALCON
+from forestall.engine.cycle.state import CONDOR
 from forestall.model.cycle import GuestEventKind
 from forestall.simulate.clock.stop_kernels import ENDED, FULL, PAUSED
 from forestall.simulate.cycle import world_kernels as worlds
@@ -79,7 +79,7 @@ def run(state, world, forecast, log, limit):
         # here.
         if ((key >> worlds.ORDER_BITS) & 3) == _TRY:
             count = engine.free_hosts(state)
-            if count > 0 and state.rules.scheduler == FALCON:
+            if count > 0 and worlds.foretells(state.rules.scheduler):
                 time = (key >> (worlds.ORDER_BITS + worlds.KIND_BITS)) + clock.origin
                 slot = (time - clock.begin) // clock.slot
                 if at[worlds.SLOT] != slot:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from forestall._compile import kernel
 from forestall.decide.cycle import falcon_kernels as falcon
-from forestall.engine.cycle.state import CONDOR, FALCON
+from forestall.engine.cycle.state import CONDOR, FALCON, OWN
 from forestall.model.cycle import (
     FAR,
     MILLION,
@@ -272,6 +272,12 @@ def step(world, key, stream):
 
 
 @kernel
+def foretells(scheduler):
+    """Return whether a scheduler knows how long hosts are foreseen to stay."""
+    return scheduler in (FALCON, OWN)
+
+
+@kernel
 def estimate_all(state, world, forecast, number, count):
     """Write what the scheduler knows of each candidate for a job into `state.estimates`."""
     guest, now, scheduler = world.guests[number], world.at[NOW], state.rules.scheduler
@@ -279,14 +285,14 @@ def estimate_all(state, world, forecast, number, count):
         out = state.estimates[k]
         host = out.host
         out.jct, out.mttf, out.etl, out.jctf, out.rank, out.chance = 0, 0, 0, 0, 0, 0
-        if scheduler == FALCON:
+        if foretells(scheduler):
             here = state.hosts[host].state
             # As a share of this host, whatever its speed.
             present = rate_now(world, host, now) / (MILLION * world.speeds[host])
             falcon.estimate(out, forecast, host, here, guest.work - guest.saved, present)
-        elif scheduler == CONDOR:
+        if scheduler in (CONDOR, OWN):
             out.rank = rank_of(world, host, now)
-        else:
+        elif scheduler != FALCON:
             until = leaves_at(world, host, now)
             finish, done, _saved, _count = lived(world, host, guest, now, until)
             out.jctf = finish - now if finish < _FAR else _FAR
@@ -359,7 +365,7 @@ def carry_out(state, world):
     guest = world.guests[number]
     if kind == _START:
         guest.begun = now
-        guest.chance = out.chance if state.rules.scheduler == FALCON else -1
+        guest.chance = out.chance if foretells(state.rules.scheduler) else -1
         if guest.start < 0:
             guest.start = now
         # The world knows when the host is left: an end is planned only where it comes before that.

@@ -122,10 +122,21 @@ def _omniscient(run: Facts, group: Int, counts: Int) -> tuple[Int, Int]:
     return np.where(first, row, -1), np.where(first, GuestReason.TRUE_END, GuestReason.DOOMED)
 
 
+def _own(run: Facts, group: Int, counts: Int) -> tuple[Int, Int]:
+    """Whatever a scheduler in Python takes, as long as it is one of the candidates."""
+    told = run.log.decisions
+    host = told.host[told.kind != GuestDecisionKind.END]
+    row = np.full(len(counts), -1, dtype=np.int64)
+    taken = np.flatnonzero(run.log.candidates.host == host[group])
+    row[group[taken]] = taken
+    return row, np.where(row >= 0, GuestReason.OWN_CHOICE, GuestReason.DECLINED)
+
+
 CHOICES: Final[dict[str, Callable[[Facts, Int, Int], tuple[Int, Int]]]] = {
     "falcon": _falcon,
     "condor": _condor,
     "omniscient": _omniscient,
+    "own": _own,
 }
 """The row that each scheduler chooses of the candidates of each try (-1: none), and why."""
 
@@ -179,5 +190,6 @@ TRUTHS: Final[dict[str, Callable[[Facts, Finding], None]]] = {
     "falcon": _chances,
     "condor": _speeds,
     "omniscient": _truth,
+    "own": _chances,
 }
 """What comes true of what each scheduler knew."""

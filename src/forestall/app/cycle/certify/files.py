@@ -26,6 +26,9 @@ STATES = ("S1", "S2", "S3", "S4", "S5")
 SHARES = tuple(f"share_{state.lower()}" for state in STATES)
 MAX_HOSTS = 2**26
 
+FORETELL = ("falcon", "own")
+"""Schedulers that know how long hosts are foreseen to stay, so that stays are promised."""
+
 
 @dataclass(frozen=True)
 class JobRows(Rows):
@@ -173,7 +176,7 @@ class Given:
         interval = said.whole(p + "checkpoint_interval", 1, MAX_SECONDS, none=0)
         begin, end = (said.whole(t + n, 1 - MAX_SECONDS, MAX_SECONDS) for n in ("begin", "end"))
         return cls(
-            scheduler=said.word(p + "scheduler", ("falcon", "condor", "omniscient")),
+            scheduler=said.word(p + "scheduler", ("falcon", "condor", "omniscient", "own")),
             rank=said.word(p + "rank", ("idle", "speed")),
             resumes=resumes,
             interval=interval if resumes else 0,
@@ -217,7 +220,7 @@ class CycleRun:
         given = Given.of(summary)
         jobs, hosts = JobRows.read(folder), HostRows.read(folder)
         spans = Spans.read(folder, hosts=len(hosts))
-        said = given.scheduler == "falcon"
+        said = given.scheduler in FORETELL
         stays = StayRows.read(folder, hosts=len(hosts), ids=jobs.name, said=said)
         start = max(int(jobs.submit.min()), given.begin)
         last = [int(jobs.finish.max(initial=start))]

@@ -21,6 +21,7 @@ LOOKED_AT: Final = {
     "falcon": ("jct", "mttf", "etl", "jctf", "chance"),
     "condor": ("rank",),
     "omniscient": ("etl", "jctf"),
+    "own": ("jct", "mttf", "etl", "jctf", "rank", "chance"),
 }
 
 

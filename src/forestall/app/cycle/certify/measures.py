@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from forestall.app.cycle.certify.facts import Facts
-from forestall.app.cycle.certify.files import PARTS, SHARES
+from forestall.app.cycle.certify.files import FORETELL, PARTS, SHARES
 from forestall.app.cycle.certify.sums import occurrences, useful_work
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, spelled
@@ -151,7 +151,7 @@ def _by_length(run: Facts) -> list[dict[str, Any]]:
 def _of_promises(run: Facts) -> dict[str, Any]:
     """Return how far the chances that were said came true."""
     stays = run.stays
-    if run.given.scheduler != "falcon":
+    if run.given.scheduler not in FORETELL:
         return dict.fromkeys(GROUPS["promises"])
     over = stays.ended != StayEnd.UNFINISHED
     said, kept = stays.promise[over] / PARTS, (stays.ended[over] == 0).astype(np.float64)
