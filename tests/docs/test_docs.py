@@ -666,14 +666,15 @@ def public_of(*places: str) -> set[str]:
         ("Ranking", ("fits.ranking.Ranking",), set()),
         (
             "Cluster",
-            ("cluster.Cluster", "changes.Change", "systems.MeanLife"),
+            ("queues.cluster.Cluster", "queues.changes.Change", "systems.systems.MeanLife"),
             {"groups", "queues"},
         ),
         (
             "Checkpoints and completion times",
             (
-                *("checkpoints.CheckpointInterval", "checkpoints.Choice"),
-                "completion.CompletionTime",
+                "checkpoints.checkpoints.CheckpointInterval",
+                "checkpoints.checkpoints.Choice",
+                "checkpoints.completion.CompletionTime",
             ),
             set(),
         ),
