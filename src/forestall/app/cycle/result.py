@@ -31,7 +31,7 @@ class CycleResult(RunResult[CycleOutcome]):
     described in `forestall.simulate.cycle.tables`.
     """
 
-    _tables: ClassVar = ("jobs", "stays", "hosts", "availability")
+    _TABLES: ClassVar = ("jobs", "stays", "hosts", "availability")
 
     @cached_property
     def measures(self) -> dict[str, Any]:

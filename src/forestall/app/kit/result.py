@@ -34,7 +34,7 @@ class RunResult(ABC, Generic[Outcome]):
     cleaning : what was left out or changed on the way in
     """
 
-    _tables: ClassVar[tuple[str, ...]]
+    _TABLES: ClassVar[tuple[str, ...]]
     """Its tables: properties of these names, and ``NAME.csv`` in its folder."""
 
     outcome: Outcome
@@ -82,7 +82,7 @@ class RunResult(ABC, Generic[Outcome]):
     def save(
         self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
     ) -> Path:
-        """Write `summary.json`, a CSV file of each table (`_tables`), `skipped.csv`, `report.html`
+        """Write `summary.json`, a CSV file of each table (`_TABLES`), `skipped.csv`, `report.html`
         and, where events were logged, the log: all of them or none; return the folder.
 
         `gantt` is the span of the report's chart over nodes or hosts, s since the first submission
@@ -105,7 +105,7 @@ class RunResult(ABC, Generic[Outcome]):
         return fill_folder(Path(folder), write, FOLDER_FILES)
 
     def _tables(self) -> dict[str, pl.DataFrame]:
-        return {name: getattr(self, name) for name in self._tables}
+        return {name: getattr(self, name) for name in self._TABLES}
 
     def _check_span(self, span: tuple[int, int] | None) -> None:
         length = None if span is None or self.jobs.is_empty() else self._length()

@@ -39,7 +39,7 @@ class Result(RunResult[Outcome]):
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
     """
 
-    _tables: ClassVar = ("jobs", "runs", "failures")
+    _TABLES: ClassVar = ("jobs", "runs", "failures")
 
     own_rules: bool = False
     predictor: Any = None

@@ -41,7 +41,7 @@ class VirtualResult(RunResult[VirtualOutcome]):
     described in `forestall.simulate.virtual.tables`.
     """
 
-    _tables: ClassVar = ("jobs", "tasks", "runs", "migrations", "failures")
+    _TABLES: ClassVar = ("jobs", "tasks", "runs", "migrations", "failures")
 
     predictor: Any = None
 
