@@ -43,6 +43,7 @@ class Parameters(BaseModel):
             "of your own, whose module is imported",
             about="who decides; `module:Class` is [a policy of your own](../how-to/own-policy.md)",
             group="machine",
+            order=tuple(POLICIES),
         ),
     ] = "promise"
     predictor: Annotated[
