@@ -15,7 +15,7 @@ import pytest
 from app.promise.synthetic import Made, grid
 from forestall.app.promise import report as reports
 from forestall.app.promise import words
-from forestall.app.promise.report import Told, report, write_report
+from forestall.app.promise.report import Told, report
 from forestall.app.runs.many import write_comparison, write_sweep_report
 from forestall.model.errors import TraceError
 from forestall.show import words as say_
@@ -23,7 +23,8 @@ from forestall.show.as_json import as_json
 from forestall.show.facts import Fact
 from forestall.show.openmetrics import openmetrics
 from forestall.show.page import page as page_of
-from forestall.show.report import Section
+from forestall.show.report import Report, Section
+from forestall.show.shown import Shown
 from forestall.show.style import has_matplotlib
 from forestall.show.text import text_of
 
@@ -65,15 +66,14 @@ class Page(HTMLParser):
 
 
 def written(made: Made, folder: Path, **summary: Any) -> tuple[str, Page]:
-    path = write_report(
-        folder / "report.html",
-        summary=made.summary(**summary),
-        jobs=made.jobs,
-        runs=made.runs,
-        failures=made.failures,
-    )
-    text = path.read_text(encoding="utf-8")
+    told = Told(made.summary(**summary), made.jobs, made.runs, made.failures)
+    text = saved(report(told), folder)
     return text, Page(text)
+
+
+def saved(report: Report, folder: Path) -> str:
+    """The text of a report's page."""
+    return Shown(report).save(folder / "report.html").read_text(encoding="utf-8")
 
 
 @needs_matplotlib
@@ -158,10 +158,8 @@ def test_without_matplotlib_the_page_says_what_is_missing(
 
 def test_a_sparse_summary_is_enough(tmp_path: Path) -> None:
     made = Made(10, 2)
-    path = write_report(
-        tmp_path / "r.html", summary={}, jobs=made.jobs, runs=made.runs, failures=made.failures
-    )
-    assert "What was left out" in Page(path.read_text(encoding="utf-8")).said
+    text = saved(report(Told({}, made.jobs, made.runs, made.failures)), tmp_path)
+    assert "What was left out" in Page(text).said
 
 
 def test_nothing_is_written_where_it_cannot_be(tmp_path: Path) -> None:
@@ -175,15 +173,8 @@ def test_nothing_is_written_where_it_cannot_be(tmp_path: Path) -> None:
 def test_a_chosen_span_is_drawn(tmp_path: Path) -> None:
     made = Made(60, 20)
     texts = [
-        write_report(
-            tmp_path / f"{i}.html",
-            summary=made.summary(),
-            jobs=made.jobs,
-            runs=made.runs,
-            failures=made.failures,
-            gantt_span=span,
-        ).read_text(encoding="utf-8")
-        for i, span in enumerate((None, (10_000, 20_000)))
+        saved(report(Told(made.summary(), made.jobs, made.runs, made.failures, span)), tmp_path)
+        for span in (None, (10_000, 20_000))
     ]
     assert "in which failures hit most jobs" in texts[0]
     assert "in which failures hit most jobs" not in texts[1]
