@@ -16,7 +16,7 @@ from app.promise.synthetic import Made, grid
 from forestall.app.promise import report as reports
 from forestall.app.promise import words
 from forestall.app.promise.report import Told, report
-from forestall.app.runs.many import write_comparison, write_sweep_report
+from forestall.app.runs.many import comparison, sweep_report
 from forestall.model.errors import TraceError
 from forestall.show import words as say_
 from forestall.show.as_json import as_json
@@ -152,8 +152,7 @@ def test_without_matplotlib_the_page_says_what_is_missing(
     assert "forestall[plot]" in page.said
     assert not page.images
     assert "Promises kept" in text
-    sweep = write_sweep_report(tmp_path / "sweep.html", grid(2))
-    assert "forestall[plot]" in Page(sweep.read_text(encoding="utf-8")).said
+    assert "forestall[plot]" in Page(saved(sweep_report(grid(2)), tmp_path)).said
 
 
 def test_a_sparse_summary_is_enough(tmp_path: Path) -> None:
@@ -190,8 +189,7 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
         HOSTILE: made.summary(qos=0.9, lost_work=3600_000, parameters={"accuracy": 1.0}),
         "easy": Made(60, 10, promises=False).summary(),
     }
-    path = write_comparison(tmp_path / "compare.html", runs)
-    text = path.read_text(encoding="utf-8")
+    text = saved(comparison(runs), tmp_path)
     page = Page(text)
     assert "<script" not in text
     assert "http" not in re.sub(r'src="data:[^"]*"|http-equiv', "", text)
@@ -203,21 +201,19 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
 
 def test_equal_runs_have_no_best(tmp_path: Path) -> None:
     same = Made(30, 5).summary()
-    path = write_comparison(tmp_path / "compare.html", {"a": same, "b": same})
-    text = path.read_text(encoding="utf-8")
+    text = saved(comparison({"a": same, "b": same}), tmp_path)
     assert 'class="best"' not in text
     assert "All parameters are the same." in text
 
 
 def test_sweep_page(tmp_path: Path) -> None:
-    figures: dict[str, object] = {}
+    figures: dict[str, Any] = {}
     if has_matplotlib():
         from forestall.app.runs.sweep_figures import sweep_lines
 
         figures[f"QoS {HOSTILE}"] = sweep_lines(grid(3), "accuracy", "qos", "risk")
     many = pl.concat([grid(11)] * 9)
-    path = write_sweep_report(tmp_path / "sweep.html", many, figures)
-    text = path.read_text(encoding="utf-8")
+    text = saved(sweep_report(many, figures), tmp_path)
     page = Page(text)
     assert "<script" not in text
     assert len(page.images) == len(figures)
