@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
-from forestall.predict.base import Predictor
+from forestall.predict.base import KnowsOutages, Predictor
 from forestall.predict.trace import TracePredictor
 
 Row = tuple[int, int, float]
@@ -73,6 +74,47 @@ def test_what_is_foreseen_grows_with_accuracy_and_window(
         # Each node's first failure stands for it, so a longer window never changes an answer.
         same = less.failure_probability(numbers, *wider)
         assert bool((same[short > 0] == short[short > 0]).all())
+
+
+@settings(max_examples=200)
+@given(
+    ROWS, SHARE, st.integers(-1, 4), NODES, st.integers(0, 120), st.integers(0, 90),
+    st.integers(1, 60), st.integers(0, 10**6),
+)  # fmt: skip
+def test_what_disrupts_a_job(
+    rows: list[Row], accuracy: float, extra: int, nodes: list[int],
+    now: int, wait: int, length: int, seed: int,
+) -> None:  # fmt: skip
+    """A failure from now on that comes while the job runs, or leaves the node down at its start;
+    each lasts as long as it lasts."""
+    predictor, _ = fitted(rows, accuracy, extra)
+    assert isinstance(predictor, KnowsOutages)
+    rng = np.random.default_rng(seed)
+    log = predictor.failures
+    down = rng.integers(1, 40, len(log))
+    predictor.failures = replace(log, downtime=down)
+    period = predictor._period
+    copies = range(600 // period + 1) if period else range(1)
+    known = [
+        (t + k * period, t + k * period + int(d), n, p)
+        for k in copies
+        for t, d, n, p in zip(
+            log.time.tolist(), down, log.node.tolist(), log.detectability.tolist(), strict=True
+        )
+    ]
+    start, end = now + wait, now + wait + length
+    predictor.advance(now)
+    met = [row for row in known if now <= row[0] < end and row[1] > start]
+    numbers = np.array(nodes, dtype=np.int64)
+    each = [next((p for _, _, m, p in met if m == n), 0.0) for n in nodes]
+    assert predictor.disruption_probability(numbers, start, end).tolist() == each
+    together = next((p for _, _, m, p in met if m in nodes), 0.0)
+    assert predictor.partition_disruption_probability(numbers, start, end) == together
+    for node in nodes:
+        first = next((t for t, _, m, _ in met if m == node), None)
+        assert predictor.first_disruption(node, start, end) == first
+    back = min((u for t, u, _, _ in known if t >= now and u >= start), default=None)
+    assert predictor.next_predicted_recovery(start) == back
 
 
 def test_share_of_false_negatives() -> None:

@@ -81,7 +81,7 @@ def show(
     print("\n".join(lines))
 
 
-class Bar:
+class ProgressBar:
     """A progress bar with the time left, on standard error: only on a terminal, and not at once."""
 
     def __init__(self, what: str, *, quiet: bool = False) -> None:
@@ -91,7 +91,7 @@ class Bar:
         self._bar: Progress | None = None
         self._task: Any = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __call__(self, done: int, total: int) -> None:

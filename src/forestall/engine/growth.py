@@ -12,6 +12,7 @@ def longer(array: npt.NDArray[Any], length: int, fill: int = 0) -> npt.NDArray[A
     """Return the array with room for `length` rows at least, twice as long where it must grow."""
     if length <= len(array):
         return array
-    bigger = np.full(max(2 * len(array), length), fill, dtype=array.dtype).view(type(array))
+    shape = (max(2 * len(array), length), *array.shape[1:])
+    bigger = np.full(shape, fill, dtype=array.dtype).view(type(array))
     bigger[: len(array)] = array
     return bigger

@@ -102,7 +102,8 @@ class Table:
         if records is None:
             records = [{name: str(cell) for name, cell in zip(names, row, strict=True)}
                        for row in told]  # fmt: skip
-        given = {"title": "", "right": tuple(range(1, len(heads)))} | rest
+        given = {"title": "", "right": range(1, len(heads))} | rest
+        given["right"] = tuple(given["right"])
         return cls(key=key, heads=tuple(heads), rows=told, records=tuple(records), **given)
 
 

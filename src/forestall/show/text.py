@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from forestall.show.report import Report, Section
 
 WIDTH: Final = 100
+MOST: Final = 4000
+"""Characters of a paragraph."""
 GAP: Final = 2
 NARROW: Final = 12
 """No column of words is made narrower than this."""
@@ -95,6 +97,48 @@ def text_of(
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
+def brief_of(report: Report, *, width: int = WIDTH, wrap: bool = False) -> str:
+    """Return a report in brief as text, with a newline at its end: what was found, what was looked
+    at, the facts that matter most, and the tables and sentences of each section under its title.
+    No cards of sections, no notes on how things are counted, no closing sections.
+
+    The verdict's first paragraph is one line, as pipes take it, unless it is to `wrap`.
+    """
+    lines: list[str] = []
+    for text in filter(None, report.verdict):
+        lines += _hanging(text, width) if wrap or lines else [clean(text, MOST)]
+    if report.headline:
+        lines += ["", *_hanging(report.headline, width)]
+    if report.top:
+        lines += ["", *_facts(report.top, report, width)]
+    for part in report.sections:
+        told = _brief_section(part, width)
+        if told:
+            lines += ["", *_hanging(part.title, width), *told]
+    lines += _untold_short(report, width, Short())
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def _brief_section(part: Section, width: int) -> list[str]:
+    """Return a section's lead, tables and sentences as lines; tables stand apart."""
+    lines = _hanging(part.lead, width)
+    for one in part.body:
+        if isinstance(one, Table) and one.rows and not one.folded:
+            lines += [*([""] if lines else []), *_table(one, width, None)]
+        elif isinstance(one, Prose | Listing):
+            texts = (one.text,) if isinstance(one, Prose) else one.items
+            lines += [line for text in texts for line in _hanging(text, width)]
+    return lines
+
+
+def _hanging(text: str, width: int) -> list[str]:
+    """Return a text in lines, those after the first indented: each text stands for itself."""
+    return textwrap.wrap(
+        clean(text, MOST), width, subsequent_indent="  ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
 Parts = tuple[list[str], dict[str, list[str]]]
 
 
@@ -121,7 +165,7 @@ def _room(
 def paragraph(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
     """Return a text in lines of at most `width`."""
     return textwrap.wrap(
-        clean(text, 4000),
+        clean(text, MOST),
         width,
         initial_indent=indent,
         subsequent_indent=indent,

@@ -269,11 +269,11 @@ def test_since_scores_later_promises_only(log: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--level", 1.0), "--level"),
-        (("--warm-up", -1), "--warm-up"),
+        (("--level", 1.0), "level"),
+        (("--warm-up", -1), "warm_up"),
         (("--min-nodes", 0), "--min-nodes"),
-        (("--min-nodes", 99), "--min-nodes"),
-        (("--level", 0.9, "--question", "probability"), "--level"),
+        (("--min-nodes", 99), "min_nodes"),
+        (("--level", 0.9, "--question", "probability"), "level"),
         (("--json", "--openmetrics", "-"), "--openmetrics"),
         (("--openmetrics", "no/such/folder/x.prom"), "--openmetrics"),
     ],

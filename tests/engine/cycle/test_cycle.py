@@ -26,7 +26,7 @@ def estimates(*rows: tuple[int, ...]) -> np.ndarray:
 
 
 def engine(hosts: int = 2, **more: object) -> CycleEngine:
-    made = CycleEngine(hosts, **more)  # type: ignore[arg-type]
+    made = CycleEngine(hosts, validate=True, **more)  # type: ignore[arg-type]
     made.set_states([0] * hosts)
     return made
 
@@ -125,7 +125,7 @@ def test_what_cannot_have_happened_is_refused() -> None:
         with pytest.raises(ParameterError, match=text):
             e.handle(event, known)
     e.handle(GuestEvent(5, STATE, 0, state=1))
-    with pytest.raises(ParameterError, match="at least 5"):
+    with pytest.raises(ParameterError, match="no earlier than 5"):
         e.handle(GuestEvent(4, STATE, 0, state=1))
 
 

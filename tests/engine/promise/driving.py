@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from forestall.engine.contract import snapshot
 from forestall.engine.promise.engine import Engine
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.events import Event, EventKind
@@ -51,7 +52,7 @@ def engine_for(case: Case, **settings: Any) -> Engine:
     start = int(workload.jobs.submit[0])
     if len(failures):
         start = min(start, int(failures.time[0]))
-    return Engine(parameters.nodes, rules_of(parameters), foreseen, start)
+    return Engine(parameters.nodes, rules_of(parameters), foreseen, start, validate=True)
 
 
 def drive(
@@ -84,7 +85,5 @@ def check(case: Case, between: Between | None = None, **settings: Any) -> Engine
 
 def bytes_of(engine: Engine) -> list[bytes]:
     """Return the bytes of all of an engine's arrays but those without meaning between calls."""
-    state = engine.state._asdict()
-    del state["scratch"]
-    groups = [v if isinstance(v, tuple) else (v,) for v in state.values()]
-    return [np.asarray(a).tobytes() for group in groups for a in group]
+    held = snapshot(engine.state)
+    return [np.asarray(a).tobytes() for name, a in held.items() if not name.startswith("scratch.")]

@@ -39,7 +39,7 @@ LIVE = TaskRules(
 
 def engine(nodes: int = 2, strategy: int = BEST_FIT, rules: TaskRules = LIVE) -> VirtualEngine:
     choosing = Choosing(int(strategy), 0.5, 1, rules.copy + rules.standstill)
-    return VirtualEngine([2000] * nodes, choosing, rules)
+    return VirtualEngine([2000] * nodes, choosing, rules, validate=True)
 
 
 def tell(
@@ -185,7 +185,7 @@ def test_what_the_compiled_loop_decided_is_decided_again(strategy: str, migratio
     outcome = play_virtual(workload, failures, told, parameters, log_events=True)
     assert len(outcome.moves) > 0
     more = stream(parameters.seed, "virtual", "random-moves")
-    one = VirtualEngine.of(new_state(workload, parameters), more)
+    one = VirtualEngine.of(new_state(workload, parameters), more, validate=True)
     rows = iter(outcome.log.decisions)
     for event in outcome.log.events:
         kind = TaskEventKind(int(event["kind"]))

@@ -12,25 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from forestall.app.kit import log as logs
 from forestall.app.kit.checked import checked
-from forestall.app.kit.log import (
-    DECISION_LOG,
-    EVENT_LOG,
-    Column,
-    answers_of,
-    blank,
-    driven,
-    log_lines,
-    names_of,
-    read_log,
-    records,
-    records_of,
-    told,
-    whole,
-    word,
-    write_lines,
-)
+from forestall.app.kit.log import Column
 from forestall.decide.cycle.entries import SCHEDULERS
+from forestall.decide.cycle.own import HostScheduler, OwnScheduler
 from forestall.engine.cycle.engine import CycleEngine
 from forestall.model.cycle import (
     ESTIMATE,
@@ -73,14 +59,14 @@ def _at_start(name: str) -> Callable[[GuestDecision], int]:
 def _decision_columns(scheduler: str) -> tuple[Column, ...]:
     return (
         Column("time"),
-        Column("decision", "kind", word),
+        Column("decision", "kind", logs.word),
         Column("job", of_jobs=True),
-        Column("host", written=blank),
-        Column("at", written=blank),
+        Column("host", written=logs.blank),
+        Column("at", written=logs.blank),
         Column("tries"),
         Column("candidates"),
         *(Column(name, _at_start(name), _figure(name, scheduler)) for name in _FIGURES),
-        Column("reason", written=word),
+        Column("reason", written=logs.word),
         Column("why"),
     )
 
@@ -92,7 +78,7 @@ def _candidate_columns(scheduler: str) -> tuple[Column, ...]:
 
 EVENTS = (
     Column("time"),
-    Column("event", "kind", word),
+    Column("event", "kind", logs.word),
     Column("job", lambda event: "" if event.kind.about_host else event.job),
     Column("host", lambda event: event.key if event.kind.about_host else ""),
     Column("state", lambda event: NAMES[event.state] if event.kind.about_host else ""),
@@ -109,14 +95,16 @@ def write_guest_log(outcome: CycleOutcome, folder: Path) -> None:
     hosts at each try) and `decisions.csv` (what it answered)."""
     log, ids, scheduler = outcome.log, outcome.workload.jobs.job, outcome.parameters.scheduler
     events, found = log.events, log.estimates
-    write_lines(folder / EVENT_LOG, log_lines(EVENTS, chain(_at_first(outcome), _events(outcome))))
+    logs.write_lines(
+        folder / logs.EVENT_LOG, logs.log_lines(EVENTS, chain(_at_first(outcome), _events(outcome)))
+    )
     times = np.repeat(events["time"], events["candidates"]).tolist()
     jobs = ids[np.repeat(events["key"], events["candidates"])].tolist()
-    candidates = records_of(found, {}, time=times, job=jobs)
-    write_lines(folder / CANDIDATE_LOG, log_lines(CANDIDATES[scheduler], candidates))
-    taken = answers_of(GuestDecision, events, log.decisions, _WORDS)
-    lines = log_lines(DECISIONS[scheduler], taken, ids.tolist())
-    write_lines(folder / DECISION_LOG, lines)
+    candidates = logs.records_of(found, {}, time=times, job=jobs)
+    logs.write_lines(folder / CANDIDATE_LOG, logs.log_lines(CANDIDATES[scheduler], candidates))
+    taken = logs.answers_of(GuestDecision, events, log.decisions, _WORDS)
+    lines = logs.log_lines(DECISIONS[scheduler], taken, ids.tolist())
+    logs.write_lines(folder / logs.DECISION_LOG, lines)
 
 
 def _at_first(outcome: CycleOutcome) -> Iterator[Any]:
@@ -125,34 +113,35 @@ def _at_first(outcome: CycleOutcome) -> Iterator[Any]:
     states = states_at(outcome.states, begin).tolist()
     same = {"time": begin, "kind": GuestEventKind.HOST_STATE, "decisions": 0, "candidates": 0}
     every = {name: repeat(value) for name, value in same.items()}
-    return records(key=range(len(states)), state=states, job=repeat(""), **every)
+    return logs.records(key=range(len(states)), state=states, job=repeat(""), **every)
 
 
 def _events(outcome: CycleOutcome) -> Iterator[Any]:
     events, ids = outcome.log.events, outcome.workload.jobs.job
     hosts = [int(kind) for kind in GuestEventKind if kind.about_host]
     about = np.where(np.isin(events["kind"], hosts), 0, events["key"])
-    return records_of(events, {"kind": GuestEventKind}, job=ids[about].tolist())
+    return logs.records_of(events, {"kind": GuestEventKind}, job=ids[about].tolist())
 
 
 # --------------------------------------------------------------------------------------- replay
 
 
-def replay_guests(folder: Path) -> list[str]:
+def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[str]:
     """Drive an engine from `events.csv` and `candidates.csv` of a run's folder; return the lines of
     `decisions.csv` anew.
 
-    Only the events, the candidates' figures and the parameters go in. Raises TraceError where the
+    Only the events, the candidates' figures and the parameters go in; a run with a scheduler in
+    Python needs it again. Raises TraceError where the
     folder has no event log, or one that an engine cannot have been told.
     """
-    path = folder / EVENT_LOG
+    path = folder / logs.EVENT_LOG
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     parameters = checked(CycleParameters, summary["parameters"])
-    events = read_log(path, names_of(EVENTS))
+    events = logs.read_log(path, logs.names_of(EVENTS))
     estimates = _estimates(folder / CANDIDATE_LOG, parameters.scheduler)
     made, ids = _event_of()
-    guests = list(told(events, path, names_of(EVENTS)[:5], made))
-    counts = whole(events, "candidates", path)
+    guests = list(logs.told(events, path, logs.names_of(EVENTS)[:5], made))
+    counts = logs.whole(events, "candidates", path)
     if (counts < 0).any() or int(counts.sum()) != len(estimates):
         said = f"tells of {len(estimates)} candidates, events.csv of {int(counts.sum())}"
         raise TraceError(folder / CANDIDATE_LOG, said)
@@ -167,6 +156,7 @@ def replay_guests(folder: Path) -> list[str]:
         retry=parameters.retry,
         retries=parameters.retries,
         generator=stream(parameters.seed, "cycle", "condor"),
+        own=None if scheduler is None else OwnScheduler(scheduler),
     )
     for _ in ids:
         engine.add_job()
@@ -178,18 +168,18 @@ def replay_guests(folder: Path) -> list[str]:
         known = estimates[first:end] if event.kind is GuestEventKind.TRY else None
         return engine.handle(event, known)
 
-    taken = driven(path, parts, handle)
-    return list(log_lines(DECISIONS[parameters.scheduler], taken, list(ids)))
+    taken = logs.driven(path, parts, handle)
+    return list(logs.log_lines(DECISIONS[parameters.scheduler], taken, list(ids)))
 
 
 def _estimates(path: Path, scheduler: str) -> npt.NDArray[Any]:
     """Return ESTIMATE[n]: the candidates of all tries."""
-    table = read_log(path, names_of(CANDIDATES[scheduler]))
+    table = logs.read_log(path, logs.names_of(CANDIDATES[scheduler]))
     made = np.zeros(len(table), dtype=ESTIMATE)
-    made["host"] = whole(table, "host", path)
+    made["host"] = logs.whole(table, "host", path)
     for name in SCHEDULERS[scheduler].looks_at:
         if name not in _PARTS:
-            made[name] = whole(table, name, path, empty=FAR)
+            made[name] = logs.whole(table, name, path, empty=FAR)
             continue
         parts = table[name].cast(pl.Float64, strict=False)
         if parts.null_count():

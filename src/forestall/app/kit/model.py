@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     AnyResult = Result | VirtualResult | CycleResult
 
 
-def _loaded(place: str) -> Callable[[Path], Any]:
+def _loaded(place: str) -> Callable[..., Any]:
     """Return the function that stands at ``module:function``."""
     module, _, name = place.partition(":")
-    found: Callable[[Path], Any] = getattr(import_module(module), name)
+    found: Callable[..., Any] = getattr(import_module(module), name)
     return found
 
 
@@ -152,10 +152,11 @@ class Model(ABC):
         certificate: Certificate = _loaded(self.certifier)(folder)
         return certificate
 
-    def replayed(self, folder: Path) -> list[str]:
+    def replayed(self, folder: Path, own: Any = None) -> list[str]:
         """Return the lines of `decisions.csv` as an engine gives them that is driven from the log
-        in the folder of a run."""
-        lines: list[str] = _loaded(self.replayer)(folder)
+        in the folder of a run; `own` is the policy, strategy or scheduler in Python that decided,
+        where one did."""
+        lines: list[str] = _loaded(self.replayer)(folder, own)
         return lines
 
     def own_figures(

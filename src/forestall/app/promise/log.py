@@ -10,25 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from forestall.app.kit.log import (
-    DECISION_LOG,
-    EVENT_LOG,
-    Column,
-    answers_of,
-    blank,
-    log_lines,
-    names_of,
-    read_log,
-    records,
-    records_of,
-    word,
-    write_lines,
-)
+from forestall.app.kit import log as logs
+from forestall.app.kit.log import Column
 from forestall.app.promise.hazard import HAZARD_FILE, read_hazard, write_hazard
 from forestall.app.promise.learned import TABLE_FILE, read_table, write_table
 from forestall.engine.promise.engine import Engine
+from forestall.engine.promise.own import AskedPolicy, Policy
 from forestall.model.decisions import Decision, DecisionKind, Reason
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.events import Event, EventKind
 from forestall.model.failures import Failures
 from forestall.model.nodes import NodeSet
@@ -53,25 +42,28 @@ class About(NamedTuple):
     size: int | str = ""
     estimate: int | str = ""
     interval: int | str = ""
+    user: str = ""
 
 
 EVENTS = (
     Column("time"),
-    Column("event", "kind", word),
+    Column("event", "kind", logs.word),
     Column("job", "about.job"),
     Column("node", lambda event: event.key if event.kind.about_node else ""),
     Column("until", lambda event: event.until if event.kind is EventKind.NODE_FAILED else ""),
-    *(Column(name, f"about.{name}") for name in About._fields[1:]),
+    *(Column(name, f"about.{name}") for name in ("size", "estimate", "interval")),
     Column("decisions"),
 )
+USER = Column("user", "about.user")
+"""Whose a job is: in the log of a run with a policy in Python, which may go by it."""
 DECISIONS = (
     Column("time"),
-    Column("decision", "kind", word),
+    Column("decision", "kind", logs.word),
     Column("job", of_jobs=True),
-    *(Column(name, written=blank) for name in ("node", "start", "end", "deadline")),
+    *(Column(name, written=logs.blank) for name in ("node", "start", "end", "deadline")),
     Column("probability", written=repr),
     Column("nodes", written=str),
-    Column("reason", written=word),
+    Column("reason", written=logs.word),
     Column("why"),
 )
 _WORDS = {"kind": DecisionKind, "reason": Reason}
@@ -86,10 +78,11 @@ def write_event_log(
     predictor knew of each node when the run began), or `predictions.npz` (the answers of one that
     has learnt)."""
     log, ids = outcome.log, outcome.workload.jobs.job.tolist()
-    told = records_of(log.events, {"kind": EventKind}, about=_about(outcome))
-    write_lines(folder / EVENT_LOG, log_lines(EVENTS, told))
-    taken = answers_of(Decision, log.events, log.decisions, _WORDS, nodes=_node_sets(log))
-    write_lines(folder / DECISION_LOG, log_lines(DECISIONS, taken, ids))
+    told = logs.records_of(log.events, {"kind": EventKind}, about=_about(outcome))
+    columns = EVENTS if _users(outcome) is None else (*EVENTS, USER)
+    logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(columns, told))
+    taken = logs.answers_of(Decision, log.events, log.decisions, _WORDS, nodes=_node_sets(log))
+    logs.write_lines(folder / logs.DECISION_LOG, logs.log_lines(DECISIONS, taken, ids))
     if table is not None:
         write_table(table, folder / TABLE_FILE)
     elif outcome.parameters.predictor == "hazard":
@@ -97,15 +90,23 @@ def write_event_log(
     else:
         failures = outcome.failures
         known = failures.take(failures.detectability <= outcome.parameters.accuracy)
-        rows = records(**{name: getattr(known, name).tolist() for name in names_of(FORESEEN)})
-        write_lines(folder / FORESEEN_FILE, log_lines(FORESEEN, rows))
+        rows = logs.records(
+            **{name: getattr(known, name).tolist() for name in logs.names_of(FORESEEN)}
+        )
+        logs.write_lines(folder / FORESEEN_FILE, logs.log_lines(FORESEEN, rows))
+
+
+def _users(outcome: Outcome) -> tuple[str, ...] | None:
+    """Return whose each job is, where a policy was told."""
+    return outcome.workload.jobs.user if outcome.parameters.entry.in_python else None
 
 
 def _about(outcome: Outcome) -> Iterator[About]:
     """Return what each event is about."""
     given, nobody = outcome.workload, About()
     columns = (given.jobs.job, given.jobs.size, given.estimate, given.interval)
-    asked = list(map(About, *(column.tolist() for column in columns)))
+    users = _users(outcome) or ("",) * len(given.jobs)
+    asked = list(map(About, *(column.tolist() for column in columns), users))
     named = list(map(About, given.jobs.job.tolist()))
     jobs = {
         kind: nobody if kind.about_node or kind is EventKind.PASS else named for kind in EventKind
@@ -130,20 +131,23 @@ def _node_sets(log: Log) -> Iterator[NodeSet]:
 # --------------------------------------------------------------------------------------- replay
 
 
-def replay(folder: Path) -> list[str]:
+def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv`
     anew.
 
-    Only the events, the parameters and what the predictor knew go in. Raises TraceError where the
-    folder has no event log.
+    Only the events, the parameters and what the predictor knew go in, and the policy where it was
+    in Python. Raises TraceError where the folder has no event log, or the policy is missing, and
+    ParameterError where it is another one.
     """
-    events = read_log(folder / EVENT_LOG, names_of(EVENTS))
+    events = logs.read_log(folder / logs.EVENT_LOG, logs.names_of(EVENTS))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     if summary.get("own_rules"):
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
         )
-    engine = _engine(folder, summary, int(events["time"][0]))
+    users: list[str | None] = []
+    asked = None if policy is None else AskedPolicy(policy, users)
+    engine = _engine(folder, summary, int(events["time"][0]), asked)
     ids: list[int] = []
     place: dict[int, int] = {}
 
@@ -152,30 +156,47 @@ def replay(folder: Path) -> list[str]:
         if kind is EventKind.SUBMITTED:
             place[row["job"]] = engine.add_job(row["size"], row["estimate"], row["interval"], now)
             ids.append(row["job"])
+            users.append(row.get(USER.name))
         key = row["node"] if kind.about_node else place.get(row["job"], 0)
         until = -1 if row["until"] is None else row["until"]
         return engine.handle([Event(now, kind, key, until)], now)
 
     taken = chain.from_iterable(map(handle, events.iter_rows(named=True)))
-    return list(log_lines(DECISIONS, taken, ids))
+    return list(logs.log_lines(DECISIONS, taken, ids))
 
 
-def _engine(folder: Path, summary: dict[str, Any], start: int) -> Engine:
+def _check_policy(folder: Path, parameters: Parameters, given: AskedPolicy | None) -> None:
+    """Raise TraceError where the policy of a run was in Python and is not given, and ParameterError
+    where another one is."""
+    made, in_python = parameters.policy, parameters.entry.in_python
+    if given is None and in_python:
+        raise TraceError(
+            folder, f"was made with the policy {made} in Python, which a log cannot hold: give it"
+        )
+    if given is not None and given.policy.name != made:
+        allowed = made if in_python else f"none, for a run with the policy {made}"
+        raise ParameterError("policy", given.policy.name, allowed)
+
+
+def _engine(
+    folder: Path, summary: dict[str, Any], start: int, policy: AskedPolicy | None
+) -> Engine:
     """Return an engine that knows what that of the run knew when it began; `start` is the first
     event's time."""
     parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
+    _check_policy(folder, parameters, policy)
     known = Failures.none()
     prediction: Prediction
     if parameters.predictor == "learned":
         table = read_table(folder)
         prediction, start = table.arrays(expected_downtime(parameters)), int(table.times[0])
     elif parameters.predictor == "trace":
-        log = read_log(folder / FORESEEN_FILE, names_of(FORESEEN))
-        known = Failures.build(*(log[name] for name in names_of(FORESEEN)))
+        log = logs.read_log(folder / FORESEEN_FILE, logs.names_of(FORESEEN))
+        known = Failures.build(*(log[name] for name in logs.names_of(FORESEEN)))
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
-    elif parameters.policy == "promise":
+    elif parameters.entry.promises:
         prediction = read_hazard(folder, summary["predictor"])
     else:
         prediction = foreseen_by(None, known, period)
-    return Engine(parameters.nodes, rules_of(parameters), prediction, start)
+    return Engine(parameters.nodes, rules_of(parameters), prediction, start, policy=policy)

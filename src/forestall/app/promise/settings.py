@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from forestall.app.kit.model import Model
+from forestall.engine.promise.policies import POLICIES
 from forestall.simulate.promise.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from forestall.app.promise.result import Result
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
+
+
+PREDICTIONS = {"trace": b"Foreseen", "hazard": b"Hazard", "learned": b"Table"}
+"""The type of prediction that a predictor is compiled for."""
 
 
 class Promise(Model):
@@ -38,10 +43,12 @@ class Promise(Model):
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
-        from forestall.app.kit.progress import is_compiled
+        from forestall.app.kit.progress import has_kernels
 
         given = dict(parameters)
-        return is_compiled(given["policy"], given["predictor"])
+        if POLICIES.chosen(given["policy"]).promises:
+            return has_kernels("*promise_loop*.nbi", PREDICTIONS[given["predictor"]])
+        return has_kernels("*classic_loop*.nbc")
 
     def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
         """See `Model`."""

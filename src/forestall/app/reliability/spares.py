@@ -128,7 +128,7 @@ def answer(asked: SparesQuestion) -> SparesAdvice:
     elif asked.pool and asked.repair is None and rate.repair is not None:
         remarks.append(
             f"Nothing is repaired here. In the records nodes were away for {_repair_words(rate)}: "
-            f"a repair that is {MEASURED} counts on that."
+            f"{{repair}} {MEASURED} counts on that."
         )
     measured = rate_json(rate) | {"spares_low": low, "spares_high": high}
     return replace(

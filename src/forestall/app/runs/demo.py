@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.kit.folder import check_folder, fill_folder
-from forestall.app.kit.progress import Tell, is_compiled
+from forestall.app.kit.progress import Tell
+from forestall.app.promise.settings import PROMISE
+from forestall.simulate.promise.parameters import Parameters
 
 if TYPE_CHECKING:
     from forestall.app.promise.result import Result
@@ -55,7 +57,7 @@ def demo(out: Path, tell: Tell, *, seed: int = SEED, force: bool = False) -> Dem
     Raises InputError where the folder cannot be written to.
     """
     check_folder(out, force=force, ours=is_demo_folder)
-    if not is_compiled():
+    if not PROMISE.is_compiled(Parameters(nodes=NODES)):
         tell("Compiling, the first time only: about 15 s ...")
     from forestall.app.promise.simulate import simulate
     from forestall.traces.generate import generate_failures, generate_jobs

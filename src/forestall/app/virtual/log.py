@@ -10,22 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from forestall.app.kit import log as logs
 from forestall.app.kit.checked import checked
-from forestall.app.kit.log import (
-    DECISION_LOG,
-    EVENT_LOG,
-    Column,
-    answers_of,
-    blank,
-    driven,
-    log_lines,
-    names_of,
-    read_log,
-    records_of,
-    told,
-    word,
-    write_lines,
-)
+from forestall.app.kit.log import Column
+from forestall.decide.virtual.own import OwnStrategy, Strategy
 from forestall.engine.virtual.engine import VirtualEngine
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
@@ -64,7 +52,7 @@ class About(NamedTuple):
 
 EVENTS = (
     Column("time"),
-    Column("event", "kind", word),
+    Column("event", "kind", logs.word),
     Column("job", "about.job"),
     Column("task", "about.task"),
     Column("node", lambda event: event.key if event.kind.about_node else ""),
@@ -76,13 +64,13 @@ EVENTS = (
 )
 DECISIONS = (
     Column("time"),
-    Column("decision", "kind", word),
+    Column("decision", "kind", logs.word),
     Column("job", of_jobs=True),
-    *(Column(name, written=blank) for name in ("task", "source", "node")),
+    *(Column(name, written=logs.blank) for name in ("task", "source", "node")),
     Column("rate", written=lambda rate: rate / PROCESSOR if rate else ""),
     Column("deadline"),
     Column("at", written=lambda at: "" if at in (-1, FAR) else at),
-    Column("reason", written=word),
+    Column("reason", written=logs.word),
     Column("why"),
 )
 
@@ -91,10 +79,10 @@ def write_task_log(outcome: VirtualOutcome, folder: Path) -> None:
     """Write `events.csv` (what the engine was told) and `decisions.csv` (what it answered); rates
     in processors."""
     log, ids = outcome.log, outcome.workload.jobs.job.tolist()
-    told = records_of(log.events, {"kind": TaskEventKind}, about=_about(outcome))
-    write_lines(folder / EVENT_LOG, log_lines(EVENTS, told))
-    taken = answers_of(TaskDecision, log.events, log.decisions, _WORDS)
-    write_lines(folder / DECISION_LOG, log_lines(DECISIONS, taken, ids))
+    told = logs.records_of(log.events, {"kind": TaskEventKind}, about=_about(outcome))
+    logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(EVENTS, told))
+    taken = logs.answers_of(TaskDecision, log.events, log.decisions, _WORDS)
+    logs.write_lines(folder / logs.DECISION_LOG, logs.log_lines(DECISIONS, taken, ids))
 
 
 def _about(outcome: VirtualOutcome) -> Iterator[About]:
@@ -118,23 +106,24 @@ def _about(outcome: VirtualOutcome) -> Iterator[About]:
             yield About(ids[job], number)
 
 
-def replay_tasks(folder: Path) -> list[str]:
+def replay_tasks(folder: Path, strategy: Strategy | None = None) -> list[str]:
     """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv`
-    anew.
+    anew. A run with a strategy in Python needs it again.
 
     Only the events and the parameters go in. Raises TraceError where the folder has no event log,
     or one that an engine cannot have been told.
     """
-    path = folder / EVENT_LOG
-    events = read_log(path, names_of(EVENTS))
+    path = folder / logs.EVENT_LOG
+    events = logs.read_log(path, logs.names_of(EVENTS))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     parameters = checked(VirtualParameters, summary["parameters"])
     workload = _workload(events, path)
     more = stream(parameters.seed, "virtual", "random-moves")
-    engine = VirtualEngine.of(new_state(workload, parameters), more)
-    events_told = told(events, path, names_of(EVENTS)[:6], _event_of(workload.jobs))
-    taken = driven(path, events_told, engine.handle)
-    return list(log_lines(DECISIONS, taken, workload.jobs.job.tolist()))
+    own = None if strategy is None else OwnStrategy(strategy)
+    engine = VirtualEngine.of(new_state(workload, parameters, own), more, own)
+    events_told = logs.told(events, path, logs.names_of(EVENTS)[:6], _event_of(workload.jobs))
+    taken = logs.driven(path, events_told, engine.handle)
+    return list(logs.log_lines(DECISIONS, taken, workload.jobs.job.tolist()))
 
 
 def _workload(events: pl.DataFrame, path: Path) -> VirtualWorkload:

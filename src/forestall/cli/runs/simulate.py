@@ -23,7 +23,7 @@ from forestall.cli.runs.options import (
     chosen,
 )
 from forestall.cli.runs.table import print_run
-from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json
 
 with lazily():
     from forestall.app.runs import settings as runs_settings
@@ -88,7 +88,7 @@ def simulate(
     """
     settings = runs_settings.settings_of(log, runs_settings.with_config(config, chosen(given)))
 
-    with Bar("jobs", quiet=quiet) as bar:
+    with ProgressBar("jobs", quiet=quiet) as bar:
         if not settings.model.is_compiled(settings.parameters):
             bar.tell(f"compiling kernels, the first time only: {settings.model.compiling}")
         done = single.run(settings, force=force, progress=bar)

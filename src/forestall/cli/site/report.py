@@ -12,7 +12,7 @@ from forestall.cli import UNUSABLE
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET, chosen
-from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
@@ -131,10 +131,10 @@ def report(
     metrics_place(openmetrics, as_json=as_json)
     target = None if out is None else page_place(out, force=force)
 
-    with Bar("report", quiet=quiet) as bar:
+    with ProgressBar("report", quiet=quiet) as bar:
         made = site_report.make(given, assumed, _options(given.paths, options, assumed), bar)
     if target is not None:
-        with Bar("figures", quiet=quiet) as bar:
+        with ProgressBar("figures", quiet=quiet) as bar:
             text = shown.page(made, bar)
         show_page.write_page(target, text)
     how = "json" if as_json else "none" if quiet else "full" if full else "short"

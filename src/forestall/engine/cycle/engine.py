@@ -12,18 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import records
+from forestall.decide.cycle.own import OwnScheduler
+from forestall.engine.contract import Transitions, Watch, check_key, check_time, whole
 from forestall.engine.cycle import entry_kernels as entries
 from forestall.engine.cycle import state as states
 from forestall.engine.cycle.state import (
     CONDOR,
     DONE,
     GUEST,
+    OWN,
     RUNNING,
     SCHEDULERS,
     CycleRules,
     CycleState,
     new_cycle_state,
 )
+from forestall.engine.growth import longer
 from forestall.model.cycle import (
     ESTIMATE,
     FAR,
@@ -49,6 +53,30 @@ _FIELDS = (
     "chance",
 )
 
+JOBS = Transitions(
+    "job",
+    ("WAITING", "RUNNING", "DONE"),
+    {
+        GuestEventKind.TRY: {("WAITING", "RUNNING"), ("WAITING", "DONE")},
+        GuestEventKind.HOST_STATE: {("RUNNING", "WAITING")},
+        GuestEventKind.GUEST_ENDED: {("RUNNING", "DONE")},
+    },
+)
+"""Of jobs; a host may come into any state from any other."""
+
+
+def number_of(scheduler: str, own: OwnScheduler | None) -> int:
+    """Return a scheduler's number in kernels; ParameterError where there is none of that name, or
+    "own" is meant and not there."""
+    if scheduler == "own":
+        if own is None:
+            allowed = "a HostScheduler, as it was given to the simulation"
+            raise ParameterError("scheduler", scheduler, allowed)
+        return int(OWN)
+    if scheduler not in SCHEDULERS:
+        raise ParameterError("scheduler", scheduler, "one of " + ", ".join(SCHEDULERS))
+    return int(SCHEDULERS[scheduler])
+
 
 class CycleEngine:
     """Chooses hosts for guests, and ends guests whose host its owner needs. It never acts and never
@@ -61,6 +89,8 @@ class CycleEngine:
     restart : "scratch" or "checkpoint", see `CycleParameters`
     retry, retries : see `CycleParameters`
     generator : draws for ties of the scheduler "condor"; others need none
+    validate : hold every event to the table of legal changes
+    own : the scheduler in Python that "own" means
 
     Examples
     --------
@@ -87,9 +117,10 @@ class CycleEngine:
         retry: int = 300,
         retries: int = 1,
         generator: np.random.Generator | None = None,
+        validate: bool = False,
+        own: OwnScheduler | None = None,
     ) -> None:
-        if scheduler not in SCHEDULERS:
-            raise ParameterError("scheduler", scheduler, "one of " + ", ".join(SCHEDULERS))
+        number = number_of(scheduler, own)
         if restart not in ("scratch", "checkpoint"):
             raise ParameterError("restart", restart, "scratch or checkpoint")
         if scheduler == "condor" and generator is None:
@@ -102,10 +133,14 @@ class CycleEngine:
             if value < least:
                 raise ParameterError(name, value, f"a whole number, at least {least}")
         resumes = int(restart == "checkpoint")
-        rules = CycleRules(int(SCHEDULERS[scheduler]), retry, retries, resumes)
+        address = 0 if own is None else own.asked.address
+        rules = CycleRules(number, retry, retries, resumes, address)
         self._state = new_cycle_state(0, hosts, rules)._replace(jobs=records(64, GUEST))
-        self._generator = generator
+        self._generator, self._own = generator, own
+        if own is not None:
+            own.estimates = self._state.estimates
         self._jobs = 0
+        self._watch = Watch((JOBS,), self._states) if validate else None
         self.now = -FAR
 
     @property
@@ -118,13 +153,12 @@ class CycleEngine:
         assert self.now == -FAR, "states are set before the first event"
         self._state.hosts["state"] = told
 
+    def _states(self) -> tuple[npt.NDArray[np.int64]]:
+        return (np.asarray(self._state.jobs["status"][: self._jobs]),)
+
     def add_job(self) -> int:
         """Make a job known, and return its position; it is placed when an event TRY comes."""
-        before = len(self._state.jobs)
-        if self._jobs == before:
-            jobs = records(2 * before, GUEST)
-            jobs[:before] = self._state.jobs
-            self._state = self._state._replace(jobs=jobs)
+        self._state = self._state._replace(jobs=longer(self._state.jobs, self._jobs + 1))
         number = self._jobs
         self._state.jobs[number] = (states.WAITING, -1, 0, 0, 0)
         self._state.at[states.LEFT] += 1
@@ -159,24 +193,26 @@ class CycleEngine:
             told = self._take_estimates(estimates)
         state, self.now = self._state, event.time
         entries.take(state, int(event.kind), event.key, told, event.time)
+        if self._watch is not None:
+            self._watch.after(event.kind, event.time)
+        if self._own is not None:
+            self._own.asked.check()
         return [
             GuestDecision(
                 event.time,
                 GuestDecisionKind(int(out["kind"])),
                 GuestReason(int(out["reason"])),
-                **{name: int(out[name]) for name in _FIELDS},
+                **whole(out, _FIELDS),
             )
             for out in state.out[: state.at[states.HELD]]
         ]
 
     def _check(self, event: GuestEvent) -> None:
         state = self._state
-        if event.time < self.now:
-            raise ParameterError("time", event.time, f"at least {self.now}, the last event's")
+        check_time(event.time, self.now)
         many = len(state.hosts) if event.kind.about_host else self._jobs
         what = "host" if event.kind.about_host else "job"
-        if not 0 <= event.key < many:
-            raise ParameterError("key", event.key, f"a {what} from 0 to {many - 1}")
+        check_key(event.key, many, what)
         if event.kind is GuestEventKind.HOST_STATE:
             if not 0 <= event.state <= states.AWAY:
                 raise ParameterError("state", event.state, "0 (S1) to 4 (S5)")

@@ -8,15 +8,18 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall.decide.nodes.machine_kernels import DOWN
 from forestall.decide.promise.search_state import CHOSEN
+from forestall.engine.contract import Transitions, Watch, snapshot, whole
+from forestall.engine.growth import longer
+from forestall.engine.promise.own import AskedPolicy
 from forestall.engine.promise.plugin import Plugin, members
+from forestall.engine.promise.policies import POLICIES
 from forestall.engine.promise.room_entry_kernels import room
 from forestall.engine.promise.state import (
-    CONSERVATIVE,
     NEW,
-    PROMISE,
     RUNNING,
     WAITING,
     Prediction,
@@ -41,6 +44,27 @@ _BEFORE = {
 }
 """What a job's status must be for an event to be possible."""
 
+JOBS = Transitions(
+    "job",
+    ("NEW", "WAITING", "RUNNING", "DONE"),
+    {
+        EventKind.SUBMITTED: {("NEW", "WAITING")},
+        EventKind.START_DUE: {("WAITING", "RUNNING")},
+        EventKind.PASS: {("WAITING", "RUNNING")},
+        EventKind.FINISHED: {("RUNNING", "DONE")},
+        EventKind.NODE_FAILED: {("RUNNING", "WAITING")},
+    },
+)
+NODES = Transitions(
+    "node",
+    ("UP", "DOWN"),
+    {
+        EventKind.NODE_FAILED: {("UP", "DOWN")},
+        EventKind.NODE_RECOVERED: {("DOWN", "UP")},
+    },
+)
+_FIGURES = ("node", "start", "end", "deadline", "count", "at", "left_out", "left_out_at")
+
 
 class Engine:
     """A scheduler for one cluster. It never acts and never looks at a clock.
@@ -55,6 +79,8 @@ class Engine:
     start : the first moment, s
     plugin : a predictor in Python in place of `prediction`, a placement rule, or both; promise
         policy only
+    validate : hold every event to the tables of legal changes, and every quote to leaving no trace
+    policy : a policy in Python, where the rules say that there is one
     """
 
     def __init__(
@@ -65,16 +91,31 @@ class Engine:
         start: int = 0,
         *,
         plugin: Plugin | None = None,
+        policy: AskedPolicy | None = None,
+        validate: bool = False,
     ) -> None:
-        if plugin is not None and rules.policy != PROMISE:
+        entry = POLICIES.coded(rules.policy)
+        if entry is None:
+            raise ParameterError("policy", rules.policy, "the code of a policy")
+        if entry.in_python != (policy is not None):
+            allowed = "none beside a compiled policy" if policy else "given where rules say so"
+            raise ParameterError("a policy in Python", policy, allowed)
+        self.policy = entry
+        if plugin is not None and not entry.promises:
             raise ParameterError("policy", rules.policy, "promise, for a predictor of your own")
-        if not isinstance(prediction, Foreseen) and rules.policy != PROMISE:
+        if not isinstance(prediction, Foreseen) and not entry.promises:
             raise ParameterError("policy", rules.policy, "promise, with hazards")
         if plugin is not None:
             rules, prediction = plugin.rules(rules), plugin.prediction(prediction)
         self.state: State = new_state(64, nodes, rules, prediction, start)
         self.jobs = 0
-        self._plugin = plugin
+        self._plugin, self._asked = plugin, policy
+        self._watch = Watch((JOBS, NODES), self._states) if validate else None
+
+    def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        down = np.zeros(len(self.state.machine.nodes), dtype=np.int64)
+        down[members(self.state.machine.rows[DOWN])] = 1
+        return np.asarray(self.state.jobs["status"][: self.jobs]), down
 
     def add_job(self, size: int, estimate: int, interval: int, submit: int) -> int:
         """Make a job known and return its position; it is scheduled when its event SUBMITTED comes.
@@ -83,10 +124,7 @@ class Engine:
         Raises ParameterError where the machine is too small.
         """
         self._check(size, estimate, interval)
-        if self.jobs == len(self.state.jobs):
-            jobs = np.zeros(2 * self.jobs, dtype=self.state.jobs.dtype).view(type(self.state.jobs))
-            jobs[: self.jobs] = self.state.jobs
-            self.state = self.state._replace(jobs=jobs)
+        self.state = self.state._replace(jobs=longer(self.state.jobs, self.jobs + 1))
         job = self.state.jobs
         job["size"][self.jobs], job["estimate"][self.jobs] = size, estimate
         job["interval"][self.jobs], job["submit"][self.jobs] = interval, submit
@@ -117,6 +155,8 @@ class Engine:
             self._check_event(event, now)
             self.take(int(event.kind), event.key, event.until, now)
             decisions.extend(self.decisions(now))
+            if self._watch is not None:
+                self._watch.after(event.kind, now)
         return decisions
 
     def _check_event(self, event: Event, now: int) -> None:
@@ -143,10 +183,12 @@ class Engine:
         """Take one event; the decisions are left in the state."""
         if not room(self.state):
             self.state = grown(self.state)
-        if self.state.rules.policy != PROMISE:
+        if not self.policy.promises:
             from forestall.engine.promise.classic_entry_kernels import handle as handle_classic
 
-            handle_classic(self.state, kind, key, until, now)
+            if not handle_classic(self.state, kind, key, until, now):
+                assert self._asked is not None, "only a policy in Python is asked"
+                self._asked.answer(self.state, now)
             return
         from forestall.engine.promise.promise_entry_kernels import handle
 
@@ -176,15 +218,8 @@ class Engine:
             kind=kind,
             reason=Reason(int(record["reason"])),
             job=job,
-            node=int(record["node"]),
-            start=int(record["start"]),
-            end=int(record["end"]),
-            deadline=int(record["deadline"]),
             probability=float(record["probability"]),
-            count=int(record["count"]),
-            at=int(record["at"]),
-            left_out=int(record["left_out"]),
-            left_out_at=int(record["left_out_at"]),
+            **whole(record, _FIGURES),
             nodes=nodes,
         )
 
@@ -192,32 +227,32 @@ class Engine:
         """Return what a job submitted now would be promised. The same search as for a real one,
         without the commitment: nothing that a later decision depends on changes."""
         state = self.state
-        if state.rules.policy != PROMISE:
-            raise ParameterError(
-                "policy", state.rules.policy, "promise: the others promise nothing"
-            )
+        if not self.policy.promises:
+            raise ParameterError("policy", self.policy.name, "promise: the others promise nothing")
         self._check(size, estimate, interval)
         from forestall.engine.promise import promise_entry_kernels as kernels
 
+        before = None if self._watch is None else _lasting(state)
         length = int(kernels.length_for(state, estimate, interval))
         found = kernels.quote(state, now, size, length, False)
         while found < 0:
             self._answer(now)
             found = kernels.quote(state, now, size, length, True)
+        if before is not None:
+            changed = [name for name, held in _lasting(state).items() if held != before[name]]
+            assert not changed, f"a quote changed {', '.join(changed)}"
         offer = state.scratch.offer[0]
         nodes = NodeSet.of(members(state.scratch.rows[CHOSEN]).tolist())
+        figures = whole(offer, ("start", "end", "left_out", "left_out_at"))
         decision = Decision(
             time=now,
             kind=DecisionKind.RESERVE,
             reason=Reason(int(found)),
             job=-1,
-            start=int(offer["start"]),
-            end=int(offer["end"]),
             count=int(offer["refused"]),
             at=int(offer["first"]),
-            left_out=int(offer["left_out"]),
-            left_out_at=int(offer["left_out_at"]),
             nodes=nodes,
+            **figures,
         )
         probability = float(offer["probability"])
         return Quote(decision.start, decision.end, probability, nodes, (decision.why,))
@@ -225,9 +260,19 @@ class Engine:
     def wake_at(self) -> int | None:
         """Return the earliest reserved start that only a PASS at that time would honour, or
         None."""
-        if self.state.rules.policy != CONSERVATIVE:
+        if not self.policy.reserves:
             return None
         from forestall.engine.promise.classic_entry_kernels import wake_at
 
         wake = int(wake_at(self.state))
         return wake if wake < FAR else None
+
+
+def _lasting(state: State) -> dict[str, bytes]:
+    """Return what a state holds between events, as bytes: no room to work in, and no prediction,
+    whose present moment goes on."""
+    return {
+        name: np.asarray(held).tobytes()
+        for name, held in snapshot(state).items()
+        if not name.startswith(("scratch.", "prediction."))
+    }

@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import records
+from forestall.decide.virtual.own import OwnStrategy
 from forestall.decide.virtual.placement_kernels import RANDOM, Choosing
+from forestall.engine.contract import Transitions, Watch, check_key, check_time, whole
 from forestall.engine.growth import longer
 from forestall.engine.virtual import entry_kernels as entries
 from forestall.engine.virtual import state as states
 from forestall.engine.virtual.grow import grown
 from forestall.engine.virtual.state import (
     DONE,
-    JOB,
     NEW,
     RUNNING,
     WAITING,
@@ -46,6 +47,26 @@ _BEFORE = {
     TaskEventKind.DEADLINE: ((WAITING, RUNNING, DONE), "a job that was submitted"),
 }
 
+JOBS = Transitions(
+    "job",
+    ("NEW", "WAITING", "RUNNING", "DONE"),
+    {
+        TaskEventKind.SUBMITTED: {("NEW", "WAITING")},
+        TaskEventKind.PASS: {("WAITING", "RUNNING")},
+        TaskEventKind.TASK_ENDED: {("RUNNING", "DONE")},
+        TaskEventKind.NODE_FAILED: {("RUNNING", "DONE")},
+        TaskEventKind.DEADLINE: {("WAITING", "DONE"), ("RUNNING", "DONE")},
+    },
+)
+NODES = Transitions(
+    "node",
+    ("DOWN", "UP"),
+    {
+        TaskEventKind.NODE_FAILED: {("UP", "DOWN")},
+        TaskEventKind.NODE_RECOVERED: {("DOWN", "UP")},
+    },
+)
+
 
 class VirtualEngine:
     """Chooses nodes for tasks, and moves them before nodes fail. It never acts and never looks at
@@ -57,6 +78,7 @@ class VirtualEngine:
     choosing, rules : see `placement_kernels.Choosing` and `virtual_state.TaskRules`
     rate, least : thousandths of a processor that a task can use at most, and must be given at least
     generator : draws for random-select; others need none
+    validate : hold every event to the tables of legal changes
 
     Examples
     --------
@@ -84,6 +106,7 @@ class VirtualEngine:
         rate: int = PROCESSOR,
         least: int = PROCESSOR // 10,
         generator: np.random.Generator | None = None,
+        validate: bool = False,
     ) -> None:
         if choosing.strategy == RANDOM and generator is None:
             raise ParameterError("generator", generator, "one, where nodes are drawn by chance")
@@ -95,7 +118,9 @@ class VirtualEngine:
         books = Books(records(256, RUN), records(64, MOVE), records(64, STRUCK))
         self._state: TaskState = new_task_state(room, rate, least, choosing, rules, books)
         self._generator: np.random.Generator | None = generator
+        self._own: OwnStrategy | None = None
         self._jobs = self._tasks = 0
+        self._watch = Watch((JOBS, NODES), self._states) if validate else None
         self.now = -FAR
 
     @property
@@ -104,13 +129,27 @@ class VirtualEngine:
         return self._state
 
     @classmethod
-    def of(cls, state: TaskState, generator: np.random.Generator) -> VirtualEngine:
+    def of(
+        cls,
+        state: TaskState,
+        generator: np.random.Generator,
+        own: OwnStrategy | None = None,
+        *,
+        validate: bool = False,
+    ) -> VirtualEngine:
         """Return the engine of a state with all its jobs, as the simulator makes it; further draws
-        come from `generator`."""
+        come from `generator`, and `own` is the strategy that the state asks, where it is one in
+        Python."""
         made = cls.__new__(cls)
         made._state, made._generator, made.now = state, generator, -FAR
+        made._own = own
         made._jobs, made._tasks = len(state.jobs), len(state.places)
+        made._watch = Watch((JOBS, NODES), made._states) if validate else None
         return made
+
+    def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        up = np.asarray(self._state.fleet.nodes["up"] != 0, dtype=np.int64)
+        return np.asarray(self._state.jobs["status"][: self._jobs]), up
 
     def add_job(self, *, tasks: int, work: int, submit: int, deadline: int) -> int:
         """Make a job known, and return its position; it waits when its event SUBMITTED comes.
@@ -136,12 +175,8 @@ class VirtualEngine:
         return number
 
     def _make_room(self, tasks: int) -> None:
-        state, before = self._state, len(self._state.jobs)
-        jobs = state.jobs
-        if self._jobs + 1 > before:
-            jobs = records(2 * before + 16, JOB)
-            jobs[:before] = state.jobs
-        draws = state.draws
+        state = self._state
+        jobs, draws = longer(state.jobs, self._jobs + 1), state.draws
         if self._generator is not None and self._tasks + tasks > len(draws):
             draws = np.concatenate((draws, self._generator.random(len(draws) + tasks)))
         self._state = state._replace(
@@ -174,6 +209,10 @@ class VirtualEngine:
         while not entries.has_room(self._state):
             self._state = grown(self._state, self._generator)
         entries.take(self._state, int(event.kind), event.key, event.at, event.time)
+        if self._watch is not None:
+            self._watch.after(event.kind, event.time)
+        if self._own is not None:
+            self._own.asked.check()
         count = int(self._state.at[states.HELD])
         return [self._decision(self._state.out[i], event.time) for i in range(count)]
 
@@ -182,19 +221,16 @@ class VirtualEngine:
             time,
             TaskDecisionKind(int(row["kind"])),
             TaskReason(int(row["reason"])),
-            *(int(row[name]) for name in _FIELDS),
+            **whole(row, _FIELDS),
         )
 
     def _check(self, event: TaskEvent) -> None:
         state, kind = self._state, event.kind
-        if event.time < self.now:
-            raise ParameterError("time", event.time, f"no earlier than {self.now}")
+        check_time(event.time, self.now)
         if kind == TaskEventKind.PASS:
             return
         if kind.about_node:
-            count = len(state.fleet.nodes)
-            if not 0 <= event.key < count:
-                raise ParameterError("key", event.key, f"a node from 0 to {count - 1}")
+            check_key(event.key, len(state.fleet.nodes), "node")
             return
         if kind.about_job:
             allowed, text = _BEFORE[kind]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.cycle import MILLION, Fate, StayEnd
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.predict.semi_markov.states import NAMES
@@ -199,7 +200,7 @@ def promises(outcome: CycleOutcome) -> dict[str, Any]:
     tenth of probability, [low, high), the last one with 1: how many `stays`, the mean that was
     `said`, and the share `kept`.
     """
-    if outcome.parameters.scheduler != "falcon":
+    if not SCHEDULERS[outcome.parameters.scheduler].foretells:
         return dict.fromkeys(PROMISES)
     stays = outcome.stays[outcome.stays["ended"] != StayEnd.UNFINISHED]
     said, kept = stays["promise"], stays["ended"] == StayEnd.COMPLETED

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import plain, records
+from forestall.engine.growth import longer
+from forestall.engine.promise.own import AskedPolicy
 from forestall.engine.promise.plugin import Plugin
 from forestall.engine.promise.state import (
     DECISION,
@@ -23,7 +25,7 @@ from forestall.engine.promise.state import (
 from forestall.model.errors import InputError
 from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS
-from forestall.simulate.clock import stop_kernels as stops_
+from forestall.simulate.clock import stop_kernels as stops
 from forestall.simulate.clock.heap_kernels import new_heap
 from forestall.simulate.clock.progress import CHUNK, Progress
 from forestall.simulate.promise import loop_kernels as loop
@@ -107,22 +109,13 @@ def new_log(capacity: int) -> loop.Log:
     )
 
 
-def _doubled(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
-    if used + needed < len(array):
-        return array
-    bigger = np.zeros((2 * len(array) + needed, *array.shape[1:]), dtype=array.dtype)
-    bigger = bigger.view(type(array))
-    bigger[:used] = array[:used]
-    return bigger
-
-
 def grown_world(world: worlds.World, nodes: int) -> worlds.World:
     """Return the world with more room where room is short."""
     at = world.at
     return world._replace(
-        runs=_doubled(world.runs, int(at[worlds.RUNS]), nodes + 1),
-        ranges=_doubled(world.ranges, int(at[worlds.RANGES]), nodes + 2),
-        played=_doubled(world.played, int(at[worlds.STRUCK]), 2),
+        runs=longer(world.runs, int(at[worlds.RUNS]) + nodes + 2),
+        ranges=longer(world.ranges, int(at[worlds.RANGES]) + nodes + 3),
+        played=longer(world.played, int(at[worlds.STRUCK]) + 3),
     )
 
 
@@ -144,9 +137,9 @@ def grown_log(log: loop.Log, state: State, world: worlds.World) -> loop.Log:
     """Return the log with more room where room is short."""
     at, most = world.at, int(plain(most_decisions)(state))
     return loop.Log(
-        _doubled(log.events, int(at[worlds.LOGGED]), 3),
-        _doubled(log.decisions, int(at[worlds.DECIDED]), most + 1),
-        _doubled(log.ranges, int(at[worlds.LOG_RANGES]), 2 * len(state.machine.nodes) + 3),
+        longer(log.events, int(at[worlds.LOGGED]) + 4),
+        longer(log.decisions, int(at[worlds.DECIDED]) + most + 2),
+        longer(log.ranges, int(at[worlds.LOG_RANGES]) + 2 * len(state.machine.nodes) + 4),
     )
 
 
@@ -157,17 +150,20 @@ def play(
     prediction: Prediction,
     *,
     plugin: Plugin | None = None,
+    policy: AskedPolicy | None = None,
     log_events: bool = False,
     placed: bool = True,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Simulate with the compiled engine by a prediction, which it takes for its own. What a plugin
-    has in Python is asked as the loop comes to it: slower, with the same results.
+    """Simulate with the compiled engine by a prediction, which it takes for its own. What is in
+    Python, a plugin or a policy, is asked as the loop comes to it: slower, with the same results.
 
     `placed` False leaves node sets out, which only the classic policies without failures allow.
     """
-    assert placed or (parameters.policy != "promise" and len(failures) == 0)
-    assert plugin is None or parameters.policy == "promise"
+    entry, asked = parameters.entry, plugin or policy
+    assert placed or not (entry.promises or len(failures))
+    assert entry.promises or plugin is None
+    assert entry.in_python == (policy is not None)
     rules = rules_of(parameters, placed=placed)
     if plugin is not None:
         rules, prediction = plugin.rules(rules), plugin.prediction(prediction)
@@ -175,19 +171,22 @@ def play(
     state = new_state(len(workload.jobs), parameters.nodes, rules, prediction, int(world.clock[0]))
     state = state._replace(jobs=job_records(workload))
     log = new_log(1024 if log_events else 0)
-    run, status = _loop_of(parameters), stops_.PAUSED
-    while status != stops_.ENDED:
-        status = run(state, world, log, CHUNK, status == stops_.ASKED)
-        assert status != stops_.STALLED, "jobs are left, yet nothing will happen any more"
-        if status == stops_.ASKED:
-            assert plugin is not None, "only a plugin is asked"
-            plugin.answer(state, int(world.at[worlds.NOW]))
-        elif status == stops_.FULL:
+    run, status = _loop_of(parameters), stops.PAUSED
+    while status != stops.ENDED:
+        status = run(state, world, log, CHUNK, status == stops.ASKED)
+        if status == stops.STALLED:
+            assert policy is not None, "jobs are left, yet nothing will happen any more"
+            left = int(world.at[worlds.LEFT])
+            raise InputError(f"policy {policy.policy.name} starts nothing more; jobs left: {left}")
+        if status == stops.ASKED:
+            assert asked is not None, "only what is Python is asked"
+            asked.answer(state, int(world.at[worlds.NOW]))
+        elif status == stops.FULL:
             check_clock(world, workload)
             state = grown(state)
             world = grown_world(world, parameters.nodes)
             log = grown_log(log, state, world) if log_events else log
-        if status != stops_.FULL and progress is not None:
+        if status != stops.FULL and progress is not None:
             progress(len(world.jobs) - int(world.at[worlds.LEFT]), len(world.jobs))
     return collect(workload, failures, parameters, state, world, log)
 
@@ -195,13 +194,22 @@ def play(
 def _loop_of(parameters: Parameters) -> Callable[..., int]:
     """Return the compiled loop; only the one that is needed is loaded, and compiled the first
     time."""
-    if parameters.policy == "promise":
+    if parameters.entry.promises:
         from forestall.simulate.promise import promise_loop_kernels
 
         return promise_loop_kernels.run
     from forestall.simulate.promise import classic_loop_kernels
 
     return classic_loop_kernels.run
+
+
+def _promised(
+    state: State, parameters: Parameters
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return the promises and their deadlines, -1 throughout under a policy that makes none."""
+    if not parameters.entry.promises:
+        return np.zeros(len(state.jobs)), np.full(len(state.jobs), -1, dtype=np.int64)
+    return np.asarray(state.jobs["promise"]).copy(), np.asarray(state.jobs["deadline"]).copy()
 
 
 def collect(
@@ -219,8 +227,7 @@ def collect(
         failures,
         parameters,
         world.jobs,
-        np.asarray(state.jobs["promise"]).copy(),
-        np.asarray(state.jobs["deadline"]).copy(),
+        *_promised(state, parameters),
         world.runs[: at[worlds.RUNS]],
         world.ranges[: at[worlds.RANGES]],
         world.played[: at[worlds.STRUCK]],

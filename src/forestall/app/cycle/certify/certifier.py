@@ -10,6 +10,7 @@ from pathlib import Path
 
 from forestall.app.cycle.certify import log, spans, sums, work
 from forestall.app.cycle.certify.choices import choices
+from forestall.app.cycle.certify.files import FORETELL
 from forestall.app.cycle.certify.log_files import FILES
 from forestall.app.cycle.certify.measures import GROUPS, Measured, group
 from forestall.app.kit.certify.finding import Certificate
@@ -55,7 +56,7 @@ def certify_cycle(folder: Path) -> Certificate:
     be read but tells something impossible fails checks instead.
     """
     run = Measured.read(folder)
-    foreseen = (OF_FORECASTS,) if run.given.scheduler == "falcon" else ()
+    foreseen = (OF_FORECASTS,) if run.given.scheduler in FORETELL else ()
     logged = any((folder / name).exists() for name in FILES)
     unknown = (*NEVER_CHECKED, *foreseen, OF_WORDS if logged else WITHOUT_LOG)
     return certificate(folder, run, RULES, unknown)

@@ -10,49 +10,34 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.cycle.certify.facts import Facts
-from forestall.app.cycle.certify.files import DONE, PARTS
-from forestall.app.cycle.certify.log_files import (
-    BEST_RANK,
-    DECISIONS,
-    DOOMED,
-    END,
-    ENDS_FIRST,
-    ENOUGH,
-    GIVE_UP,
-    LONGEST_LEFT,
-    LOOKED_AT,
-    NEVER,
-    NO_HOST,
-    REASONS,
-    START,
-    TRUE_END,
-    TRUE_LONGEST,
-    TRY,
-    WAIT,
-    DecisionRows,
-)
+from forestall.app.cycle.certify.files import PARTS
+from forestall.app.cycle.certify.log_files import LOOKED_AT, NEVER, DecisionRows
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import spread
 from forestall.app.kit.certify.sheet import NONE, Bool, Int
+from forestall.model.cycle import GuestDecisionKind, GuestEventKind, GuestReason, StayEnd
 from forestall.traces.streams import stream
 
 
 def choices(run: Facts, finding: Finding) -> str:
     """Each try is answered as the scheduler's rule says, from the candidates' figures."""
     told, found, events = run.log.decisions, run.log.candidates, run.log.events
-    tries = np.flatnonzero(events.kind == TRY)
-    line = np.flatnonzero(told.kind != END)
+    tries = np.flatnonzero(events.kind == GuestEventKind.TRY)
+    line = np.flatnonzero(told.kind != GuestDecisionKind.END)
     same = int(events.candidates.sum()) == len(found.host) and len(tries) == len(line)
-    if not same or (events.candidates[events.kind != TRY] > 0).any():
+    if not same or (events.candidates[events.kind != GuestEventKind.TRY] > 0).any():
         finding.wrong("events, decisions and candidates are not of one run")
         return ""
     counts = events.candidates[tries]
     group = spread(counts)[0]
     row, reason = CHOICES[run.given.scheduler](run, group, counts)
-    reason = np.where(counts == 0, NO_HOST, reason)
-    kind = np.where(row >= 0, START, WAIT)
-    none = (counts == 0) & (told.kind[line] == GIVE_UP)
-    kind, reason = np.where(none, GIVE_UP, kind), np.where(none, ENOUGH, reason)
+    reason = np.where(counts == 0, GuestReason.NO_HOST, reason)
+    kind = np.where(row >= 0, GuestDecisionKind.START, GuestDecisionKind.WAIT)
+    none = (counts == 0) & (told.kind[line] == GuestDecisionKind.GIVE_UP)
+    kind, reason = (
+        np.where(none, GuestDecisionKind.GIVE_UP, kind),
+        np.where(none, GuestReason.TRIED_ENOUGH, reason),
+    )
     names = run.jobs.name[told.job[line]]
     host = np.where(row >= 0, found.host[np.maximum(row, 0)] if len(found.host) else row, NONE)
     text = "job {0} is tried at {1}: {2} by the rule, and decisions.csv has {3} (line {4})"
@@ -74,7 +59,8 @@ def choices(run: Facts, finding: Finding) -> str:
 
 def _words(kind: int, host: int, reason: int) -> str:
     where = "" if host == NONE else f" on host {host}"
-    return f"{DECISIONS[kind].replace('_', ' ')}{where} ({REASONS[reason].replace('_', ' ')})"
+    what, why = GuestDecisionKind(kind), GuestReason(reason)
+    return f"{what.name}{where} ({why.name})".lower().replace("_", " ")
 
 
 def _best(group: Int, count: int, keys: tuple[npt.NDArray[np.int64], ...]) -> Int:
@@ -103,7 +89,7 @@ def _falcon(run: Facts, group: Int, counts: Int) -> tuple[Int, Int]:
     mine = first[group]
     primary = np.where(mine, found.jctf, -found.etl)
     row = _best(group, many, ((mine & ~lives).astype(np.int64), primary, -found.mttf))
-    return row, np.where(first, ENDS_FIRST, LONGEST_LEFT)
+    return row, np.where(first, GuestReason.ENDS_FIRST, GuestReason.LONGEST_LEFT)
 
 
 def _condor(run: Facts, group: Int, counts: Int) -> tuple[Int, Int]:
@@ -120,7 +106,7 @@ def _condor(run: Facts, group: Int, counts: Int) -> tuple[Int, Int]:
     before = np.concatenate(([0], np.cumsum(ties)[:-1]))[:many]
     row = np.full(many, -1, dtype=np.int64)
     row[starts] = rows[(before + wanted)[starts]]
-    return row, np.full(many, BEST_RANK)
+    return row, np.full(many, GuestReason.BEST_RANK)
 
 
 def _omniscient(run: Facts, group: Int, counts: Int) -> tuple[Int, Int]:
@@ -132,14 +118,25 @@ def _omniscient(run: Facts, group: Int, counts: Int) -> tuple[Int, Int]:
     mine = first[group]
     row = _best(group, many, (np.where(mine, found.jctf, -found.etl),))
     if run.given.resumes:
-        return row, np.where(first, TRUE_END, TRUE_LONGEST)
-    return np.where(first, row, -1), np.where(first, TRUE_END, DOOMED)
+        return row, np.where(first, GuestReason.TRUE_END, GuestReason.TRUE_LONGEST)
+    return np.where(first, row, -1), np.where(first, GuestReason.TRUE_END, GuestReason.DOOMED)
+
+
+def _own(run: Facts, group: Int, counts: Int) -> tuple[Int, Int]:
+    """Whatever a scheduler in Python takes, as long as it is one of the candidates."""
+    told = run.log.decisions
+    host = told.host[told.kind != GuestDecisionKind.END]
+    row = np.full(len(counts), -1, dtype=np.int64)
+    taken = np.flatnonzero(run.log.candidates.host == host[group])
+    row[group[taken]] = taken
+    return row, np.where(row >= 0, GuestReason.OWN_CHOICE, GuestReason.DECLINED)
 
 
 CHOICES: Final[dict[str, Callable[[Facts, Int, Int], tuple[Int, Int]]]] = {
     "falcon": _falcon,
     "condor": _condor,
     "omniscient": _omniscient,
+    "own": _own,
 }
 """The row that each scheduler chooses of the candidates of each try (-1: none), and why."""
 
@@ -147,7 +144,7 @@ CHOICES: Final[dict[str, Callable[[Facts, Int, Int], tuple[Int, Int]]]] = {
 def _speeds(run: Facts, finding: Finding) -> None:
     """Ranks are what the hosts' speeds give."""
     told = run.log.decisions
-    here, rank = told.kind == START, told.rank
+    here, rank = told.kind == GuestDecisionKind.START, told.rank
     most = run.most[np.where(here, told.host, 0)]
     odd = here & ((rank > most) | ((rank != most) & (run.given.rank == "speed")))
     text = "host {0} has rank {1}, which its speed does not give (decisions.csv, line {2})"
@@ -158,7 +155,7 @@ def _starts(run: Facts) -> DecisionRows | None:
     """Return the starts in the order of the stays: the k-th start of a job is its k-th stay; None
     where there are not as many."""
     told = run.log.decisions
-    starts = told.take(told.kind == START)
+    starts = told.take(told.kind == GuestDecisionKind.START)
     if len(starts) != len(run.stays):
         return None
     return starts.take(np.lexsort((starts.time, starts.job)))
@@ -179,7 +176,7 @@ def _truth(run: Facts, finding: Finding) -> None:
     stays, starts = run.stays, _starts(run)
     if starts is None:
         return
-    ended = np.where(stays.ended == DONE, stays.end - stays.start, NEVER)
+    ended = np.where(stays.ended == StayEnd.COMPLETED, stays.end - stays.start, NEVER)
     where = (run.names, stays.start, starts.line)
     text = "job {0} starts at {1}: its true end is not that of its stay (decisions.csv, line {2})"
     finding.where(starts.jctf != ended, text, *where)
@@ -193,5 +190,6 @@ TRUTHS: Final[dict[str, Callable[[Facts, Finding], None]]] = {
     "falcon": _chances,
     "condor": _speeds,
     "omniscient": _truth,
+    "own": _chances,
 }
 """What comes true of what each scheduler knew."""

@@ -13,10 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from forestall.app.cycle.certify.files import DONE, PARTS, UNSCHEDULED, CycleRun
+from forestall.app.cycle.certify.files import PARTS, CycleRun
 from forestall.app.cycle.certify.log_files import LogFiles
 from forestall.app.kit.certify.intervals import spread
 from forestall.app.kit.certify.sheet import Bool, Int
+from forestall.model.cycle import Fate, StayEnd
 
 NO_START = np.iinfo(np.int64).max
 
@@ -111,7 +112,7 @@ def progress_of(run: CycleRun, axis: HostAxis) -> Progress:
     interval, and takes its pause; one whose pause ends as the stay does is complete.
     """
     stays, given = run.stays, run.given
-    count, done = len(stays), stays.ended == DONE
+    count, done = len(stays), stays.ended == StayEnd.COMPLETED
     since = stays.start + np.where(stays.before > 0, given.restart, 0)
     left = np.maximum(stays.end - since, 0)
     if not given.interval:
@@ -184,7 +185,7 @@ def tries_of(run: CycleRun, waits: Waits) -> Int:
     started = waits.until != NO_START
     ended = np.where(started, waits.until, given.end - 1)
     tries = np.maximum((ended - waits.since) // given.retry + 1, 0)
-    given_up = ~started & (jobs.fate[waits.job] == UNSCHEDULED)
+    given_up = ~started & (jobs.fate[waits.job] == Fate.UNSCHEDULED)
     return np.where(given_up, jobs.tries[waits.job], tries)
 
 

@@ -11,24 +11,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.intervals import firsts, lasts
-from forestall.app.kit.certify.sheet import (
-    NONE,
-    Bool,
-    Int,
-    Reals,
-    Rows,
-    Sheet,
-    Summary,
-    column,
-    job,
-    line,
-    number_of_job,
-    parts,
-    seconds,
-    whole,
-    words,
-)
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
+from forestall.model.cycle import Fate, StayEnd
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 
@@ -36,13 +22,12 @@ PARTS = 1_000_000
 """Work is held as whole millionths of a second of a host of speed 1."""
 MAX_WORK = 2**53
 """Millionths stay below this: as numbers of at most six decimals they are exact."""
-JOB_FATES = ("completed", "unscheduled", "unfinished")
-COMPLETED, UNSCHEDULED, UNFINISHED = range(3)
-STAY_ENDS = ("completed", "contention", "thrashing", "away", "unfinished")
-DONE, CONTENTION, THRASHING, AWAY, CUT = range(5)
 STATES = ("S1", "S2", "S3", "S4", "S5")
 SHARES = tuple(f"share_{state.lower()}" for state in STATES)
 MAX_HOSTS = 2**26
+
+FORETELL = ("falcon", "own")
+"""Schedulers that know how long hosts are foreseen to stay, so that stays are promised."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +35,17 @@ class JobRows(Rows):
     """`jobs.csv`; `start`, `finish` and `makespan` are NONE where empty."""
 
     FILE: ClassVar = "jobs.csv"
-    name: Int = number_of_job()
-    submit: Int = seconds()
-    runtime: Int = whole(1, MAX_SECONDS)
-    start: Int = seconds(empty=True)
-    finish: Int = seconds(empty=True)
-    makespan: Int = seconds(empty=True)
-    fate: Int = words(JOB_FATES, "outcome")
-    tries: Int = whole()
-    failures: Int = whole()
-    lost: Int = parts(6, MAX_WORK)
-    checkpoints: Int = whole()
+    name: Int = read.number_of_job()
+    submit: Int = read.seconds()
+    runtime: Int = read.whole(1, MAX_SECONDS)
+    start: Int = read.seconds(empty=True)
+    finish: Int = read.seconds(empty=True)
+    makespan: Int = read.seconds(empty=True)
+    fate: Int = read.words(read.spelled(Fate), "outcome")
+    tries: Int = read.whole()
+    failures: Int = read.whole()
+    lost: Int = read.parts(6, MAX_WORK)
+    checkpoints: Int = read.whole()
 
 
 @dataclass(frozen=True)
@@ -69,18 +54,18 @@ class StayRows(Rows):
     `promise` in millionths, NONE where empty."""
 
     FILE: ClassVar = "stays.csv"
-    job: Int = job()
-    host: Int = whole(0, "hosts")
-    start: Int = seconds()
-    end: Int = seconds()
-    ended: Int = words(STAY_ENDS)
-    work: Int = parts(6, MAX_WORK)
-    saved: Int = parts(6, MAX_WORK)
-    lost: Int = parts(6, MAX_WORK)
-    checkpoints: Int = whole()
-    chance: Int = parts(6, MAX_WORK, empty=NONE)
-    promise: Int = parts(6, MAX_WORK, empty=NONE)
-    line: Int = line()
+    job: Int = read.job()
+    host: Int = read.whole(0, "hosts")
+    start: Int = read.seconds()
+    end: Int = read.seconds()
+    ended: Int = read.words(read.spelled(StayEnd))
+    work: Int = read.parts(6, MAX_WORK)
+    saved: Int = read.parts(6, MAX_WORK)
+    lost: Int = read.parts(6, MAX_WORK)
+    checkpoints: Int = read.whole()
+    chance: Int = read.parts(6, MAX_WORK, empty=NONE)
+    promise: Int = read.parts(6, MAX_WORK, empty=NONE)
+    line: Int = read.line()
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
@@ -108,7 +93,7 @@ class StayRows(Rows):
     @property
     def left(self) -> Bool:
         """Whether the host left its guest."""
-        yes: Bool = (self.ended >= CONTENTION) & (self.ended <= AWAY)
+        yes: Bool = (self.ended >= StayEnd.CONTENTION) & (self.ended <= StayEnd.AWAY)
         return yes
 
 
@@ -118,20 +103,20 @@ class HostRows(Rows):
 
     FILE: ClassVar = "hosts.csv"
     BESIDES: ClassVar = ("name", *SHARES)
-    number: Int = whole(0, MAX_HOSTS, "host")
-    speed: Reals = column(Sheet.real)
-    samples: Int = whole()
-    share: Reals = column(
+    number: Int = read.whole(0, MAX_HOSTS, "host")
+    speed: Reals = read.column(Sheet.real)
+    samples: Int = read.whole()
+    share: Reals = read.column(
         lambda sheet, _: np.stack([sheet.real(name) for name in SHARES], axis=1), there=False
     )
-    unavailable: Int = whole()
-    s3: Int = whole()
-    s4: Int = whole()
-    s5: Int = whole()
-    guests: Int = whole()
-    guest_seconds: Int = whole()
-    useful: Int = parts(6, MAX_WORK)
-    lost: Int = parts(6, MAX_WORK)
+    unavailable: Int = read.whole()
+    s3: Int = read.whole()
+    s4: Int = read.whole()
+    s5: Int = read.whole()
+    guests: Int = read.whole()
+    guest_seconds: Int = read.whole()
+    useful: Int = read.parts(6, MAX_WORK)
+    lost: Int = read.parts(6, MAX_WORK)
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
@@ -146,12 +131,12 @@ class Spans(Rows):
     """`availability.csv` in order of (host, start)."""
 
     FILE: ClassVar = "availability.csv"
-    host: Int = whole(0, "hosts")
-    start: Int = seconds()
-    end: Int = seconds()
-    state: Int = words(STATES)
-    work: Int = parts(6, MAX_WORK)
-    line: Int = line()
+    host: Int = read.whole(0, "hosts")
+    start: Int = read.seconds()
+    end: Int = read.seconds()
+    state: Int = read.words(STATES)
+    work: Int = read.parts(6, MAX_WORK)
+    line: Int = read.line()
 
     @property
     def available(self) -> Bool:
@@ -191,7 +176,7 @@ class Given:
         interval = said.whole(p + "checkpoint_interval", 1, MAX_SECONDS, none=0)
         begin, end = (said.whole(t + n, 1 - MAX_SECONDS, MAX_SECONDS) for n in ("begin", "end"))
         return cls(
-            scheduler=said.word(p + "scheduler", ("falcon", "condor", "omniscient")),
+            scheduler=said.word(p + "scheduler", ("falcon", "condor", "omniscient", "own")),
             rank=said.word(p + "rank", ("idle", "speed")),
             resumes=resumes,
             interval=interval if resumes else 0,
@@ -235,13 +220,13 @@ class CycleRun:
         given = Given.of(summary)
         jobs, hosts = JobRows.read(folder), HostRows.read(folder)
         spans = Spans.read(folder, hosts=len(hosts))
-        said = given.scheduler == "falcon"
+        said = given.scheduler in FORETELL
         stays = StayRows.read(folder, hosts=len(hosts), ids=jobs.name, said=said)
         start = max(int(jobs.submit.min()), given.begin)
         last = [int(jobs.finish.max(initial=start))]
-        if (jobs.fate == UNFINISHED).any():
+        if (jobs.fate == Fate.UNFINISHED).any():
             last.append(given.end)
-        gone = jobs.fate == UNSCHEDULED
+        gone = jobs.fate == Fate.UNSCHEDULED
         given_up = jobs.submit[gone] + (np.maximum(jobs.tries[gone], 1) - 1) * given.retry
         last.append(int(given_up.max(initial=start)))
         return cls(

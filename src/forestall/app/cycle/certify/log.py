@@ -6,27 +6,17 @@ from __future__ import annotations
 import numpy as np
 
 from forestall.app.cycle.certify.facts import Facts
-from forestall.app.cycle.certify.files import UNSCHEDULED
-from forestall.app.cycle.certify.log_files import (
-    END,
-    ENDED,
-    ENOUGH,
-    GIVE_UP,
-    HOST_STATE,
-    START,
-    TRY,
-    WAIT,
-)
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import firsts, spread
 from forestall.app.kit.certify.sheet import NONE, Bool, Int
 from forestall.app.kit.certify.sums import unlike_rows
+from forestall.model.cycle import Fate, GuestDecisionKind, GuestEventKind, GuestReason
 
 
 def events(run: Facts, finding: Finding) -> str:
     """Events are those that jobs, stays and availability tell, in their order."""
     events, spans, stays, jobs = run.log.events, run.spans, run.stays, run.jobs
-    key = np.where(events.kind == HOST_STATE, events.host, events.job)
+    key = np.where(events.kind == GuestEventKind.HOST_STATE, events.host, events.job)
     count, line = len(run.hosts), events.line
     rank = np.lexsort((key, events.kind, events.time))
     back = rank[count:] != np.arange(count, len(key)) if len(key) > count else rank < 0
@@ -41,7 +31,7 @@ def events(run: Facts, finding: Finding) -> str:
     if run.end > run.start:
         told = [column[events.given] for column in columns]
         unlike_rows(finding, text, told, begun, run.hosts.number)
-    here = ~events.given & (events.kind == HOST_STATE) & (events.time < run.end)
+    here = ~events.given & (events.kind == GuestEventKind.HOST_STATE) & (events.time < run.end)
     later = [spans.host[~first], spans.start[~first], spans.state[~first]]
     told = [column[here] for column in columns]
     unlike_rows(finding, text, told, later, run.hosts.number)
@@ -51,11 +41,11 @@ def events(run: Facts, finding: Finding) -> str:
         finding.wrong(text, said, len(key) - count)
     past = events.time > run.end
     finding.where(past, "events.csv, line {0}: after the end of the run", line)
-    here, done = events.kind == ENDED, stays.ended == 0
+    here, done = events.kind == GuestEventKind.GUEST_ENDED, stays.ended == 0
     text = "job {0}: ending at {1} is only in one of events.csv and stays.csv"
     told = [events.job[here], events.time[here]]
     unlike_rows(finding, text, told, [stays.job[done], stays.end[done]], jobs.name)
-    here = events.kind == TRY
+    here = events.kind == GuestEventKind.TRY
     text = "job {0}: a try at {1} is only in one of events.csv and what jobs.csv and stays.csv tell"
     told = [events.job[here], events.time[here]]
     unlike_rows(finding, text, told, list(run.try_times), jobs.name)
@@ -70,26 +60,31 @@ def decisions(run: Facts, finding: Finding) -> str:
         text = "events.csv tells of {0} decisions, and decisions.csv has {1}"
         finding.wrong(text, len(owner), len(line))
         return ""
-    tried = events.kind[owner] == TRY
-    unlike = (events.time[owner] != told.time) | (tried == (told.kind == END))
+    tried = events.kind[owner] == GuestEventKind.TRY
+    unlike = (events.time[owner] != told.time) | (tried == (told.kind == GuestDecisionKind.END))
     unlike |= tried & (events.job[owner] != told.job)
     unlike |= ~tried & (events.host[owner] != told.host)
     unlike |= events.candidates[owner] != told.candidates
     finding.where(unlike, "decisions.csv, line {0}: does not answer its event", line)
-    silent = (events.kind == TRY) & (events.decisions == 0)
+    silent = (events.kind == GuestEventKind.TRY) & (events.decisions == 0)
     finding.where(silent, "events.csv, line {0}: a try without a decision", events.line)
-    here = told.kind == START
+    here = told.kind == GuestDecisionKind.START
     text = "job {0}: start (host, time) {1} is only in one of decisions.csv and stays.csv"
     rows = [told.job[here], told.host[here], told.time[here]]
     unlike_rows(finding, text, rows, [stays.job, stays.host, stays.start], jobs.name)
-    here, left = told.kind == END, stays.left
+    here, left = told.kind == GuestDecisionKind.END, stays.left
     text = "job {0}: end (host, time, reason) {1} is only in one of decisions.csv and stays.csv"
-    rows = [told.job[here], told.host[here], told.time[here], told.reason[here] - ENOUGH]
+    rows = [
+        told.job[here],
+        told.host[here],
+        told.time[here],
+        told.reason[here] - GuestReason.TRIED_ENOUGH,
+    ]
     mine = [stays.job[left], stays.host[left], stays.end[left], stays.ended[left]]
     unlike_rows(finding, text, rows, mine, jobs.name)
-    here = told.kind == GIVE_UP
+    here = told.kind == GuestDecisionKind.GIVE_UP
     text = "job {0}: given up in only one of decisions.csv and jobs.csv {1}"
-    gone = np.flatnonzero(jobs.fate == UNSCHEDULED)
+    gone = np.flatnonzero(jobs.fate == Fate.UNSCHEDULED)
     unlike_rows(finding, text, [told.job[here]], [gone], jobs.name)
     _fields(run, finding)
     return f"{len(line)} decisions, as stays and jobs tell"
@@ -98,13 +93,13 @@ def decisions(run: Facts, finding: Finding) -> str:
 def _fields(run: Facts, finding: Finding) -> None:
     """What a decision of each kind holds, and how often its job was tried."""
     told = run.log.decisions
-    line, waits = told.line, told.kind == WAIT
+    line, waits = told.line, told.kind == GuestDecisionKind.WAIT
     at = np.where(waits, told.time + run.given.retry, NONE)
     finding.where(told.at != at, "decisions.csv, line {0}: tried again at another time", line)
-    nowhere = (told.host == NONE) != (waits | (told.kind == GIVE_UP))
+    nowhere = (told.host == NONE) != (waits | (told.kind == GuestDecisionKind.GIVE_UP))
     finding.where(nowhere, "decisions.csv, line {0}: a host where none is, or none", line)
     order = np.lexsort((np.arange(len(line)), told.job))
-    job, ends = told.job[order], told.kind[order] == END
+    job, ends = told.job[order], told.kind[order] == GuestDecisionKind.END
     fresh = np.ones(len(order), dtype=np.bool_)
     fresh[1:] = (job[1:] != job[:-1]) | ends[:-1]
     begin = np.flatnonzero(fresh)
@@ -124,7 +119,7 @@ def candidates(run: Facts, finding: Finding) -> str:
         finding.wrong(text, len(owner), len(line))
         return ""
     unlike = (events.time[owner] != found.time) | (events.job[owner] != found.job)
-    unlike |= events.kind[owner] != TRY
+    unlike |= events.kind[owner] != GuestEventKind.TRY
     finding.where(unlike, "candidates.csv, line {0}: not of its event", line)
     back = np.zeros(len(line), dtype=np.bool_)
     back[1:] = (owner[1:] == owner[:-1]) & (found.host[1:] <= found.host[:-1])
@@ -133,7 +128,7 @@ def candidates(run: Facts, finding: Finding) -> str:
     text = "job {0}: host {1} is no candidate at {2}, it has a guest or is not available "
     text += "(candidates.csv, line {3})"
     finding.where(busy, text, jobs.name[found.job], found.host, found.time, line)
-    here = (events.kind == TRY) & (events.time < run.end)
+    here = (events.kind == GuestEventKind.TRY) & (events.time < run.end)
     free = run.free_hosts(events.time[here], events.job[here])
     said = events.candidates[here]
     text = "job {0} is tried at {1} with {2} candidates, and {3} hosts are free and available"

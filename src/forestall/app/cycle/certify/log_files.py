@@ -10,36 +10,18 @@ from typing import ClassVar, Final, Self
 import numpy as np
 
 from forestall.app.cycle.certify.files import MAX_WORK, STATES, CycleRun
-from forestall.app.kit.certify.sheet import (
-    NONE,
-    Bool,
-    Int,
-    Rows,
-    Sheet,
-    column,
-    job,
-    line,
-    seconds,
-    whole,
-    words,
-)
+from forestall.app.kit.certify import sheet as read
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, Rows, Sheet
+from forestall.model.cycle import GuestDecisionKind, GuestEventKind, GuestReason
 
 FILES = ("events.csv", "decisions.csv", "candidates.csv")
-EVENTS = ("guest_ended", "host_state", "try")
-ENDED, HOST_STATE, TRY = range(3)
-DECISIONS = ("start", "wait", "give_up", "end")
-START, WAIT, GIVE_UP, END = range(4)
-REASONS = (
-    *("ends_first", "longest_left", "best_rank", "true_end", "true_longest"),
-    *("no_host", "doomed", "tried_enough", "contention", "thrashing", "away"),
-)
-ENDS_FIRST, LONGEST_LEFT, BEST_RANK, TRUE_END, TRUE_LONGEST, NO_HOST, DOOMED, ENOUGH = range(8)
 NEVER = 2**61
 """Stands for a time that never comes."""
 LOOKED_AT: Final = {
     "falcon": ("jct", "mttf", "etl", "jctf", "chance"),
     "condor": ("rank",),
     "omniscient": ("etl", "jctf"),
+    "own": ("jct", "mttf", "etl", "jctf", "rank", "chance"),
 }
 
 
@@ -60,12 +42,12 @@ def _figure(sheet: Sheet, name: str) -> Int:
 class FigureRows(Rows):
     """Figures of hosts."""
 
-    jct: Int = column(_figure)
-    mttf: Int = column(_figure)
-    etl: Int = column(_figure)
-    jctf: Int = column(_figure)
-    rank: Int = column(_figure)
-    chance: Int = column(_figure)
+    jct: Int = read.column(_figure)
+    mttf: Int = read.column(_figure)
+    etl: Int = read.column(_figure)
+    jctf: Int = read.column(_figure)
+    rank: Int = read.column(_figure)
+    chance: Int = read.column(_figure)
 
     def figure(self, name: str) -> Int:
         """Return the figures of this name."""
@@ -88,19 +70,21 @@ class EventRows(Rows):
     empty."""
 
     FILE: ClassVar = "events.csv"
-    time: Int = seconds()
-    kind: Int = words(EVENTS, "event")
-    job: Int = job(empty=True)
-    host: Int = whole(0, "hosts", empty=True)
-    state: Int = words(STATES, empty=True)
-    decisions: Int = whole(0, 2)
-    candidates: Int = whole(0, "all")
-    given: Bool = column(lambda sheet, _: np.arange(len(sheet)) < sheet.given["hosts"], there=False)
-    line: Int = line()
+    time: Int = read.seconds()
+    kind: Int = read.words(read.spelled(GuestEventKind), "event")
+    job: Int = read.job(empty=True)
+    host: Int = read.whole(0, "hosts", empty=True)
+    state: Int = read.words(STATES, empty=True)
+    decisions: Int = read.whole(0, 2)
+    candidates: Int = read.whole(0, "all")
+    given: Bool = read.column(
+        lambda sheet, _: np.arange(len(sheet)) < sheet.given["hosts"], there=False
+    )
+    line: Int = read.line()
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`; `given` marks the hosts' states when the first job comes."""
-        about = self.kind == HOST_STATE
+        about = self.kind == GuestEventKind.HOST_STATE
         text = "the state of a host when the first job comes"
         sheet.refuse(self.given & ~about, "event", text)
         for name in ("job", "host", "state"):
@@ -113,19 +97,19 @@ class DecisionRows(FigureRows):
     """`decisions.csv`; `host` and `at` are NONE where empty."""
 
     FILE: ClassVar = "decisions.csv"
-    time: Int = seconds()
-    kind: Int = words(DECISIONS, "decision")
-    job: Int = job()
-    host: Int = whole(0, "hosts", empty=True)
-    at: Int = seconds(empty=True)
-    tries: Int = whole()
-    candidates: Int = whole()
-    reason: Int = words(REASONS)
-    line: Int = line()
+    time: Int = read.seconds()
+    kind: Int = read.words(read.spelled(GuestDecisionKind), "decision")
+    job: Int = read.job()
+    host: Int = read.whole(0, "hosts", empty=True)
+    at: Int = read.seconds(empty=True)
+    tries: Int = read.whole()
+    candidates: Int = read.whole()
+    reason: Int = read.words(read.spelled(GuestReason))
+    line: Int = read.line()
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
-        self.refuse_figures(sheet, self.kind == START)
+        self.refuse_figures(sheet, self.kind == GuestDecisionKind.START)
 
 
 @dataclass(frozen=True)
@@ -133,10 +117,10 @@ class CandidateRows(FigureRows):
     """`candidates.csv`."""
 
     FILE: ClassVar = "candidates.csv"
-    time: Int = seconds()
-    job: Int = job()
-    host: Int = whole(0, "hosts")
-    line: Int = line()
+    time: Int = read.seconds()
+    job: Int = read.job()
+    host: Int = read.whole(0, "hosts")
+    line: Int = read.line()
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""

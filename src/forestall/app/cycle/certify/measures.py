@@ -12,19 +12,12 @@ import numpy as np
 from scipy.special import stdtrit
 
 from forestall.app.cycle.certify.facts import Facts
-from forestall.app.cycle.certify.files import (
-    COMPLETED,
-    CUT,
-    PARTS,
-    SHARES,
-    STAY_ENDS,
-    UNFINISHED,
-    UNSCHEDULED,
-)
+from forestall.app.cycle.certify.files import FORETELL, PARTS, SHARES
 from forestall.app.cycle.certify.sums import occurrences, useful_work
 from forestall.app.kit.certify.finding import Finding
-from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, spelled
 from forestall.app.kit.certify.sums import differences, total
+from forestall.model.cycle import Fate, StayEnd
 
 TOLERANCE = 1e-9
 DAY, HOUR = 86_400, 3600
@@ -94,7 +87,7 @@ def _of_jobs(run: Facts, mine: Bool) -> dict[str, Any]:
     """Return the measures of some of the jobs."""
     jobs, unit = run.jobs, _units(run)[1]
     count = int(mine.sum())
-    done = mine & (jobs.fate == COMPLETED) & (jobs.finish != NONE)
+    done = mine & (jobs.fate == Fate.COMPLETED) & (jobs.finish != NONE)
     ran = mine & (jobs.start != NONE)
     made = (jobs.finish - jobs.submit)[done]
     stretch = made / jobs.runtime[done]
@@ -102,9 +95,9 @@ def _of_jobs(run: Facts, mine: Bool) -> dict[str, Any]:
     return {
         "jobs_simulated": count,
         "jobs_started": int(ran.sum()),
-        "jobs_completed": by[COMPLETED],
-        "jobs_unscheduled": by[UNSCHEDULED],
-        "jobs_unfinished": by[UNFINISHED],
+        "jobs_completed": by[Fate.COMPLETED],
+        "jobs_unscheduled": by[Fate.UNSCHEDULED],
+        "jobs_unfinished": by[Fate.UNFINISHED],
         "makespan": _mean(made),
         "makespan_interval": _interval(made, unit[done]),
         "makespan_median": _at(made, 0.5),
@@ -114,8 +107,8 @@ def _of_jobs(run: Facts, mine: Bool) -> dict[str, Any]:
         "failures_per_job": _mean(jobs.failures[mine]),
         "failures_per_job_interval": _interval(jobs.failures[mine], unit[mine]),
         "jobs_failed_share": _ratio(int((mine & (jobs.failures > 0)).sum()), count),
-        "unscheduled_share": _ratio(by[UNSCHEDULED], count),
-        "unfinished_share": _ratio(by[UNFINISHED], count),
+        "unscheduled_share": _ratio(by[Fate.UNSCHEDULED], count),
+        "unfinished_share": _ratio(by[Fate.UNFINISHED], count),
         "failures": total(jobs.failures[mine]),
         "tries": total(jobs.tries[mine]),
         "checkpoints": total(jobs.checkpoints[mine]),
@@ -158,9 +151,9 @@ def _by_length(run: Facts) -> list[dict[str, Any]]:
 def _of_promises(run: Facts) -> dict[str, Any]:
     """Return how far the chances that were said came true."""
     stays = run.stays
-    if run.given.scheduler != "falcon":
+    if run.given.scheduler not in FORETELL:
         return dict.fromkeys(GROUPS["promises"])
-    over = stays.ended != CUT
+    over = stays.ended != StayEnd.UNFINISHED
     said, kept = stays.promise[over] / PARTS, (stays.ended[over] == 0).astype(np.float64)
     foreseen = stays.chance[over] / PARTS
     tenth = np.minimum(stays.promise[over] // (PARTS // 10), 9)
@@ -201,7 +194,7 @@ def _of_hosts(run: Facts) -> dict[str, Any]:
     ended = np.bincount(stays.ended, minlength=5).tolist()
     return {
         "stays_count": len(stays),
-        "stays_ended": dict(zip(STAY_ENDS, ended, strict=True)),
+        "stays_ended": dict(zip(spelled(StayEnd), ended, strict=True)),
         "useful_work": useful / PARTS,
         "lost_work": lost / PARTS,
         "unfinished_work": (total(stays.work) - useful - lost) / PARTS,

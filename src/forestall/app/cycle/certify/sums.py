@@ -5,20 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from forestall.app.cycle.certify.facts import Facts
-from forestall.app.cycle.certify.files import (
-    COMPLETED,
-    DONE,
-    JOB_FATES,
-    PARTS,
-    SHARES,
-    UNFINISHED,
-    UNSCHEDULED,
-    CycleRun,
-    Spans,
-)
+from forestall.app.cycle.certify.files import PARTS, SHARES, CycleRun, Spans
 from forestall.app.kit.certify.finding import Finding
-from forestall.app.kit.certify.sheet import NONE, Bool, Int
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, spelled
 from forestall.app.kit.certify.sums import Said, per, unlike
+from forestall.model.cycle import Fate, StayEnd
 
 TOLERANCE = 1e-12
 
@@ -36,7 +27,7 @@ def jobs_and_stays(run: Facts, finding: Finding) -> str:
     )
     unlike(finding, text, columns, jobs.name, line)
     text = "job {2} is {0} in jobs.csv (line {3}), {1} by its stays"
-    fate = Said("outcome", jobs.fate, mine["fate"], words=JOB_FATES)
+    fate = Said("outcome", jobs.fate, mine["fate"], words=spelled(Fate))
     unlike(finding, text, [fate], jobs.name, line)
     back = np.zeros(len(jobs), dtype=np.bool_)
     back[1:] = jobs.submit[1:] < jobs.submit[:-1]
@@ -63,11 +54,11 @@ def _by_stays(run: Facts) -> dict[str, Int]:
     count = len(jobs)
     start, finish = np.full(count, NONE), np.full(count, NONE)
     start[stays.job[stays.first]] = stays.start[stays.first]
-    done = stays.ended == DONE
+    done = stays.ended == StayEnd.COMPLETED
     finish[stays.job[done]] = stays.end[done]
-    fate = np.where(start == NONE, jobs.fate, UNFINISHED)
-    fate = np.where((start == NONE) & (jobs.fate == COMPLETED), UNSCHEDULED, fate)
-    fate[stays.job[done]] = COMPLETED
+    fate = np.where(start == NONE, jobs.fate, Fate.UNFINISHED)
+    fate = np.where((start == NONE) & (jobs.fate == Fate.COMPLETED), Fate.UNSCHEDULED, fate)
+    fate[stays.job[done]] = Fate.COMPLETED
     left = stays.left
     return {
         "fate": fate,
@@ -84,7 +75,7 @@ def useful_work(run: CycleRun) -> Int:
     """Return int64[stays]: work that helped to complete a job, in millionths."""
     stays = run.stays
     whole = np.zeros(len(run.jobs), dtype=np.bool_)
-    whole[stays.job[stays.ended == DONE]] = True
+    whole[stays.job[stays.ended == StayEnd.COMPLETED]] = True
     useful: Int = np.where(whole[stays.job], stays.work - stays.lost, 0)
     return useful
 

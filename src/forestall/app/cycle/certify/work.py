@@ -6,10 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from forestall.app.cycle.certify.facts import NO_START, Facts
-from forestall.app.cycle.certify.files import AWAY, DONE, PARTS, UNSCHEDULED
+from forestall.app.cycle.certify.files import PARTS
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import spread
 from forestall.app.kit.certify.sums import per
+from forestall.model.cycle import Fate, StayEnd
 
 MOST_TRIES = 20_000_000
 """So many tries without success are looked at, at most; of more, the first of each wait."""
@@ -19,7 +20,7 @@ def work(run: Facts, finding: Finding) -> str:
     """Each stay did what its host could do for it meanwhile."""
     stays, jobs = run.stays, run.jobs
     found = run.progress
-    done = stays.ended == DONE
+    done = stays.ended == StayEnd.COMPLETED
     least = found.least + done  # less than all was done a second before the end
     names = jobs.name[stays.job]
     work = stays.work / PARTS
@@ -43,14 +44,14 @@ def saved(run: Facts, finding: Finding) -> str:
     their overhead allow."""
     stays, jobs, given = run.stays, run.jobs, run.given
     found = run.progress
-    names, done = jobs.name[stays.job], stays.ended == DONE
+    names, done = jobs.name[stays.job], stays.ended == StayEnd.COMPLETED
     whole = jobs.runtime[stays.job] * PARTS
     reached = stays.before + stays.work
     text = "job {0} has {1} of {2} done as it is completed (millionths; stays.csv, line {3})"
     finding.where(done & (reached != whole), text, names, reached, whole, stays.line)
     text = "job {0} has {1} of {2} done, and is not completed (millionths; stays.csv, line {3})"
     finding.where(~done & (reached >= whole), text, names, reached, whole, stays.line)
-    at_end = stays.left & (stays.ended != AWAY) & given.at_end
+    at_end = stays.left & (stays.ended != StayEnd.AWAY) & given.at_end
     least = stays.before + np.where(at_end, stays.work, found.kept_least)
     most = stays.before + np.where(at_end, stays.work, np.minimum(found.kept_most, stays.work))
     if not given.resumes:
@@ -83,7 +84,7 @@ def tries(run: Facts, finding: Finding) -> str:
     text = "job {0} starts at {1}, having waited since {2}, and it is tried every {3} s"
     every = np.full(len(names), given.retry)
     finding.where(off, text, names, waits.until, waits.since, every)
-    given_up = ~started & waits.fresh & (jobs.fate[waits.job] == UNSCHEDULED)
+    given_up = ~started & waits.fresh & (jobs.fate[waits.job] == Fate.UNSCHEDULED)
     most = given.retries + 1
     limit = np.full(len(names), most)
     if not given.may_doom:

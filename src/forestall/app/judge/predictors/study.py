@@ -172,7 +172,7 @@ def _act(task: Task, chosen: JudgedPredictor, past: Occasions, stakes: Stakes) -
 
 def summary_of(found: PredictorStudy, stakes: Stakes) -> dict[str, Any]:
     """Return the study as JSON can hold it; times in s of the log's clock, rates in words."""
-    from forestall.app.judge.predictors.words import verdict
+    from forestall.app.judge.predictors.report import verdict
 
     task, whole = found.task, found.task.whole
     summary: dict[str, Any] = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from forestall.app.judge.scores import words
+from forestall.app.judge.scores.report import verdict
 from forestall.assess import calibration as cal
 from forestall.assess import significance as sig
 from forestall.assess.roc import Confusion, Roc, numbered, roc
@@ -165,7 +165,7 @@ def study(
         "versions": versions(),
     }
     told_plainly = plain(summary)
-    told_plainly["verdict"] = words.verdict(told_plainly)
+    told_plainly["verdict"] = verdict(told_plainly)
     return ScoreStudy(asked, scores, curves, tables, told_plainly)
 
 

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -232,6 +233,11 @@ def parts(places: int, below: int = MAX_AMOUNT, *, empty: int | None = None) -> 
 def words(known: Sequence[str], named: str = "", *, empty: bool = False) -> Any:
     """Declare words, as their positions among those that are known."""
     return column(lambda sheet, name: sheet.words(name, known, empty=empty), named)
+
+
+def spelled(kind: type[IntEnum], gap: str = "_") -> tuple[str, ...]:
+    """Return the words of a noun's kinds as files spell them."""
+    return tuple(one.name.lower().replace("_", gap) for one in kind)
 
 
 def line() -> Any:

@@ -12,23 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.app.kit.certify.sheet import (
-    MAX_NODES,
-    NONE,
-    Bool,
-    Int,
-    Reals,
-    Rows,
-    Sheet,
-    Summary,
-    column,
-    job,
-    line,
-    number_of_job,
-    seconds,
-    whole,
-    words,
-)
+from forestall.app.kit.certify import sheet as read
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
 from forestall.app.kit.certify.sums import per
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
@@ -95,21 +80,21 @@ class JobRows(Rows):
     """`jobs.csv`; `deadline` is NONE where nothing is promised."""
 
     FILE: ClassVar = "jobs.csv"
-    name: Int = number_of_job()
-    submit: Int = seconds()
-    start: Int = seconds()
-    last_start: Int = seconds()
-    finish: Int = seconds()
-    size: Int = whole(1, MAX_NODES)
-    runtime: Int = whole(1, MAX_SECONDS)
-    restarts: Int = whole(0, MAX_SECONDS)
-    checkpoints: Int = whole(0, MAX_SECONDS)
-    skipped: Int = whole(0, MAX_SECONDS)
-    lost: Int = whole(0, MAX_WORK)
-    deadline: Int = seconds(empty=True)
-    promise: Reals = column(_probability)
-    kept: Bool = column(_truth)
-    nodes: Texts = column(_hostlists)
+    name: Int = read.number_of_job()
+    submit: Int = read.seconds()
+    start: Int = read.seconds()
+    last_start: Int = read.seconds()
+    finish: Int = read.seconds()
+    size: Int = read.whole(1, read.MAX_NODES)
+    runtime: Int = read.whole(1, MAX_SECONDS)
+    restarts: Int = read.whole(0, MAX_SECONDS)
+    checkpoints: Int = read.whole(0, MAX_SECONDS)
+    skipped: Int = read.whole(0, MAX_SECONDS)
+    lost: Int = read.whole(0, MAX_WORK)
+    deadline: Int = read.seconds(empty=True)
+    promise: Reals = read.column(_probability)
+    kept: Bool = read.column(_truth)
+    nodes: Texts = read.column(_hostlists)
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
@@ -129,14 +114,14 @@ class RunRows(Rows):
     """`runs.csv`, in order of (job, start); `job` is the position of the job."""
 
     FILE: ClassVar = "runs.csv"
-    job: Int = job()
-    start: Int = seconds()
-    end: Int = seconds()
-    outcome: Int = words(OUTCOMES)
-    completed: Int = whole(0, MAX_SECONDS, "checkpoints")
-    lost: Int = whole(0, MAX_WORK)
-    nodes: Texts = column(_hostlists)
-    line: Int = line()
+    job: Int = read.job()
+    start: Int = read.seconds()
+    end: Int = read.seconds()
+    outcome: Int = read.words(OUTCOMES)
+    completed: Int = read.whole(0, MAX_SECONDS, "checkpoints")
+    lost: Int = read.whole(0, MAX_WORK)
+    nodes: Texts = read.column(_hostlists)
+    line: Int = read.line()
 
     @property
     def finished(self) -> Bool:
@@ -161,11 +146,11 @@ class FailureRows(Rows):
 
     FILE: ClassVar = "failures.csv"
     BESIDES: ClassVar = ("detectability", "kind")
-    time: Int = seconds()
-    node: Int = whole(0, "nodes")
-    downtime: Int = whole(0, MAX_SECONDS)
-    job: Int = job(empty=True)
-    lost: Int = whole(0, MAX_WORK)
+    time: Int = read.seconds()
+    node: Int = read.whole(0, "nodes")
+    downtime: Int = read.whole(0, MAX_SECONDS)
+    job: Int = read.job(empty=True)
+    lost: Int = read.whole(0, MAX_WORK)
 
     @property
     def hit(self) -> Bool:
@@ -194,7 +179,7 @@ class Given:
             name: said.value(f"node_seconds.{name}", (int,), "a whole number") for name in ACCOUNT
         }
         return cls(
-            nodes=said.whole("parameters.nodes", 1, MAX_NODES),
+            nodes=said.whole("parameters.nodes", 1, read.MAX_NODES),
             overhead=said.whole("parameters.checkpoint_overhead", 0, MAX_SECONDS),
             checkpoint=said.value("parameters.checkpoint", (str,), "a checkpoint policy"),
             qos=said.value("qos", (*number, type(None)), "a number or null"),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from forestall.app.kit.folder import check_folder, fill_folder, holds
 from forestall.app.reliability.design.design import Design
 from forestall.app.reliability.design.search import SearchResult, structure_told
+from forestall.show.drawings import figure_files
+from forestall.show.figure_files import save
 from forestall.show.style import (
     BLACK,
     DASHES,
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUMMARY = "design.json"
-FILES = ("changes.csv", "tradeoff.csv", "tradeoff.png", SUMMARY)
+TRADEOFF = "tradeoff"
+FILES = ("changes.csv", "tradeoff.csv", *figure_files((TRADEOFF,)), SUMMARY)
 
 
 def is_design_folder(folder: Path) -> bool:
@@ -40,7 +43,7 @@ def check_design_folder(folder: Path, *, force: bool) -> None:
 
 
 def save_design(design: Design, folder: Path) -> Path:
-    """Write design.json and changes.csv, and tradeoff.csv and .png after a search."""
+    """Write design.json and changes.csv, and after a search tradeoff.csv, .png and .svg."""
 
     def write(fresh: Path) -> None:
         import polars as pl
@@ -53,9 +56,9 @@ def save_design(design: Design, folder: Path) -> Path:
             return
         _write_curve(design.found, fresh / "tradeoff.csv")
         if has_matplotlib():
-            from forestall.show.figure_files import save
-
-            save(tradeoff(design.found), fresh / "tradeoff.png")
+            drawn = tradeoff(design.found)
+            for name in figure_files((TRADEOFF,)):
+                save(drawn, fresh / name)
 
     return fill_folder(folder, write, FILES)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.kit import pages
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
+from forestall.app.kit.study_folder import table_of, written
 from forestall.app.site.promises.backtest import TITLE
 from forestall.show.drawings import draw, figure_files
 from forestall.show.page import write_page
@@ -53,14 +53,14 @@ def write_backtest_folder(found: Found, folder: Path, progress: Progress) -> str
     def write(fresh: Path) -> None:
         write_ledger(ledger_table(found), fresh)
         for name in ("deciles", "predictors", "groups"):
-            write_csv(pages.table_of(rows(found, name)), fresh / f"{name}.csv")
+            write_csv(table_of(rows(found, name)), fresh / f"{name}.csv")
         report = found.report()
         drawn = draw(shown(report), progress, fresh)
         write_page(fresh / "report.html", page(report, title=TITLE, drawn=drawn))
         write_json(found.as_json(), fresh / SUMMARY)
 
     fill_folder(folder, write, FILES)
-    return pages.written(folder)
+    return written(folder)
 
 
 def rows(found: Found, name: str) -> list[dict[str, Any]]:

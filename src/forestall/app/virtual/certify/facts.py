@@ -11,16 +11,8 @@ import numpy as np
 from forestall.app.kit.certify.intervals import Axis, firsts, lasts, merged
 from forestall.app.kit.certify.sheet import NONE, Bool, Int
 from forestall.app.kit.certify.sums import per, total
-from forestall.app.virtual.certify.files import (
-    ABORTED,
-    CANCELLED,
-    COMPLETED,
-    JOB_FATES,
-    LATE,
-    RESTARTED,
-    StayRows,
-    VirtualRun,
-)
+from forestall.app.virtual.certify.files import JOB_FATES, StayRows, VirtualRun
+from forestall.model.virtual_books import Begun, Ended
 
 
 @dataclass(frozen=True)
@@ -45,11 +37,11 @@ class Chain:
 def chain_of(run: VirtualRun) -> Chain:
     """Return the stays in order. Of stays of no length the order in the file counts."""
     stays = run.stays
-    rows = np.flatnonzero(stays.ended != CANCELLED)
+    rows = np.flatnonzero(stays.ended != Ended.CANCELLED)
     key = (stays.start[rows], stays.end[rows], stays.index[rows])
     stays = stays.take(rows[np.lexsort(key)])
     fresh = firsts(stays.index)
-    anew = fresh | (stays.begun == RESTARTED)
+    anew = fresh | (stays.begun == Begun.RESTARTED)
     begins = np.maximum.accumulate(np.where(anew, np.arange(len(rows)), 0))
     first = np.maximum.accumulate(np.where(fresh, np.arange(len(rows)), 0))
     counted = stays.work - stays.lost
@@ -88,7 +80,7 @@ def progress_of(run: VirtualRun, chain: Chain) -> Progress:
     needed = -(-left // np.maximum(stays.rate, 1))
     there = np.maximum(stays.end - stays.runs_from, 0)
     none = np.zeros(len(stays), dtype=np.int64)
-    ended = (stays.ended == COMPLETED) | (stays.ended == LATE)
+    ended = (stays.ended == Ended.COMPLETED) | (stays.ended == Ended.LATE)
     if not given.interval:
         seconds = np.where(ended, needed, there)
         return Progress(seconds, none, none, stays.runs_from + needed, needed)
@@ -170,8 +162,8 @@ def job_fates(run: VirtualRun, chain: Chain) -> dict[str, Int]:
     start, finish = np.full(count, far), np.full(count, NONE)
     np.minimum.at(start, stays.job, stays.start)
     np.maximum.at(finish, stays.job, stays.end)
-    done = per(stays.job[stays.ended == COMPLETED], count)
-    late = per(stays.job[stays.ended == LATE], count)
+    done = per(stays.job[stays.ended == Ended.COMPLETED], count)
+    late = per(stays.job[stays.ended == Ended.LATE], count)
     dropped = start == far
     kinds = [dropped, done == jobs.size, done + late == jobs.size]
     return {
@@ -181,7 +173,7 @@ def job_fates(run: VirtualRun, chain: Chain) -> dict[str, Int]:
         "completed": (~dropped & (done == jobs.size)).astype(np.int64),
         "fate": np.select(kinds, [JOB_FATES.index("dropped"), 0, 1], default=2),
         "lost": per(stays.job, count, stays.lost),
-        "restarts": per(stays.job[stays.begun == RESTARTED], count),
+        "restarts": per(stays.job[stays.begun == Begun.RESTARTED], count),
         "migrations": per(run.moves.job, count),
     }
 
@@ -192,7 +184,7 @@ def end_of(run: VirtualRun, chain: Chain) -> int:
     latest = [np.where(jobs.finish == NONE, jobs.deadline, jobs.finish)]
     if run.given.interval and run.given.stops:
         # Tasks that wait for their restart do so until their deadline.
-        waiting = (stays.ended == ABORTED) & chain.final
+        waiting = (stays.ended == Ended.ABORTED) & chain.final
         latest.append(jobs.deadline[stays.job[waiting]])
     return int(np.concatenate(latest).max())
 
@@ -202,7 +194,9 @@ def account_of(run: Facts) -> dict[str, int]:
     jobs, chain, given = run.jobs, run.chain, run.given
     stays, every = chain.stays, run.stays
     begin, end = int(jobs.submit.min()), end_of(run, chain)
-    ended = stays.index[chain.final & ((stays.ended == COMPLETED) | (stays.ended == LATE))]
+    ended = stays.index[
+        chain.final & ((stays.ended == Ended.COMPLETED) | (stays.ended == Ended.LATE))
+    ]
     whole = np.zeros(int(jobs.first[-1]), dtype=np.bool_)
     whole[ended] = True
     counted = stays.work - stays.lost

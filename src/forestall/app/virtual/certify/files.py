@@ -12,37 +12,17 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from forestall.app.kit.certify.sheet import (
-    MAX_AMOUNT,
-    MAX_COUNT,
-    MAX_NODES,
-    Int,
-    Rows,
-    Sheet,
-    Summary,
-    column,
-    job,
-    line,
-    number_of_job,
-    parts,
-    seconds,
-    whole,
-    words,
-)
+from forestall.app.kit.certify import sheet as read
+from forestall.app.kit.certify.sheet import Int, Rows, Sheet, Summary
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
 PARTS = 1000
 """Rates and work are held as whole thousandths of a processor, of a processor-second."""
 JOB_FATES = ("completed", "late", "uncompleted", "dropped")
-STAY_ENDS = ("completed", "moved", "aborted", "stopped", "late", "cancelled")
-COMPLETED, MOVED, ABORTED, STOPPED, LATE, CANCELLED = range(6)
-TASK_FATES = (*STAY_ENDS, "dropped")
-DROPPED = 6
-BEGINNINGS = ("placed", "migrated", "restarted")
-PLACED, MIGRATED, RESTARTED = range(3)
-MOVE_ENDS = ("arrived", "target failed", "source failed", "ended first", "deadline first")
-ARRIVED, TARGET_FAILED, SOURCE_FAILED, ENDED_FIRST, DEADLINE_FIRST = range(5)
+TASK_FATES = (*read.spelled(Ended), "dropped")
+DROPPED = len(Ended)
 
 
 @dataclass(frozen=True)
@@ -50,23 +30,23 @@ class JobRows(Rows):
     """`jobs.csv`; `start` and `finish` are NONE where empty."""
 
     FILE: ClassVar = "jobs.csv"
-    name: Int = number_of_job()
-    submit: Int = seconds()
-    size: Int = whole(1, 2**31)
-    runtime: Int = whole(1, MAX_SECONDS)
-    deadline: Int = seconds()
-    start: Int = seconds(empty=True)
-    finish: Int = seconds(empty=True)
-    completed: Int = whole(0, 2)
-    done: Int = whole(named="tasks_completed")
-    fate: Int = words(JOB_FATES, "outcome")
-    lost: Int = parts(3)
-    restarts: Int = whole()
-    migrations: Int = whole()
+    name: Int = read.number_of_job()
+    submit: Int = read.seconds()
+    size: Int = read.whole(1, 2**31)
+    runtime: Int = read.whole(1, MAX_SECONDS)
+    deadline: Int = read.seconds()
+    start: Int = read.seconds(empty=True)
+    finish: Int = read.seconds(empty=True)
+    completed: Int = read.whole(0, 2)
+    done: Int = read.whole(named="tasks_completed")
+    fate: Int = read.words(JOB_FATES, "outcome")
+    lost: Int = read.parts(3)
+    restarts: Int = read.whole()
+    migrations: Int = read.whole()
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
-        if self.first[-1] >= MAX_COUNT:
+        if self.first[-1] >= read.MAX_COUNT:
             raise TraceError(sheet.path, f"{self.first[-1]} tasks are too many", field="size")
 
     @cached_property
@@ -94,25 +74,25 @@ class TaskRows(Rows):
     """`tasks.csv`; `job` is the position of the job."""
 
     FILE: ClassVar = "tasks.csv"
-    job: Int = job()
-    number: Int = column(_task, "task")
-    index: Int = column(_index, there=False)
-    fate: Int = words(TASK_FATES, "outcome")
-    node: Int = whole(0, "nodes", empty=True)
-    start: Int = seconds(empty=True)
-    end: Int = seconds(empty=True)
-    rate: Int = parts(3, empty=0)
-    work: Int = parts(3)
-    done: Int = parts(3)
-    migrations: Int = whole()
-    restarts: Int = whole()
-    checkpoints: Int = whole()
-    lost: Int = parts(3)
-    line: Int = line()
+    job: Int = read.job()
+    number: Int = read.column(_task, "task")
+    index: Int = read.column(_index, there=False)
+    fate: Int = read.words(TASK_FATES, "outcome")
+    node: Int = read.whole(0, "nodes", empty=True)
+    start: Int = read.seconds(empty=True)
+    end: Int = read.seconds(empty=True)
+    rate: Int = read.parts(3, empty=0)
+    work: Int = read.parts(3)
+    done: Int = read.parts(3)
+    migrations: Int = read.whole()
+    restarts: Int = read.whole()
+    checkpoints: Int = read.whole()
+    lost: Int = read.parts(3)
+    line: Int = read.line()
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
-        never = (self.fate == MOVED) | (self.fate == CANCELLED)
+        never = (self.fate == Ended.MOVED) | (self.fate == Ended.CANCELLED)
         sheet.refuse(never, "outcome", "what becomes of a task")
         for name in ("node", "start", "end", "rate"):
             odd = sheet.empty(name) != (self.fate == DROPPED)
@@ -124,20 +104,20 @@ class StayRows(Rows):
     """`runs.csv`: every stay of a task on a node."""
 
     FILE: ClassVar = "runs.csv"
-    job: Int = job()
-    number: Int = column(_task, "task")
-    index: Int = column(_index, there=False)
-    node: Int = whole(0, "nodes")
-    start: Int = seconds()
-    runs_from: Int = seconds()
-    end: Int = seconds()
-    rate: Int = parts(3)
-    work: Int = parts(3)
-    begun: Int = words(BEGINNINGS)
-    ended: Int = words(STAY_ENDS, "outcome")
-    lost: Int = parts(3)
-    checkpoints: Int = whole()
-    line: Int = line()
+    job: Int = read.job()
+    number: Int = read.column(_task, "task")
+    index: Int = read.column(_index, there=False)
+    node: Int = read.whole(0, "nodes")
+    start: Int = read.seconds()
+    runs_from: Int = read.seconds()
+    end: Int = read.seconds()
+    rate: Int = read.parts(3)
+    work: Int = read.parts(3)
+    begun: Int = read.words(read.spelled(Begun))
+    ended: Int = read.words(read.spelled(Ended), "outcome")
+    lost: Int = read.parts(3)
+    checkpoints: Int = read.whole()
+    line: Int = read.line()
 
 
 @dataclass(frozen=True)
@@ -145,16 +125,16 @@ class MoveRows(Rows):
     """`migrations.csv`; `predicted` is NONE where empty."""
 
     FILE: ClassVar = "migrations.csv"
-    time: Int = seconds()
-    job: Int = job()
-    number: Int = column(_task, "task")
-    index: Int = column(_index, there=False)
-    source: Int = whole(0, "nodes")
-    target: Int = whole(0, "nodes")
-    end: Int = seconds()
-    predicted: Int = whole(-MAX_AMOUNT, MAX_AMOUNT, empty=True)
-    outcome: Int = words(MOVE_ENDS)
-    line: Int = line()
+    time: Int = read.seconds()
+    job: Int = read.job()
+    number: Int = read.column(_task, "task")
+    index: Int = read.column(_index, there=False)
+    source: Int = read.whole(0, "nodes")
+    target: Int = read.whole(0, "nodes")
+    end: Int = read.seconds()
+    predicted: Int = read.whole(-read.MAX_AMOUNT, read.MAX_AMOUNT, empty=True)
+    outcome: Int = read.words(read.spelled(MoveEnd, " "))
+    line: Int = read.line()
 
 
 @dataclass(frozen=True)
@@ -163,11 +143,11 @@ class FailureRows(Rows):
 
     FILE: ClassVar = "failures.csv"
     BESIDES: ClassVar = ("predicted",)
-    time: Int = seconds()
-    node: Int = whole(0, "nodes")
-    downtime: Int = whole(0, MAX_SECONDS)
-    tasks: Int = whole()
-    lost: Int = parts(3)
+    time: Int = read.seconds()
+    node: Int = read.whole(0, "nodes")
+    downtime: Int = read.whole(0, MAX_SECONDS)
+    tasks: Int = read.whole()
+    lost: Int = read.parts(3)
 
 
 @dataclass(frozen=True)
@@ -197,7 +177,7 @@ class Given:
         told = said.told(p + "lead")
         periodic = said.word(p + "checkpoint", ("none", "periodic")) == "periodic"
         return cls(
-            nodes=said.whole(p + "nodes", 1, MAX_NODES),
+            nodes=said.whole(p + "nodes", 1, read.MAX_NODES),
             capacity=PARTS * said.whole(p + "processors_per_node", 1, 2**20),
             most=round(PARTS * said.number(p + "task_processors", 0, 2**20)),
             least=round(PARTS * said.number(p + "least_rate", 0, 2**20)),
@@ -216,7 +196,7 @@ def _transfer(said: Summary) -> tuple[bool, int, int]:
     """Return whether tasks migrate, s of copying while they run, and s of standstill."""
     p = "parameters."
     kind = said.word(p + "migration", ("stop-and-copy", "pre-copy", "none"))
-    strategy = said.word(p + "strategy", ("random", "first-fit", "best-fit", "omniscient"))
+    strategy = said.word(p + "strategy", ("random", "first-fit", "best-fit", "omniscient", "own"))
     migrates = kind != "none" and (strategy != "random" or said.flag(p + "random_migrates"))
     cost = said.whole(p + "migration_cost", 0, MAX_SECONDS)
     most = said.number(p + "max_downtime", 0, MAX_SECONDS)

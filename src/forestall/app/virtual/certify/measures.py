@@ -10,18 +10,8 @@ import numpy as np
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.sums import close, measured, told
 from forestall.app.virtual.certify.facts import Facts
-from forestall.app.virtual.certify.files import (
-    ABORTED,
-    COMPLETED,
-    DROPPED,
-    JOB_FATES,
-    LATE,
-    PARTS,
-    RESTARTED,
-    SOURCE_FAILED,
-    STOPPED,
-    TARGET_FAILED,
-)
+from forestall.app.virtual.certify.files import DROPPED, JOB_FATES, PARTS
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
 TOLERANCE: Final = 1e-12
 ACCOUNT: Final = ("useful", "lost", "stopped", "paused", "idle", "down", "total")
@@ -70,25 +60,25 @@ def _measures(run: Facts) -> dict[str, float]:
     job = np.bincount(run.told["fate"], minlength=len(JOB_FATES))
     final = np.bincount(stays.ended[chain.final], minlength=DROPPED + 1)
     tasks = int(jobs.first[-1])
-    failed = (moves.outcome == TARGET_FAILED) | (moves.outcome == SOURCE_FAILED)
+    failed = (moves.outcome == MoveEnd.TARGET_FAILED) | (moves.outcome == MoveEnd.SOURCE_FAILED)
     total = account["total"]
     return {
         "job_completion_rate": job[JOB_FATES.index("completed")] / len(jobs),
-        "task_completion_rate": final[COMPLETED] / tasks,
+        "task_completion_rate": final[Ended.COMPLETED] / tasks,
         "utilization": account["useful"] / total if total else 0.0,
         "jobs_count": len(jobs),
         "jobs_completed": int(job[JOB_FATES.index("completed")]),
         "jobs_late": int(job[JOB_FATES.index("late")]),
         "jobs_dropped": int(job[JOB_FATES.index("dropped")]),
         "tasks_count": tasks,
-        "tasks_completed": int(final[COMPLETED]),
-        "tasks_late": int(final[LATE]),
-        "tasks_aborted": int(final[ABORTED]),
-        "tasks_stopped": int(final[STOPPED]),
+        "tasks_completed": int(final[Ended.COMPLETED]),
+        "tasks_late": int(final[Ended.LATE]),
+        "tasks_aborted": int(final[Ended.ABORTED]),
+        "tasks_stopped": int(final[Ended.STOPPED]),
         "tasks_dropped": tasks - int(chain.final.sum()),
         "lost_work": account["lost"] / PARTS,
         "stopped_work": account["stopped"] / PARTS,
-        "restarts": int((stays.begun == RESTARTED).sum()),
+        "restarts": int((stays.begun == Begun.RESTARTED).sum()),
         "checkpoints": int(stays.checkpoints.sum()),
         "migrations": len(moves),
         "migrations_failed": int(failed.sum()),

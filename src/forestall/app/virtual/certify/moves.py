@@ -8,24 +8,10 @@ import polars as pl
 
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import Axis
-from forestall.app.kit.certify.sheet import NONE, Bool, Int
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, spelled
 from forestall.app.virtual.certify.facts import Facts
-from forestall.app.virtual.certify.files import (
-    ABORTED,
-    ARRIVED,
-    CANCELLED,
-    COMPLETED,
-    DEADLINE_FIRST,
-    ENDED_FIRST,
-    LATE,
-    MIGRATED,
-    MOVE_ENDS,
-    MOVED,
-    SOURCE_FAILED,
-    STOPPED,
-    TARGET_FAILED,
-    StayRows,
-)
+from forestall.app.virtual.certify.files import StayRows
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
 _KEYS = ["index", "time", "target", "again"]
 
@@ -44,17 +30,17 @@ def moves_and_stays(run: Facts, finding: Finding) -> str:
     finding.where(early, text, names, moves.number, moves.time, moves.predicted, line)
     move, stay = _matched(run, finding)
     here = run.stays.take(stay)
-    reserved = here.ended == CANCELLED
+    reserved = here.ended == Ended.CANCELLED
     _check_flown(run, finding, move[~reserved], here.take(~reserved))
     _check_broken(run, finding, move[reserved], here.take(reserved))
-    arrived = int((moves.outcome == ARRIVED).sum())
+    arrived = int((moves.outcome == MoveEnd.ARRIVED).sum())
     return f"{len(moves)} moves, {arrived} arrived"
 
 
 def _matched(run: Facts, finding: Finding) -> tuple[Int, Int]:
     """Return rows of moves and of the stays (or reservations) at their targets that go together."""
     moves, stays = run.moves, run.stays
-    rows = np.flatnonzero(stays.begun == MIGRATED)
+    rows = np.flatnonzero(stays.begun == Begun.MIGRATED)
     right = {"index": stays.index[rows], "time": stays.start[rows], "target": stays.node[rows]}
     left = {"index": moves.index, "time": moves.time, "target": moves.target}
     again = pl.int_range(pl.len()).over(_KEYS[:3]).alias("again")
@@ -94,7 +80,7 @@ def _check_flown(run: Facts, finding: Finding, move: Int, here: StayRows) -> Non
     back = np.maximum(at - 1, 0)
     gone = (
         run.chain.fresh[at]
-        | (stays.ended[back] != MOVED)
+        | (stays.ended[back] != Ended.MOVED)
         | (stays.node[back] != moves.source[move])
     )
     what = "leaves node {4}, where its stay before does not end in a move"
@@ -105,7 +91,11 @@ def _check_flown(run: Facts, finding: Finding, move: Int, here: StayRows) -> Non
     _note(run, finding, move, off, what, left, stays.end[back])
     broken = here.end < here.runs_from
     said = moves.outcome[move]
-    mine = np.where(broken, np.where(here.ended == STOPPED, DEADLINE_FIRST, TARGET_FAILED), ARRIVED)
+    mine = np.where(
+        broken,
+        np.where(here.ended == Ended.STOPPED, MoveEnd.DEADLINE_FIRST, MoveEnd.TARGET_FAILED),
+        MoveEnd.ARRIVED,
+    )
     _check_outcome(run, finding, move, said, mine)
     ended = np.where(broken, here.end, here.runs_from)
     what = "ends at {4}, by its stay at {5}"
@@ -113,7 +103,7 @@ def _check_flown(run: Facts, finding: Finding, move: Int, here: StayRows) -> Non
 
 
 def _check_outcome(run: Facts, finding: Finding, move: Int, said: Int, mine: Int) -> None:
-    words = np.array(MOVE_ENDS)
+    words = np.array(spelled(MoveEnd, " "))
     what = "is said to be '{4}', and was '{5}' by its stays"
     _note(run, finding, move, said != mine, what, words[said], words[mine])
 
@@ -139,15 +129,19 @@ def _check_broken(run: Facts, finding: Finding, move: Int, here: StayRows) -> No
     ended = stays.ended[at]
     # What ended the task's stay comes first of what can have happened in that second ...
     mine = np.select(
-        [over & ((ended == COMPLETED) | (ended == LATE)), over & (ended == STOPPED), target],
-        [ENDED_FIRST, DEADLINE_FIRST, TARGET_FAILED],
-        default=SOURCE_FAILED,
+        [
+            over & ((ended == Ended.COMPLETED) | (ended == Ended.LATE)),
+            over & (ended == Ended.STOPPED),
+            target,
+        ],
+        [MoveEnd.ENDED_FIRST, MoveEnd.DEADLINE_FIRST, MoveEnd.TARGET_FAILED],
+        default=MoveEnd.SOURCE_FAILED,
     )
     said = moves.outcome[move]
     # ... save where both nodes failed in it, one of them first.
-    both = over & (ended == ABORTED) & target & (said == SOURCE_FAILED)
-    mine = np.where(both, SOURCE_FAILED, mine)
-    unlike = (mine == SOURCE_FAILED) & ~(over & (ended == ABORTED))
+    both = over & (ended == Ended.ABORTED) & target & (said == MoveEnd.SOURCE_FAILED)
+    mine = np.where(both, MoveEnd.SOURCE_FAILED, mine)
+    unlike = (mine == MoveEnd.SOURCE_FAILED) & ~(over & (ended == Ended.ABORTED))
     _note(run, finding, move, unlike, "broke at {4} for no reason", here.end)
     _check_outcome(run, finding, move, said, mine)
     what = "ends at {4}, its reservation at {5}"

@@ -7,7 +7,7 @@ import numpy as np
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import Axis, inside, levels, touches
 from forestall.app.virtual.certify.facts import Facts
-from forestall.app.virtual.certify.files import ABORTED, MOVED
+from forestall.model.virtual_books import Ended
 
 
 def capacity(run: Facts, finding: Finding) -> str:
@@ -75,14 +75,14 @@ def aborts(run: Facts, finding: Finding) -> str:
     axis = Axis.over(stays.end, failures.time)
     failing, rows = np.unique(axis.key(failures.node, failures.time), return_inverse=True)
     ends = axis.key(stays.node, stays.end)
-    aborted = stays.ended == ABORTED
+    aborted = stays.ended == Ended.ABORTED
     at = np.minimum(np.searchsorted(failing, ends), max(len(failing) - 1, 0))
     struck = failing[at] == ends if len(failing) else np.zeros(len(stays), dtype=np.bool_)
     text = "task {1} of job {0} is aborted at {2}, when node {3} did not fail (runs.csv, line {4})"
     labels = (names, stays.number, stays.end, stays.node, stays.line)
     finding.where(aborted & ~struck, text, *labels)
     # A move of a machine that was stopped and copied comes after a failure of the same second.
-    fled = struck & (stays.ended == MOVED) & (run.given.copy == 0)
+    fled = struck & (stays.ended == Ended.MOVED) & (run.given.copy == 0)
     text = "task {1} of job {0} moves at {2} off node {3}, which has failed (runs.csv, line {4})"
     finding.where(fled, text, *labels)
     text = "task {1} of job {0} lost {2:.3f} without being aborted (runs.csv, line {3})"

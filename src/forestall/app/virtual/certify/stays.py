@@ -6,17 +6,7 @@ import numpy as np
 
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.virtual.certify.facts import Facts
-from forestall.app.virtual.certify.files import (
-    ABORTED,
-    CANCELLED,
-    COMPLETED,
-    LATE,
-    MIGRATED,
-    MOVED,
-    PLACED,
-    RESTARTED,
-    STOPPED,
-)
+from forestall.model.virtual_books import Begun, Ended
 
 
 def places(run: Facts, finding: Finding) -> str:
@@ -33,18 +23,24 @@ def places(run: Facts, finding: Finding) -> str:
         "task {1} of job {0} runs in two places at {2} (runs.csv, lines {3} and {4})",
         *(names, stays.number, stays.runs_from, stays.line, stays.line[back]),
     )
-    live = (stays.begun == MIGRATED) & (given.copy > 0)
+    live = (stays.begun == Begun.MIGRATED) & (given.copy > 0)
     wrong = follows & (stays.start < left) & ~live
     finding.where(wrong, "task {1} of job {0} holds two nodes at {2} (runs.csv, line {3})", *labels)
     for bad, text in (
-        (chain.fresh & (stays.begun != PLACED), "begins otherwise than placed, at {2}"),
-        (follows & (stays.begun == PLACED), "is placed again at {2}"),
-        (follows & (stays.begun == MIGRATED) & (was != MOVED), "arrives at {2}, but did not leave"),
-        (follows & (stays.begun == RESTARTED) & (was != ABORTED), "restarts at {2}, not aborted"),
-        (chain.final & (stays.ended == MOVED), "leaves for nowhere, after its stay from {2}"),
+        (chain.fresh & (stays.begun != Begun.PLACED), "begins otherwise than placed, at {2}"),
+        (follows & (stays.begun == Begun.PLACED), "is placed again at {2}"),
+        (
+            follows & (stays.begun == Begun.MIGRATED) & (was != Ended.MOVED),
+            "arrives at {2}, but did not leave",
+        ),
+        (
+            follows & (stays.begun == Begun.RESTARTED) & (was != Ended.ABORTED),
+            "restarts at {2}, not aborted",
+        ),
+        (chain.final & (stays.ended == Ended.MOVED), "leaves for nowhere, after its stay from {2}"),
     ):
         finding.where(bad, "task {1} of job {0} " + text + " (runs.csv, line {3})", *labels)
-    nowhere = follows & (stays.begun == MIGRATED) & (stays.node == stays.node[back])
+    nowhere = follows & (stays.begun == Begun.MIGRATED) & (stays.node == stays.node[back])
     finding.where(
         nowhere, "task {1} of job {0} moves at {2} to where it is (runs.csv, line {3})", *labels
     )
@@ -55,9 +51,14 @@ def places(run: Facts, finding: Finding) -> str:
 def _reservations(run: Facts, finding: Finding) -> None:
     """Reservations are made for moves only, one at a time, and nothing is done in them."""
     every = run.stays
-    mine = every.take(np.flatnonzero(every.ended == CANCELLED))
+    mine = every.take(np.flatnonzero(every.ended == Ended.CANCELLED))
     names = run.jobs.name[mine.job]
-    idle = (mine.begun != MIGRATED) | (mine.work != 0) | (mine.lost != 0) | (mine.checkpoints != 0)
+    idle = (
+        (mine.begun != Begun.MIGRATED)
+        | (mine.work != 0)
+        | (mine.lost != 0)
+        | (mine.checkpoints != 0)
+    )
     text = "task {1} of job {0}: more than a reservation was cancelled (runs.csv, line {2})"
     finding.where(idle, text, names, mine.number, mine.line)
     order = np.lexsort((mine.start, mine.index))
@@ -74,8 +75,8 @@ def work(run: Facts, finding: Finding) -> str:
     stays = chain.stays
     names = run.jobs.name[stays.job]
     whole = run.jobs.runtime[stays.job] * given.most
-    ended = (stays.ended == COMPLETED) | (stays.ended == LATE)
-    wait = np.where(stays.begun == MIGRATED, given.copy + given.still, 0)
+    ended = (stays.ended == Ended.COMPLETED) | (stays.ended == Ended.LATE)
+    wait = np.where(stays.begun == Begun.MIGRATED, given.copy + given.still, 0)
     text = (
         "task {1} of job {0} makes progress from {2} on, not {3} s after {4} (runs.csv, line {5})"
     )
@@ -108,7 +109,7 @@ def losses(run: Facts, finding: Finding) -> str:
     total = np.cumsum(stays.work)
     since = total - total[origin] + stays.work[origin]
     since -= np.where(some, (stays.rate * progress.saved)[origin], 0)
-    expected = np.where(stays.ended == ABORTED, since, 0)
+    expected = np.where(stays.ended == Ended.ABORTED, since, 0)
     text = "task {1} of job {0} lost {2:.3f} at {3}; it had {4:.3f} to lose (runs.csv, line {5})"
     labels = (run.jobs.name[stays.job], stays.number, stays.lost / 1000, stays.end)
     finding.where(stays.lost != expected, text, *labels, expected / 1000, stays.line)
@@ -123,19 +124,21 @@ def deadlines(run: Facts, finding: Finding) -> str:
     where = "task {1} of job {0} "
     line = " (deadline {3}; runs.csv, line {4})"
     for bad, text in (
-        ((stays.ended == COMPLETED) & (stays.end > deadline), "completes at {2}, too late"),
-        ((stays.ended == LATE) & (stays.end <= deadline), "is late at {2}, in time"),
-        ((stays.ended == STOPPED) & (stays.end != deadline), "is stopped at {2}"),
+        ((stays.ended == Ended.COMPLETED) & (stays.end > deadline), "completes at {2}, too late"),
+        ((stays.ended == Ended.LATE) & (stays.end <= deadline), "is late at {2}, in time"),
+        ((stays.ended == Ended.STOPPED) & (stays.end != deadline), "is stopped at {2}"),
     ):
         finding.where(bad, where + text + line, *labels)
     if given.stops:
         finding.where(stays.end > deadline, where + "is there until {2}" + line, *labels)
     else:
-        finding.where(stays.ended == STOPPED, where + "is stopped, and may run on" + line, *labels)
-    bound = (stays.begun == PLACED) | ((stays.begun == RESTARTED) & given.stops)
+        finding.where(
+            stays.ended == Ended.STOPPED, where + "is stopped, and may run on" + line, *labels
+        )
+    bound = (stays.begun == Begun.PLACED) | ((stays.begun == Begun.RESTARTED) & given.stops)
     late = bound & (stays.start >= deadline)
     finding.where(late, where + "starts when its deadline has come" + line, *labels)
     if not given.interval:
-        again = stays.begun == RESTARTED
+        again = stays.begun == Begun.RESTARTED
         finding.where(again, where + "restarts without checkpoints" + line, *labels)
     return "kept, missed and enforced as the outcomes say"

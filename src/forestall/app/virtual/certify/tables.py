@@ -10,15 +10,8 @@ from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.sheet import NONE, Int
 from forestall.app.kit.certify.sums import Said, per, unlike
 from forestall.app.virtual.certify.facts import Facts
-from forestall.app.virtual.certify.files import (
-    ABORTED,
-    DROPPED,
-    JOB_FATES,
-    PARTS,
-    PLACED,
-    RESTARTED,
-    TASK_FATES,
-)
+from forestall.app.virtual.certify.files import DROPPED, JOB_FATES, PARTS, TASK_FATES
+from forestall.model.virtual_books import Begun, Ended
 
 THOUSANDTHS: Final = frozenset({"rate", "work", "done", "lost"})
 """Columns of `tasks.csv` that are held as whole thousandths."""
@@ -74,7 +67,7 @@ def _by_stays(run: Facts, count: int) -> dict[str, Int]:
         "done": per(stays.index, count, stays.work) - lost,
         "lost": lost,
         "migrations": per(run.moves.index, count),
-        "restarts": per(stays.index[stays.begun == RESTARTED], count),
+        "restarts": per(stays.index[stays.begun == Begun.RESTARTED], count),
         "checkpoints": per(stays.index, count, stays.checkpoints),
     }
 
@@ -94,7 +87,7 @@ def jobs_and_tasks(run: Facts, finding: Finding) -> str:
     fate = Said("outcome", jobs.fate, mine["fate"], words=JOB_FATES)
     unlike(finding, text, [fate], jobs.name, line)
     finding.where(jobs.deadline <= jobs.submit, "job {0}: deadline at its submission", jobs.name)
-    placed = np.flatnonzero(stays.begun == PLACED)
+    placed = np.flatnonzero(stays.begun == Begun.PLACED)
     owner = stays.job[placed]
     together = per(owner[stays.start[placed] == mine["start"][owner]], len(jobs))
     torn = (jobs.fate != JOB_FATES.index("dropped")) & (together != jobs.size)
@@ -138,8 +131,8 @@ def _waits_to_restart(run: Facts) -> tuple[Int, Int]:
     """Return [since, until) in which aborted tasks waited to restart."""
     chain = run.chain
     stays = chain.stays
-    rows = np.flatnonzero((stays.ended == ABORTED) & ~chain.final)
-    alone = np.flatnonzero((stays.ended == ABORTED) & chain.final)
+    rows = np.flatnonzero((stays.ended == Ended.ABORTED) & ~chain.final)
+    alone = np.flatnonzero((stays.ended == Ended.ABORTED) & chain.final)
     since = np.concatenate((stays.end[rows], stays.end[alone]))
     until = np.concatenate((stays.start[rows + 1], run.jobs.deadline[stays.job[alone]]))
     return since, until
