@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from forestall.model.settings import told
-from forestall.show import closing, drawings
+from forestall.show import closing
 from forestall.show import words as say_
 from forestall.show.blocks import Prose
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
 from forestall.show.words import Summary
-
-NO_FIGURES: Final = drawings.NO_FIGURES
 
 
 def run_report(
