@@ -14,6 +14,9 @@ from forestall.app.kit.versions import versions
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration
+from forestall.show.page import page, write_page
+from forestall.show.report import Report
+from forestall.show.shown import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,6 +82,11 @@ class RunResult(ABC, Generic[Outcome]):
         """Return what stands in the summary beside the parameters."""
         return {}
 
+    @property
+    def report(self) -> Shown:
+        """What became of the run, as text, page, JSON or Markdown; a notebook shows it."""
+        return Shown(self._told(None))
+
     def save(
         self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
     ) -> Path:
@@ -99,7 +107,8 @@ class RunResult(ABC, Generic[Outcome]):
             if len(self.outcome.log.events):
                 self._write_log(fresh)
             if report:
-                self._write_report(fresh / "report.html", since_first(self.jobs, span))
+                told = self._told(since_first(self.jobs, span))
+                write_page(fresh / "report.html", page(told))
             write_json(self.summary, fresh / SUMMARY)
 
         return fill_folder(Path(folder), write, FOLDER_FILES)
@@ -123,5 +132,5 @@ class RunResult(ABC, Generic[Outcome]):
         """Write what the engine was told and what it answered."""
 
     @abstractmethod
-    def _write_report(self, path: Path, span: tuple[int, int] | None) -> None:
-        """Write the page; `span` is in s of the log's own clock."""
+    def _told(self, span: tuple[int, int] | None) -> Report:
+        """Return the report; `span` is that of its chart, in s of the log's own clock."""

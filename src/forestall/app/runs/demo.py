@@ -82,19 +82,12 @@ def is_demo_folder(folder: Path) -> bool:
 
 
 def _write(done: Demo, folder: Path) -> None:
-    from forestall.app.promise.report import write_report
-    from forestall.app.runs.many import write_comparison
+    from forestall.app.runs.many import comparison
+    from forestall.show.page import page, write_page
     from forestall.traces.jobs.swf import write_swf
     from forestall.traces.write import write_failures_csv
 
     write_swf(done.jobs, folder / "jobs.swf")
     write_failures_csv(done.failures, folder / "failures.csv")
-    shown = done.runs[SHOWN]
-    write_report(
-        folder / "report.html",
-        summary=shown.summary,
-        jobs=shown.jobs,
-        runs=shown.runs,
-        failures=shown.failures,
-    )
-    write_comparison(folder / "comparison.html", done.summaries)
+    done.runs[SHOWN].report.save(folder / "report.html")
+    write_page(folder / "comparison.html", page(comparison(done.summaries)))
