@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from forestall._lazy import lazily
 from forestall.app.cycle import counts, words
 from forestall.app.cycle import tables as parts
 from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
@@ -26,6 +27,9 @@ from forestall.show.html_pieces import (
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
 from forestall.simulate.cycle.parameters import CycleParameters
+
+with lazily():
+    from forestall.app.cycle import figures as drawing
 
 Tables = Mapping[str, pl.DataFrame]
 FAILED = pl.col("failures").cast(pl.Int64) > 0
@@ -244,7 +248,6 @@ def figures(
     availability = tables["availability"]
     if not has_matplotlib() or jobs.is_empty() or availability.is_empty():
         return {}
-    from forestall.app.cycle import figures as drawing
 
     drawn = {}
     if (jobs["outcome"] == "completed").any():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -15,9 +15,6 @@ from forestall.app.kit.result import RunResult
 from forestall.simulate.cycle import tables
 from forestall.simulate.cycle.measures import measures
 from forestall.simulate.cycle.outcome import CycleOutcome
-
-if TYPE_CHECKING:
-    pass
 
 MODEL = "cycle"
 """What `summary.json` of such a run has as its `model`."""

@@ -15,15 +15,14 @@ from forestall.app.promise import gantt as gantt_figure
 from forestall.app.promise.hazard import described
 from forestall.app.promise.learned import described_run
 from forestall.app.promise.log import write_event_log
-from forestall.app.promise.report import write_report
+from forestall.app.promise.report import Told, report, write_report
+from forestall.show.shown import Shown
 from forestall.simulate.promise import tables
 from forestall.simulate.promise.measures import measures
 from forestall.simulate.promise.run import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from forestall.show.shown import Shown
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,6 @@ class Result(RunResult[Outcome]):
     @property
     def report(self) -> Shown:
         """What the run was worth, as text, page, JSON or Markdown; a notebook shows it."""
-        from forestall.app.promise.report import Told, report
-        from forestall.show.shown import Shown
-
         told = Told(self.summary, self.jobs, self.runs, self.failures, None, self.cleaning)
         return Shown(report(told))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from forestall._lazy import lazily
 from forestall.app.kit.measure import Measure
 from forestall.app.kit.report import NO_FIGURES
 from forestall.app.promise import words
@@ -29,6 +30,9 @@ from forestall.show.html_pieces import (
 )
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
+
+with lazily():
+    from forestall.app.promise import figures as promise_figures
 
 Tell = Callable[[Summary, str, Any], str]
 MEANS = (
@@ -98,9 +102,8 @@ def calibrations(summaries: Mapping[str, Summary]) -> Html:
         return EMPTY
     if not has_matplotlib():
         return paragraph(NO_FIGURES, "soft")
-    from forestall.app.promise.figures import calibration_side_by_side
 
-    figure = calibration_side_by_side(summaries)
+    figure = promise_figures.calibration_side_by_side(summaries)
     alt = "Share of promises kept over the probability promised, a line for each run."
     return picture(data_uri(figure), alt, "", figure.get_figwidth())
 

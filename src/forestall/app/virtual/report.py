@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from forestall._lazy import lazily
 from forestall.app.kit import measure as measure_
 from forestall.app.kit import series
 from forestall.app.kit import shares as shares_
@@ -28,6 +29,9 @@ from forestall.show.html_pieces import (
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
 from forestall.simulate.virtual.parameters import VirtualParameters
+
+with lazily():
+    from forestall.app.virtual import figures as drawing
 
 Tables = Mapping[str, pl.DataFrame]
 
@@ -174,7 +178,6 @@ def figures(
     jobs, runs, failures = (tables[name] for name in ("jobs", "runs", "failures"))
     if not has_matplotlib() or jobs.is_empty() or runs.is_empty():
         return {}
-    from forestall.app.virtual import figures as drawing
 
     nodes, per_node = parts.machine(summary)
     start = int(series.column(jobs, "submit").min())
