@@ -12,7 +12,6 @@ import pytest
 import forestall as fs
 from forestall.app.runs.certify import certify
 from forestall.app.runs.models import MODELS
-from forestall.app.runs.replay import replay_and_compare
 from forestall.app.site.report import SECTIONS
 from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
@@ -132,12 +131,12 @@ def cycle(hosts: Any, **more: Any) -> Any:
     return fs.simulate_cycle(jobs, hosts, **{"log_events": True, **more})
 
 
-def kept(result: Any, folder: Path, own: Any = None) -> None:
+def kept(result: Any, folder: Path, **own: Any) -> None:
     """A run is certified and replayed."""
     result.save(folder, report=False)
     found = certify(folder)
     assert found.passed, [one for one in found.checks if not one.passed]
-    assert replay_and_compare(folder, own).same
+    assert fs.replay(folder, **own).same
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -145,7 +144,7 @@ def test_every_strategy_keeps_the_contract(strategy: str, tmp_path: Path) -> Non
     own = FirstFit() if strategy == "own" else None
     result = virtual(strategy=own or strategy)
     assert result.summary["parameters"]["strategy"] == strategy
-    kept(result, tmp_path / "run", own)
+    kept(result, tmp_path / "run", strategy=own)
 
 
 @pytest.mark.parametrize("migration", MIGRATIONS)
@@ -158,7 +157,7 @@ def test_every_scheduler_keeps_the_contract(scheduler: str, hosts: Any, tmp_path
     own = Falcon() if scheduler == "own" else None
     result = cycle(hosts, scheduler=own or scheduler)
     assert result.summary["parameters"]["scheduler"] == scheduler
-    kept(result, tmp_path / "run", own)
+    kept(result, tmp_path / "run", scheduler=own)
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -30,7 +30,8 @@ INTERPRETED = bool(numba.config.DISABLE_JIT)
 
 def _source_hash() -> str:
     digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())
-    for path in sorted((*PACKAGE.rglob("*_kernels.py"), *PACKAGE.rglob("*state.py"))):
+    patterns = ("*_kernels.py", "*state.py", "policies.py")  # the last: what kernels call policies
+    for path in sorted(path for pattern in patterns for path in PACKAGE.rglob(pattern)):
         digest.update(path.read_bytes())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()[:16]

@@ -72,8 +72,9 @@ def chosen(page: Path, mark: str) -> list[Block]:
 
 
 def named_files(page: Path) -> dict[str, str]:
-    """The files that a page shows: blocks of TOML that begin with their name as a comment."""
-    found = (re.match(r"# ([\w-]+\.toml)\n", b.text) for b in blocks(page) if b.language == "toml")
+    """The files that a page shows: blocks that begin with their name as a comment."""
+    named = re.compile(r"# ([\w-]+\.(?:toml|py))\n")
+    found = (named.match(b.text) for b in blocks(page) if b.language in {"toml", "python"})
     return {one[1]: one.string for one in found if one}
 
 

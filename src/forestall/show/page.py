@@ -138,9 +138,10 @@ def _environment() -> Environment:
 
 
 def _parted(value: str) -> tuple[str, str]:
-    """Return the number of a value and its unit; all of it where it does not begin with one."""
+    """Return the number of a value and its unit; all of it where it is not just one number."""
     number, _, unit = value.partition(" ")
-    return (number, unit) if any(one.isdigit() for one in number) else (value, "")
+    first, more = (any(one.isdigit() for one in part) for part in (number, unit))
+    return (number, unit) if first and not more else (value, "")
 
 
 def _told(text: str, most: int = MOST) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from forestall.app.kit.log import names_of
-from forestall.app.runs.replay import replay_and_compare
+from forestall.app.runs.replay import replay
 from forestall.app.virtual.log import DECISIONS, EVENTS
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.errors import TraceError
@@ -40,7 +40,7 @@ def test_small_runs(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Non
         return
     folder = tmp_path_factory.mktemp("run")
     outcome = saved(case, folder)
-    found = replay_and_compare(folder)
+    found = replay(folder)
     assert found.same, found
     assert found.decisions == len(outcome.log.decisions) >= len(outcome.workload.jobs)
 
@@ -48,7 +48,7 @@ def test_small_runs(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Non
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_larger_runs(seed: int, tmp_path: Path) -> None:
     saved(random_case(seed), tmp_path)
-    assert replay_and_compare(tmp_path).same
+    assert replay(tmp_path).same
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_another_decision_is_found(folder: Path) -> None:
     lines = path.read_text().splitlines(keepends=True)
     lines[2] = lines[2].replace("start", "restart")
     path.write_text("".join(lines))
-    found = replay_and_compare(folder)
+    found = replay(folder)
     assert (found.same, found.line) == (False, 3)
 
 
@@ -112,10 +112,10 @@ def test_damaged_events(folder: Path, old: str, new: str, said: str) -> None:
     assert text.count(old) == 1
     path.write_text(text.replace(old, new))
     with pytest.raises(TraceError, match=said):
-        replay_and_compare(folder)
+        replay(folder)
 
 
 def test_no_log(folder: Path) -> None:
     (folder / "events.csv").unlink()
-    with pytest.raises(TraceError, match="--log-events writes it"):
-        replay_and_compare(folder)
+    with pytest.raises(TraceError, match="log_events writes it"):
+        replay(folder)

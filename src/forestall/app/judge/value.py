@@ -171,7 +171,7 @@ class Account:
         inputs = inputs_of(self.log, self.values)
         known = {n: one for n, one in PROMISE.declared.items() if n in self.values}
         parameters = checked(Parameters, {n: one.read(self.values[n]) for n, one in known.items()})
-        if parameters.policy != "promise":
+        if not parameters.entry.promises:
             allowed = "promise: other policies promise nothing"
             raise ParameterError("policy", parameters.policy, allowed)
         if inputs.failures is None:

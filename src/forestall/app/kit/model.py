@@ -154,7 +154,8 @@ class Model(ABC):
 
     def replayed(self, folder: Path, own: Any = None) -> list[str]:
         """Return the lines of `decisions.csv` as an engine gives them that is driven from the log
-        in the folder of a run; `own` is what decided in Python, where something did."""
+        in the folder of a run; `own` is the policy, strategy or scheduler in Python that decided,
+        where one did."""
         lines: list[str] = _loaded(self.replayer)(folder, own)
         return lines
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.kit.report import measured
 from forestall.app.promise import words
+from forestall.engine.promise.policies import POLICIES
 from forestall.show import words as say_
 from forestall.show.facts import Fact
 
@@ -24,7 +25,7 @@ def headline(summary: Summary, failures: int | None) -> list[str]:
         "no failures" if failures is None else say_.counted(failures, "failure"),
         f"policy {policy}",
     ]
-    if policy == "promise":
+    if POLICIES.chosen(policy).promises:
         forecast = summary.get("predictor", {}).get("name", "trace")
         accuracy = f"accuracy {parameters['accuracy']:g}"
         told = {"trace": accuracy, "own": "a predictor of your own"}

@@ -15,8 +15,9 @@ from forestall.app.kit.log import Column
 from forestall.app.promise.hazard import HAZARD_FILE, read_hazard, write_hazard
 from forestall.app.promise.learned import TABLE_FILE, read_table, write_table
 from forestall.engine.promise.engine import Engine
+from forestall.engine.promise.own import AskedPolicy, Policy
 from forestall.model.decisions import Decision, DecisionKind, Reason
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.events import Event, EventKind
 from forestall.model.failures import Failures
 from forestall.model.nodes import NodeSet
@@ -41,6 +42,7 @@ class About(NamedTuple):
     size: int | str = ""
     estimate: int | str = ""
     interval: int | str = ""
+    user: str = ""
 
 
 EVENTS = (
@@ -49,9 +51,11 @@ EVENTS = (
     Column("job", "about.job"),
     Column("node", lambda event: event.key if event.kind.about_node else ""),
     Column("until", lambda event: event.until if event.kind is EventKind.NODE_FAILED else ""),
-    *(Column(name, f"about.{name}") for name in About._fields[1:]),
+    *(Column(name, f"about.{name}") for name in ("size", "estimate", "interval")),
     Column("decisions"),
 )
+USER = Column("user", "about.user")
+"""Whose a job is: in the log of a run with a policy in Python, which may go by it."""
 DECISIONS = (
     Column("time"),
     Column("decision", "kind", logs.word),
@@ -75,7 +79,8 @@ def write_event_log(
     has learnt)."""
     log, ids = outcome.log, outcome.workload.jobs.job.tolist()
     told = logs.records_of(log.events, {"kind": EventKind}, about=_about(outcome))
-    logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(EVENTS, told))
+    columns = EVENTS if _users(outcome) is None else (*EVENTS, USER)
+    logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(columns, told))
     taken = logs.answers_of(Decision, log.events, log.decisions, _WORDS, nodes=_node_sets(log))
     logs.write_lines(folder / logs.DECISION_LOG, logs.log_lines(DECISIONS, taken, ids))
     if table is not None:
@@ -91,11 +96,17 @@ def write_event_log(
         logs.write_lines(folder / FORESEEN_FILE, logs.log_lines(FORESEEN, rows))
 
 
+def _users(outcome: Outcome) -> tuple[str, ...] | None:
+    """Return whose each job is, where a policy was told."""
+    return outcome.workload.jobs.user if outcome.parameters.entry.in_python else None
+
+
 def _about(outcome: Outcome) -> Iterator[About]:
     """Return what each event is about."""
     given, nobody = outcome.workload, About()
     columns = (given.jobs.job, given.jobs.size, given.estimate, given.interval)
-    asked = list(map(About, *(column.tolist() for column in columns)))
+    users = _users(outcome) or ("",) * len(given.jobs)
+    asked = list(map(About, *(column.tolist() for column in columns), users))
     named = list(map(About, given.jobs.job.tolist()))
     jobs = {
         kind: nobody if kind.about_node or kind is EventKind.PASS else named for kind in EventKind
@@ -120,12 +131,13 @@ def _node_sets(log: Log) -> Iterator[NodeSet]:
 # --------------------------------------------------------------------------------------- replay
 
 
-def replay(folder: Path) -> list[str]:
+def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv`
     anew.
 
-    Only the events, the parameters and what the predictor knew go in. Raises TraceError where the
-    folder has no event log.
+    Only the events, the parameters and what the predictor knew go in, and the policy where it was
+    in Python. Raises TraceError where the folder has no event log, or the policy is missing, and
+    ParameterError where it is another one.
     """
     events = logs.read_log(folder / logs.EVENT_LOG, logs.names_of(EVENTS))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
@@ -133,7 +145,9 @@ def replay(folder: Path) -> list[str]:
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
         )
-    engine = _engine(folder, summary, int(events["time"][0]))
+    users: list[str | None] = []
+    asked = None if policy is None else AskedPolicy(policy, users)
+    engine = _engine(folder, summary, int(events["time"][0]), asked)
     ids: list[int] = []
     place: dict[int, int] = {}
 
@@ -142,6 +156,7 @@ def replay(folder: Path) -> list[str]:
         if kind is EventKind.SUBMITTED:
             place[row["job"]] = engine.add_job(row["size"], row["estimate"], row["interval"], now)
             ids.append(row["job"])
+            users.append(row.get(USER.name))
         key = row["node"] if kind.about_node else place.get(row["job"], 0)
         until = -1 if row["until"] is None else row["until"]
         return engine.handle([Event(now, kind, key, until)], now)
@@ -150,10 +165,26 @@ def replay(folder: Path) -> list[str]:
     return list(logs.log_lines(DECISIONS, taken, ids))
 
 
-def _engine(folder: Path, summary: dict[str, Any], start: int) -> Engine:
+def _check_policy(folder: Path, parameters: Parameters, given: AskedPolicy | None) -> None:
+    """Raise TraceError where the policy of a run was in Python and is not given, and ParameterError
+    where another one is."""
+    made, in_python = parameters.policy, parameters.entry.in_python
+    if given is None and in_python:
+        raise TraceError(
+            folder, f"was made with the policy {made} in Python, which a log cannot hold: give it"
+        )
+    if given is not None and given.policy.name != made:
+        allowed = made if in_python else f"none, for a run with the policy {made}"
+        raise ParameterError("policy", given.policy.name, allowed)
+
+
+def _engine(
+    folder: Path, summary: dict[str, Any], start: int, policy: AskedPolicy | None
+) -> Engine:
     """Return an engine that knows what that of the run knew when it began; `start` is the first
     event's time."""
     parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
+    _check_policy(folder, parameters, policy)
     known = Failures.none()
     prediction: Prediction
     if parameters.predictor == "learned":
@@ -164,8 +195,8 @@ def _engine(folder: Path, summary: dict[str, Any], start: int) -> Engine:
         known = Failures.build(*(log[name] for name in logs.names_of(FORESEEN)))
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
-    elif parameters.policy == "promise":
+    elif parameters.entry.promises:
         prediction = read_hazard(folder, summary["predictor"])
     else:
         prediction = foreseen_by(None, known, period)
-    return Engine(parameters.nodes, rules_of(parameters), prediction, start)
+    return Engine(parameters.nodes, rules_of(parameters), prediction, start, policy=policy)

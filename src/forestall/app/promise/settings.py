@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
 from forestall.app.kit.model import Model
-from forestall.app.kit.progress import is_compiled
+from forestall.app.kit.progress import has_kernels
+from forestall.engine.promise.policies import POLICIES
 from forestall.simulate.promise.parameters import Parameters
 
 with lazily():
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from forestall.app.promise.result import Result
     from forestall.model.failures import Failures
     from forestall.model.jobs import Jobs
+
+
+PREDICTIONS = {"trace": b"Foreseen", "hazard": b"Hazard", "learned": b"Table"}
+"""The type of prediction that a predictor is compiled for."""
 
 
 class Promise(Model):
@@ -43,7 +48,9 @@ class Promise(Model):
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
         given = dict(parameters)
-        return is_compiled(given["policy"], given["predictor"])
+        if POLICIES.chosen(given["policy"]).promises:
+            return has_kernels("*promise_loop*.nbi", PREDICTIONS[given["predictor"]])
+        return has_kernels("*classic_loop*.nbc")
 
     def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
         """See `Model`."""

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall._lazy import lazily
 from forestall.app.kit.folder import check_folder, fill_folder
-from forestall.app.kit.progress import Tell, is_compiled
+from forestall.app.kit.progress import Tell
 from forestall.app.promise.report import write_report
+from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import write_comparison
+from forestall.simulate.promise.parameters import Parameters
 from forestall.traces.generate import generate_failures, generate_jobs
 from forestall.traces.jobs.swf import write_swf
 from forestall.traces.write import write_failures_csv
@@ -64,7 +66,7 @@ def demo(out: Path, tell: Tell, *, seed: int = SEED, force: bool = False) -> Dem
     Raises InputError where the folder cannot be written to.
     """
     check_folder(out, force=force, ours=is_demo_folder)
-    if not is_compiled():
+    if not PROMISE.is_compiled(Parameters(nodes=NODES)):
         tell("Compiling, the first time only: about 15 s ...")
     jobs = generate_jobs(NODES, seed, days=DAYS, load=LOAD)
     # The last jobs finish after the last one came.
