@@ -33,6 +33,8 @@ def first_from(foreseen, time):
     count = len(failures)
     if count == 0:
         return 0
+    # Failures of a log that repeats are numbered on through its copies. The copies before this one
+    # end before `time`, since a log is no longer than its period.
     copy = 0
     if period > 0 and time > failures[0].time:
         copy = (time - failures[0].time) // period
@@ -62,6 +64,8 @@ def shift_of(foreseen, number):
 def next_recovery(foreseen, now, lower):
     """Return the earliest end >= `lower` of a predicted outage that begins at or after `now`, or
     FAR."""
+    # Ends are not in order where downtimes differ: none that begins before `lower` - longest can be
+    # late enough, and none that begins after the best so far can be earlier.
     best = FAR
     number = first_from(foreseen, max(now, lower - foreseen.longest))
     while True:

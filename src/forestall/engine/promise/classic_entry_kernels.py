@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from forestall._compile import entry
 from forestall.engine.promise import classic_kernels as classic
-from forestall.engine.promise import run_kernels as runs
 
 
 @entry
 def handle(state, kind, key, until, now):
     """Take one event; what should be done is left in `state.out`."""
     classic.take(state, kind, key, until, now)
-
-
-@entry
-def answer(state, j, probability, now):
-    """Answer a checkpoint request."""
-    state.out.held[0] = 0
-    runs.answer(state, j, probability, now)
 
 
 @entry
