@@ -8,11 +8,11 @@ import pytest
 import typer
 
 from cli.calls import call
-from forestall.cli.application import whole
+from forestall.cli.application import app
 from forestall.cli.typed import as_typed, options_of
 from forestall.model.errors import InputError, ParameterError, TraceError
 
-SIMULATE = options_of(typer.main.get_command(whole()).commands["simulate"].params)  # type: ignore[attr-defined]
+SIMULATE = options_of(typer.main.get_command(app).commands["simulate"].params)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

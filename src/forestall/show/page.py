@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from forestall.__about__ import __version__
@@ -25,8 +26,6 @@ from forestall.show.quantities import quiet, titled, value_of
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from forestall.show.blocks import Block
     from forestall.show.report import Report, Section
 
@@ -112,8 +111,6 @@ def _style() -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # only pages need it
-
     made = Environment(
         loader=PackageLoader("forestall.show", "templates"),
         autoescape=True,

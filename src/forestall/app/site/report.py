@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.__about__ import __version__
 from forestall.app.site import sources
+from forestall.app.site.advice import advice as own
 from forestall.app.site.advice.kind import Advice
+from forestall.app.site.advice.section import section as advice_section
 from forestall.app.site.summary import headline, sure
 from forestall.app.site.swf_jobs import waits_told
 from forestall.show.as_json import SCHEMA, odd_json, section_json
@@ -147,9 +151,6 @@ def report(
     `told` says whether the checkpoint interval was told rather than assumed; `progress` is told of
     each section that is done.
     """
-    from forestall.app.site.advice import advice as own
-    from forestall.app.site.advice.section import section as advice_section
-
     steps = len(sections) + 1
     found = own.study(site, asked, told=told)
     advice = list(own.advice(found))
@@ -193,10 +194,6 @@ def in_order(advice: Sequence[Advice]) -> tuple[Advice, ...]:
 
 def versions() -> dict[str, str]:
     """Return the versions that results may depend on."""
-    from importlib.metadata import version
-
-    from forestall.__about__ import __version__
-
     return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
 
 

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic_core import core_schema
+
 from forestall.model.entries import Entries, Entry
 
 _OWN: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -26,14 +28,12 @@ class PolicyEntry(Entry):
     promises : whether it promises each job a deadline, by predictions of any kind: it places jobs
         at every event; the others do so once a second, and predictions only choose their nodes
     reserves : whether waiting jobs have reservations, whose starts are events of their own
-    in_python : whether it is the user's own, asked in the place of a compiled pass
     checkpoint, placement : what these parameters are where they are not given
     """
 
     code: int = -1
     promises: bool = False
     reserves: bool = False
-    in_python: bool = False
     checkpoint: str = "none"
     placement: str = "first"
 
@@ -51,7 +51,6 @@ class Policies(Entries[PolicyEntry]):
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> Any:
         """Let the table stand in the annotation of a parameter: one of its names, or a class."""
-        from pydantic_core import core_schema
 
         def allowed(value: Any, names: Any) -> Any:
             return value if isinstance(value, str) and is_own(value) else names(value)
@@ -77,7 +76,7 @@ POLICIES: Final = Policies(
             "promise",
             "promises",
             "every job gets a deadline with a probability at arrival, and keeps what it got",
-            "models/promises.md",
+            "models/promises.md#the-promise-policy",
             colour="#0072B2",
             code=0,
             promises=True,
@@ -119,6 +118,6 @@ OWN: Final = PolicyEntry(
     "a class of the user's own decides which waiting jobs start",
     "how-to/your-own/own-policy.md",
     code=4,
-    in_python=True,
+    own=True,
 )
 """What every policy of the user's own has in common. No name in the table: its class is."""

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 from forestall.app.site import sources
 from forestall.app.site.lemons import section as lemons_section
 from forestall.app.site.lemons.study import LemonsStudy
+from forestall.app.site.lemons.tables import row
+from forestall.app.site.report import Findings, advice_json, versions
+from forestall.app.site.summary import headline
 from forestall.model.errors import ParameterError
 from forestall.show.as_json import section_json
 from forestall.show.facts import plain
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forestall.app.site.asked import Asked
-    from forestall.app.site.report import Findings
     from forestall.app.site.sources import Given, Progress
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.blocks import Table
@@ -45,14 +47,10 @@ class Found:
     @property
     def headline(self) -> str:
         """What was looked at, in a sentence."""
-        from forestall.app.site.summary import headline
-
         return headline(self.site, self.asked)
 
     def report(self) -> Findings:
         """Return it as a report of one section, for `forestall.app.site.shown`."""
-        from forestall.app.site.report import Findings, versions
-
         return Findings(
             asked=self.asked,
             dated=sources.is_dated(self.site),
@@ -68,9 +66,6 @@ class Found:
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values: what a report has of it, and every node that failed,
         the worst first."""
-        from forestall.app.site.lemons.tables import row
-        from forestall.app.site.report import advice_json
-
         report = self.report()
         found = self.study.found
         nodes: list[dict[str, Any]] = []

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from forestall.app.site.losses.amounts import (
     HOUR,
     NONE,
@@ -17,18 +19,25 @@ from forestall.app.site.losses.amounts import (
     with_interval,
 )
 from forestall.app.site.losses.goodput import assumed_of, assuming
+from forestall.app.site.nodes.failure_rate import measured
 from forestall.app.site.shared import how_ended
+from forestall.app.site.swf_jobs import waits_told
+from forestall.assess.goodput import Blocks
+from forestall.assess.job_ettr import study as study_of_jobs
+from forestall.assess.run_ends import tells_interruptions
 from forestall.show.blocks import Figure, Table
 from forestall.show.facts import Fact, Untold, records_of
 from forestall.show.quantities import counted, number, percent
 from forestall.show.report import Section
+from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
     from forestall.app.site.nodes.failure_rate import Measured
-    from forestall.assess.goodput import Assumed, Blocks
+    from forestall.assess.goodput import Assumed
     from forestall.assess.job_ettr import EttrClass
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
@@ -67,8 +76,6 @@ class Study:
 
 def section(site: SiteRecords, asked: Asked) -> Section:
     """Return the section; see `forestall.assess.job_ettr` for how it is counted."""
-    from forestall.assess.run_ends import tells_interruptions
-
     records = site.accounting
     if records is None:
         return _nothing("no accounting of jobs was given", "sacct's records of jobs")
@@ -96,19 +103,15 @@ def section(site: SiteRecords, asked: Asked) -> Section:
 
 
 def _study(site: SiteRecords, records: Accounting, asked: Asked) -> Study | None:
-    from forestall.app.site.nodes.failure_rate import measured
-    from forestall.app.site.swf_jobs import waits_told
-    from forestall.assess.goodput import Blocks
-    from forestall.assess.job_ettr import study
-    from forestall.traces.streams import stream
-
     ends = how_ended(site)
     assumed = assumed_of(asked)
     blocks = Blocks.over(asked.begin, asked.until)
     weights = blocks.weights(stream(asked.seed, "books", "ettr"))
     rate = measured(site, asked, least=1)
     per_day = rate.rate * DAY if rate is not None else None
-    found = study(records, assumed, blocks, weights, rate=per_day, ends=ends, level=asked.level)
+    found = study_of_jobs(
+        records, assumed, blocks, weights, rate=per_day, ends=ends, level=asked.level
+    )
     if found.every is None:
         return None
     waits = waits_told(records)
@@ -334,10 +337,6 @@ def _picture(found: Study, asked: Asked) -> Figure:
 
 
 def _draw(rows: tuple[EttrClass, ...]) -> Drawn:
-    import numpy as np
-
-    from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure
-
     figure = new_figure()
     axes = figure.subplots()
     place = np.arange(len(rows), dtype=np.float64)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall.app.site import sources
 from forestall.app.site.promises import section as promises_section
 from forestall.app.site.promises.study import Question, Study, study
+from forestall.app.site.report import Findings, versions
+from forestall.app.site.summary import headline
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.show.as_json import SCHEMA, section_json
@@ -16,7 +18,6 @@ from forestall.show.text import title as titled
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.app.site.report import Findings
     from forestall.app.site.sources import Given, Progress
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.report import Section
@@ -48,9 +49,6 @@ class Found:
 
     def report(self) -> Findings:
         """Return it as a report of one section, for the page and for OpenMetrics."""
-        from forestall.app.site.report import Findings, versions
-        from forestall.app.site.summary import headline
-
         return Findings(
             asked=self.asked,
             dated=sources.is_dated(self.site),

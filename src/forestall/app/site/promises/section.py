@@ -6,6 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.app.site.promises import pictures as draw
 from forestall.app.site.promises.study import Answer, Question, Study
 from forestall.app.site.promises.study import study as replayed
 from forestall.app.site.promises.words import band, digits, interval, points, times
@@ -393,8 +394,6 @@ def groups_table(answer: Answer) -> Table:
 
 def figures(found: Study) -> tuple[Figure, ...]:
     """Return the figures: reliability and sharpness."""
-    from forestall.app.site.promises import pictures as draw
-
     made = []
     for one in found.answers:
         worst = one.scores.worst

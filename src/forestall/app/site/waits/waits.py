@@ -10,20 +10,32 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.assess.coverage import (
+    WEEK,
+    Outcomes,
+    blocks_of,
+    coverage,
+    held_share,
+    in_burst,
+    shares,
+)
+from forestall.predict.waits.online import BoundRule, WaitHistory, classes_of, replay
 from forestall.show.blocks import Figure, Table
 from forestall.show.clean import clean
 from forestall.show.facts import Fact, Untold, plain
 from forestall.show.quantities import counted, duration, number, percent
 from forestall.show.report import Section
+from forestall.show.style import BLUE, GREY, VERMILLION, dress, legend, new_figure
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
-    from forestall.assess.coverage import Coverage, CoverageShare, Outcomes
+    from forestall.assess.coverage import Coverage, CoverageShare
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
-    from forestall.predict.waits.online import QuotedBounds, WaitHistory
+    from forestall.predict.waits.online import QuotedBounds
 
 Ints = npt.NDArray[np.int64]
 
@@ -94,7 +106,6 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     accounting = site.accounting
     if accounting is None or len(accounting) == 0:
         return _nothing("there are no records of jobs", "accounting records (sacct)")
-    from forestall.predict.waits.online import WaitHistory
 
     waits = WaitHistory.of(accounting, MOST)
     if len(waits) == 0 or not waits.started.any():
@@ -127,10 +138,6 @@ def _nothing(why: str, remedy: str, *facts: Fact) -> Section:
 
 
 def _study(accounting: Accounting, waits: WaitHistory, asked: Asked) -> Study:
-    from forestall.assess.coverage import Outcomes, coverage
-    from forestall.predict.waits.online import BoundRule, classes_of, replay
-    from forestall.traces.streams import stream
-
     classes = classes_of(accounting, waits)
     found = replay(waits, classes, BoundRule(QUANTILE))
     adapted = replay(waits, classes, BoundRule.adaptive(QUANTILE))
@@ -219,9 +226,6 @@ def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
 
 def _rows(found: Study, asked: Asked) -> tuple[Row, ...]:
     """Return the partitions with most jobs, the largest first."""
-    from forestall.assess.coverage import shares
-    from forestall.traces.streams import stream
-
     groups = len(found.names)
     jobs = np.bincount(found.partition, minlength=groups)
     order = np.argsort(-jobs, kind="stable")[:PARTITIONS]
@@ -337,9 +341,6 @@ def _partitions(rows: tuple[Row, ...], found: Study) -> Table:
 
 def _ways(found: Study, asked: Asked) -> Table:
     """Return how the bounds did for jobs of bursts and others, and what adapting costs."""
-    from forestall.assess.coverage import held_share, in_burst
-    from forestall.traces.streams import stream
-
     user = found.accounting.user.code[found.waits.row]
     inside = in_burst(user, found.outcomes.when)
     decided, missed = found.outcomes.decided, found.outcomes.missed
@@ -402,8 +403,6 @@ def _picture(found: Study) -> Figure:
 
 
 def _draw(found: Study) -> Drawn:
-    from forestall.show.style import BLUE, GREY, VERMILLION, dress, legend, new_figure
-
     made, held, begin = _weeks(found)
     some = np.flatnonzero(made >= FEWEST)
     when = begin[some]
@@ -429,8 +428,6 @@ def _draw(found: Study) -> Drawn:
 
 def _weeks(found: Study) -> tuple[Ints, Ints, Ints]:
     """Return how many bounds were made and held in each week, and when it began."""
-    from forestall.assess.coverage import WEEK, blocks_of
-
     some = np.flatnonzero(found.outcomes.decided)
     when = found.outcomes.when[some]
     made, held = blocks_of(
