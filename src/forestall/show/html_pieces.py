@@ -108,7 +108,7 @@ def cards(entries: Iterable[tuple[str, str, str]]) -> Html:
 
 
 @dataclass(frozen=True)
-class Cell:
+class HtmlCell:
     """A cell of a table: its text, and its class (`best`: marked)."""
 
     text: Text
@@ -117,7 +117,7 @@ class Cell:
 
 def table(
     heads: Sequence[Text],
-    rows: Iterable[Sequence[Text | Cell]],
+    rows: Iterable[Sequence[Text | HtmlCell]],
     caption: str = "",
     kind: str = "figures",
 ) -> Html:
@@ -128,7 +128,7 @@ def table(
     """
     body = []
     for first, *rest in rows:
-        name = first.text if isinstance(first, Cell) else first
+        name = first.text if isinstance(first, HtmlCell) else first
         cells = "".join(cell(entry) for entry in rest)
         body.append(f'<tr><th scope="row">{html(name)}</th>{cells}</tr>')
     if not body:
@@ -141,9 +141,9 @@ def table(
     )
 
 
-def cell(entry: Text | Cell) -> str:
+def cell(entry: Text | HtmlCell) -> str:
     """Return one cell that is not a header."""
-    if not isinstance(entry, Cell):
+    if not isinstance(entry, HtmlCell):
         return f"<td>{html(entry)}</td>"
     kind = f' class="{entry.kind}"' if entry.kind else ""
     return f"<td{kind}>{html(entry.text)}</td>"

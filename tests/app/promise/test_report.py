@@ -15,7 +15,7 @@ import pytest
 from app.promise.synthetic import Made, grid
 from forestall.app.promise import report as reports
 from forestall.app.promise import words
-from forestall.app.promise.report import Told, report, write_report
+from forestall.app.promise.report import ToldRun, report, write_report
 from forestall.app.runs.many import write_comparison, write_sweep_report
 from forestall.model.errors import TraceError
 from forestall.show import words as say_
@@ -295,7 +295,7 @@ def test_work_in_words() -> None:
 
 def test_a_section_stands_in_every_form() -> None:
     made = Made(60, 10)
-    found = report(Told(made.summary(), made.jobs, made.runs, made.failures))
+    found = report(ToldRun(made.summary(), made.jobs, made.runs, made.failures))
     told = json.loads(json.dumps(as_json(found), allow_nan=False))
     assert list(told["sections"]) == [
         "measures", "node_time", "promises", "levels", "gantt", "lost", "times",
@@ -317,13 +317,13 @@ def test_a_section_stands_in_every_form() -> None:
 def test_sections_of_a_report_are_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     """One function and one entry: then it stands in text, page and JSON."""
 
-    def own(run: Told) -> Section:
+    def own(run: ToldRun) -> Section:
         fact = Fact("longest", "Longest run", 7200, "seconds")
         return Section("own", "A section of our own", "It is there.", (fact,))
 
     monkeypatch.setattr(reports, "SECTIONS", (*reports.SECTIONS, own))
     made = Made(20, 3)
-    found = report(Told(made.summary(), made.jobs, made.runs, made.failures))
+    found = report(ToldRun(made.summary(), made.jobs, made.runs, made.failures))
     assert as_json(found)["sections"]["own"]["figures"][0]["value"] == 7200
     assert "A section of our own" in text_of(found)
     assert '<h2 id="own">A section of our own</h2>' in page_of(found, drawn={})

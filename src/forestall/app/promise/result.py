@@ -15,7 +15,7 @@ from forestall.app.promise import gantt as gantt_figure
 from forestall.app.promise.hazard import described
 from forestall.app.promise.learned import described_run
 from forestall.app.promise.log import write_event_log
-from forestall.app.promise.report import Told, report, write_report
+from forestall.app.promise.report import ToldRun, report, write_report
 from forestall.show.shown import Shown
 from forestall.simulate.promise import tables
 from forestall.simulate.promise.measures import measures
@@ -104,7 +104,7 @@ class Result(RunResult[Outcome]):
     @property
     def report(self) -> Shown:
         """What the run was worth, as text, page, JSON or Markdown; a notebook shows it."""
-        told = Told(self.summary, self.jobs, self.runs, self.failures, None, self.cleaning)
+        told = ToldRun(self.summary, self.jobs, self.runs, self.failures, None, self.cleaning)
         return Shown(report(told))
 
     def plot_calibration(self) -> Figure:

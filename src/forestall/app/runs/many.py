@@ -18,8 +18,8 @@ from forestall.show import words as say_
 from forestall.show.figure_files import data_uri
 from forestall.show.html_pieces import (
     EMPTY,
-    Cell,
     Html,
+    HtmlCell,
     page,
     pairs,
     paragraph,
@@ -76,9 +76,9 @@ TOLD = (words.on_promises, words.on_work, words.on_waiting)
 
 def measure_rows(
     summaries: Mapping[str, Summary], measures: Sequence[Measure] = MEASURES
-) -> list[tuple[str | Cell, ...]]:
+) -> list[tuple[str | HtmlCell, ...]]:
     """Return a row for each measure that any run has."""
-    rows: list[tuple[str | Cell, ...]] = []
+    rows: list[tuple[str | HtmlCell, ...]] = []
     for measure in measures:
         values = [measure.value(summary) for summary in summaries.values()]
         known = [value for value in values if value is not None]
@@ -87,9 +87,9 @@ def measure_rows(
         distinct = measure.better is not None and len(set(known)) > 1
         best = measure.better(known) if measure.better is not None and distinct else None
         cells = [
-            Cell(measure.text(value) + " ★", "best")
+            HtmlCell(measure.text(value) + " ★", "best")
             if best is not None and value == best
-            else Cell(measure.text(value))
+            else HtmlCell(measure.text(value))
             for value in values
         ]
         rows.append((measure.name, *cells))
@@ -119,7 +119,7 @@ def differences(summaries: Mapping[str, Summary], tell: Tell) -> Html:
         (
             name,
             *(
-                Cell("" if one.get(name) is None else tell(summary, name, one[name]))
+                HtmlCell("" if one.get(name) is None else tell(summary, name, one[name]))
                 for one, summary in zip(given, summaries.values(), strict=True)
             ),
         )
