@@ -22,7 +22,7 @@ from forestall.reliability.systems.systems import Age, assumption, from_mttf
 from forestall.show.quantities import duration
 
 if TYPE_CHECKING:
-    from forestall.app.site.nodes.failure_rate import Measured
+    from forestall.app.site.nodes.failure_rate import MeasuredRate
 
 DAY: Final = 86_400
 RATE: Final = 6.5
@@ -48,7 +48,7 @@ class SparesQuestion:
     pool: bool = False
     repair: str | None = None
     copies: int = 0
-    measured: Measured | None = None
+    measured: MeasuredRate | None = None
 
     @property
     def seconds(self) -> float:
@@ -146,7 +146,7 @@ def _range(low: int | None, high: int | None) -> str:
     return f"{low:,} as well" if low == high else f"{low:,} to {_counted(high)}"
 
 
-def _repair_words(rate: Measured) -> str:
+def _repair_words(rate: MeasuredRate) -> str:
     assert rate.repair is not None
     return f"{duration(rate.repair)} in the mean"
 

@@ -17,7 +17,7 @@ from forestall.adapters.slurm.events import in_order, slurm_failures
 from forestall.adapters.slurm.read import kind_of, renumbered
 from forestall.app.site.asked import Asked
 from forestall.app.site.nodes.fleet import known_nodes, seen_of
-from forestall.app.site.sources import Given, check_zone, cut, gather, spoken, window
+from forestall.app.site.sources import GivenRecords, check_zone, cut, gather, spoken, window
 from forestall.model.cleaning import NAMED, Remark
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
@@ -67,7 +67,7 @@ class Imported:
 
 
 def import_slurm(
-    given: Given,
+    given: GivenRecords,
     out: Path,
     *,
     anonymize: bool = False,
@@ -106,7 +106,7 @@ def import_slurm(
     return Imported(out, site, told, key, fell_out)
 
 
-def _read(given: Given, progress: Progress | None) -> SiteRecords:
+def _read(given: GivenRecords, progress: Progress | None) -> SiteRecords:
     for path in given.paths:
         if not is_site_folder(path):
             _check_file(path)
@@ -169,7 +169,9 @@ def _key(path: Path, out: Path) -> bytes:
     return key
 
 
-def _written(site: SiteRecords, folder: Path, given: Given, anonymized: bool) -> dict[str, Any]:
+def _written(
+    site: SiteRecords, folder: Path, given: GivenRecords, anonymized: bool
+) -> dict[str, Any]:
     """Write all tables; return what is to be told of them."""
     rows = write_tables(site, folder)
     begin, until = window(site)

@@ -25,7 +25,7 @@ from forestall.show.report import Section
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.app.site.sources import Given
+    from forestall.app.site.sources import GivenRecords
     from forestall.model.cleaning import Cleaning
     from forestall.model.site.site_records import SiteRecords
 
@@ -51,7 +51,7 @@ ADVICE: Final = "advice"
 
 
 @dataclass(frozen=True)
-class Findings:
+class SiteFindings:
     """All that a report says, before it is shown (module `shown`).
 
     Attributes
@@ -122,11 +122,11 @@ def advice_json(advice: Advice, asked: Asked) -> dict[str, Any]:
 
 
 def make(
-    given: Given,
+    given: GivenRecords,
     assumed: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Findings:
+) -> SiteFindings:
     """Return the report on what is `given`; `assumed` are fields of `Asked`, `options` what to say
     that was chosen. Raises TraceError and ParameterError for what cannot be used."""
     fields = assumed or {}
@@ -145,7 +145,7 @@ def report(
     told: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Findings:
+) -> SiteFindings:
     """Return the report on records that are cut to what was `asked`; `sections` are modules by key.
 
     `told` says whether the checkpoint interval was told rather than assumed; `progress` is told of
@@ -166,7 +166,7 @@ def report(
     made.insert(0 if ordered else len(made), advice_section(ordered, asked, found))
     if progress is not None:
         progress(steps, steps)
-    return Findings(
+    return SiteFindings(
         asked=asked,
         dated=sources.is_dated(site),
         headline=headline(site, asked),

@@ -18,7 +18,7 @@ from forestall.adapters.slurm.read import kind_of, short_of
 from forestall.app.site.asked import Asked
 from forestall.app.site.cutting import cut_accounting, cut_events, cut_failures, cut_nodes
 from forestall.app.site.failure_logs import on_clock_of, with_failures
-from forestall.app.site.given import TIMEOUT, Given
+from forestall.app.site.given import TIMEOUT, GivenRecords
 from forestall.app.site.swf_jobs import accounting_of_swf
 from forestall.app.site.windows import (
     ALL,
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 __all__ = [
-    "TIMEOUT", "Given", "asked_of", "check_zone", "cut", "gather", "is_dated", "moment",
+    "TIMEOUT", "GivenRecords", "asked_of", "check_zone", "cut", "gather", "is_dated", "moment",
     "on_clock_of", "span", "spoken", "window", "younger",
 ]  # fmt: skip
 
 
-def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
+def gather(given: GivenRecords, progress: Progress | None = None) -> SiteRecords:
     """Return all records that were named, on one clock. Raises TraceError and ParameterError."""
     if given.nothing:
         raise ParameterError("FILES", "", "files to read, {slurm} or {failures}")
@@ -79,7 +79,7 @@ def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
     return replace(site, sources=(*site.sources, late)) if late else site
 
 
-def asked_of(site: SiteRecords, given: Given, **assumed: Any) -> Asked:
+def asked_of(site: SiteRecords, given: GivenRecords, **assumed: Any) -> Asked:
     """Return what was asked of these records: window and cut of `given`, and what is `assumed`."""
     if given.min_nodes < 1:
         raise ParameterError("min_nodes", given.min_nodes, "a whole number of at least 1")
@@ -158,7 +158,7 @@ class _Steps:
             self._progress(self._done, self._total)
 
 
-def _by_kind(given: Given) -> dict[str, list[Path]]:
+def _by_kind(given: GivenRecords) -> dict[str, list[Path]]:
     """Return the files by kind: slurm, folder, swf, failures."""
     found: dict[str, list[Path]] = {}
     for path in given.paths:
@@ -175,7 +175,7 @@ def _by_kind(given: Given) -> dict[str, list[Path]]:
     return found
 
 
-def _refuse_idle(given: Given, files: dict[str, list[Path]]) -> None:
+def _refuse_idle(given: GivenRecords, files: dict[str, list[Path]]) -> None:
     """Raise ParameterError for an option that has nothing to act on."""
     if not given.slurm and given.timeout != TIMEOUT:
         allowed = "a live Slurm to go with it; files are not waited for"
@@ -242,7 +242,7 @@ def _of_slurm(path: Path) -> bool:
     return True
 
 
-def _read(kind: str, paths: list[Path], given: Given) -> SiteRecords:
+def _read(kind: str, paths: list[Path], given: GivenRecords) -> SiteRecords:
     if kind == "swf":
         accounting = accounting_of_swf(paths[0], given.processors_per_node, strict=given.strict)
         return SiteRecords(accounting=accounting, sources=(accounting.source,))
@@ -255,7 +255,7 @@ def _read(kind: str, paths: list[Path], given: Given) -> SiteRecords:
     return read.read_files(paths, zone=given.zone, strict=given.strict)
 
 
-def _asked_slurm(given: Given) -> SiteRecords:
+def _asked_slurm(given: GivenRecords) -> SiteRecords:
     now = int(time.time())
     until = None if given.until is None else moment(given.until, "until", given.zone, True)
     end = now if until is None else until

@@ -14,7 +14,7 @@ from forestall.model.units import SECONDS, parse_duration, parse_time
 from forestall.show.quantities import brief
 
 if TYPE_CHECKING:
-    from forestall.app.site.given import Given
+    from forestall.app.site.given import GivenRecords
     from forestall.model.failures import Failures
     from forestall.model.site.site_records import SiteRecords
 
@@ -61,7 +61,7 @@ def _exact(time: int, dated: bool) -> str:
     return spoken(time, True) if dated else f"{time:,} s"
 
 
-def younger(site: SiteRecords, given: Given) -> str:
+def younger(site: SiteRecords, given: GivenRecords) -> str:
     """Return a sentence that the records, and so the window, begin later than was asked for, ""
     where they do not."""
     since = (f"{LIVE_DAYS}d" if given.slurm else ALL) if given.since is None else given.since

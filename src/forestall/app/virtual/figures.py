@@ -36,7 +36,7 @@ from forestall.show.style import (
     ORANGE,
     SKY,
     VERMILLION,
-    Clock,
+    AxisClock,
     dress,
     legend,
     new_figure,
@@ -79,7 +79,7 @@ def capacity_over_time(
     begins with the first submission.
     """
     start, end = counts.span_of(runs, jobs)
-    edges, clock = series.edges_of(start, end), Clock.spanning(start, end)
+    edges, clock = series.edges_of(start, end), AxisClock.spanning(start, end)
     figure = new_figure((8.4, 4.8 if jobs is not None else 3.6))
     panels = [figure.subplots()] if jobs is None else list(
         figure.subplots(2, 1, sharex=True, height_ratios=[2.4, 1])
@@ -130,7 +130,9 @@ def migration_map(
     """
     migrations, failures = counts.typed(migrations), counts.typed(failures)
     window = eventful_window(runs, migrations, failures, start, end)
-    clock = Clock.spanning(*window, origin=counts.span_of(runs)[0] if origin is None else origin)
+    clock = AxisClock.spanning(
+        *window, origin=counts.span_of(runs)[0] if origin is None else origin
+    )
     figure = new_figure((8.4, 5.4))
     axes = figure.subplots()
     shade(figure, axes, runs, nodes, processors_per_node, window, clock)
@@ -167,7 +169,7 @@ def migration_overview(
     migrations, failures = counts.typed(migrations), counts.typed(failures)
     start, end = counts.span_of(runs)
     window = (start if origin is None else origin, end)
-    clock = Clock.spanning(*window)
+    clock = AxisClock.spanning(*window)
     figure = new_figure((8.4, 5.4))
     axes = figure.subplots()
     shade(figure, axes, runs, nodes, processors_per_node, window, clock)

@@ -61,7 +61,7 @@ class FitQuestion:
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldFit:
     """A fitted law with its intervals and its distances from the sample.
 
     Attributes
@@ -88,7 +88,7 @@ class FitAnswer:
 
     question: FitQuestion
     sample: Sample
-    best: Told
+    best: ToldFit
     ranking: Ranking | None
     cleaning: Cleaning
 
@@ -132,16 +132,16 @@ def fit_gaps(
     return FitAnswer(question, fitted.sample, told, ranking, cleaning or Cleaning())
 
 
-def tell(fitted: Fitted, question: FitQuestion) -> Told:
+def tell(fitted: Fitted, question: FitQuestion) -> ToldFit:
     """Return a fit with intervals and distances as the question wants them."""
     ci = fitted.ci(question.level, question.ci, question.draws, question.seed)
     found = fitted.goodness(question.draws if question.p_values else 0, question.seed)
     ks_p, ad_p = (found.ks_p, found.ad_p) if question.p_values else (None, None)
     notes = _once((*fitted.notes, *getattr(ci, "notes", ()), *found.notes))
-    return Told(fitted, ci, found.ks, found.ad, ks_p, ad_p, notes)
+    return ToldFit(fitted, ci, found.ks, found.ad, ks_p, ad_p, notes)
 
 
-def plain_fit(told: Told, question: FitQuestion, cleaning: Cleaning) -> dict[str, Any]:
+def plain_fit(told: ToldFit, question: FitQuestion, cleaning: Cleaning) -> dict[str, Any]:
     """Return a fit as JSON has it."""
     fitted = told.fitted
     sample = fitted.sample

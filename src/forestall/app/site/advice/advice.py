@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.site.advice.kind import Advice
-from forestall.app.site.nodes.failure_rate import Measured, measured
+from forestall.app.site.nodes.failure_rate import MeasuredRate, measured
 from forestall.app.site.shared import how_ended
 from forestall.app.site.summary import known_nodes
 from forestall.assess.run_ends import Ends, cause
@@ -130,15 +130,15 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Found:
+class AdviceFound:
     """Advice with what it was made from; `rate` is None where no failures are known."""
 
-    rate: Measured | None
+    rate: MeasuredRate | None
     advice: tuple[Advice, ...]
     alarms: tuple[Alarm, ...]
 
 
-def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> Found:
+def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> AdviceFound:
     """Return what follows from records that are cut to what was asked.
 
     `told` says whether the checkpoint interval of today was told or is assumed; where it is
@@ -149,7 +149,7 @@ def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> Found:
         nodes = known_nodes(site) or 0
         enough = rate is not None and rate.failures >= FEWEST_FAILURES
         sizes = [_bare(one) for one in SIZES if enough and one <= nodes]
-        return Found(rate, (), tuple(alarm(one, rate, asked) for one in sizes if rate))
+        return AdviceFound(rate, (), tuple(alarm(one, rate, asked) for one in sizes if rate))
     accounting = site.accounting
     found: list[Advice] = []
     needed: list[Advice] = []
@@ -164,10 +164,10 @@ def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> Found:
     for size in sizes:
         found += limits(size, rate, asked)
     found += far_off(accounting, asked, ends) + needed[-MOST_SPARES:]
-    return Found(rate, tuple(found), tuple(alarms))
+    return AdviceFound(rate, tuple(found), tuple(alarms))
 
 
-def advice(found: Found) -> tuple[Advice, ...]:
+def advice(found: AdviceFound) -> tuple[Advice, ...]:
     """Return the advice of a study."""
     return found.advice
 
@@ -216,7 +216,7 @@ def rounded(seconds: float) -> int:
 
 
 def checkpoints(
-    size: SizeClass, rate: Measured, asked: Asked, *, told: bool = False
+    size: SizeClass, rate: MeasuredRate, asked: Asked, *, told: bool = False
 ) -> list[Advice]:
     """Return how often runs of this size should checkpoint, where it would have saved anything."""
     cost, now = float(asked.checkpoint_cost), float(asked.checkpoint_interval)
@@ -255,7 +255,7 @@ def checkpoints(
     ]
 
 
-def alarm(size: SizeClass, rate: Measured, asked: Asked) -> Alarm:
+def alarm(size: SizeClass, rate: MeasuredRate, asked: Asked) -> Alarm:
     """Return when an alarm is worth a checkpoint: half an interval is at stake, on average."""
     cost = max(float(asked.checkpoint_cost), 1.0)
     best = best_interval(size.mean, rate.rate, cost)
@@ -265,7 +265,7 @@ def alarm(size: SizeClass, rate: Measured, asked: Asked) -> Alarm:
     return Alarm(bare, best, low, high, grown, min(1.0, cost / (grown / 2)))
 
 
-def spares(size: SizeClass, rate: Measured) -> list[Advice]:
+def spares(size: SizeClass, rate: MeasuredRate) -> list[Advice]:
     """Return how many spares a long run of this size needs."""
     length = float(np.quantile(size.elapsed, 0.9))
     nodes = max(1, round(size.mean))
@@ -293,7 +293,7 @@ def spares(size: SizeClass, rate: Measured) -> list[Advice]:
     ]
 
 
-def limits(size: SizeClass, rate: Measured | None, asked: Asked) -> list[Advice]:
+def limits(size: SizeClass, rate: MeasuredRate | None, asked: Asked) -> list[Advice]:
     """Return the time limit that would have saved most of what node failures took from runs of this
     size, where it would have saved anything."""
     failed, elapsed = size.failed, size.elapsed
@@ -339,7 +339,7 @@ def limits(size: SizeClass, rate: Measured | None, asked: Asked) -> list[Advice]
     ]
 
 
-def _chances(size: SizeClass, rate: Measured | None, limit: float, longest: float) -> str:
+def _chances(size: SizeClass, rate: MeasuredRate | None, limit: float, longest: float) -> str:
     """Return in words how likely runs to the limit fail, now and then."""
     if rate is None or rate.failures < FEWEST_FAILURES:
         return ""

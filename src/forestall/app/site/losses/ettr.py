@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
-    from forestall.app.site.nodes.failure_rate import Measured
+    from forestall.app.site.nodes.failure_rate import MeasuredRate
     from forestall.assess.goodput import Assumed
     from forestall.assess.job_ettr import EttrClass
     from forestall.model.site.accounting import Accounting
@@ -52,7 +52,7 @@ FEWEST: Final = 10
 
 
 @dataclass(frozen=True)
-class Study:
+class EttrStudy:
     """What was found.
 
     Attributes
@@ -68,7 +68,7 @@ class Study:
     classes: tuple[EttrClass, ...]
     long: tuple[EttrClass, ...]
     gpus: tuple[EttrClass, ...]
-    rate: Measured | None
+    rate: MeasuredRate | None
     waits: bool
     blocks: Blocks
     assumed: Assumed
@@ -102,7 +102,7 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     )
 
 
-def _study(site: SiteRecords, records: Accounting, asked: Asked) -> Study | None:
+def _study(site: SiteRecords, records: Accounting, asked: Asked) -> EttrStudy | None:
     ends = how_ended(site)
     assumed = assumed_of(asked)
     blocks = Blocks.over(asked.begin, asked.until)
@@ -115,7 +115,9 @@ def _study(site: SiteRecords, records: Accounting, asked: Asked) -> Study | None
     if found.every is None:
         return None
     waits = waits_told(records)
-    return Study(found.every, found.classes, found.long, found.gpus, rate, waits, blocks, assumed)
+    return EttrStudy(
+        found.every, found.classes, found.long, found.gpus, rate, waits, blocks, assumed
+    )
 
 
 def _nothing(why: str, remedy: str) -> Section:
@@ -123,7 +125,7 @@ def _nothing(why: str, remedy: str) -> Section:
     return Section(KEY, TITLE, text, untold=(Untold("ETTR of jobs", why, remedy),))
 
 
-def _lead(found: Study, asked: Asked) -> str:
+def _lead(found: EttrStudy, asked: Asked) -> str:
     one = found.every
     text = (
         f"{with_interval(one.ettr_running, asked.level)} of the node-hours in which "
@@ -143,7 +145,7 @@ def _lead(found: Study, asked: Asked) -> str:
     return text.replace("1 classes", "1 class")
 
 
-def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
+def _figures(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
     one, assumes = found.every, assuming(found.assumed)
     made = [
         Fact("ettr", "ETTR without waits", unit="ratio", records=one.jobs, assumes=assumes,
@@ -169,7 +171,7 @@ def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
     return tuple(made)
 
 
-def _series(found: Study, asked: Asked) -> tuple[Fact, ...]:
+def _series(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
     made = []
     for rows, unit in ((found.classes, "nodes"), (found.gpus, "gpus")):
         for row in rows:
@@ -208,7 +210,7 @@ def _plain(row: EttrClass, waits: bool) -> dict[str, object]:
     return told
 
 
-def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: Study) -> Table | None:
+def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: EttrStudy) -> Table | None:
     if not rows:
         return None
     heads = ["GPUs" if key == "by_gpus" else "Nodes", "Jobs", "Stopped", "Node-hours",
@@ -230,7 +232,7 @@ def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: Study) -> T
                  records_of(plain), note, (1, 2, 3, 4, 6))  # fmt: skip
 
 
-def _model_table(found: Study) -> Table | None:
+def _model_table(found: EttrStudy) -> Table | None:
     if not found.long:
         return None
     cells, plain = [], []
@@ -284,7 +286,7 @@ def _verdict(row: EttrClass) -> str:
     return "jobs did better" if better else "jobs did worse"
 
 
-def _notes(found: Study) -> tuple[str, ...]:
+def _notes(found: EttrStudy) -> tuple[str, ...]:
     notes = [
         f"{assuming(found.assumed)} Assumed: accounting does not know.",
         "All runs of a job belong together. Productive: the time of its runs less restarts, "
@@ -305,7 +307,7 @@ def _notes(found: Study) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _untold(found: Study) -> tuple[Untold, ...]:
+def _untold(found: EttrStudy) -> tuple[Untold, ...]:
     entries = []
     if not found.waits:
         why = "the log does not tell how long jobs waited"
@@ -322,7 +324,7 @@ def _untold(found: Study) -> tuple[Untold, ...]:
     return tuple(entries)
 
 
-def _picture(found: Study, asked: Asked) -> Figure:
+def _picture(found: EttrStudy, asked: Asked) -> Figure:
     rows = found.long if found.long and found.rate is not None else found.classes
     lasting = rows is found.long
     which = "jobs that ran a day or more" if lasting else "all jobs"

@@ -22,7 +22,7 @@ with lazily():
     import polars as pl
 
 if TYPE_CHECKING:
-    from forestall.app.site.promises.backtest import Found
+    from forestall.app.site.promises.backtest import BacktestFound
     from forestall.app.site.sources import Progress
 
 FIGURES: Final = ("promises_deadline", "promises_probability", "promises_sharpness")
@@ -51,7 +51,7 @@ def check_backtest_folder(folder: Path, *, force: bool) -> None:
     check_folder(folder, force=force, ours=is_ours)
 
 
-def write_backtest_folder(found: Found, folder: Path, progress: Progress) -> str:
+def write_backtest_folder(found: BacktestFound, folder: Path, progress: Progress) -> str:
     """Write everything into a folder, and return what was written in words."""
 
     def write(fresh: Path) -> None:
@@ -67,7 +67,7 @@ def write_backtest_folder(found: Found, folder: Path, progress: Progress) -> str
     return written(folder)
 
 
-def rows(found: Found, name: str) -> list[dict[str, Any]]:
+def rows(found: BacktestFound, name: str) -> list[dict[str, Any]]:
     """Return the rows of a table of all questions, each with its question."""
     return [
         {"question": one.question, **row}
@@ -87,7 +87,7 @@ def write_ledger(table: pl.DataFrame, folder: Path) -> None:
         put_parquet(table, beside)
 
 
-def ledger_table(found: Found) -> pl.DataFrame:
+def ledger_table(found: BacktestFound) -> pl.DataFrame:
     """Return every promise with its outcome, a row each, in the order in which they were made;
     probabilities have six digits, wait and run time three after the point."""
     study, accounting = found.study, found.site.accounting
@@ -107,7 +107,7 @@ def ledger_table(found: Found) -> pl.DataFrame:
     )
 
 
-def _first_runs(found: Found) -> Any:
+def _first_runs(found: BacktestFound) -> Any:
     """Return the position of the first run of each job of the accounting, int64[jobs]."""
     accounting = found.site.accounting
     assert accounting is not None

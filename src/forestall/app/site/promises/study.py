@@ -124,7 +124,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Study:
+class PromiseStudy:
     """The replay and its answers; `why` and what it takes (`remedy`) where there is none."""
 
     asked: Question
@@ -143,7 +143,9 @@ class Study:
         return all(told) if told else None
 
 
-def study(accounting: Accounting, asked: Question, progress: Progress | None = None) -> Study:
+def study(
+    accounting: Accounting, asked: Question, progress: Progress | None = None
+) -> PromiseStudy:
     """Return what promises would have been worth on these records."""
     tasks = tasks_of(accounting, asked.latest)
     began = tasks.started < NEVER
@@ -157,7 +159,7 @@ def study(accounting: Accounting, asked: Question, progress: Progress | None = N
         remedy = f"records of more than {counted(asked.warm_up, 'jobs')} that ended"
         if asked.warm_up > WARM_UP:
             remedy += ", or a shorter --warm-up"
-        return Study(asked, len(tasks), tasks.left_out, waits, why=why, remedy=remedy)
+        return PromiseStudy(asked, len(tasks), tasks.left_out, waits, why=why, remedy=remedy)
     shifts = stream(asked.seed, "backtest", "promises").random(2).tolist()
     count = len(tasks)
     levels = names = None
@@ -174,8 +176,8 @@ def study(accounting: Accounting, asked: Question, progress: Progress | None = N
     if not any(one.scores.made for one in answers):
         why = "no promise after the warm-up was kept or missed"
         remedy = "jobs that were submitted, and ended, after those of the warm-up"
-        return Study(asked, count, tasks.left_out, waits, why=why, remedy=remedy)
-    return Study(asked, count, tasks.left_out, waits, answers, tasks=tasks)
+        return PromiseStudy(asked, count, tasks.left_out, waits, why=why, remedy=remedy)
+    return PromiseStudy(asked, count, tasks.left_out, waits, answers, tasks=tasks)
 
 
 def results(book: BookState) -> BookState:
