@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.slurm_rows import write_rows
+from benchmarks.given.slurm_rows import write_rows
 from forestall.app.site import report, sources
 from forestall.app.site.advice import advice
 from forestall.app.site.sources import Given

@@ -108,7 +108,7 @@ def queues(folder: Path) -> None:
     from forestall.app.reliability.design.files import tradeoff
     from forestall.traces.jobs.swf import write_swf
 
-    page = (HERE.parent / "how-to" / "design-queues.md").read_text(encoding="utf-8")
+    page = (HERE.parent / "how-to" / "reliability" / "design-queues.md").read_text(encoding="utf-8")
     shown = page.split("```toml\n")[1].split("```")[0]
     with TemporaryDirectory() as name:
         cluster, jobs = Path(name) / "cluster.toml", Path(name) / "jobs.swf"
@@ -152,10 +152,9 @@ NAMES = ("rate", "recency", "periodic", "renewal", "semi-markov", "neural", "rul
 def predictors(folder: Path) -> None:
     """Judge predictors on the year of failures of the page on them, and draw what each is worth."""
     from forestall.app.judge.predictors.figures import plot_predictors
-    from forestall.app.judge.predictors.files import benefit_figure
     from forestall.app.judge.predictors.judge import How
+    from forestall.app.judge.predictors.report import benefit_figure
     from forestall.app.judge.predictors.study import Stakes, study_of
-    from forestall.assess.figures_benefit import plot_benefit
     from forestall.traces.generate import Bursts
 
     year = fs.generate_failures(
@@ -163,7 +162,7 @@ def predictors(folder: Path) -> None:
     )
     found = study_of(fs.observed(year), NAMES, How(), Stakes())
     plot_predictors(found.summary["predictors"]).savefig(folder / "predictors.png", dpi=110)
-    benefit_figure(found, plot_benefit).savefig(folder / "benefit.png", dpi=80)
+    benefit_figure(found).savefig(folder / "benefit.png", dpi=80)
 
 
 def acting(folder: Path) -> None:

@@ -25,12 +25,17 @@ if TYPE_CHECKING:
     from forestall.app.promise.result import Result as Result
     from forestall.app.promise.simulate import simulate as simulate
     from forestall.app.reliability.design.design import read_cluster as read_cluster
+    from forestall.app.runs.certify import certify as certify
+    from forestall.app.runs.replay import replay as replay
     from forestall.app.site.site import SiteReport as SiteReport
     from forestall.app.site.site import read_site as read_site
     from forestall.app.site.site import site_report as site_report
     from forestall.app.virtual.result import VirtualResult as VirtualResult
     from forestall.app.virtual.simulate import simulate_virtual as simulate_virtual
+    from forestall.decide.cycle.own import HostScheduler as HostScheduler
+    from forestall.decide.virtual.own import Strategy as Strategy
     from forestall.decide.virtual.placement import choose_node as choose_node
+    from forestall.engine.promise.own import Policy as Policy
     from forestall.model import errors as errors
     from forestall.model.entries import Entries as Entries
     from forestall.model.entries import Entry as Entry
@@ -96,6 +101,7 @@ _HOME: Final[dict[str, str]] = {
     "Entry": "forestall.model.entries",
     "Failures": "forestall.model.failures",
     "HazardPredictor": "forestall.predict.hazard.hazard",
+    "HostScheduler": "forestall.decide.cycle.own",
     "HostTraces": "forestall.model.hosts",
     "Hostlist": "forestall.model.site.hostlist",
     "JobRecords": "forestall.model.site.job_records",
@@ -106,6 +112,7 @@ _HOME: Final[dict[str, str]] = {
     "NodeSet": "forestall.model.nodes",
     "Observations": "forestall.model.observations",
     "Parameters": "forestall.simulate.promise.parameters",
+    "Policy": "forestall.engine.promise.own",
     "Predictions": "forestall.model.predictions",
     "Queue": "forestall.reliability.queues.queues",
     "RasLog": "forestall.model.ras",
@@ -113,9 +120,11 @@ _HOME: Final[dict[str, str]] = {
     "SemiMarkov": "forestall.predict.semi_markov.process",
     "SiteRecords": "forestall.model.site.site_records",
     "SiteReport": "forestall.app.site.site",
+    "Strategy": "forestall.decide.virtual.own",
     "TracePredictor": "forestall.predict.trace",
     "VirtualParameters": "forestall.simulate.virtual.parameters",
     "VirtualResult": "forestall.app.virtual.result",
+    "certify": "forestall.app.runs.certify",
     "checkpoint_interval": "forestall.reliability.checkpoints.checkpoints",
     "choose_node": "forestall.decide.virtual.placement",
     "completion_time": "forestall.reliability.checkpoints.completion",
@@ -144,6 +153,7 @@ _HOME: Final[dict[str, str]] = {
     "read_metrics": "forestall.traces.metrics.read",
     "read_ras": "forestall.traces.ras.read",
     "read_site": "forestall.app.site.site",
+    "replay": "forestall.app.runs.replay",
     "save_predictor": "forestall.app.kit.predictor_files",
     "screen": "forestall.public",
     "simulate_cycle": "forestall.app.cycle.simulate",

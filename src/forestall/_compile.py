@@ -8,6 +8,7 @@ With `NUMBA_DISABLE_JIT=1` the same functions run as plain Python.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
+from numba import types
 from numba.extending import intrinsic, overload
 
 PACKAGE = Path(__file__).parent
@@ -28,7 +30,8 @@ INTERPRETED = bool(numba.config.DISABLE_JIT)
 
 def _source_hash() -> str:
     digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())
-    for path in sorted((*PACKAGE.rglob("*_kernels.py"), *PACKAGE.rglob("*state.py"))):
+    patterns = ("*_kernels.py", "*state.py", "policies.py")  # the last: what kernels call policies
+    for path in sorted(path for pattern in patterns for path in PACKAGE.rglob(pattern)):
         digest.update(path.read_bytes())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()[:16]
@@ -183,7 +186,7 @@ def _word_instruction(
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return emit(builder, arguments[0])
 
-        return numba.types.int64(word), generate
+        return types.int64(word), generate
 
     typed.__name__ = name
     made: Callable[[Any], Any] = intrinsic(typed)
@@ -201,3 +204,58 @@ trailing_zeros: Final = _word_instruction(
     lambda word: (word & -word).bit_length() - 1,
 )
 """Number of the lowest set bit of a word that is not zero, as int64."""
+
+
+_ANSWER: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+class Asked:
+    """A function in Python that kernels ask three whole numbers, for one.
+
+    Kernels get its `address`, and call it by `ask`. What it raises cannot pass through them: from
+    then on they are answered `otherwise`, and `check` raises it when they are done.
+    """
+
+    def __init__(self, answer: Callable[[int, int, int], int], otherwise: int) -> None:
+        self._answer, self._otherwise = answer, otherwise
+        self._error: BaseException | None = None
+        self._function = _ANSWER(self._answered)  # must live as long as kernels may call it
+        self.address: int = ctypes.cast(self._function, ctypes.c_void_p).value or 0
+
+    def _answered(self, first: int, second: int, third: int) -> int:
+        if self._error is None:
+            try:
+                return self._answer(first, second, third)
+            except BaseException as error:  # raised again by `check`
+                self._error = error
+        return self._otherwise
+
+    def check(self) -> None:
+        """Raise what the function raised, if it did."""
+        if self._error is not None:
+            raise self._error
+
+
+@intrinsic
+def _call(_typing: Any, address: Any, first: Any, second: Any, third: Any) -> Any:
+    """Call the function at an address with three whole numbers."""
+    word = ir.IntType(64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        function = ir.FunctionType(word, [word] * 3).as_pointer()
+        return builder.call(builder.inttoptr(given[0], function), given[1:])
+
+    return types.int64(*[types.int64] * 4), generate
+
+
+def _ask(address, first, second, third):  # type: ignore[no-untyped-def]
+    """Return the answer of an `Asked` at this address."""
+    return _call(address, np.int64(first), np.int64(second), np.int64(third))
+
+
+def _ask_plain(address: int, first: int, second: int, third: int) -> int:
+    """Return what `ask` does, without the compiler."""
+    return int(_ANSWER(int(address))(int(first), int(second), int(third)))
+
+
+ask: Final[Any] = _ask_plain if INTERPRETED else kernel(_ask)

@@ -45,9 +45,7 @@ class Option:
 DATA: Final = Option(
     "data", Path | None, "Folder with the real logs (default: $FORESTALL_DATA).", metavar="DIR"
 )
-WORKERS: Final = Option(
-    "workers", int | None, "Processes (default: one a core).", least=1
-)  # fmt: skip
+WORKERS: Final = Option("workers", int | None, "Processes (default: one a core).", least=1)
 
 
 def quick(help_text: str) -> Option:
@@ -136,9 +134,9 @@ def reproduced(entry: StudyEntry, *, out: Path, **asked: Any) -> Reproduction[An
     changes = {name: asked.pop(name) for name in ("quick", "seed") if name in asked}
     given["plan"] = study.planned(**changes)
     for name, value in asked.items():
-        with fs.screen.Bar(name) as bar:
+        with fs.screen.ProgressBar(name) as bar:
             given[name] = study.asked[name](value, changes.get("quick", False), bar)
-    with fs.screen.Bar(entry.counts) as bar:
+    with fs.screen.ProgressBar(entry.counts) as bar:
         return study.reproduce(out, progress=bar, **given)
 
 

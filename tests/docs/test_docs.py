@@ -72,8 +72,9 @@ def chosen(page: Path, mark: str) -> list[Block]:
 
 
 def named_files(page: Path) -> dict[str, str]:
-    """The files that a page shows: blocks of TOML that begin with their name as a comment."""
-    found = (re.match(r"# ([\w-]+\.toml)\n", b.text) for b in blocks(page) if b.language == "toml")
+    """The files that a page shows: blocks that begin with their name as a comment."""
+    named = re.compile(r"# ([\w-]+\.(?:toml|py))\n")
+    found = (named.match(b.text) for b in blocks(page) if b.language in {"toml", "python"})
     return {one[1]: one.string for one in found if one}
 
 
@@ -377,14 +378,14 @@ def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
     from forestall.live.agent import exporter
 
     guides = ROOT / "docs" / "how-to"
-    told = sections(guides / "watch-a-host.md")["For Prometheus"]
+    told = sections(guides / "hosts" / "watch-a-host.md")["For Prometheus"]
     known = {re.split(r"[{]", word)[0] for word in words_of(told)}
     metrics = {name for _, name, _ in exporter.GAUGES}
     metrics |= {f"{name}_total" for _, name, _ in exporter.COUNTERS}
     assert metrics <= known, sorted(metrics - known)
     hours = {f"{n}h": 0.5 for n in (1, 2, 4, 8)}
     status = {"time": 1, "host": "a", "state": "S1", "cpu": 0.5, "mttf": 60, "reliability": hours}
-    section = sections(guides / "rank-with-htcondor.md")["Attributes"]
+    section = sections(guides / "hosts" / "rank-with-htcondor.md")["Attributes"]
     for name in attributes(status):
         assert name in section or f"`{name.removeprefix('ForestallReliability')}`" in section
 
@@ -665,14 +666,15 @@ def public_of(*places: str) -> set[str]:
         ("Ranking", ("fits.ranking.Ranking",), set()),
         (
             "Cluster",
-            ("cluster.Cluster", "changes.Change", "systems.MeanLife"),
+            ("queues.cluster.Cluster", "queues.changes.Change", "systems.systems.MeanLife"),
             {"groups", "queues"},
         ),
         (
             "Checkpoints and completion times",
             (
-                *("checkpoints.CheckpointInterval", "checkpoints.Choice"),
-                "completion.CompletionTime",
+                "checkpoints.checkpoints.CheckpointInterval",
+                "checkpoints.checkpoints.ChosenInterval",
+                "checkpoints.completion.CompletionTime",
             ),
             set(),
         ),

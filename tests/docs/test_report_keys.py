@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cli.calls import call
-from forestall.app.site.openmetrics import RENAMED
+from forestall.app.site.shown import RENAMED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "report.md"
@@ -172,7 +172,7 @@ def test_figures_in_the_reference_are_made_somewhere() -> None:
     """Keys of figures stand in the code, whole or up to what they are grouped by."""
     code = "".join(
         path.read_text(encoding="utf-8")
-        for path in (ROOT / "src" / "forestall" / "app" / "books").glob("*.py")
+        for path in (ROOT / "src" / "forestall" / "app" / "site").rglob("*.py")
     )
     for keys, *_ in rows(PAGE.read_text(encoding="utf-8")):
         for key in keys:

@@ -26,6 +26,7 @@ DIGITS, SHORT_DIGITS = 9, 6
 PICTURES = {".png", ".svg", ".pdf"}
 _LONG = re.compile(r"(?<![\w.])\d+\.\d+(?:[eE][-+]?\d+)?(?![\w.])")
 _PICTURE = re.compile(r"data:[\w/+.-]+(?:;[\w=-]+)*,[^\"')\s]+")
+_DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 _VERSION = re.compile(
     r"(?i)\b(forestall|python|numpy|numba|polars|scipy|matplotlib|scikit-learn)"
     r"([\"']: [\"']| v?|==)\d+\.\d+[\w.+]*"
@@ -88,7 +89,8 @@ def plain_file(path: Path, root: Path) -> dict[str, str]:
     except UnicodeDecodeError:
         return {"": data.hex()}
     if suffix == ".html":
-        markup = plain_text(_PICTURE.sub("data:<picture>", text), root)
+        markup = _DRAWING.sub("<picture>", _PICTURE.sub("data:<picture>", text))
+        markup = plain_text(markup, root)
         return {"#all": markup, "#told": "\n".join(told(markup)) + "\n"}
     if suffix == ".jsonl":
         text = "".join(_plain_line(line) for line in text.splitlines())

@@ -107,7 +107,8 @@ def play(cell: Cell, root: Path) -> dict[str, str]:
             said = call([name, *arguments])
             contents[f"{k}-{_title([name, *arguments])}.said"] = said.plain(root)
     for path in sorted(folder.rglob("*")):
-        if path.is_file():
+        # Matplotlib keeps its list of fonts in the home of whichever cell draws first.
+        if path.is_file() and ".cache" not in path.relative_to(folder).parts:
             for part, text in plain_file(path, root).items():
                 contents[f"{path.relative_to(folder).as_posix()}{part}"] = text
     return contents

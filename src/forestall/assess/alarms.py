@@ -15,13 +15,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._lazy import lazily
 from forestall.assess.alarm_cover import Cover, cover
 from forestall.model.errors import ParameterError
 from forestall.reliability.shares import wilson
-
-with lazily():
-    pass
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

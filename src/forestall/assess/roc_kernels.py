@@ -39,8 +39,11 @@ def apart(bits: Keys, failed: Flags, keys: Keys) -> int:
     low, high = 0, len(bits) - 1
     for i in range(len(bits)):
         word = bits[i]
+        # -0.0, which compares equal to 0.0.
         if word == SIGN:
             word = NONE
+        # Negative numbers order backwards by their bits: all bits turn. Positive ones go above
+        # them: the sign bit turns. No number becomes 0, for only a nan could.
         key = word ^ (ALL if word & SIGN else SIGN)
         if failed[i]:
             keys[low] = key
@@ -57,6 +60,7 @@ def arrange(keys: Keys, spare: Keys, counts: Ints) -> bool:
     return whether the result stands in `keys` (else in `spare`)."""
     counts[:] = 0
     total = len(keys)
+    # The counts of all 8 bytes in one pass.
     for i in range(total):
         word = keys[i]
         for each in range(PASSES):
@@ -66,6 +70,7 @@ def arrange(keys: Keys, spare: Keys, counts: Ints) -> bool:
     for each in range(PASSES):
         shift = np.uint64(8 * each)
         place = counts[each]
+        # All keys share this byte: the pass would change nothing.
         if total == 0 or place[(source[0] >> shift) & BYTE] == total:
             continue
         begin = 0
@@ -107,6 +112,8 @@ def steps(failed: Keys, well: Keys, threshold: Keys, hits: Ints, false: Ints) ->
     other = well[j] if j >= 0 else NONE
     value = max(first, other)
     while value != NONE:
+        # At most one of each side a turn; a value's point is overwritten until its last key is
+        # taken.
         i -= int(first == value)
         j -= int(other == value)
         threshold[at] = _score(value)
@@ -130,6 +137,8 @@ def doubled_wins(failed: Keys, well: Keys) -> int:
         below = int(well[j] < failed[i])
         j += below
         i += 1 - below
+        # Each failure, as it is passed, beats the j that are below it; twice over both loops, a tie
+        # counts once.
         count += (1 - below) * j
     count += (m - i) * n
     i, j = 0, 0

@@ -24,6 +24,7 @@ def sums_of_subsets(ranks: Ints, uniform: Floats, out: Ints) -> None:
     for row in range(len(uniform)):
         total = 0
         for k in range(uniform.shape[1]):
+            # Only the first k places are shuffled: a subset without replacement in O(k).
             other = k + int(uniform[row, k] * (len(ranks) - k))
             rank = ranks[other]
             ranks[other] = ranks[k]
@@ -54,6 +55,7 @@ def areas_again(
     times : int64[u], to work in: how often each unit was drawn
     """
     for row in range(len(uniform)):
+        # How often each unit was drawn is its weight: the cases need not be sorted again.
         times[:] = 0
         for k in range(uniform.shape[1]):
             times[begin[k] + int(uniform[row, k] * size[k])] += 1
@@ -66,6 +68,7 @@ def areas_again(
             else:
                 tied_well += drawn
             if ends[i]:
+                # At the end of a run of equal scores, twice the pairs won; ties count half.
                 wins += tied_ill * (2 * well + tied_well)
                 ill += tied_ill
                 well += tied_well

@@ -12,17 +12,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
+from forestall.show.text import GAP, grid
 
 with lazily():
     from rich import console as rich_console
     from rich import progress as rich_progress
-    from rich import table as rich_table
-    from rich import text as rich_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 WIDTH = 100
+LONGEST = 10_000
+"""Longer cells of tables are cut."""
 PATIENCE = 1.0
 """Seconds before a bar appears: short work needs none."""
 
@@ -64,28 +65,23 @@ def show(
     """
     listed = [tuple(row) for row in rows]
     count = max((len(row) for row in listed), default=len(heads))
-    table = rich_table.Table(
-        box=None, show_header=bool(heads), padding=(0, 2, 0, 0), header_style="bold"
-    )
-    for k in range(count):
-        table.add_column(
-            heads[k] if k < len(heads) else "",
-            justify="right" if k in right else "left",
-            no_wrap=k not in wrap and k - count not in wrap,
-            overflow="fold",
-        )
-    for row in listed:
-        table.add_row(*(rich_text.Text(cell) for cell in row))
-    width = WIDTH
-    if sys.stdout.isatty():
-        width = min(WIDTH, shutil.get_terminal_size().columns)
-    console = rich_console.Console(width=width, highlight=False, emoji=False)
-    with console.capture() as printed:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in printed.get().splitlines()))
+    if not count:
+        print()
+        return
+    listed = [(*row, *[""] * (count - len(row))) for row in listed]
+    named = [*heads, *[""] * (count - len(heads))] if heads else ()
+    on_terminal = sys.stdout.isatty()
+    width = min(WIDTH, shutil.get_terminal_size().columns) if on_terminal else WIDTH
+    if not listed:
+        listed, named = [tuple(named)], ()
+    soft = [k % count for k in wrap]
+    lines = grid(listed, named, width - GAP, right=right, wrap=soft, most=LONGEST)
+    if heads and on_terminal:
+        lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
+    print("\n".join(lines))
 
 
-class Bar:
+class ProgressBar:
     """A progress bar with the time left, on standard error: only on a terminal, and not at once."""
 
     def __init__(self, what: str, *, quiet: bool = False) -> None:
@@ -95,7 +91,7 @@ class Bar:
         self._bar: Progress | None = None
         self._task: Any = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __call__(self, done: int, total: int) -> None:

@@ -65,6 +65,8 @@ class GuestReason(IntEnum):
     CONTENTION = 8
     THRASHING = 9
     AWAY = 10
+    OWN_CHOICE = 11
+    DECLINED = 12
 
 
 _TEXT: Final = {
@@ -81,6 +83,8 @@ _TEXT: Final = {
     GuestReason.CONTENTION: "host {host} is in use by its owner (S3)",
     GuestReason.THRASHING: "host {host} has too little free memory (S4)",
     GuestReason.AWAY: "host {host} is away (S5)",
+    GuestReason.OWN_CHOICE: "a scheduler of one's own takes host {host}",
+    GuestReason.DECLINED: "a scheduler of one's own takes none of the free hosts; again at {at}",
 }
 
 _NEVER: Final = (

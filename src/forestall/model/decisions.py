@@ -39,6 +39,7 @@ class Reason(IntEnum):
     DEADLINE_FIRST = 14
     ALWAYS = 15
     TOO_LARGE = 16
+    OWN_POLICY = 17
 
 
 _TEXT = {
@@ -59,6 +60,7 @@ _TEXT = {
     Reason.DEADLINE_FIRST: "the checkpoint would make the job miss its deadline at {deadline}",
     Reason.ALWAYS: "every request is performed",
     Reason.TOO_LARGE: "{size} nodes asked for, {count} there",
+    Reason.OWN_POLICY: "chosen by a policy in Python",
 }
 
 

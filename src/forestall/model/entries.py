@@ -25,6 +25,7 @@ class Entry:
     docs : page and heading below ``docs/`` that tell all of it, such as ``models/classic.md#easy``
     colour : of its lines in figures; "" where figures do not show it
     needs : extras that it cannot do without, such as ``learn``
+    own : whether it stands for a user's own in Python, which no command can name
     """
 
     name: str
@@ -33,6 +34,7 @@ class Entry:
     docs: str
     colour: str = ""
     needs: tuple[str, ...] = ()
+    own: bool = False
 
 
 E = TypeVar("E", bound=Entry)
@@ -59,14 +61,24 @@ class Entries(Mapping[str, E], Generic[E]):
     def __hash__(self) -> int:
         return hash(tuple(self))
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names that a command can take."""
+        return tuple(name for name, one in self._by_name.items() if not one.own)
+
     def chosen(self, name: str) -> E:
         """Return the entry of a name that a user gave; ParameterError where there is none."""
         if name not in self._by_name:
-            raise ParameterError(self.what, name, "one of " + ", ".join(self))
+            raise ParameterError(self.what, name, "one of " + ", ".join(self.named))
         return self._by_name[name]
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> Any:
         """Let the table stand in the annotation of a parameter, which is then one of its names."""
         from pydantic_core import core_schema
 
-        return core_schema.literal_schema(list(self))
+        quoted = [f"'{name}'" for name in self.named]
+        return core_schema.custom_error_schema(
+            core_schema.literal_schema(list(self)),
+            custom_error_type="one_of",
+            custom_error_message=f"Input should be {', '.join(quoted[:-1])} or {quoted[-1]}",
+        )

@@ -212,7 +212,7 @@ def _members(annotation: Any, metadata: list[Any]) -> Iterator[tuple[type, list[
     elif origin is Literal:
         yield str, list(arguments)
     elif annotation is str:
-        yield str, [name for one in metadata if isinstance(one, Entries) for name in one]
+        yield str, [name for one in metadata if isinstance(one, Entries) for name in one.named]
     elif annotation is not type(None):
         yield annotation, metadata
 

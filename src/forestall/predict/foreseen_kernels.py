@@ -33,8 +33,8 @@ def first_from(foreseen, time):
     count = len(failures)
     if count == 0:
         return 0
-    # Failures of a log that repeats are numbered on through its copies. The copies before this one
-    # end before `time`, since a log is no longer than its period.
+    # Running numbers go through the log, then through its first copy, and so on: the copy by
+    # division, the place in it by bisection.
     copy = 0
     if period > 0 and time > failures[0].time:
         copy = (time - failures[0].time) // period
@@ -70,6 +70,7 @@ def next_recovery(foreseen, now, lower):
     number = first_from(foreseen, max(now, lower - foreseen.longest))
     while True:
         index, shift = shift_of(foreseen, number)
+        # Failures come in order of time, and none ends before it begins.
         if index < 0 or foreseen.failures[index].time + shift >= best:
             return best
         until = foreseen.failures[index].until + shift

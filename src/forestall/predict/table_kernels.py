@@ -53,6 +53,7 @@ def place(table, time):
     gone; beyond the last horizon the hazard goes on as just before it."""
     at = table.horizons
     ahead = time - table.times[table.row[0]]
+    # Few horizons: a walk is quicker than bisection.
     right = 1
     while right + 1 < len(at) and at[right] < ahead:
         right += 1
@@ -70,6 +71,7 @@ def places(table, start, end):
 @inlined
 def hazard_until(table, node, right, share):
     """Return a node's cumulative hazard up to a place between two horizons."""
+    # `right` counts horizons from 1, and the hazard at 0 is 0: it is not stored.
     known = table.hazard[table.row[0], node]
     before = np.float64(known[right - 2]) if right > 1 else 0.0
     return before + share * (np.float64(known[right - 1]) - before)
@@ -101,6 +103,8 @@ def total(values):
     if count > 128:
         half = count // 2 - (count // 2) % 8
         return total(values[:half]) + total(values[half:])
+    # Eight sums side by side, and the blocks of 128 above, are NumPy's own order of adding: the
+    # compiled path and the one in Python give the same bits.
     a, b, c, d = values[0], values[1], values[2], values[3]
     e, f, g, h = values[4], values[5], values[6], values[7]
     for i in range(8, count - count % 8, 8):
@@ -125,6 +129,7 @@ def risk_of_any(table, nodes, start, end, room):
     """Return the probability that any of the nodes fails in [start, end); `room` is float64 for as
     many."""
     window = places(table, start, end)
+    # Nodes fail independently: their hazards add up, and one exp is enough.
     for i in range(len(nodes)):
         room[i] = hazard_within(table, nodes[i], window)
     return risk(total(room[: len(nodes)]))

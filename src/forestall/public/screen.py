@@ -3,6 +3,6 @@ wrong in one line with exit code 2, paragraphs and tables of at most 100 columns
 
 from forestall.cli import main
 from forestall.cli.registry import command, examples
-from forestall.cli.screen import Bar, say, show
+from forestall.cli.screen import ProgressBar, say, show
 
-__all__ = ["Bar", "command", "examples", "main", "say", "show"]
+__all__ = ["ProgressBar", "command", "examples", "main", "say", "show"]

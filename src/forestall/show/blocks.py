@@ -78,6 +78,11 @@ class Table:
         assert not self.colours or len(self.colours) == len(self.rows), f"{self.key}: colours"
         assert all(not one or _COLOUR.fullmatch(one) for one in self.colours), self.colours
 
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """Its rows as plain text."""
+        return tuple(tuple(str(cell) for cell in row) for row in self.rows)
+
     @classmethod
     def of(
         cls,
@@ -97,7 +102,8 @@ class Table:
         if records is None:
             records = [{name: str(cell) for name, cell in zip(names, row, strict=True)}
                        for row in told]  # fmt: skip
-        given = {"title": "", "right": tuple(range(1, len(heads)))} | rest
+        given = {"title": "", "right": range(1, len(heads))} | rest
+        given["right"] = tuple(given["right"])
         return cls(key=key, heads=tuple(heads), rows=told, records=tuple(records), **given)
 
 

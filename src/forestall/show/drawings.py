@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from forestall.show import style
 from forestall.show.figure_files import save
-from forestall.show.style import has_matplotlib
 from forestall.show.svg import inline_svg
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def draw(
     `progress` is told of each that is drawn. With a `folder` each is written there too, as
     ``NAME.png`` and ``NAME.svg``.
     """
-    if not has_matplotlib():
+    if not style.has_matplotlib():
         return {}
     parts: tuple[Section, ...] = (*report.sections, *(report.closing or ()))
     wanted = [(part.key, one) for part in parts for one in part.figures]

@@ -16,13 +16,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from forestall.__about__ import __version__
+from forestall.show import style
 from forestall.show.blocks import Bar, Cell, Prose, Steps, Table, more_of
 from forestall.show.blocks import Figure as Drawable
 from forestall.show.clean import LONGEST, clean
 from forestall.show.closing import closing_of
 from forestall.show.drawings import NO_FIGURES, Drawings, Progress, draw
 from forestall.show.quantities import quiet, titled, value_of
-from forestall.show.style import has_matplotlib
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _rendered(name: str, report: Report, progress: Progress | None, drawn: Drawi
             sections=sections,
             closing=closing,
             drawn=drawings,
-            missing="" if has_matplotlib() or not figures else NO_FIGURES,
+            missing="" if style.has_matplotlib() or not figures else NO_FIGURES,
             style=_style(),
             version=__version__,
         )
@@ -116,6 +116,7 @@ def _environment() -> Environment:
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
     made.filters |= {"told": _told, "name": _name, "titled": titled, "cell_text": _cell_text}
@@ -128,11 +129,19 @@ def _environment() -> Environment:
         "SHORT_TITLES": SHORT_TITLES,
         "kind_of": lambda block: type(block).__name__,
         "more_of": more_of,
+        "parted": _parted,
         "quiet": quiet,
         "side": _side,
         "value_of": value_of,
     }
     return made
+
+
+def _parted(value: str) -> tuple[str, str]:
+    """Return the number of a value and its unit; all of it where it is not just one number."""
+    number, _, unit = value.partition(" ")
+    first, more = (any(one.isdigit() for one in part) for part in (number, unit))
+    return (number, unit) if first and not more else (value, "")
 
 
 def _told(text: str, most: int = MOST) -> str:

@@ -31,6 +31,11 @@ INK: Final = "#222222"
 DARK: Final = "#212121"
 """Ink on light patches, which stays dark on a dark page, where `INK` becomes light."""
 FAINT: Final = "#d9d9d9"
+TINTS: Final = ("#9ecae9", "#f5d491", "#93d5bd", "#e5bcd2", "#c9c9ee", "#efe9a0")
+"""Light relatives of the colours above for areas with marks or text on them; a dark page makes them
+dark."""
+PALE: Final = "#b5dcf5"
+"""The area below a line of their colour."""
 GREY: Final = "#a0a8b0"
 
 DPI: Final = 144

@@ -1,9 +1,9 @@
 """Figures as SVG: for pages in the page's colours, for files as they are. No dates, no addresses.
 
-Inside a page a drawing has no background, its ink is ``currentColor``, and its grid and its white
-are variables of the page's style (``--line``, ``--card``), so that it suits a dark page as well as
-a light one. Text stays text, in the page's font. What has very many marks is drawn as an image
-inside the drawing, which keeps pages small.
+Inside a page a drawing has no background, its ink is ``currentColor``, and its grid, its white and
+its tints are variables of the page's style (``--line``, ``--card``, ``--tint-0``), so that it suits
+a dark page as well as a light one. Text stays text, in the page's font. What has very many marks is
+drawn as an image inside the drawing, which keeps pages small.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall.show.clean import clean
-from forestall.show.style import FAINT, INK
+from forestall.show.style import FAINT, INK, PALE, TINTS
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
-MANY: Final = 6000
+MANY: Final = 20_000
 """Corners above which a line or an area is drawn as an image inside the SVG."""
-MANY_MARKS: Final = 1500
+MANY_MARKS: Final = 4500
 """Marks above which a row of them is."""
 POINTS: Final = 96 / 72
 """Pixels of a page in a point."""
@@ -37,6 +37,8 @@ PAGE_COLOURS: Final = {
     "#000000": "currentColor",
     "#ffffff": "var(--card)",
     FAINT: "var(--line)",
+    PALE: "var(--pale)",
+    **{tint: f"var(--tint-{k})" for k, tint in enumerate(TINTS)},
 }
 """What stands in a page for colours of figures. Ink that lies on a light patch and must stay dark
 is `style.DARK`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,11 +14,13 @@ from forestall.show.clean import clean, example
 from forestall.show.quantities import counted, quiet, titled, value_of
 
 if TYPE_CHECKING:
-    from forestall.show.blocks import Block, Row
+    from forestall.show.blocks import Block
     from forestall.show.facts import Fact
     from forestall.show.report import Report, Section
 
 WIDTH: Final = 100
+MOST: Final = 4000
+"""Characters of a paragraph."""
 GAP: Final = 2
 NARROW: Final = 12
 """No column of words is made narrower than this."""
@@ -94,6 +97,48 @@ def text_of(
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
+def brief_of(report: Report, *, width: int = WIDTH, wrap: bool = False) -> str:
+    """Return a report in brief as text, with a newline at its end: what was found, what was looked
+    at, the facts that matter most, and the tables and sentences of each section under its title.
+    No cards of sections, no notes on how things are counted, no closing sections.
+
+    The verdict's first paragraph is one line, as pipes take it, unless it is to `wrap`.
+    """
+    lines: list[str] = []
+    for text in filter(None, report.verdict):
+        lines += _hanging(text, width) if wrap or lines else [clean(text, MOST)]
+    if report.headline:
+        lines += ["", *_hanging(report.headline, width)]
+    if report.top:
+        lines += ["", *_facts(report.top, report, width)]
+    for part in report.sections:
+        told = _brief_section(part, width)
+        if told:
+            lines += ["", *_hanging(part.title, width), *told]
+    lines += _untold_short(report, width, Short())
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def _brief_section(part: Section, width: int) -> list[str]:
+    """Return a section's lead, tables and sentences as lines; tables stand apart."""
+    lines = _hanging(part.lead, width)
+    for one in part.body:
+        if isinstance(one, Table) and one.rows and not one.folded:
+            lines += [*([""] if lines else []), *_table(one, width, None)]
+        elif isinstance(one, Prose | Listing):
+            texts = (one.text,) if isinstance(one, Prose) else one.items
+            lines += [line for text in texts for line in _hanging(text, width)]
+    return lines
+
+
+def _hanging(text: str, width: int) -> list[str]:
+    """Return a text in lines, those after the first indented: each text stands for itself."""
+    return textwrap.wrap(
+        clean(text, MOST), width, subsequent_indent="  ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
 Parts = tuple[list[str], dict[str, list[str]]]
 
 
@@ -120,7 +165,7 @@ def _room(
 def paragraph(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
     """Return a text in lines of at most `width`."""
     return textwrap.wrap(
-        clean(text, 4000),
+        clean(text, MOST),
         width,
         initial_indent=indent,
         subsequent_indent=indent,
@@ -141,15 +186,27 @@ def grid(
     *,
     right: Sequence[int] = (),
     gap: tuple[int, str] | None = None,
+    wrap: Sequence[int] | None = None,
+    most: int = 400,
 ) -> list[str]:
-    """Return a table as lines; columns of words are wrapped where it would be too wide. `gap`: a
-    line that stands after so many rows."""
-    cells = [[clean(cell, 400) for cell in row] for row in rows]
+    """Return a table as lines.
+
+    Parameters
+    ----------
+    rows, heads : cells as text; no heads: a table without any; a head may have several lines
+    right : columns that are aligned right
+    gap : a line that stands after so many rows
+    wrap : columns that are wrapped where the table would be too wide, before any other; None: all
+        that are not aligned right
+    most : longer cells are cut
+    """
+    cells = [[clean(cell, most) for cell in row] for row in rows]
     if not cells:
         return []
-    whole = [[clean(head) for head in heads], *cells] if heads else cells
-    widths = [max(len(row[k]) for row in whole) for k in range(len(cells[0]))]
-    _narrow(widths, whole, width, right)
+    whole = [*_stacked(heads), *cells] if heads else cells
+    widths = [max(breadth(row[k]) for row in whole) for k in range(len(cells[0]))]
+    soft = [k for k in range(len(widths)) if (k not in right if wrap is None else k in wrap)]
+    _narrow(widths, width, soft)
     lines: list[str] = []
     after = -1 if gap is None else gap[0] + len(whole) - len(cells)
     for place, row in enumerate([*whole, ()]):
@@ -158,7 +215,7 @@ def grid(
         if not row:
             break
         parts = [
-            textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
+            textwrap.wrap(cell, max(size, 1), break_on_hyphens=False) or [""]
             for cell, size in zip(row, widths, strict=True)
         ]
         for k in range(max(len(part) for part in parts)):
@@ -167,12 +224,18 @@ def grid(
     return lines
 
 
-def _narrow(
-    widths: list[int], rows: Sequence[Sequence[str]], width: int, right: Sequence[int]
-) -> None:
-    """Make columns narrower, the widest first, until the table fits; numbers only when it must."""
+def _stacked(heads: Sequence[str]) -> list[list[str]]:
+    """Return heads of one or more lines as rows; the last lines stand beside each other."""
+    parts = [[clean(line) for line in head.split("\n")] for head in heads]
+    tall = max(map(len, parts))
+    filled = [[""] * (tall - len(part)) + part for part in parts]
+    return [list(row) for row in zip(*filled, strict=True)]
+
+
+def _narrow(widths: list[int], width: int, words: Sequence[int]) -> None:
+    """Make columns narrower, the widest first, until the table fits: those of words, and others
+    only when it must."""
     room = width - GAP * (len(widths) - 1)
-    words = [k for k in range(len(widths)) if k not in right]
     for some, least in ((words, NARROW), (range(len(widths)), 1)):
         while sum(widths) > room:
             wide = max(some, key=lambda k: widths[k], default=-1)
@@ -185,16 +248,30 @@ def _narrow(
 
 def _line(words: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
     cells = [
-        word.rjust(size) if k in right else word.ljust(size)
+        _padding(word, size) + word if k in right else word + _padding(word, size)
         for k, (word, size) in enumerate(zip(words, widths, strict=True))
     ]
     return (" " * GAP).join(cells).rstrip()
 
 
+def breadth(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two for each wide character."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF")
+        for one in text
+    )
+
+
+def _padding(word: str, size: int) -> str:
+    return " " * max(0, size - breadth(word))
+
+
 def _parts(part: Section, report: Report, width: int, short: Short | None) -> Parts:
     """Return a section's title, lead and things to do as lines, and its facts, the rest of its body
     and its notes."""
-    base = ["", *title(part.title), *paragraph(part.lead, width)]
+    base = paragraph(part.lead, width)
     more: dict[str, list[str]] = {}
     if part.facts:
         more[FACTS] = ["", *_facts(part.facts, report, width)]
@@ -210,15 +287,17 @@ def _parts(part: Section, report: Report, width: int, short: Short | None) -> Pa
                 more[f"block {k}"] = lines
     if short is None:
         more["notes"] = [line for note in part.notes for line in paragraph(note, width, "  ")]
-    return base, more
+    some = base or any(more.values())
+    return ["", *title(part.title), *base] if some else [], more
+
+
+def fact_rows(facts: Sequence[Fact], currency: str = "") -> list[tuple[str, str, str]]:
+    """Return facts as rows: what it is, its value with its unit, what it is from."""
+    return [(titled(one.label), value_of(one, currency), quiet(one, currency)) for one in facts]
 
 
 def _facts(facts: Sequence[Fact], report: Report, width: int) -> list[str]:
-    rows = [
-        (titled(one.label), value_of(one, report.currency), quiet(one, report.currency))
-        for one in facts
-    ]
-    return grid(rows, (), width, right=(1,))
+    return grid(fact_rows(facts, report.currency), (), width, right=(1,))
 
 
 def _words(block: Block, width: int, short: Short | None) -> list[str]:
@@ -253,19 +332,18 @@ def _steps(steps: Steps, width: int, short: Short | None) -> list[str]:
 
 
 def _table(table: Table, width: int, short: Short | None) -> list[str]:
-    first, last = (table.rows, ()) if short is None else cut_rows(table)
+    first, last = (table.texts, ()) if short is None else cut_rows(table)
     left = len(table.rows) - len(first) - len(last)
     gap = None
     if left and short is not None:
         gap = len(first), "... " + short.left(f"{counted(left, 'rows')} more", "{} ({})")
-    rows = [[str(cell) for cell in row] for row in (*first, *last)]
-    lines = grid(rows, table.heads, width, right=table.right, gap=gap)
+    lines = grid([*first, *last], table.heads, width, right=table.right, gap=gap)
     head = [line for text in (table.title, table.caption) for line in paragraph(text, width)]
     note = paragraph(table.note, width, "  ") if table.note else []
     return [*head, *lines, *note]
 
 
-Rows = tuple["Row", ...]
+Rows = tuple[tuple[str, ...], ...]
 
 
 def cut_rows(table: Table) -> tuple[Rows, Rows]:
@@ -274,11 +352,11 @@ def cut_rows(table: Table) -> tuple[Rows, Rows]:
     Short tables are whole. Of a long one totals stay, and of one that is not ranked, where the
     largest may be the last, its end.
     """
-    rows = table.rows
+    rows = table.texts
     if len(rows) <= MOST_ROWS:
         return rows, ()
     tail = 0 if table.ranked else TAIL
-    total = next((k for k in range(len(rows)) if str(rows[k][0]).lower() in TOTALS), len(rows))
+    total = next((k for k in range(len(rows)) if rows[k][0].lower() in TOTALS), len(rows))
     return rows[:HEAD], rows[max(HEAD, min(total, len(rows) - tail)) :]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from math import ceil, isfinite, log10
 from typing import Any
 
 from forestall.model.units import format_duration
@@ -94,3 +94,18 @@ def in_words(share: float) -> str:
 def plain_kind(slug: str) -> str:
     """Return a slug in words: ``larger_than_machine`` is "larger than machine"."""
     return slug.replace("_", " ")
+
+
+def probability(value: float) -> str:
+    """Return a probability in per cent, with the digits that tell it from 0 and from 1.
+
+    >>> probability(0.5), probability(0.99961), probability(1.0), probability(1e-9)
+    ('50.00 %', '99.961 %', '100 %', '<0.0001 %')
+    """
+    rest = min(value, 1 - value)
+    if rest <= 0:
+        return f"{100 * value:.0f} %"
+    if rest < 1e-6:
+        return "<0.0001 %" if value < 0.5 else ">99.9999 %"
+    digits = max(2, ceil(-log10(rest)) - 1)
+    return f"{100 * value:.{digits}f} %"

@@ -11,7 +11,6 @@ import numpy as np
 from forestall._lazy import lazily
 from forestall.model.failures import Failures
 from forestall.traces.failures import own_parquet
-from forestall.traces.failures.predicted import blanked
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.packed import pack
 
@@ -40,18 +39,11 @@ def write_failures_csv(failures: Failures, path: str | Path) -> None:
     dates or names, nodes are written by name, and lines above the header tell the date of time 0,
     the span and all nodes (see `failures.own`). The file appears whole or not at all.
     """
-    columns = {"time": pl.Series(failures.time), "node": pl.Series(failures.node)}
-    if failures.names is not None:
-        columns["node"] = pl.Series(list(failures.names), dtype=pl.String).gather(failures.node)
+    columns = {"time": pl.Series(failures.time), "node": own_parquet.node_column(failures)}
     if bool(np.any(failures.downtime >= 0)):
         down = pl.Series(failures.downtime)
         columns["downtime"] = down.set(down < 0, None)
-    if failures.kind is not None:
-        columns["kind"] = pl.Series(list(failures.kind), dtype=pl.String)
-    if not bool(np.all(np.isnan(failures.detectability))):
-        columns["detectability"] = pl.Series(failures.detectability).fill_nan(None)
-    if failures.predicted is not None:
-        columns["predicted"] = blanked(failures.predicted)
+    columns |= own_parquet.told_columns(failures)
     with atomic_path(path) as beside:
         text = pl.DataFrame(columns).write_csv(quote_style="necessary")
         text = _notes(failures) + text

@@ -17,6 +17,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.cycle.cycle_small import idle_hosts
+from forestall.app.cycle.certify.certifier import RULES
+from forestall.app.cycle.certify.measures import GROUPS
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.simulate import simulate_cycle
 from forestall.app.runs.certify import Certificate, certify
@@ -248,6 +250,18 @@ def test_every_measure_is_checked(folder: Path, path: tuple[object, ...]) -> Non
     except TraceError:
         return
     assert len(failed(certificate)) == 1, str(certificate)
+
+
+@pytest.mark.parametrize(("group", "names"), GROUPS.items())
+def test_every_group_of_measures_can_fail(folder: Path, group: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        (folder / "summary.json").write_text(json.dumps({**SUMMARY, name: {"not": "this"}}))
+        assert set(failed(certify(folder))) == {group}
+
+
+def test_every_rule_can_fail() -> None:
+    tampered = {check for *_, check in (*TAMPERINGS, *CHECKPOINTED, *LOGGED)}
+    assert tampered | GROUPS.keys() == {rule.name for rule in RULES}
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS, LOOKED_AT
+from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS
 from forestall.app.cycle.result import CycleResult
-from forestall.app.runs.replay import replay_and_compare
+from forestall.app.kit.log import names_of
+from forestall.app.runs.replay import replay
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.errors import TraceError
 from forestall.simulate.cycle.outcome import CycleOutcome
 from forestall.simulate.cycle.prepare import prepare_guests
@@ -32,7 +34,7 @@ def saved(case: Case, folder: Path) -> CycleOutcome:
 def test_small_runs(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("run")
     outcome = saved(case, folder)
-    found = replay_and_compare(folder)
+    found = replay(folder)
     assert found.same, found
     assert found.decisions == len(outcome.log.decisions) >= len(outcome.workload.jobs)
 
@@ -40,7 +42,7 @@ def test_small_runs(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Non
 @pytest.mark.parametrize("seed", range(200, 212))
 def test_larger_runs(seed: int, tmp_path: Path) -> None:
     saved(random_case(seed), tmp_path)
-    assert replay_and_compare(tmp_path).same
+    assert replay(tmp_path).same
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_events(folder: Path) -> None:
     lines = (folder / "events.csv").read_text().splitlines()
-    assert tuple(lines[0].split(",")) == EVENTS
+    assert tuple(lines[0].split(",")) == names_of(EVENTS)
     # The hosts when the first job comes, and the first events.
     assert lines[1:9] == [
         "3,host_state,,0,S1,0,0",
@@ -74,7 +76,7 @@ def test_events(folder: Path) -> None:
 
 def test_decisions(folder: Path) -> None:
     lines = (folder / "decisions.csv").read_text().splitlines()
-    assert tuple(lines[0].split(",")) == DECISIONS
+    assert tuple(lines[0].split(",")) == names_of(DECISIONS["condor"])
     assert lines[1:6] == [
         '3,start,10,0,,1,2,,,,,1.0,,best_rank,"host 0 has the best rank, 1.000"',
         '5,start,20,1,,1,1,,,,,0.5,,best_rank,"host 1 has the best rank, 0.500"',
@@ -86,24 +88,30 @@ def test_decisions(folder: Path) -> None:
 
 def test_candidates(folder: Path) -> None:
     lines = (folder / "candidates.csv").read_text().splitlines()
-    assert tuple(lines[0].split(",")) == CANDIDATES
+    assert tuple(lines[0].split(",")) == names_of(CANDIDATES["condor"])
     assert lines[1:5] == [
         *("3,10,0,,,,,1.0,", "3,10,1,,,,,0.5,", "5,20,1,,,,,0.5,", "50,10,2,,,,,2.0,"),
     ]
 
 
-@pytest.mark.parametrize("scheduler", LOOKED_AT)
+@pytest.mark.parametrize("scheduler", SCHEDULERS.named)
 def test_what_is_not_looked_at_is_empty(scheduler: str, tmp_path: Path) -> None:
     case = random_case(202)
     saved(Case(**{**vars(case), "settings": case.settings | {"scheduler": scheduler}}), tmp_path)
     table = pl.read_csv(tmp_path / "candidates.csv", infer_schema_length=None)
     assert len(table) > 0
-    filled = {name for name in CANDIDATES[3:] if table[name].null_count() < len(table)}
-    assert filled <= set(LOOKED_AT[scheduler])
+    filled = {
+        name
+        for name in names_of(CANDIDATES[scheduler])[3:]
+        if table[name].null_count() < len(table)
+    }
+    assert filled <= set(SCHEDULERS[scheduler].looks_at)
     assert len(filled) >= 1
     decisions = pl.read_csv(tmp_path / "decisions.csv", infer_schema_length=None)
     others = decisions.filter(pl.col("decision") != "start")
-    assert all(others[name].null_count() == len(others) for name in CANDIDATES[3:])
+    assert all(
+        others[name].null_count() == len(others) for name in names_of(CANDIDATES[scheduler])[3:]
+    )
 
 
 def test_another_decision_is_found(folder: Path) -> None:
@@ -111,7 +119,7 @@ def test_another_decision_is_found(folder: Path) -> None:
     lines = path.read_text().splitlines(keepends=True)
     lines[2] = lines[2].replace("start,20,1", "start,20,2")
     path.write_text("".join(lines))
-    found = replay_and_compare(folder)
+    found = replay(folder)
     assert (found.same, found.line) == (False, 3)
 
 
@@ -119,7 +127,7 @@ def test_other_figures_change_a_decision(folder: Path) -> None:
     path = folder / "candidates.csv"
     path.write_text(path.read_text().replace("3,10,0,,,,,1.0,", "3,10,0,,,,,0.4,"))
     with pytest.raises(TraceError, match="estimates"):  # job 10 goes to host 1, job 20 finds host 0
-        replay_and_compare(folder)
+        replay(folder)
 
 
 DAMAGED = [
@@ -146,11 +154,11 @@ def test_damaged_files(folder: Path, name: str, old: str, new: str, said: str) -
     assert text.count(old) == 1
     path.write_text(text.replace(old, new))
     with pytest.raises(TraceError, match=said):
-        replay_and_compare(folder)
+        replay(folder)
 
 
 @pytest.mark.parametrize("name", ["events", "candidates", "decisions"])
 def test_no_log(folder: Path, name: str) -> None:
     (folder / f"{name}.csv").unlink()
-    with pytest.raises(TraceError, match="--log-events writes it"):
-        replay_and_compare(folder)
+    with pytest.raises(TraceError, match="log_events writes it"):
+        replay(folder)

@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 from forestall.app.hosts.calibrate import calibrate as app
-from forestall.app.hosts.calibrate import words
+from forestall.app.hosts.calibrate import report, words
 from forestall.app.hosts.calibrate.calibrate import (
     ExperimentSettings,
     HostCalibration,
     calibrate,
     default_groups,
 )
-from forestall.app.hosts.calibrate.files import FILES, write_folder, write_thresholds
+from forestall.app.hosts.calibrate.files import FOLDER, write_folder, write_thresholds
 from forestall.live.contention.herd import ContentionError
 from forestall.live.contention.measure import MeasuredPoints
 from forestall.live.contention.memory import MemoryMeasured
@@ -72,15 +72,15 @@ def test_options_as_typed() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"loads": "10%,x"}, r"--loads: 'x' .* 5% or 0.05"),
-        ({"loads": "10"}, "--loads: '10' .* 10%"),
-        ({"loads": "-1%"}, "--loads"),
-        ({"groups": "1,two"}, "--groups: 'two'"),
-        ({"limit": "nan"}, "--limit"),
-        ({"cpus": "99999"}, "--cpus: '99999' .*there are"),
-        ({"cpus": "0-"}, "--cpus"),
-        ({"cpus": ""}, "--cpus"),
-        ({"pattern": "always"}, "--pattern: 'always'"),
+        ({"loads": "10%,x"}, r"loads: 'x' .* 5% or 0.05"),
+        ({"loads": "10"}, "loads: '10' .* 10%"),
+        ({"loads": "-1%"}, "loads"),
+        ({"groups": "1,two"}, "groups: 'two'"),
+        ({"limit": "nan"}, "limit"),
+        ({"cpus": "99999"}, "cpus: '99999' .*there are"),
+        ({"cpus": "0-"}, "cpus"),
+        ({"cpus": ""}, "cpus"),
+        ({"pattern": "always"}, "pattern: 'always'"),
         ({"seconds": float("nan")}, "seconds"),
     ],
 )
@@ -114,7 +114,7 @@ def test_one_repeat_has_no_intervals() -> None:
     found = made(measured=MeasuredPoints(tuple(rows), 0, 0))
     assert found.calibration["th1_interval"] is None
     json.dumps(found.summary, allow_nan=False)
-    assert words.rows(found.summary)[0][3] == "\N{EN DASH}"
+    assert report.cpu_table(found.summary).rows[0][3] == "\N{EN DASH}"
 
 
 def test_the_folder_has_all_files_and_the_same_bytes_again(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_the_folder_has_all_files_and_the_same_bytes_again(tmp_path: Path) -> No
     write_folder(found, tmp_path / "a")
     write_folder(made(), tmp_path / "b")
     names = {path.name for path in (tmp_path / "a").iterdir()}
-    assert names == set(FILES)
+    assert names == set(FOLDER.files)
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
     summary = json.loads((tmp_path / "a" / "summary.json").read_text())
@@ -135,7 +135,7 @@ def test_the_folder_has_all_files_and_the_same_bytes_again(tmp_path: Path) -> No
     memory = pl.read_csv(tmp_path / "a" / "memory.csv")
     assert set(memory["guest"]) == {"none", "normal", "lowest"}
     page = (tmp_path / "a" / "report.html").read_text()
-    assert "Th1 = 50.0 %" in page
+    assert "Th1 = 50.0 %" in page.replace("\N{NO-BREAK SPACE}", " ")
     assert page.count("<figure>") == 2
 
 
@@ -178,7 +178,7 @@ def test_thresholds_of_a_busy_host_are_not_for_the_agent(tmp_path: Path) -> None
 
 def test_words() -> None:
     found = made().summary
-    first = words.rows(found)[0]
+    first = report.cpu_table(found).rows[0]
     assert first[:3] == ("1", "20.0 %", "2.0 %")
     assert first[4] == "0.0 %"
     assert [line[:14] for line in words.threshold_lines(found)] == [
@@ -191,7 +191,7 @@ def test_words() -> None:
     lines = words.memory_lines(found)
     assert "with less free memory than 3.0 MB" in lines[0]
     assert lines[-1] == "The lowest priority does not help against thrashing."
-    assert len(words.memory_rows(found)) == 4
+    assert len(report.memory_table(found).rows) == 4
     assert "SCHED_IDLE, nice 19." in " ".join(words.remarks(found))
     assert words.share(-0.0001) == "0.0 %"
     assert words.lowest_line({}) == "Lowest priority here: none could be set."

@@ -37,7 +37,7 @@ class TestThresholds:
         (tmp_path / "calibration.json").write_text('{"th1": 0.3, "th2": 0.7}')
         assert thresholds(tmp_path, None, None) == (0.3, 0.7)
         assert thresholds(tmp_path, "10%", None) == (0.1, 0.7)
-        with pytest.raises(ParameterError, match="--th2"):
+        with pytest.raises(ParameterError, match="th2"):
             thresholds(tmp_path, None, "0.2")
 
 

@@ -181,11 +181,11 @@ def test_a_predictions_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_moments() -> None:
-    assert moment("2h", 1000.9, "--deadline") == 8200
-    assert moment("5000", 1000.0, "--deadline") == 5000
-    assert moment("1970-01-01T01:00", 0.0, "--deadline") == 3600
-    with pytest.raises(ParameterError, match=r"--deadline: 'x' .*such as 2h"):
-        moment("x", 0.0, "--deadline")
+    assert moment("2h", 1000.9, "deadline") == 8200
+    assert moment("5000", 1000.0, "deadline") == 5000
+    assert moment("1970-01-01T01:00", 0.0, "deadline") == 3600
+    with pytest.raises(ParameterError, match=r"deadline: 'x' .*such as 2h"):
+        moment("x", 0.0, "deadline")
 
 
 def test_needs() -> None:
@@ -193,9 +193,9 @@ def test_needs() -> None:
     assert need_of("1h", None, 100.0) == Need(3600, 7300)
     assert need_of("1h", "4000", 100.0) == Need(3600, 4000)
     assert need_of(None, "4000", 100.0) == Need(None, 4000)
-    with pytest.raises(ParameterError, match=r"--deadline: '99' .*a time to come"):
+    with pytest.raises(ParameterError, match=r"deadline: '99' .*a time to come"):
         need_of(None, "99", 100.0)
-    with pytest.raises(ParameterError, match=r"--deadline: '1h' .*--runtime 10h can be over"):
+    with pytest.raises(ParameterError, match=r"deadline: '1h' .*runtime 10h can be over"):
         need_of("10h", "1h", 100.0)
-    with pytest.raises(ParameterError, match=r"--runtime: '0' .*above 0"):
+    with pytest.raises(ParameterError, match=r"runtime: '0' .*above 0"):
         need_of("0", None, 100.0)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from forestall.app.judge.scores import words
+from forestall.app.judge.scores import report
 from forestall.app.judge.scores.judge import ScoreQuestion, plain, study
 from forestall.assess.roc import confusion
 from forestall.assess.significance import compare, delong, permutation
@@ -74,7 +74,7 @@ def test_cases_of_a_node_are_not_taken_as_independent(tmp_path: Path) -> None:
     assert found["auc_ci"] == pytest.approx([interval.low, interval.high])
     assert (found["group"], found["groups"], found["auc_method"]) == ("node", 40, "clustered")
     assert found["p_grouped"] == pytest.approx(interval.p_value / 2)
-    assert words.p_of(found) == max(found["p_value"], found["p_grouped"])
+    assert report.p_of(found) == max(found["p_value"], found["p_grouped"])
     renamed = table(tmp_path, **{("group" if k == "node" else k): v for k, v in cases.items()})
     assert told(renamed, draws=100)["groups"] == 40
     assert told(renamed, draws=100, group="none")["groups"] is None
@@ -89,12 +89,12 @@ def test_groups_that_group_nothing_do_not_count(tmp_path: Path, groups: list[str
 def test_the_first_line_says_where_a_baseline_is_better(tmp_path: Path) -> None:
     path = table(tmp_path, **forecast())
     found = told(path, score=("worse",), baseline="score", draws=100)
-    line = words.verdict(found)
+    line = report.verdict(found)
     assert line.startswith("Worse than score (area ")
     assert "worse probabilities than score" in line
     assert found["worse_than_baseline"] is True
     other = told(path, baseline="chance", draws=100)
-    assert words.verdict(other).startswith("Better than chance (area ")
+    assert report.verdict(other).startswith("Better than chance (area ")
     assert other["worse_than_baseline"] is False
     failed = forecast()["failed"] == 1
     paired = compare(forecast()["score"], forecast()["chance"], failed)
@@ -102,7 +102,7 @@ def test_the_first_line_says_where_a_baseline_is_better(tmp_path: Path) -> None:
     assert beside["difference"] == pytest.approx(paired.difference)
     assert beside["p_value"] == pytest.approx(paired.p_value, rel=1e-6)
     itself = told(table(tmp_path, **forecast(), same=forecast()["score"]), baseline="same", draws=9)
-    assert words.verdict(itself).startswith("No better than same (")
+    assert report.verdict(itself).startswith("No better than same (")
 
 
 def test_several_scores_are_compared_with_the_first(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_several_scores_are_compared_with_the_first(tmp_path: Path) -> None:
         table(tmp_path, **forecast()), score=("score", "worse"), baseline="chance", draws=99
     )
     assert [one["score"] for one in found["others"]] == ["worse", "chance"]
-    rows = words.other_rows(found)
+    rows = report.others(found).tables[0].rows
     assert [row[0] for row in rows] == ["score", "worse", "chance (baseline)"]
 
 
@@ -125,7 +125,7 @@ def test_what_is_wrong_with_probabilities_is_said(
     tmp_path: Path, slope: float, offset: float, said: str
 ) -> None:
     found = told(table(tmp_path, **forecast(4000, 2, slope, offset)), draws=99)
-    assert f"as probabilities {said}" in words.verdict(found) or f"and {said}" in words.verdict(
+    assert f"as probabilities {said}" in report.verdict(found) or f"and {said}" in report.verdict(
         found
     )
 
@@ -133,11 +133,11 @@ def test_what_is_wrong_with_probabilities_is_said(
 def test_worse_than_the_base_rate_is_in_the_first_line(tmp_path: Path) -> None:
     found = told(table(tmp_path, **forecast()), score=("chance",), draws=99)
     assert found["brier_skill"] < 0
-    line = words.verdict(found)
+    line = report.verdict(found)
     assert line.startswith("Not shown to be better than chance: area 0.")
     assert "worse than saying" in line
     turned = {**forecast(), "score": 1 - forecast()["score"]}
-    line = words.verdict(told(table(tmp_path, **turned), draws=99))
+    line = report.verdict(told(table(tmp_path, **turned), draws=99))
     assert line.startswith("Worse than chance (its opposite would be better)")
 
 
@@ -156,11 +156,13 @@ def test_small_and_odd_tables(
     tmp_path: Path, score: list[float], failed: list[int], said: str
 ) -> None:
     found = told(table(tmp_path, score=score, failed=failed), draws=200)
-    assert words.verdict(found).startswith(said)
+    assert report.verdict(found).startswith(said)
     assert (found["brier"] is None) == (max(score) > 1)
     assert len(found["auc_ci"]) == 2
-    for rows in (words.measure_rows(found), words.point_rows(found), words.bin_rows(found)):
-        assert all(isinstance(cell, str) for row in rows for cell in row)
+    tables = (*report.thresholds(found).tables, report.bins(found))
+    for rows in ([(one.label, one.shown) for one in report.measures(found)[1:]],
+                 *(table.rows for table in tables)):  # fmt: skip
+        assert all(isinstance(cell, str) and cell for row in rows for cell in row)
 
 
 def test_rare_failures_get_bins_of_equal_count(tmp_path: Path) -> None:
@@ -176,7 +178,7 @@ def test_worse_probabilities_beside_a_larger_area(tmp_path: Path) -> None:
     cases = forecast(3000)
     blurred = {"base": cases["chance"] * 0.01 + cases["failed"].mean()}
     bold = {**cases, "score": cases["score"] ** 0.3, **blurred}
-    line = words.verdict(told(table(tmp_path, **bold), baseline="base", draws=99))
+    line = report.verdict(told(table(tmp_path, **bold), baseline="base", draws=99))
     assert line.startswith("Worse probabilities than base (Brier 0.")
     assert "but a larger area (area 0." in line
 
@@ -185,21 +187,21 @@ def test_many_cases_take_the_normal_law(tmp_path: Path) -> None:
     path = table(tmp_path, **forecast(5000))
     found = told(path, draws=1_000_000)
     assert (found["p_method"], found["p_exceed"]) == ("normal", None)
-    assert "normal law" in words.how_p(found)
+    assert "normal law" in report.how_p(found)
 
 
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        ({"score": ()}, "--score"),
-        ({"score": ("a", "")}, "--score"),
-        ({"score": ("a", "a")}, "--score"),
-        ({"baseline": "score"}, "--baseline"),
-        ({"failed": "score"}, "--failed"),
-        ({"level": 1.0}, "--level"),
-        ({"draws": 0}, "--draws"),
-        ({"bins": 0}, "--bins"),
-        ({"threshold": float("nan")}, "--threshold"),
+        ({"score": ()}, "score"),
+        ({"score": ("a", "")}, "score"),
+        ({"score": ("a", "a")}, "score"),
+        ({"baseline": "score"}, "baseline"),
+        ({"failed": "score"}, "failed"),
+        ({"level": 1.0}, "level"),
+        ({"draws": 0}, "draws"),
+        ({"bins": 0}, "bins"),
+        ({"threshold": float("nan")}, "threshold"),
     ],
 )
 def test_questions_that_cannot_be_asked(asked: dict[str, Any], named: str) -> None:

@@ -12,8 +12,8 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 import forestall as fs
 from forestall.app.judge.predictors import judge as judging
 from forestall.app.judge.predictors.judge import How, JudgedPredictor, judge, task_of
+from forestall.app.judge.predictors.report import verdict
 from forestall.app.judge.predictors.study import Stakes, study_of
-from forestall.app.judge.predictors.words import verdict
 from forestall.assess.panel import RedrawnEstimate
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures

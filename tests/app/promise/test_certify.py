@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from forestall.app.promise.certify.certifier import RULES
 from forestall.app.runs.certify import Certificate, certify
 from forestall.model.errors import InputError, TraceError
 from forestall.model.nodes import NodeSet
@@ -151,6 +152,10 @@ def test_tampering_is_caught(folder: Path, file: str, old: str, new: str, check:
     assert not certificate.passed
 
 
+def test_every_rule_can_fail() -> None:
+    assert {check for *_, check in TAMPERINGS} == {rule.name for rule in RULES}
+
+
 def test_details_name_the_culprit(folder: Path) -> None:
     replace(folder / "runs.csv", "3,18,32,finished,1,0,1", "3,18,32,finished,1,0,2")
     details = {check.name: check.detail for check in certify(folder).checks}
@@ -227,9 +232,14 @@ BAD_FILES = [
     ("jobs.csv", "32,0.9,true", "32,0.9,maybe", "jobs.csv:4: kept: 'maybe' is not true or false"),
     ("runs.csv", "failed,1,10,0-1", "failed,1,10,1-0", "runs.csv:2: nodes: '1-0' is not a host"),
     ("runs.csv", "failed,1,10,0-1", "failed,1,10,", "runs.csv:2: nodes"),
-    ("runs.csv", "failed", "broken", "runs.csv:2: outcome: 'broken' is not finished or failed"),
+    (
+        "runs.csv",
+        "failed",
+        "broken",
+        "runs.csv:2: outcome: 'broken' is not one of finished, failed",
+    ),
     ("runs.csv", "2,1,6", "9,1,6", "runs.csv:4: job: '9' is not a job of jobs.csv"),
-    ("failures.csv", "30,0,10", "30,3,10", "failures.csv:4: node: '3' is not a whole number"),
+    ("failures.csv", "30,0,10", "30,3,10", "failures.csv:4: node: '3' is not below 3"),
     ("failures.csv", "30,0,10", "30,0,-1", "failures.csv:4: downtime: '-1' is not"),
     ("failures.csv", "15,1,3,0.5,,1", "15,1,3,0.5,,7", "failures.csv:2: job: '7' is not a job"),
     ("summary.json", '{"parameters"', '"parameters"', "summary.json: is not JSON"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forestall.app.kit.log import names_of
 from forestall.app.promise.log import DECISIONS, EVENTS, replay
 from forestall.model.errors import TraceError
 from simulate.promise.cases import (
@@ -79,7 +80,7 @@ def test_what_the_files_hold(tmp_path: Path) -> None:
     case = Case([(0, 1, 10, 10)], [(5, 0, 3, 0.4)], 2)
     result(case, log_events=True, accuracy=0.5).save(tmp_path, report=False)
     events = pl.read_csv(tmp_path / "events.csv")
-    assert tuple(events.columns) == EVENTS
+    assert tuple(events.columns) == names_of(EVENTS)
     assert events["event"].to_list() == [
         "submitted",
         "start_due",
@@ -91,7 +92,7 @@ def test_what_the_files_hold(tmp_path: Path) -> None:
     assert events["until"].to_list() == [None, None, 8, None, None]
     assert events.row(0)[5:] == (1, 10, 10, 1)
     decisions = pl.read_csv(tmp_path / "decisions.csv")
-    assert tuple(decisions.columns) == DECISIONS
+    assert tuple(decisions.columns) == names_of(DECISIONS)
     assert (
         decisions["why"][0]
         == "enough nodes are free at once; node 0 left out: predicted to fail at 5"
@@ -103,7 +104,7 @@ def test_what_the_files_hold(tmp_path: Path) -> None:
 def test_nothing_is_logged_unasked(tmp_path: Path) -> None:
     result(Case([(0, 1, 1, 1)], [], 1)).save(tmp_path, report=False)
     assert not (tmp_path / "events.csv").exists()
-    with pytest.raises(TraceError, match=r"events.csv.*--log-events"):
+    with pytest.raises(TraceError, match=r"events.csv.*with log_events"):
         replay(tmp_path)
 
 

@@ -143,7 +143,7 @@ def test_time_axes_use_sensible_units(span: int, unit: str) -> None:
 def test_pyplot_is_never_loaded() -> None:
     script = (
         "import sys; sys.path.insert(0, 'tests')\n"
-        "from app.synthetic import Made\n"
+        "from app.promise.synthetic import Made\n"
         "from forestall.app.promise.figures import calibration\n"
         "from forestall.show.figure_files import png\n"
         "png(calibration(Made(20, 3).jobs)); assert 'matplotlib.pyplot' not in sys.modules"

@@ -13,7 +13,7 @@ from forestall.app.promise.hazard import read_hazard
 from forestall.app.promise.result import Result
 from forestall.app.promise.simulate import simulate
 from forestall.app.runs.certify import certify
-from forestall.app.runs.replay import replay_and_compare
+from forestall.app.runs.replay import replay
 from forestall.model.errors import TraceError
 from forestall.predict.hazard.hazard import HazardPredictor
 
@@ -40,7 +40,7 @@ def test_a_folder_is_certified_and_replayed_without_the_training_log(
     assert (tmp_path / "hazard.csv").exists()
     assert not (tmp_path / "foreseen.csv").exists()
     assert certify(tmp_path).passed
-    found = replay_and_compare(tmp_path)
+    found = replay(tmp_path)
     assert found.same, found
     assert found.decisions > 500
     assert result.measures["restarts"] > 0  # so that what the replay learns counts
@@ -54,8 +54,8 @@ def test_what_was_known_comes_back_to_the_byte(tmp_path: Path) -> None:
     assert back.nodes.tobytes() == known.nodes.tobytes()
     assert back[1:] == known[1:]
     (tmp_path / "hazard.csv").unlink()
-    with pytest.raises(TraceError, match=r"hazard.csv.*--log-events"):
-        replay_and_compare(tmp_path)
+    with pytest.raises(TraceError, match=r"hazard.csv.*with log_events"):
+        replay(tmp_path)
 
 
 def test_a_changed_number_changes_the_replay(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_changed_number_changes_the_replay(tmp_path: Path) -> None:
     path = tmp_path / "hazard.csv"
     table = pl.read_csv(path)
     table.with_columns(pl.col("failures") * 2).write_csv(path)
-    assert not replay_and_compare(tmp_path).same
+    assert not replay(tmp_path).same
 
 
 def test_the_summary_says_who_promised() -> None:
@@ -108,10 +108,8 @@ def test_the_report_does_not_speak_of_accuracy(tmp_path: Path) -> None:
 
 
 def test_a_trace_run_in_the_same_folder_leaves_nothing_behind(tmp_path: Path) -> None:
-    from forestall.app.runs.single import save_whole
-
-    save_whole(run(), tmp_path, report=False)
+    run().save(tmp_path, report=False)
     jobs = fs.Jobs.build([0], [1], [60])
-    save_whole(simulate(jobs, nodes=1, log_events=True), tmp_path, report=False)
+    simulate(jobs, nodes=1, log_events=True).save(tmp_path, report=False)
     assert not (tmp_path / "hazard.csv").exists()
-    assert replay_and_compare(tmp_path).same
+    assert replay(tmp_path).same

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from html.parser import HTMLParser
@@ -12,12 +13,20 @@ import polars as pl
 import pytest
 
 from app.promise.synthetic import Made, grid
+from forestall.app.promise import report as reports
 from forestall.app.promise import words
-from forestall.app.promise.report import write_report
-from forestall.app.runs.many import write_comparison, write_sweep_report
+from forestall.app.promise.report import Told, report
+from forestall.app.runs.many import comparison, sweep_report
 from forestall.model.errors import TraceError
 from forestall.show import words as say_
+from forestall.show.as_json import as_json
+from forestall.show.facts import Fact
+from forestall.show.openmetrics import openmetrics
+from forestall.show.page import page as page_of
+from forestall.show.report import Report, Section
+from forestall.show.shown import Shown
 from forestall.show.style import has_matplotlib
+from forestall.show.text import text_of
 
 HOSTILE = "<script>alert('x')</script>\"&"
 VOID = {"meta", "img", "br", "link", "input"}
@@ -39,7 +48,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        if tag == "img":
+        if tag == "img" or (tag == "svg" and ("role", "img") in attrs):
             self.images.append(dict(attrs))
         if tag not in VOID:
             self.open.append(tag)
@@ -57,28 +66,30 @@ class Page(HTMLParser):
 
 
 def written(made: Made, folder: Path, **summary: Any) -> tuple[str, Page]:
-    path = write_report(
-        folder / "report.html",
-        summary=made.summary(**summary),
-        jobs=made.jobs,
-        runs=made.runs,
-        failures=made.failures,
-    )
-    text = path.read_text(encoding="utf-8")
+    told = Told(made.summary(**summary), made.jobs, made.runs, made.failures)
+    text = saved(report(told), folder)
     return text, Page(text)
+
+
+def saved(report: Report, folder: Path) -> str:
+    """The text of a report's page."""
+    return Shown(report).save(folder / "report.html").read_text(encoding="utf-8")
 
 
 @needs_matplotlib
 def test_the_report_is_whole_and_needs_nothing_else(tmp_path: Path) -> None:
     text, page = written(Made(120, 30), tmp_path)
-    assert not re.search(r"https?://|//[a-z]", re.sub(r'src="data:[^"]*"', "", text))
+    assert not re.search(r"https?://|//[a-z]", re.sub(r'(src|href)="data:[^"]*"', "", text))
     assert "http://" not in text
     assert "https://" not in text
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
     assert len(page.images) == 4
     for image in page.images:
-        assert str(image["src"]).startswith("data:image/png;base64,")
-        assert len(str(image["alt"])) > 20
+        assert len(str(image["aria-label"])) > 20
+    loaded = re.findall(r'(?:src|href)="([^"]*)"|url\(([^)]*)\)', text)
+    assert loaded
+    for one, other in loaded:
+        assert (one or other).startswith(("#", "data:image/png;base64,"))
     assert "prefers-color-scheme:dark" in text
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
@@ -141,16 +152,13 @@ def test_without_matplotlib_the_page_says_what_is_missing(
     assert "forestall[plot]" in page.said
     assert not page.images
     assert "Promises kept" in text
-    sweep = write_sweep_report(tmp_path / "sweep.html", grid(2))
-    assert "forestall[plot]" in Page(sweep.read_text(encoding="utf-8")).said
+    assert "forestall[plot]" in Page(saved(sweep_report(grid(2)), tmp_path)).said
 
 
 def test_a_sparse_summary_is_enough(tmp_path: Path) -> None:
     made = Made(10, 2)
-    path = write_report(
-        tmp_path / "r.html", summary={}, jobs=made.jobs, runs=made.runs, failures=made.failures
-    )
-    assert "What was left out" in Page(path.read_text(encoding="utf-8")).said
+    text = saved(report(Told({}, made.jobs, made.runs, made.failures)), tmp_path)
+    assert "What was left out" in Page(text).said
 
 
 def test_nothing_is_written_where_it_cannot_be(tmp_path: Path) -> None:
@@ -164,15 +172,8 @@ def test_nothing_is_written_where_it_cannot_be(tmp_path: Path) -> None:
 def test_a_chosen_span_is_drawn(tmp_path: Path) -> None:
     made = Made(60, 20)
     texts = [
-        write_report(
-            tmp_path / f"{i}.html",
-            summary=made.summary(),
-            jobs=made.jobs,
-            runs=made.runs,
-            failures=made.failures,
-            gantt_span=span,
-        ).read_text(encoding="utf-8")
-        for i, span in enumerate((None, (10_000, 20_000)))
+        saved(report(Told(made.summary(), made.jobs, made.runs, made.failures, span)), tmp_path)
+        for span in (None, (10_000, 20_000))
     ]
     assert "in which failures hit most jobs" in texts[0]
     assert "in which failures hit most jobs" not in texts[1]
@@ -188,8 +189,7 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
         HOSTILE: made.summary(qos=0.9, lost_work=3600_000, parameters={"accuracy": 1.0}),
         "easy": Made(60, 10, promises=False).summary(),
     }
-    path = write_comparison(tmp_path / "compare.html", runs)
-    text = path.read_text(encoding="utf-8")
+    text = saved(comparison(runs), tmp_path)
     page = Page(text)
     assert "<script" not in text
     assert "http" not in re.sub(r'src="data:[^"]*"|http-equiv', "", text)
@@ -201,21 +201,19 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
 
 def test_equal_runs_have_no_best(tmp_path: Path) -> None:
     same = Made(30, 5).summary()
-    path = write_comparison(tmp_path / "compare.html", {"a": same, "b": same})
-    text = path.read_text(encoding="utf-8")
+    text = saved(comparison({"a": same, "b": same}), tmp_path)
     assert 'class="best"' not in text
     assert "All parameters are the same." in text
 
 
 def test_sweep_page(tmp_path: Path) -> None:
-    figures: dict[str, object] = {}
+    figures: dict[str, Any] = {}
     if has_matplotlib():
         from forestall.app.runs.sweep_figures import sweep_lines
 
         figures[f"QoS {HOSTILE}"] = sweep_lines(grid(3), "accuracy", "qos", "risk")
     many = pl.concat([grid(11)] * 9)
-    path = write_sweep_report(tmp_path / "sweep.html", many, figures)
-    text = path.read_text(encoding="utf-8")
+    text = saved(sweep_report(many, figures), tmp_path)
     page = Page(text)
     assert "<script" not in text
     assert len(page.images) == len(figures)
@@ -277,3 +275,43 @@ def test_work_in_words() -> None:
     assert words.on_work(one).endswith(
         "10.0 % of the useful work. One job had to be started again."
     )
+
+
+# In other forms ----------------------------------------------------------------------------------
+
+
+def test_a_section_stands_in_every_form() -> None:
+    made = Made(60, 10)
+    found = report(Told(made.summary(), made.jobs, made.runs, made.failures))
+    told = json.loads(json.dumps(as_json(found), allow_nan=False))
+    assert list(told["sections"]) == [
+        "measures", "node_time", "promises", "levels", "gantt", "lost", "times",
+    ]  # fmt: skip
+    table = told["sections"]["node_time"]["tables"]["node_time"]["rows"]
+    assert [row["what"] for row in table][-1] == "total"
+    assert sum(row["node_s"] for row in table[:-1]) == pytest.approx(table[-1]["node_s"], rel=0.01)
+    assert {one["key"] for one in told["sections"]["measures"]["series"]} >= {
+        "utilization", "lost_work", "wait_mean", "response_mean", "checkpoints", "makespan",
+    }  # fmt: skip
+    full = text_of(found, full=True)
+    assert "Where the node time went" in full
+    assert "Useful work" in full
+    assert "Nodes and queue over time" not in full, "a figure alone is nothing for a terminal"
+    assert max(map(len, full.splitlines())) <= 100
+    assert "forestall_utilization_ratio" in openmetrics(found)
+
+
+def test_sections_of_a_report_are_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One function and one entry: then it stands in text, page and JSON."""
+
+    def own(run: Told) -> Section:
+        fact = Fact("longest", "Longest run", 7200, "seconds")
+        return Section("own", "A section of our own", "It is there.", (fact,))
+
+    monkeypatch.setattr(reports, "SECTIONS", (*reports.SECTIONS, own))
+    made = Made(20, 3)
+    found = report(Told(made.summary(), made.jobs, made.runs, made.failures))
+    assert as_json(found)["sections"]["own"]["figures"][0]["value"] == 7200
+    assert "A section of our own" in text_of(found)
+    assert '<h2 id="own">A section of our own</h2>' in page_of(found, drawn={})
+    assert "forestall_longest_seconds 7200" in openmetrics(found)

@@ -35,7 +35,7 @@ FILES = ("jobs.csv", "runs.csv", "failures.csv", "events.csv", "decisions.csv", 
 SCRIPT = """
 import sys
 from forestall.app.promise.simulate import simulate
-from simulate.cases import failures_of, jobs_of, loaded_case
+from simulate.promise.cases import failures_of, jobs_of, loaded_case
 case = loaded_case(5, jobs=60)
 for policy in ("promise", "fcfs", "easy", "conservative"):
     result = simulate(

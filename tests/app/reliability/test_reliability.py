@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from forestall.app.reliability.failures import words
+from forestall.app.reliability.failures import report, words
 from forestall.app.reliability.failures.change import verdict
 from forestall.app.reliability.failures.groups import cut_off
 from forestall.app.reliability.failures.nodes import ranks
@@ -190,8 +190,9 @@ def test_causes_and_repairs() -> None:
 def test_without_repair_times_and_causes(steady: FailureStudy) -> None:
     assert steady.summary["repairs"] is None
     assert steady.summary["causes"] == []
-    availability = {row[0]: row for row in words.measure_rows(steady.summary)}["Availability"]
-    assert "no repair times" in availability[2]
+    availability = {one.label: one for one in report.measures(steady.summary)}["Availability"]
+    assert availability.value is None
+    assert "no repair times" in availability.why
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
@@ -206,8 +207,9 @@ def test_logs_with_next_to_nothing(count: int, nodes: int, together: bool) -> No
     for say in (words.on_trend, words.on_clustering, words.on_nodes, words.on_age):
         assert say(told).endswith(".")
     assert all(line.endswith(".") for line in words.on_bursts(told))
-    for rows in (words.measure_rows, words.year_rows, words.full_year_rows, words.trend_rows):
-        assert rows(told)
+    assert report.measures(told)
+    for table in (report.year_table, report.trend_table):
+        assert table(told).rows
     if nodes == 1:
         assert "one node" in words.on_nodes(told)
     if count < 2:
@@ -246,8 +248,9 @@ def test_a_scale_beyond_all_gaps_is_not_shown() -> None:
     row = told.summary["years"][0]
     assert row["beyond"]
     assert row["scale"] > 3 * told.node.sampled.gap.max()
-    assert words.year_rows(told.summary)[0][-1] == "\N{EN DASH}"
-    assert words.full_year_rows(told.summary)[0][6:8] == ("\N{EN DASH}", "\N{EN DASH}")
+    table = report.year_table(told.summary)
+    scale = table.heads.index("Scale")
+    assert table.rows[0][scale : scale + 2] == ("\N{EN DASH}", "\N{EN DASH}")
 
 
 def test_progress_reaches_its_end() -> None:
@@ -354,7 +357,7 @@ def test_the_main_law_beyond_all_gaps_has_no_scale() -> None:
     told = study_of(log(np.append(quick, quick + 60), np.arange(12) % 6, 400, 60 * DAY), FEW)
     law = told.summary["fits"]["node"]["weibull"]
     assert law["beyond"]
-    node, _ = words.law_rows(told.summary)
+    node, _ = report.law_table(told.summary).rows
     assert node[1] != "\N{EN DASH}"
     assert set(node[3:]) == {"\N{EN DASH}"}
     assert "far beyond the longest gap" in words.laws_note(told.summary)
@@ -370,7 +373,7 @@ def test_worst_nodes_are_shown_with_their_own_rates() -> None:
     assert (row["node"], row["beyond_fleet"]) == ("7", True)
     assert row["rate"] == pytest.approx(60 / 0.9)
     assert row["rate_shrunk"] == row["rate"]
-    assert words.node_rows([row])[0][3] == "66.7"
+    assert report.node_table(told, 1).rows[0][3] == "66.7"
     other = told["nodes_apart"]["nodes"][1]
     assert other["rate"] == pytest.approx(other["failures"] / 0.9)
     assert other["rate_shrunk"] < other["rate"]

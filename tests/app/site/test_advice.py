@@ -13,9 +13,9 @@ from books_cases import accounts, outages
 from forestall.app.site.advice import advice as own
 from forestall.app.site.asked import Asked
 from forestall.app.site.nodes.failure_rate import OF_OUTAGES, OF_RUNS, Measured, measured
-from forestall.app.site.words import duration
 from forestall.model.site.site_records import SiteRecords
 from forestall.reliability.queues.structures import LADDER
+from forestall.show.quantities import duration
 
 HOUR, DAY = 3600, 86_400
 ASKED = Asked(0, 100 * DAY)

@@ -179,7 +179,7 @@ def test_keys_that_cannot_be(tmp_path: Path) -> None:
         import_slurm(asked, tmp_path / "site", anonymize=True, key_file=long)
     with pytest.raises(TraceError, match="cannot be the key's file"):
         import_slurm(asked, tmp_path / "s", anonymize=True, key_file=tmp_path / "no" / "key")
-    with pytest.raises(ParameterError, match="--anonymize"):
+    with pytest.raises(ParameterError, match="anonymize"):
         import_slurm(asked, tmp_path / "site", key_file=long)
     assert not (tmp_path / "site").exists()
 

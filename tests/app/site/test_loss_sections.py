@@ -12,7 +12,6 @@ import pytest
 
 from books_cases import accounts, outages
 from forestall.app.site.asked import Asked
-from forestall.app.site.facts import Section
 from forestall.app.site.losses import (
     ettr as ettr_section,
 )
@@ -27,6 +26,7 @@ from forestall.app.site.waits import starts as starts_section
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.site_records import SiteRecords
 from forestall.model.site.start_estimates import StartEstimates
+from forestall.show.report import Section
 
 DAY = 86_400
 ASKED = Asked(0, 70 * DAY, node_hour_cost=2.0)
@@ -68,11 +68,11 @@ def checked(found: Section) -> Section:
     """Check what holds for every section, and draw its pictures."""
     assert found.lead
     assert found.lead.endswith(".")
-    for one in (*found.figures, *found.series):
+    for one in (*found.facts, *found.series):
         assert one.value is not None or one.why
         json.dumps(one.as_json(), allow_nan=False)
     keys = [(one.key, one.unit, tuple(sorted(one.labels.items())))
-            for one in (*found.figures, *found.series)]  # fmt: skip
+            for one in (*found.facts, *found.series)]  # fmt: skip
     assert len(keys) == len(set(keys)), "a figure told twice"
     assert len({one.key for one in found.tables}) == len(found.tables)
     for table in found.tables:
@@ -81,7 +81,7 @@ def checked(found: Section) -> Section:
             wide = [max(len(row[k]) for row in (table.heads, *table.rows))
                     for k in range(len(table.heads))]  # fmt: skip
             assert sum(wide) + 2 * (len(wide) - 1) <= 100, table.key
-    for picture in found.pictures:
+    for picture in found.figures:
         drawn = picture.draw()
         assert drawn.axes
         drawn.canvas.draw()
@@ -92,11 +92,11 @@ def test_a_whole_site() -> None:
     records = site()
     for module in SECTIONS:
         found = checked(module.section(records, ASKED))
-        assert found.pictures or module is goodput_section
-        assert found.figures[0].value is not None
-        assert found.figures[0].key != ""
+        assert found.figures or module is goodput_section
+        assert found.facts[0].value is not None
+        assert found.facts[0].key != ""
     # The same again, to the byte.
-    twice = [[one.as_json() for one in module.section(records, ASKED).figures]
+    twice = [[one.as_json() for one in module.section(records, ASKED).facts]
              for module in SECTIONS for _ in range(2)]  # fmt: skip
     assert twice[::2] == twice[1::2]
 
@@ -108,9 +108,9 @@ def test_losses_say_both_bounds_and_add_up() -> None:
     assert table.records[0]["cause"] == "all"
     total = table.records[0]["node_hours"]
     assert sum(row["node_hours"] for row in rows) == pytest.approx(total, rel=1e-12)
-    lost = {one.labels["bound"]: one.value for one in found.figures if one.key == "lost_work"
+    lost = {one.labels["bound"]: one.value for one in found.facts if one.key == "lost_work"
             and one.unit == "node_hours"}  # fmt: skip
-    cost = {one.labels["bound"]: one.value for one in found.figures if one.key == "lost_cost"}
+    cost = {one.labels["bound"]: one.value for one in found.facts if one.key == "lost_cost"}
     assert cost == {bound: 2 * value for bound, value in lost.items() if value is not None}
     assert lost["lower"] is not None
     assert lost["upper"] is not None
@@ -161,7 +161,7 @@ def test_no_records_at_all(module: Any) -> None:
     found = checked(module.section(SiteRecords(), ASKED))
     assert found.untold
     assert "cannot be told" in found.lead
-    assert not found.figures
+    assert not found.facts
 
 
 def test_untold_goodput_has_its_reasons() -> None:
@@ -170,8 +170,8 @@ def test_untold_goodput_has_its_reasons() -> None:
     assert len(none) == 6
     assert all(one.why for one in none)
     shares = [one.value for one in found.series if one.key == "badput" and one.value is not None]
-    assert found.figures[0].value is not None
-    assert sum(shares) + found.figures[0].value == pytest.approx(1)
+    assert found.facts[0].value is not None
+    assert sum(shares) + found.facts[0].value == pytest.approx(1)
 
 
 def test_coarse_states_tell_no_interruptions() -> None:
@@ -195,18 +195,18 @@ def test_a_log_of_completed_runs_alone() -> None:
     assert "left out" in checked(goodput_section.section(records, Asked(0, 910))).lead
     slurm = SiteRecords(accounting=accounts([row | {"exit_code": 0} for row in rows]))
     assert "left out" not in losses_section.section(slurm, Asked(0, 910)).lead
-    assert goodput_section.section(slurm, Asked(0, 910)).figures[1].value == 1
+    assert goodput_section.section(slurm, Asked(0, 910)).facts[1].value == 1
 
 
 def test_the_model_takes_outages_by_fault() -> None:
     records = site()
     found = ettr_section.section(records, ASKED)
-    rate = next(one for one in found.figures if one.key == "ettr_failure_rate")
+    rate = next(one for one in found.facts if one.key == "ettr_failure_rate")
     in_service = 400 * 70 - 60 * 5000 / DAY
     assert rate.value == pytest.approx(1000 * 60 / in_service)
     assert rate.records == 60
     runs = ettr_section.section(site(events=None), ASKED)
-    other = next(one for one in runs.figures if one.key == "ettr_failure_rate")
+    other = next(one for one in runs.facts if one.key == "ettr_failure_rate")
     assert "runs" in other.assumes
 
 
@@ -228,7 +228,7 @@ def test_real_logs(data: Path, name: str) -> None:
     asked = Asked(jobs.begin, jobs.until)
     sections = [checked(module.section(records, asked)) for module in SECTIONS]
     whole = sum(jobs.node_seconds.tolist()) / 3600
-    used = next(one for one in sections[0].figures if one.key == "used")
+    used = next(one for one in sections[0].facts if one.key == "used")
     assert used.value == pytest.approx(whole)
     if not any(jobs.state.words) or not jobs.state.told.any():
         assert "not told" in sections[0].lead

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from forestall.app.site.advice.kind import Advice
 from forestall.app.site.asked import Asked
-from forestall.app.site.facts import Advice, Section
 from forestall.app.site.lemons import section as lemons_section
 from forestall.app.site.nodes import section as nodes_section
 from forestall.app.site.nodes.fleet import offset_of, watched
@@ -19,6 +19,7 @@ from forestall.model.failures import Failures
 from forestall.model.site.inventory import Inventory
 from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, UNCLEAR
 from forestall.model.site.site_records import SiteRecords
+from forestall.show.report import Section
 from reliability.nodes.site_nodes import DAY, HOUR, OPEN, outages, runs
 
 BEGIN = 1_704_067_200  # Monday 2024-01-01
@@ -79,18 +80,18 @@ def both(records: SiteRecords, asked: Asked = ASKED) -> tuple[Section, Section, 
     named, advice = lemons_section.section(study), lemons_section.advice(study)
     for one in (nodes, named):
         assert one.lead.endswith(".")
-        keys = [(f.key, tuple(f.labels.items())) for f in (*one.figures, *one.series)]
+        keys = [(f.key, tuple(f.labels.items())) for f in (*one.facts, *one.series)]
         assert len(keys) == len(set(keys))
-        json.dumps([f.as_json() for f in (*one.figures, *one.series)], allow_nan=False)
+        json.dumps([f.as_json() for f in (*one.facts, *one.series)], allow_nan=False)
         json.dumps([dict(row) for table in one.tables for row in table.records], allow_nan=False)
-        for picture in one.pictures:
+        for picture in one.figures:
             assert picture.draw().axes
     json.dumps([one.as_json() for one in advice], allow_nan=False)
     return nodes, named, advice
 
 
 def value(section: Section, key: str) -> float:
-    return next(float(f.value) for f in section.figures if f.key == key and f.value is not None)
+    return next(float(f.value) for f in section.facts if f.key == key and f.value is not None)
 
 
 def test_a_site_with_everything() -> None:
@@ -246,7 +247,7 @@ def test_no_failures_and_no_records() -> None:
         nodes, named, advice = both(records)
         assert nodes.untold
         assert named.untold
-        assert not nodes.figures
+        assert not nodes.facts
     one = outages([("a", BEGIN, BEGIN + 5, FAULT)], (BEGIN, UNTIL))
     _, named, _ = both(SiteRecords(events=one))
     assert "fewer than two nodes" in named.lead
@@ -260,7 +261,7 @@ def test_logs_without_names_dates_or_repairs() -> None:
     told = {one.what for one in nodes.untold}
     assert {"Failures by hour and weekday", "How long failed nodes are away"} <= told
     assert "No node is worse than chance" in named.lead
-    assert not any(f.key == "node_mttr" for f in nodes.figures)
+    assert not any(f.key == "node_mttr" for f in nodes.facts)
     none = Failures.none()
     nodes, named, _ = both(SiteRecords(failures=none), Asked(0, DAY))
     assert nodes.lead == "No node was in service in this time."
@@ -300,7 +301,7 @@ def test_what_a_short_log_does_not_tell() -> None:
     assert nodes.lead.startswith(
         "How long nodes last cannot be told from 2.22 min: 5 failures of 40 nodes."
     )
-    by = {one.key: one for one in nodes.figures}
+    by = {one.key: one for one in nodes.facts}
     assert by["node_mttf"].value == pytest.approx((40 * 133 - 5 * 5) / 5 / DAY)
     assert by["node_mttf"].assumes.endswith("the records cover but 2.22 min: chance decides")
     assert by["node_failure_rate"].value is not None
@@ -380,7 +381,7 @@ def test_real_logs(data: Path, name: str, system: str | None, lemon: str) -> Non
     assert lemon in named.lead
     assert "unknown" not in named.lead, "that is no node"
     assert value(nodes, "node_mttf") > 1
-    held = next(f for f in named.figures if f.key == "lemon_held_ratio")
+    held = next(f for f in named.facts if f.key == "lemon_held_ratio")
     assert held.low is not None
     if system is not None or "grid" in name:  # nodes named in the first half fail more later too
         assert held.low > 1

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from forestall.app.site import report as reports
 from forestall.app.site.asked import Asked
-from forestall.app.site.facts import Figure, Section
-from forestall.app.site.openmetrics import RENAMED, openmetrics
-from forestall.app.site.report import Report
+from forestall.app.site.report import Findings
+from forestall.app.site.shown import RENAMED, openmetrics
 from forestall.model.cleaning import Cleaning
+from forestall.show.as_json import odd_json
+from forestall.show.facts import Fact
+from forestall.show.report import Section
 
 DAY = 86_400
 T0 = 1_700_000_000
 
 
-def with_figures(*figures: Figure, **asked: Any) -> Report:
+def with_figures(*figures: Fact, **asked: Any) -> Findings:
     section = Section("losses", "Losses", "", figures)
-    return Report(
+    return Findings(
         Asked(T0, T0 + DAY, **asked), True, "", (section,), (), (), Cleaning(), (), {"a": "1"}
     )
 
 
-def samples(made: Report) -> dict[str, float]:
+def samples(made: Findings) -> dict[str, float]:
     lines = [one for one in openmetrics(made).splitlines() if not one.startswith("#")]
     told = dict(line.rsplit(" ", 1) for line in lines)
     assert len(told) == len(lines)
@@ -32,8 +33,8 @@ def samples(made: Report) -> dict[str, float]:
 def test_the_cut_is_a_label_of_every_series() -> None:
     """Else two reports of one machine would hold the same series."""
     figures = (
-        Figure("down", "Down", 2.0, "node_hours", 3, low=1.0, high=3.0),
-        Figure("rate", "Rate", 1.0, "count", 3, labels={"partition": "gpu"}),
+        Fact("down", "Down", 2.0, "node_hours", 3, low=1.0, high=3.0),
+        Fact("rate", "Rate", 1.0, "count", 3, labels={"partition": "gpu"}),
     )
     whole, cut = (
         samples(with_figures(*figures)),
@@ -48,10 +49,10 @@ def test_the_cut_is_a_label_of_every_series() -> None:
 
 
 def test_names_of_users_and_jobs_are_no_labels() -> None:
-    def saved(value: float | None, low: float | None = None, **labels: str) -> Figure:
+    def saved(value: float | None, low: float | None = None, **labels: str) -> Fact:
         why = "" if value is not None else "not told"
-        return Figure("advice_saves", "Would have saved: Have ann stop", value, "node_hours", 1,
-                      low=low, high=low, labels=labels, why=why)  # fmt: skip
+        return Fact("advice_saves", "Would have saved: Have ann stop", value, "node_hours", 1,
+                    low=low, high=low, labels=labels, why=why)  # fmt: skip
 
     made = with_figures(
         saved(1.0, 0.5, kind="limit", user="ann", name="train"),
@@ -59,7 +60,7 @@ def test_names_of_users_and_jobs_are_no_labels() -> None:
         saved(None, None, kind="limit", user="eve", name="train"),
         saved(4.0, 1.0, kind="timeout", user="ann", name="post"),
         saved(8.0, 3.0, kind="node", node="n1"),
-        Figure("kept", "Kept: ann", 0.5, "ratio", 1, labels={"user": "ann"}),
+        Fact("kept", "Kept: ann", 0.5, "ratio", 1, labels={"user": "ann"}),
     )
     text = openmetrics(made)
     assert not any(word in text for word in ("ann", "bob", "eve", "train", "post"))
@@ -78,4 +79,4 @@ def test_other_names_in_prometheus_are_no_keys_of_figures_too() -> None:
 
 def test_examples_in_json_name_no_folders() -> None:
     odd = Cleaning().plus("odd", "rows", "kept", ["/home/ann/" + "x" * 200 + "/jobs.txt line 7"])
-    assert reports.odd_json(odd)[0]["examples"] == ["jobs.txt line 7"]
+    assert odd_json(odd)[0]["examples"] == ["jobs.txt line 7"]

@@ -18,10 +18,10 @@ from forestall.app.site.asked import Asked
 from forestall.app.site.promises import files as backtest_files
 from forestall.app.site.promises import section as promises_section
 from forestall.app.site.promises.study import Question, Study, study
-from forestall.app.site.words import number
 from forestall.cli.site import backtest
 from forestall.model.errors import ParameterError
 from forestall.model.site.site_records import SiteRecords
+from forestall.show.quantities import number
 from predict.turnaround.made_jobs import some_jobs
 
 COUNT = 3000
@@ -84,15 +84,15 @@ def test_the_section_tells_what_the_study_found(found: Study) -> None:
         assert answer.void_kept.made == answer.scores.made + answer.void
         assert answer.void_kept.kept == answer.scores.kept + answer.void
         assert answer.void_missed.kept == answer.scores.kept
-    keys = {(one.key, tuple(one.labels.items())) for one in (*part.figures, *part.series)}
-    assert len(keys) == len(part.figures) + len(part.series)
+    keys = {(one.key, tuple(one.labels.items())) for one in (*part.facts, *part.series)}
+    assert len(keys) == len(part.facts) + len(part.series)
     if found.holds:
         most = max(abs(one.scores.worst.off) for one in found.answers if one.scores.worst)
         assert part.lead.startswith("Promises hold in ")
         assert f"differ by {100 * most:.1f} points at most" in part.lead
     else:
         assert "do NOT hold" in part.lead
-    assert part.figures[0].key == "promise_worst_decile"
+    assert part.facts[0].key == "promise_worst_decile"
     sharp = found.answers[0].sharp_by[9].times_run[1]
     assert f"lay at least {number(sharp)} run times away." in part.lead
     assert len(re.findall(r"\.(?= |$)", part.lead)) <= 3
@@ -269,11 +269,11 @@ def test_since_scores_later_promises_only(log: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--level", 1.0), "--level"),
-        (("--warm-up", -1), "--warm-up"),
+        (("--level", 1.0), "level"),
+        (("--warm-up", -1), "warm_up"),
         (("--min-nodes", 0), "--min-nodes"),
-        (("--min-nodes", 99), "--min-nodes"),
-        (("--level", 0.9, "--question", "probability"), "--level"),
+        (("--min-nodes", 99), "min_nodes"),
+        (("--level", 0.9, "--question", "probability"), "level"),
         (("--json", "--openmetrics", "-"), "--openmetrics"),
         (("--openmetrics", "no/such/folder/x.prom"), "--openmetrics"),
     ],

@@ -17,17 +17,29 @@ from typing import Any
 import pytest
 
 from books_cases import accounts, outages
-from forestall.app.site import page as pages
 from forestall.app.site import report as reports
+from forestall.app.site import shown as pages
+from forestall.app.site.advice.kind import Advice
 from forestall.app.site.advice.section import section as advice_section
 from forestall.app.site.asked import Asked
-from forestall.app.site.facts import Advice, Figure, Picture, Section, Table, Untold
-from forestall.app.site.openmetrics import BASE, openmetrics, write_openmetrics
-from forestall.app.site.report import Report, report
-from forestall.app.site.text import cut_rows, grid, text_of
-from forestall.app.site.top import SURE, UNSURE, cards, grouped, more_of, saving
+from forestall.app.site.report import Findings, report
+from forestall.app.site.shown import (
+    SURE,
+    UNSURE,
+    cards,
+    grouped,
+    openmetrics,
+    saving,
+    text_of,
+    write_openmetrics,
+)
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.site_records import SiteRecords
+from forestall.show.blocks import Figure, Table, more_of
+from forestall.show.facts import Fact, Untold
+from forestall.show.openmetrics import BASE
+from forestall.show.report import Section
+from forestall.show.text import cut_rows, grid
 
 DAY = 86_400
 T0 = 1_700_000_000
@@ -74,17 +86,17 @@ def own_section(name: str) -> ModuleType:
             ({"cause": name, "runs": 1}, {"cause": "b", "runs": 2}), name, (1,),
         )  # fmt: skip
         figures = (
-            Figure("lost", "lost to all", 12.5, "node_hours", 3, name, 10.0, 15.0),
-            Figure("share", name, 0.25, "ratio", 4, labels={"cause": name, "9 x": "y"}),
-            Figure("share", "again", 0.5, "ratio", 4, labels={"cause": "b", "9 x": "y"}),
-            Figure("price", "Price", 20.0, "money", 1),
-            Figure("rate", "Rate", 8.64, "per_1000_node_days", 1),
-            Figure("nothing", "Nothing", None, "hours", 0, why=name),
-            Figure("far", "Far", float("inf"), "days", 1),
+            Fact("lost", "lost to all", 12.5, "node_hours", 3, name, 10.0, 15.0),
+            Fact("share", name, 0.25, "ratio", 4, labels={"cause": name, "9 x": "y"}),
+            Fact("share", "again", 0.5, "ratio", 4, labels={"cause": "b", "9 x": "y"}),
+            Fact("price", "Price", 20.0, "money", 1),
+            Fact("rate", "Rate", 8.64, "per_1000_node_days", 1),
+            Fact("nothing", "Nothing", None, "hours", 0, why=name),
+            Fact("far", "Far", float("inf"), "days", 1),
         )
-        series = (Figure("by_cause", f"Lost: {name}", 1, "count", 1, labels={"cause": name}),)
+        series = (Fact("by_cause", f"Lost: {name}", 1, "count", 1, labels={"cause": name}),)
         return Section(
-            "losses", name, name, figures, series, (table,), (Picture("p", draw, name, name),),
+            "losses", name, name, figures, (table, Figure("p", draw, name, name)), series,
             (name,), (Untold(name, name, name),),
         )  # fmt: skip
 
@@ -96,7 +108,7 @@ def own_section(name: str) -> ModuleType:
     return module
 
 
-def made_with(name: str, site: SiteRecords | None = None) -> Report:
+def made_with(name: str, site: SiteRecords | None = None) -> Findings:
     module = own_section(name)
     sys.modules[module.__name__] = module
     try:
@@ -106,12 +118,12 @@ def made_with(name: str, site: SiteRecords | None = None) -> Report:
 
 
 @pytest.fixture(scope="module")
-def plain() -> Report:
+def plain() -> Findings:
     return made_with("network")
 
 
 @pytest.fixture(scope="module")
-def hostile() -> Report:
+def hostile() -> Findings:
     return made_with(HOSTILE)
 
 
@@ -128,7 +140,7 @@ What to do
 """
 
 
-def test_golden_text(plain: Report) -> None:
+def test_golden_text(plain: Findings) -> None:
     site = small_site()
     module = own_section("network")
     sys.modules[module.__name__] = module
@@ -147,7 +159,7 @@ def test_golden_text(plain: Report) -> None:
     assert "Cause    network" in told
 
 
-def test_the_four_ways_show_the_same_figures(plain: Report) -> None:
+def test_the_four_ways_show_the_same_figures(plain: Findings) -> None:
     told = json.loads(json.dumps(plain.as_json(), allow_nan=False))
     losses = told["sections"]["losses"]["figures"]
     assert [one["key"] for one in losses] == [
@@ -168,7 +180,7 @@ def test_the_four_ways_show_the_same_figures(plain: Report) -> None:
     assert "12.5 <small>node-hours</small>" in html
 
 
-def test_the_keys_of_the_json(plain: Report) -> None:
+def test_the_keys_of_the_json(plain: Findings) -> None:
     told = plain.as_json()
     assert set(told) == {
         "schema", "headline", "window", "asked", "sections", "advice", "untold", "odd", "sources",
@@ -221,7 +233,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_hostile_names_on_the_page(hostile: Report) -> None:
+def test_hostile_names_on_the_page(hostile: Findings) -> None:
     html = pages.page(hostile)
     html.encode("utf-8")
     seen = Tags()
@@ -236,7 +248,7 @@ def test_hostile_names_on_the_page(hostile: Report) -> None:
     assert "@media print" in html
 
 
-def test_hostile_names_in_text(hostile: Report) -> None:
+def test_hostile_names_in_text(hostile: Findings) -> None:
     for full in (False, True):
         told = text_of(hostile, full=full)
         told.encode("utf-8")
@@ -244,7 +256,7 @@ def test_hostile_names_in_text(hostile: Report) -> None:
         assert all(one.isprintable() or one == "\n" for one in told)
 
 
-def test_hostile_names_in_json(hostile: Report) -> None:
+def test_hostile_names_in_json(hostile: Findings) -> None:
     assert json.loads(json.dumps(hostile.as_json(), allow_nan=False))
 
 
@@ -279,7 +291,7 @@ def test_openmetrics_is_well_formed(name: str) -> None:
     assert all(family.startswith("forestall_") for family in families)
 
 
-def test_openmetrics_by_the_client_of_prometheus(plain: Report, hostile: Report) -> None:
+def test_openmetrics_by_the_client_of_prometheus(plain: Findings, hostile: Findings) -> None:
     parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     older = pytest.importorskip("prometheus_client.parser")
     for one in (plain, hostile):
@@ -294,7 +306,7 @@ def test_openmetrics_by_the_client_of_prometheus(plain: Report, hostile: Report)
         }
 
 
-def test_openmetrics_by_promtool(plain: Report) -> None:
+def test_openmetrics_by_promtool(plain: Findings) -> None:
     tool = shutil.which("promtool")
     if tool is None:
         pytest.skip("promtool is not installed")
@@ -305,7 +317,7 @@ def test_openmetrics_by_promtool(plain: Report) -> None:
     assert "error while linting" not in done.stderr
 
 
-def test_openmetrics_into_a_file(plain: Report, tmp_path: Path) -> None:
+def test_openmetrics_into_a_file(plain: Findings, tmp_path: Path) -> None:
     place = write_openmetrics(tmp_path / "a.prom", plain)
     assert place.read_text() == openmetrics(plain)
     assert [one.name for one in tmp_path.iterdir()] == ["a.prom"]
@@ -362,17 +374,18 @@ def test_advice_stands_under_two_headings() -> None:
     given = reports.in_order(
         [*(some("a", float(k)) for k in range(9, 0, -1)), some("b", 0.5), some("c", 99.0, 0.0)]
     )
-    first, second = grouped(given)
+    first, second = grouped(given, ASKED)
     assert (first.title, second.title) == (SURE, UNSURE)
-    assert [one.saves for one in first.kept] == [9.0, 8.0, 7.0, 6.0, 0.5]
-    assert more_of(first) == "5 things more like these"
-    assert [one.key for one in second.kept] == ["c"]
-    assert more_of(second) == ""
-    first, second = grouped(given, 2, 1)
-    assert [one.saves for one in first.kept] == [9.0, 0.5]
-    first, second = grouped(given, None, None)
-    assert len(first.kept) == 10
-    assert grouped([]) == []
+    kept, rest = first.shortened(None, 4)
+    saved = ["9.00", "8.00", "7.00", "6.00", "0.5"]
+    assert [one.gain.split()[3] for one in kept] == saved
+    assert more_of(rest) == "5 things more like these"
+    kept, rest = second.shortened(None, 4)
+    assert [one.kind for one in kept] == ["c"]
+    assert more_of(rest) == ""
+    assert [one.gain.split()[3] for one in first.shortened(2, 1)[0]] == ["9.00", "0.5"]
+    assert len(first.shortened(None, None)[0]) == 10
+    assert grouped([], ASKED) == []
 
 
 def test_savings_that_may_be_losses_are_called_so() -> None:
@@ -399,8 +412,8 @@ def test_all_advice_is_somewhere() -> None:
 
 def test_cards_are_results() -> None:
     figures = (
-        Figure("made", "promises", 27_457, "count", 27_457),
-        Figure("worst", "Worst", 0.012, "ratio", 27_457),
+        Fact("made", "promises", 27_457, "count", 27_457),
+        Fact("worst", "Worst", 0.012, "ratio", 27_457),
     )
     report = replace(made_with("network"), sections=(
         Section("promises", "P", "p.", figures), Section("starts", "S", "s.", figures[:1]),
@@ -429,7 +442,7 @@ def test_which_rows_of_a_table_are_shown() -> None:
     assert cut_rows(long_table(20, ranked=True))[1] == ()
     assert cut_rows(long_table(20, ranked=True, total=True))[1][0][0] == "all"
     table = long_table(20)
-    section = Section("nodes", "N", "n.", tables=(table,))
+    section = Section("nodes", "N", "n.", body=(table,))
     report = replace(made_with("network"), sections=(section,), advice=(), untold=())
     short, full = text_of(report).splitlines(), text_of(report, full=True)
     at = next(k for k, line in enumerate(short) if line.startswith("row 7 "))
@@ -443,13 +456,13 @@ def test_a_short_report_stays_short() -> None:
     tables = tuple(replace(long_table(12), key=f"t{k}") for k in range(9))
     sections = tuple(
         Section(key, f"About {key}", "What was found.", (
-            Figure(f"{key}_one", "One", 0.5, "ratio", 3),
-            Figure(f"{key}_two", "Two", 0.5, "ratio", 3),
-        ), tables=tables)
+            Fact(f"{key}_one", "One", 0.5, "ratio", 3),
+            Fact(f"{key}_two", "Two", 0.5, "ratio", 3),
+        ), body=tables)
         for key in ("losses", "goodput", "ettr", "nodes", "lemons", "waits", "promises")
     )  # fmt: skip
     causes = replace(long_table(12), key="causes", title="Causes")
-    losses = replace(sections[0], tables=(*tables, causes))
+    losses = replace(sections[0], body=(*tables, causes))
     cleaning = Cleaning()
     for k in range(40):
         cleaning = cleaning.plus(f"odd{k}", f"rows odd in way {k}", "changed", range(k + 1))

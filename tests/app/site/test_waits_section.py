@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from forestall.app.site.asked import Asked
-from forestall.app.site.facts import Section
 from forestall.app.site.waits.waits import section
-from forestall.app.site.words import duration
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.site_records import SiteRecords
+from forestall.show.quantities import duration
+from forestall.show.report import Section
 from model.site.accounting_cases import accounts
 
 DAY = 86_400
@@ -36,7 +36,7 @@ def steady(count: int, late: int = 0, **more: Any) -> list[dict[str, Any]]:
 
 
 def figure(found: Section, key: str, **labels: str) -> Any:
-    every = (*found.figures, *found.series)
+    every = (*found.facts, *found.series)
     return next(one for one in every if one.key == key and dict(one.labels) == labels)
 
 
@@ -142,10 +142,10 @@ def test_everything_is_plain_and_the_same_twice() -> None:
     accounting = accounts(steady(500, 20))
     one, two = told(accounting, seed=3), told(accounting, seed=3)
     assert one.lead == two.lead
-    texts = [json.dumps([f.as_json() for f in (*s.figures, *s.series)]) for s in (one, two)]
+    texts = [json.dumps([f.as_json() for f in (*s.facts, *s.series)]) for s in (one, two)]
     assert texts[0] == texts[1]
     json.dumps([table.records for table in one.tables], allow_nan=False)
-    keys = [(f.key, tuple(sorted(f.labels.items()))) for f in (*one.figures, *one.series)]
+    keys = [(f.key, tuple(sorted(f.labels.items()))) for f in (*one.facts, *one.series)]
     assert len(keys) == len(set(keys))
 
 
@@ -187,8 +187,8 @@ def test_the_picture_can_be_drawn(dated: bool) -> None:
     from forestall.show.figure_files import png
 
     found = told(accounts(steady(900, 50), dated=dated))
-    assert len(png(found.pictures[0].draw())) > 5000
-    assert "95 %" in found.pictures[0].alt
+    assert len(png(found.figures[0].draw())) > 5000
+    assert "95 %" in found.figures[0].alt
 
 
 def test_a_picture_of_few_bounds() -> None:
@@ -196,7 +196,7 @@ def test_a_picture_of_few_bounds() -> None:
     from forestall.show.figure_files import png
 
     found = told(accounts(steady(65)))
-    assert len(png(found.pictures[0].draw())) > 2000
+    assert len(png(found.figures[0].draw())) > 2000
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from forestall.app.runs.certify import Certificate, certify
+from forestall.app.virtual.certify.certifier import RULES
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.errors import TraceError
 from forestall.simulate.virtual.outcome import VirtualOutcome
@@ -204,6 +205,10 @@ def test_tampering_is_found(folder: Path, name: str, old: str, new: str, check: 
     replace(folder / f"{name}.{'json' if name == 'summary' else 'csv'}", old, new)
     certificate = certify(folder)
     assert check in failed(certificate), str(certificate)
+
+
+def test_every_rule_can_fail() -> None:
+    assert {check for *_, check in TAMPERINGS} == {rule.name for rule in RULES}
 
 
 CHECKPOINTED = [

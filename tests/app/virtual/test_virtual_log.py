@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from forestall.app.runs.replay import replay_and_compare
+from forestall.app.kit.log import names_of
+from forestall.app.runs.replay import replay
 from forestall.app.virtual.log import DECISIONS, EVENTS
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.errors import TraceError
@@ -39,7 +40,7 @@ def test_small_runs(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Non
         return
     folder = tmp_path_factory.mktemp("run")
     outcome = saved(case, folder)
-    found = replay_and_compare(folder)
+    found = replay(folder)
     assert found.same, found
     assert found.decisions == len(outcome.log.decisions) >= len(outcome.workload.jobs)
 
@@ -47,7 +48,7 @@ def test_small_runs(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Non
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_larger_runs(seed: int, tmp_path: Path) -> None:
     saved(random_case(seed), tmp_path)
-    assert replay_and_compare(tmp_path).same
+    assert replay(tmp_path).same
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_events(folder: Path) -> None:
     events = pl.read_csv(folder / "events.csv")
-    assert tuple(events.columns) == EVENTS
+    assert tuple(events.columns) == names_of(EVENTS)
     lines = (folder / "events.csv").read_text().splitlines()
     assert "0,submitted,2,,,,3,20.0,40,0" in lines
     assert "0,foreseen,,,0,10,,,,0" in lines
@@ -71,7 +72,7 @@ def test_events(folder: Path) -> None:
 
 def test_decisions(folder: Path) -> None:
     decisions = pl.read_csv(folder / "decisions.csv")
-    assert tuple(decisions.columns) == DECISIONS
+    assert tuple(decisions.columns) == names_of(DECISIONS)
     lines = (folder / "decisions.csv").read_text().splitlines()
     assert (
         '0,start,1,0,,1,1.0,40,,qualified,"node 1 has the capacity, and no failure foreseen '
@@ -89,7 +90,7 @@ def test_another_decision_is_found(folder: Path) -> None:
     lines = path.read_text().splitlines(keepends=True)
     lines[2] = lines[2].replace("start", "restart")
     path.write_text("".join(lines))
-    found = replay_and_compare(folder)
+    found = replay(folder)
     assert (found.same, found.line) == (False, 3)
 
 
@@ -111,10 +112,10 @@ def test_damaged_events(folder: Path, old: str, new: str, said: str) -> None:
     assert text.count(old) == 1
     path.write_text(text.replace(old, new))
     with pytest.raises(TraceError, match=said):
-        replay_and_compare(folder)
+        replay(folder)
 
 
 def test_no_log(folder: Path) -> None:
     (folder / "events.csv").unlink()
-    with pytest.raises(TraceError, match="--log-events writes it"):
-        replay_and_compare(folder)
+    with pytest.raises(TraceError, match="log_events writes it"):
+        replay(folder)

@@ -83,6 +83,24 @@ def test_which_source_counts() -> None:
             predictions_for(VirtualParameters(nodes=2, predictor=name), TOLD, 10, 999)
 
 
+def test_predictions_made_beforehand_are_taken_as_they_are(tmp_path: Path) -> None:
+    said = Predictions(np.array([10, 100]), np.array([0, 1]), np.array([250, 240]), "a colleague")
+    for name in ("synthetic", "learned", "recorded"):
+        made = VirtualParameters(nodes=2, predictor=name)
+        assert predictions_for(made, TOLD, 10, 999, said) is said
+    best = VirtualParameters(nodes=2, strategy="omniscient")
+    assert same(predictions_for(best, LOG, 10, 999, said), perfect(LOG, start=10))
+    jobs = fs.Jobs.build([10, 20], [1, 1], [400, 400], estimate=[900, 900])
+    given = {"nodes": 2, "processors_per_node": 2, "downtime": 60}
+    before = recorded(TOLD, start=10)
+    one = fs.simulate_virtual(jobs, LOG, predictor=before, **given)
+    two = fs.simulate_virtual(jobs, TOLD, **given)
+    assert one.runs.equals(two.runs)
+    assert one.migrations.equals(two.migrations)
+    assert one.summary["predictor"] == two.summary["predictor"]
+    assert (one.save(tmp_path / "run") / "summary.json").is_file()
+
+
 def test_when_a_predictor_is_asked_and_told() -> None:
     script = Script()
     parameters = VirtualParameters(nodes=3, predict_every=300)

@@ -213,7 +213,7 @@ def test_a_second_agent_of_the_user_is_refused_unless_beside(tmp_path: Path) -> 
     one, other = tmp_path / "one", tmp_path / "other"
     said = (
         f"{other}: another agent of yours \\(process {os.getpid()}\\) is at work on this host in "
-        f"{one}; use that one, or give --beside"
+        f"{one}; use that one, or give beside"
     )
     with only_agent(one), only_agent_here(one, name=name):
         for _ in range(3):

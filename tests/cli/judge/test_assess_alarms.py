@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 from cli.calls import call
-from forestall.app.judge.alarms import words
-from forestall.app.judge.alarms.files import FIGURES, FILES, TABLES
+from forestall.app.judge.alarms import report
+from forestall.app.judge.alarms.files import FOLDER
 from forestall.show import style
 
 Capsys = pytest.CaptureFixture[str]
@@ -137,7 +137,7 @@ def test_which_interval_decides(
     by_count: Ends, by_weeks: Ends, chance: float, decides: str | None
 ) -> None:
     row = {"recall_ci": by_count, "recall_ci_weeks": by_weeks, "chance_recall": chance}
-    assert words.deciding(row) == decides
+    assert report.deciding(row) == decides
 
 
 def test_the_window_begins_at_the_first_alarm(one_week: tuple[Path, Path], capsys: Capsys) -> None:
@@ -215,13 +215,13 @@ def written(logs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -
 
 def test_the_folder(written: Path, logs: tuple[Path, Path], tmp_path: Path, capsys: Capsys) -> None:
     pytest.importorskip("matplotlib")
-    assert {path.name for path in written.iterdir()} == set(FILES)
+    assert {path.name for path in written.iterdir()} == set(FOLDER.files)
     assert set(json.loads((written / "summary.json").read_text())) == KEYS
     failed = pl.read_csv(written / "failures.csv")
     found = json.loads((written / "summary.json").read_text())
     assert failed["caught"].sum() == found["horizons"][1]["caught"]
     page = (written / "report.html").read_text()
-    assert len(re.findall(r'alt="[^"]{20,}"', page)) == len(FIGURES)
+    assert len(re.findall(r'role="img" aria-label="[^"]{20,}"', page)) == len(FOLDER.figures)
     assert not re.search("https?://", page)
     again = tmp_path / "again"
     done = call(capsys, "assess", "alarms", *logs[:1], "--failures", logs[1], "--out", again, "-q")
@@ -240,7 +240,7 @@ def test_a_folder_of_something_else_and_no_matplotlib(
     done = call(capsys, *options, tmp_path / "new")
     assert "forestall[plot]" in done.out
     names = {path.name for path in (tmp_path / "new").iterdir()}
-    assert names == {*TABLES, "report.html", "summary.json"}
+    assert names == {*FOLDER.tables, "report.html", "summary.json"}
 
 
 BAD: dict[str, tuple[tuple[object, ...], str]] = {

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from cli.calls import call
-from forestall.app.judge.jobs import words
-from forestall.app.judge.jobs.files import FIGURES, FILES, TABLES
+from forestall.app.judge.jobs import report
+from forestall.app.judge.jobs.files import FOLDER
 from forestall.cli import main
 from forestall.show import style
 from forestall.traces.generate.memory import generate_memory
@@ -96,7 +96,7 @@ def test_p_values_are_one_sided(
             found = asked(capsys, logs, "--side", side)
             for name in ("p_value", "p_value_by_node"):
                 assert (found[name] < 0.5) == (found["auc"] > 0.5), (logs, side, name)
-    rows = words.area_rows(found)
+    rows = report.area_rows(found)
     assert [row[2].split(";")[0].split(",")[0] for row in rows[2:]] == ["one-sided"] * 2
 
 
@@ -107,14 +107,14 @@ def test_a_gain_of_attribution_is_no_reason_to_act(
     knee = found["benefit"]["knee"]
     knee["beats_no_relation"] = False
     knee["no_relation_per_month_node_hours"] = 1.04 * knee["per_month_node_hours"]
-    text = words.verdict(found)
+    text = report.verdict(found)
     assert text.startswith("Do not act on memory_share: the gain is of attribution, not of the")
     assert "better than chance" in text
-    assert not words.advised(found)
-    assert words.dry_run(found).startswith("would act on: nothing, for the verdict is not to act;")
+    assert not report.advised(found)
+    assert report.dry_run(found).startswith("would act on: nothing, for the verdict is not to act;")
     knee["no_relation_per_month_node_hours"] = 0.9 * knee["per_month_node_hours"]
     start = "Do not act on memory_share: the gain is not surely more than attribution alone brings"
-    assert words.verdict(found).startswith(start)
+    assert report.verdict(found).startswith(start)
 
 
 def test_the_area_is_shown_with_the_interval_that_decides(
@@ -122,11 +122,11 @@ def test_the_area_is_shown_with_the_interval_that_decides(
 ) -> None:
     found = asked(capsys, leaking)
     found |= {"auc_ci": [0.51, 0.6], "auc_ci_by_node": [0.48, 0.63], "p_value_by_node": 0.125}
-    assert words.verdict(found).startswith("Do not act on memory_share: it does not surely tell")
-    assert "(0.480 to 0.630 with the periods of a node together), not surely" in words.on_area(
+    assert report.verdict(found).startswith("Do not act on memory_share: it does not surely tell")
+    assert "(0.480 to 0.630 with the periods of a node together), not surely" in report.on_area(
         found
     )
-    assert "(p = 0.125)" in words.on_area(found)
+    assert "(p = 0.125)" in report.on_area(found)
 
 
 def test_an_action_has_a_cost_and_time_a_price(leaking: tuple[Path, Path], capsys: Capsys) -> None:
@@ -229,7 +229,7 @@ def test_the_folder(
     written: Path, leaking: tuple[Path, Path], tmp_path: Path, capsys: Capsys
 ) -> None:
     pytest.importorskip("matplotlib")
-    assert {path.name for path in written.iterdir()} == set(FILES)
+    assert {path.name for path in written.iterdir()} == set(FOLDER.files)
     found = json.loads((written / "summary.json").read_text())
     assert set(found) == KEYS
     cases = pl.read_csv(written / "periods.csv")["case"].value_counts()
@@ -237,7 +237,7 @@ def test_the_folder(
     curve = pl.read_csv(written / "benefit.csv")
     assert curve["net_node_hours"].max() == pytest.approx(found["benefit"]["highest_node_hours"])
     page = (written / "report.html").read_text()
-    assert len(re.findall(r'alt="[^"]{20,}"', page)) == len(FIGURES)
+    assert len(re.findall(r'role="img" aria-label="[^"]{20,}"', page)) == len(FOLDER.figures)
     assert "would act on" in page
     assert not re.search("https?://", page)
     again = tmp_path / "again"
@@ -255,7 +255,7 @@ def test_without_matplotlib(
     done = call(capsys, "assess", "jobs", leaking[0], "--metrics", leaking[1], "--out", out)
     assert (done.code, done.err) == (0, "")
     assert "forestall[plot]" in done.out
-    assert {path.name for path in out.iterdir()} == {*TABLES, "report.html", "summary.json"}
+    assert {path.name for path in out.iterdir()} == {*FOLDER.tables, "report.html", "summary.json"}
 
 
 BAD: dict[str, tuple[tuple[object, ...], str]] = {

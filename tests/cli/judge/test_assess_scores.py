@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from cli.calls import call
-from forestall.app.judge.scores.files import FIGURES, FILES, TABLES
-from forestall.app.kit import pages as assess_pages
+from forestall.app.judge.scores.files import FOLDER
+from forestall.show import style
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -119,7 +119,7 @@ def test_a_folder_with_everything(capsys: Capsys, scores: Path, tmp_path: Path) 
     )
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[-1] == f"Files are in {out}; open {out / 'report.html'}"
-    assert {path.name for path in out.iterdir()} == set(FILES)
+    assert {path.name for path in out.iterdir()} == set(FOLDER.files)
     found = json.loads((out / "summary.json").read_text())
     curve = pl.read_csv(out / "roc.csv")
     assert curve["score"].unique().sort().to_list() == ["raw", "score"]
@@ -129,7 +129,7 @@ def test_a_folder_with_everything(capsys: Capsys, scores: Path, tmp_path: Path) 
     bins = pl.read_csv(out / "reliability.csv")
     assert bins["count"].sum() == 600
     page = (out / "report.html").read_text()
-    assert page.count("<img ") == len(FIGURES)
+    assert page.count('<svg role="img"') == len(FOLDER.figures)
     assert "prefers-color-scheme:dark" in page
     assert "http" not in page.replace("http-equiv", "")
     assert done.out.splitlines()[0] in page
@@ -140,17 +140,17 @@ def test_a_folder_with_everything(capsys: Capsys, scores: Path, tmp_path: Path) 
 def test_a_folder_without_figures(
     capsys: Capsys, scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assess_pages.style, "has_matplotlib", lambda: False)
+    monkeypatch.setattr(style, "has_matplotlib", lambda: False)
     out = tmp_path / "report"
     done = call(capsys, "assess", "scores", scores, "--out", out, "--draws", 99)
     assert done.code == 0
     assert "forestall[plot]" in done.out
-    assert {path.name for path in out.iterdir()} == {*TABLES, "report.html", "summary.json"}
+    assert {path.name for path in out.iterdir()} == {*FOLDER.tables, "report.html", "summary.json"}
 
 
 def test_a_folder_of_one_class_and_of_no_probabilities(capsys: Capsys, tmp_path: Path) -> None:
     path, out = tmp_path / "s.csv", tmp_path / "out"
-    for text, drawn in (("5,1\n7,1", set()), ("5,1\n7,0\n8,1", set(FIGURES[:2]))):
+    for text, drawn in (("5,1\n7,1", set()), ("5,1\n7,0\n8,1", set(FOLDER.figures[:2]))):
         path.write_text(f"score,failed\n{text}\n")
         assert call(capsys, "assess", "scores", path, "--out", out).code == 0
         assert {one.stem for one in out.glob("*.png")} == drawn

@@ -71,7 +71,7 @@ def test_a_stricter_rate_names_no_more(log: Path) -> None:
 
 @pytest.mark.parametrize("rate", [0, 1, -2, float("nan")])
 def test_bad_rates_are_refused(log: Path, rate: float) -> None:
-    with pytest.raises(ParameterError, match="--false-discovery-rate"):
+    with pytest.raises(ParameterError, match="false_discovery_rate"):
         run("--failures", log, "--false-discovery-rate", rate)
     with pytest.raises(ParameterError, match="--checkpoint-interval"):
         run("--failures", log, "--checkpoint-interval", "0s")

@@ -87,7 +87,7 @@ class TestRecord:
 
     @pytest.mark.parametrize("name", ["", "a/b", "..", ".a", "a b", "x" * 65, "a.json"])
     def test_odd_names(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(ParameterError, match="--name"):
+        with pytest.raises(ParameterError, match="name"):
             GuestFiles(tmp_path, name)
 
 

@@ -81,17 +81,17 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("given", "name"),
         [
-            ({"th1": -0.1}, "--th1"),
-            ({"th2": 0.1}, "--th2"),
-            ({"th2": 1.1}, "--th2"),
-            ({"every": 0}, "--every"),
-            ({"hold": -1}, "--hold"),
-            ({"calm": math.nan}, "--calm"),
-            ({"grace": math.inf}, "--grace"),
-            ({"checkpoint_timeout": 0}, "--checkpoint-timeout"),
-            ({"resume": "x"}, "--resume"),
-            ({"checkpoint_every": 5}, "--checkpoint-every"),
-            ({"tell": "unix:"}, "--tell"),
+            ({"th1": -0.1}, "th1"),
+            ({"th2": 0.1}, "th2"),
+            ({"th2": 1.1}, "th2"),
+            ({"every": 0}, "every"),
+            ({"hold": -1}, "hold"),
+            ({"calm": math.nan}, "calm"),
+            ({"grace": math.inf}, "grace"),
+            ({"checkpoint_timeout": 0}, "checkpoint_timeout"),
+            ({"resume": "x"}, "resume"),
+            ({"checkpoint_every": 5}, "checkpoint_every"),
+            ({"tell": "unix:"}, "tell"),
         ],
     )
     def test_refuses(self, given: dict[str, float], name: str) -> None:

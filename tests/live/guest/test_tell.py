@@ -24,7 +24,7 @@ def test_folder_that_is_gone(tmp_path: Path) -> None:
 
 def test_command_that_cannot_be_started_is_trouble() -> None:
     told = Teller("true", "/" + "x" * 10).tell(CHANGE | {"state": "x" * 200_000})
-    assert told.startswith("--tell: the command cannot be started: ")
+    assert told.startswith("tell: the command cannot be started: ")
 
 
 def test_slow_command_ends_with_all_that_it_started(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_slow_command_ends_with_all_that_it_started(tmp_path: Path) -> None:
     pid = int((tmp_path / "pid").read_text())
     assert look(pid) is not None
     time.sleep(0.5)
-    assert teller.go_on() == "--tell: the command took longer than 0.5 s, and was ended"
+    assert teller.go_on() == "tell: the command took longer than 0.5 s, and was ended"
     wait_for(lambda: (one := look(pid)) is None or not one.alive)
 
 
@@ -42,7 +42,7 @@ def test_the_end_has_one_limit_for_all(tmp_path: Path) -> None:
     teller = Teller("echo >> began; sleep 3340", str(tmp_path), 0.4)
     for _ in range(30):
         teller.tell(CHANGE)
-    assert teller.finish() == "--tell: too slow: 28 of the last changes were not told" or (
+    assert teller.finish() == "tell: too slow: 28 of the last changes were not told" or (
         len((tmp_path / "began").read_text()) <= 2
     )
 
@@ -54,4 +54,4 @@ def test_pipe_without_a_reader(tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: told.append(teller.tell(CHANGE)), daemon=True)
     thread.start()
     thread.join(5)
-    assert told == [f"--tell file:{tmp_path / 'pipe'}: No such device or address"]
+    assert told == [f"tell file:{tmp_path / 'pipe'}: No such device or address"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forestall.reliability.lifetimes.batch import BLOCK, Batch, Part, joined
+from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, joined
 from forestall.reliability.lifetimes.registry import FAMILIES
 from forestall.reliability.lifetimes.weibull import WEIBULL
 
@@ -55,7 +55,7 @@ def test_blocks_and_columns_cover_everything_once() -> None:
     seen = [(here, block) for here, block in many.blocks()]
     assert all(block.size * len(block) <= BLOCK for _, block in seen)
     np.testing.assert_array_equal(np.vstack([b.exact.time for _, b in seen]), many.exact.time)
-    part = Part(np.arange(1.0, 101.0)[None, :], np.full((1, 100), 0.5))
+    part = BatchPart(np.arange(1.0, 101.0)[None, :], np.full((1, 100), 0.5))
     _ = part.log
     slices = list(part.columns(33))
     assert [len(s) for s in slices] == [33, 33, 33, 1]
@@ -64,24 +64,26 @@ def test_blocks_and_columns_cover_everything_once() -> None:
 
 
 def test_a_unit_is_divided_out_of_times_and_logarithms() -> None:
-    part = Part(np.array([[2e300, 8e300]]), None, 4e300)
+    part = BatchPart(np.array([[2e300, 8e300]]), None, 4e300)
     np.testing.assert_allclose(part.time, [[0.5, 2.0]], rtol=1e-15)
     np.testing.assert_allclose(part.log, np.log([[0.5, 2.0]]), rtol=1e-12)
 
 
 def test_thinning_keeps_the_balance_of_parts() -> None:
-    exact, right = Part(np.ones((1, 10_000))), Part(np.ones((1, 5_000)))
-    left = Part(np.ones((1, 1)), np.full((1, 1), 200.0))
+    exact, right = BatchPart(np.ones((1, 10_000))), BatchPart(np.ones((1, 5_000)))
+    left = BatchPart(np.ones((1, 1)), np.full((1, 1), 200.0))
     batch = Batch(exact, right, left).thinned(1_500)
     assert batch.exact.count[0] / batch.right.count[0] == pytest.approx(2, rel=0.01)
     assert batch.exact.count[0] / batch.left.count[0] == pytest.approx(50, rel=0.01)
 
 
 def test_joined_parts_keep_their_weights() -> None:
-    both = joined(Part(np.array([[1.0, 2.0]])), Part(np.array([[4.0]]), np.array([[3.0]])))
+    both = joined(
+        BatchPart(np.array([[1.0, 2.0]])), BatchPart(np.array([[4.0]]), np.array([[3.0]]))
+    )
     assert both.sum[0] == 15
     assert both.sum_log[0] == pytest.approx(np.log(2) + 3 * np.log(4))
-    assert joined(Part.none(1), both) is both
+    assert joined(BatchPart.none(1), both) is both
 
 
 def test_a_sample_too_large_for_the_cache_gives_what_its_pieces_give() -> None:

@@ -297,7 +297,7 @@ def test_samples_of_metrics_are_no_failures(tmp_path: Path) -> None:
     path = tmp_path / "hosts.csv"
     rows = [f"{60 * k},{n},0.5\n" for k in range(6) for n in range(2)]
     path.write_text("time,node,cpu\n" + "".join(rows))
-    with pytest.raises(TraceError, match=r"samples of metrics \('cpu'; .* 60 s\), .*--as metrics"):
+    with pytest.raises(TraceError, match=r"samples of metrics \('cpu'; .* 60 s\), .*as metrics"):
         read_failures(path)
     path.write_text("time,node\n" + "".join(row.rpartition(",")[0] + "\n" for row in rows))
     assert len(read_failures(path)) == 12  # nothing but failures that come evenly

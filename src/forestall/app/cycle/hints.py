@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.cycle import Fate
 from forestall.model.units import format_duration
 from forestall.predict.semi_markov.learning import MONDAY, weekend
@@ -99,7 +100,7 @@ def _on_first_moment(outcome: CycleOutcome) -> str:
 
 def _on_unlearnt(outcome: CycleOutcome) -> str:
     """Return that Falcon had no day to learn from of a kind on which jobs came."""
-    if outcome.parameters.scheduler != "falcon":
+    if not SCHEDULERS[outcome.parameters.scheduler].foretells:
         return ""
     origin = MONDAY if outcome.hosts.origin is None else outcome.hosts.origin
     submit = outcome.workload.jobs.submit + origin + outcome.parameters.warm_up

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from forestall.app.kit import log as logs
 from forestall.app.kit.checked import checked
-from forestall.app.kit.log import csv_lines, read_log, write_lines
+from forestall.app.kit.log import Column
 from forestall.decide.cycle.entries import SCHEDULERS
+from forestall.decide.cycle.own import HostScheduler, OwnScheduler
+from forestall.engine.cycle.engine import CycleEngine
 from forestall.model.cycle import (
     ESTIMATE,
     FAR,
@@ -24,123 +28,124 @@ from forestall.model.cycle import (
     GuestEventKind,
     GuestReason,
 )
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import TraceError
 from forestall.predict.semi_markov.states import NAMES
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.tables import states_at
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from forestall.simulate.cycle.outcome import CycleOutcome
 
-Int = npt.NDArray[np.int64]
-
-EVENTS = ("time", "event", "job", "host", "state", "decisions", "candidates")
-DECISIONS = (
-    *("time", "decision", "job", "host", "at", "tries", "candidates"),
-    *("jct", "mttf", "etl", "jctf", "rank", "chance", "reason", "why"),
-)
-CANDIDATES = ("time", "job", "host", "jct", "mttf", "etl", "jctf", "rank", "chance")
-_FIELDS = (
-    *("kind", "reason", "job", "host", "at", "tries", "candidates"),
-    *("jct", "mttf", "etl", "jctf", "rank", "chance"),
-)
 _FIGURES = ("jct", "mttf", "etl", "jctf", "rank", "chance")
 _PARTS = ("rank", "chance")
+_WORDS = {"kind": GuestDecisionKind, "reason": GuestReason}
+
+
+def _figure(name: str, scheduler: str) -> Callable[[int], int | float | str]:
+    """Return how a figure of a host is written: empty where the time never comes, or where the
+    scheduler does not look at it; ranks in units of a host of speed 1, chances from 0 to 1."""
+    if name not in SCHEDULERS[scheduler].looks_at:
+        return lambda _: ""
+    unit = MILLION if name in _PARTS else None
+    return lambda value: "" if value >= FAR else value if unit is None else value / unit
+
+
+def _at_start(name: str) -> Callable[[GuestDecision], int]:
+    """Return what a start tells of its host; other decisions tell nothing."""
+    return lambda d: getattr(d, name) if d.kind is GuestDecisionKind.START else FAR
+
+
+def _decision_columns(scheduler: str) -> tuple[Column, ...]:
+    return (
+        Column("time"),
+        Column("decision", "kind", logs.word),
+        Column("job", of_jobs=True),
+        Column("host", written=logs.blank),
+        Column("at", written=logs.blank),
+        Column("tries"),
+        Column("candidates"),
+        *(Column(name, _at_start(name), _figure(name, scheduler)) for name in _FIGURES),
+        Column("reason", written=logs.word),
+        Column("why"),
+    )
+
+
+def _candidate_columns(scheduler: str) -> tuple[Column, ...]:
+    figures = (Column(name, written=_figure(name, scheduler)) for name in _FIGURES)
+    return (Column("time"), Column("job"), Column("host"), *figures)
+
+
+EVENTS = (
+    Column("time"),
+    Column("event", "kind", logs.word),
+    Column("job", lambda event: "" if event.kind.about_host else event.job),
+    Column("host", lambda event: event.key if event.kind.about_host else ""),
+    Column("state", lambda event: NAMES[event.state] if event.kind.about_host else ""),
+    Column("decisions"),
+    Column("candidates"),
+)
+DECISIONS: Final = {scheduler: _decision_columns(scheduler) for scheduler in SCHEDULERS}
+CANDIDATES: Final = {scheduler: _candidate_columns(scheduler) for scheduler in SCHEDULERS}
+CANDIDATE_LOG: Final = "candidates.csv"
 
 
 def write_guest_log(outcome: CycleOutcome, folder: Path) -> None:
     """Write `events.csv` (what the engine was told), `candidates.csv` (what it was told of the free
     hosts at each try) and `decisions.csv` (what it answered)."""
-    ids = outcome.workload.jobs.job
-    write_lines(folder / "events.csv", csv_lines(EVENTS, _event_rows(outcome)))
-    write_lines(folder / "candidates.csv", csv_lines(CANDIDATES, _candidate_rows(outcome)))
-    lines = decision_lines(_decisions(outcome), ids.tolist(), outcome.parameters.scheduler)
-    write_lines(folder / "decisions.csv", lines)
-
-
-def _event_rows(outcome: CycleOutcome) -> Iterator[tuple[Any, ...]]:
-    """Yield the hosts' states when the first job comes, and then the events."""
-    log, ids = outcome.log.events, outcome.workload.jobs.job.tolist()
-    begin = int(log["time"][0])
-    for host, state in enumerate(states_at(outcome.states, begin).tolist()):
-        yield (begin, "host_state", "", host, NAMES[state], 0, 0)
-    for time, code, key, state, decisions, candidates in log.tolist():
-        kind = GuestEventKind(code)
-        about = ("", key, NAMES[state]) if kind.about_host else (ids[key], "", "")
-        yield (time, kind.name.lower(), *about, decisions, candidates)
-
-
-def figure(name: str, value: int, scheduler: str) -> int | float | str:
-    """Return a figure of a host as the files have it: empty where the time never comes, or where
-    the scheduler does not look at it; ranks in units of a host of speed 1, chances from 0 to 1."""
-    if name not in SCHEDULERS[scheduler].looks_at or value >= FAR:
-        return ""
-    return value / MILLION if name in _PARTS else value
-
-
-def _candidate_rows(outcome: CycleOutcome) -> Iterator[tuple[Any, ...]]:
-    events, found = outcome.log.events, outcome.log.estimates
-    times = np.repeat(events["time"], events["candidates"]).tolist()
-    jobs = outcome.workload.jobs.job[np.repeat(events["key"], events["candidates"])].tolist()
-    scheduler = outcome.parameters.scheduler
-    columns = (
-        [figure(name, value, scheduler) for value in found[name].tolist()] for name in _FIGURES
+    log, ids, scheduler = outcome.log, outcome.workload.jobs.job, outcome.parameters.scheduler
+    events, found = log.events, log.estimates
+    logs.write_lines(
+        folder / logs.EVENT_LOG, logs.log_lines(EVENTS, chain(_at_first(outcome), _events(outcome)))
     )
-    return zip(times, jobs, found["host"].tolist(), *columns, strict=True)
+    times = np.repeat(events["time"], events["candidates"]).tolist()
+    jobs = ids[np.repeat(events["key"], events["candidates"])].tolist()
+    candidates = logs.records_of(found, {}, time=times, job=jobs)
+    logs.write_lines(folder / CANDIDATE_LOG, logs.log_lines(CANDIDATES[scheduler], candidates))
+    taken = logs.answers_of(GuestDecision, events, log.decisions, _WORDS)
+    lines = logs.log_lines(DECISIONS[scheduler], taken, ids.tolist())
+    logs.write_lines(folder / logs.DECISION_LOG, lines)
 
 
-def _decisions(outcome: CycleOutcome) -> Iterator[GuestDecision]:
-    log = outcome.log
-    times = np.repeat(log.events["time"], log.events["decisions"]).tolist()
-    columns = (log.decisions[name].tolist() for name in _FIELDS)
-    for time, kind, reason, *numbers in zip(times, *columns, strict=True):
-        yield GuestDecision(time, GuestDecisionKind(kind), GuestReason(reason), *numbers)
+def _at_first(outcome: CycleOutcome) -> Iterator[Any]:
+    """Return the hosts' states when the first job comes, as events."""
+    begin = int(outcome.log.events["time"][0])
+    states = states_at(outcome.states, begin).tolist()
+    same = {"time": begin, "kind": GuestEventKind.HOST_STATE, "decisions": 0, "candidates": 0}
+    every = {name: repeat(value) for name, value in same.items()}
+    return logs.records(key=range(len(states)), state=states, job=repeat(""), **every)
 
 
-def decision_lines(
-    decisions: Iterable[GuestDecision], ids: Sequence[int], scheduler: str
-) -> Iterator[str]:
-    """Return the lines of `decisions.csv`. Figures of a host are there where a job is started."""
-
-    def blank(value: int) -> int | str:
-        return "" if value < 0 else value
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for d in decisions:
-            told: tuple[Any, ...] = ("",) * len(_FIGURES)
-            if d.kind is GuestDecisionKind.START:
-                told = tuple(figure(name, getattr(d, name), scheduler) for name in _FIGURES)
-            where = (ids[d.job], blank(d.host), blank(d.at))
-            why = (d.reason.name.lower(), d.why)
-            yield (d.time, d.kind.name.lower(), *where, d.tries, d.candidates, *told, *why)
-
-    return csv_lines(DECISIONS, rows())
+def _events(outcome: CycleOutcome) -> Iterator[Any]:
+    events, ids = outcome.log.events, outcome.workload.jobs.job
+    hosts = [int(kind) for kind in GuestEventKind if kind.about_host]
+    about = np.where(np.isin(events["kind"], hosts), 0, events["key"])
+    return logs.records_of(events, {"kind": GuestEventKind}, job=ids[about].tolist())
 
 
 # --------------------------------------------------------------------------------------- replay
 
 
-def replay_guests(folder: Path) -> list[str]:
+def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[str]:
     """Drive an engine from `events.csv` and `candidates.csv` of a run's folder; return the lines of
     `decisions.csv` anew.
 
-    Only the events, the candidates' figures and the parameters go in. Raises TraceError where the
+    Only the events, the candidates' figures and the parameters go in; a run with a scheduler in
+    Python needs it again. Raises TraceError where the
     folder has no event log, or one that an engine cannot have been told.
     """
-    from forestall.engine.cycle.engine import CycleEngine
-    from forestall.traces.streams import stream
-
-    path = folder / "events.csv"
+    path = folder / logs.EVENT_LOG
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     parameters = checked(CycleParameters, summary["parameters"])
-    events = _columns(path, EVENTS)
-    estimates = _estimates(folder / "candidates.csv", parameters.scheduler)
-    told, ids = _told(events, path)
-    counts = _whole(events, "candidates", path)
+    events = logs.read_log(path, logs.names_of(EVENTS))
+    estimates = _estimates(folder / CANDIDATE_LOG, parameters.scheduler)
+    made, ids = _event_of()
+    guests = list(logs.told(events, path, logs.names_of(EVENTS)[:5], made))
+    counts = logs.whole(events, "candidates", path)
     if (counts < 0).any() or int(counts.sum()) != len(estimates):
         said = f"tells of {len(estimates)} candidates, events.csv of {int(counts.sum())}"
-        raise TraceError(folder / "candidates.csv", said)
-    numbers = [event.key for event in told if event.kind.about_host]
+        raise TraceError(folder / CANDIDATE_LOG, said)
+    numbers = [event.key for event in guests if event.kind.about_host]
     hosts = 1 + max(numbers, default=0)
     if hosts > max(len(numbers), 1):
         raise TraceError(path, f"tells of host {hosts - 1}, and not of all before it")
@@ -151,50 +156,30 @@ def replay_guests(folder: Path) -> list[str]:
         retry=parameters.retry,
         retries=parameters.retries,
         generator=stream(parameters.seed, "cycle", "condor"),
+        own=None if scheduler is None else OwnScheduler(scheduler),
     )
     for _ in ids:
         engine.add_job()
-    last = np.cumsum(counts).tolist()
+    last = np.cumsum(counts)
+    parts = zip(guests, (last - counts).tolist(), last.tolist(), strict=True)
 
-    def decide() -> Iterator[GuestDecision]:
-        for line, (event, count, end) in enumerate(
-            zip(told, counts.tolist(), last, strict=True), 2
-        ):
-            known = estimates[end - count : end] if event.kind is GuestEventKind.TRY else None
-            try:
-                yield from engine.handle(event, known)
-            except ParameterError as error:
-                raise TraceError(path, f"cannot be: {error}", line=line) from None
+    def handle(part: tuple[GuestEvent, int, int]) -> Iterable[GuestDecision]:
+        event, first, end = part
+        known = estimates[first:end] if event.kind is GuestEventKind.TRY else None
+        return engine.handle(event, known)
 
-    return list(decision_lines(decide(), ids, parameters.scheduler))
-
-
-def _columns(path: Path, names: Sequence[str]) -> pl.DataFrame:
-    table = read_log(path)
-    missing = [name for name in names if name not in table.columns]
-    if missing:
-        raise TraceError(path, f"lacks column {', '.join(missing)}")
-    return table
-
-
-def _whole(table: pl.DataFrame, name: str, path: Path, empty: int = -1) -> Int:
-    """Return a column of whole numbers, `empty` where a field is."""
-    numbers = table[name].cast(pl.Int64, strict=False)
-    bad = (numbers.is_null() & table[name].is_not_null()).arg_true()
-    if len(bad):
-        said = f"{table[name][bad[0]]!r} is not a whole number"
-        raise TraceError(path, said, line=bad[0] + 2, field=name)
-    return numbers.fill_null(empty).to_numpy()
+    taken = logs.driven(path, parts, handle)
+    return list(logs.log_lines(DECISIONS[parameters.scheduler], taken, list(ids)))
 
 
 def _estimates(path: Path, scheduler: str) -> npt.NDArray[Any]:
     """Return ESTIMATE[n]: the candidates of all tries."""
-    table = _columns(path, CANDIDATES)
+    table = logs.read_log(path, logs.names_of(CANDIDATES[scheduler]))
     made = np.zeros(len(table), dtype=ESTIMATE)
-    made["host"] = _whole(table, "host", path)
+    made["host"] = logs.whole(table, "host", path)
     for name in SCHEDULERS[scheduler].looks_at:
         if name not in _PARTS:
-            made[name] = _whole(table, name, path, empty=FAR)
+            made[name] = logs.whole(table, name, path, empty=FAR)
             continue
         parts = table[name].cast(pl.Float64, strict=False)
         if parts.null_count():
@@ -204,20 +189,17 @@ def _estimates(path: Path, scheduler: str) -> npt.NDArray[Any]:
     return made
 
 
-def _told(events: pl.DataFrame, path: Path) -> tuple[list[GuestEvent], list[int]]:
-    """Return the events as the engine is told them, and the jobs in order of their first try,
-    which is that of their submission."""
-    position: dict[int, int] = {}
-    made = []
-    columns = (events[name].to_list() for name in EVENTS[:5])
-    for line, (time, name, job, host, state) in enumerate(zip(*columns, strict=True), 2):
-        try:
-            kind = GuestEventKind[name.upper()]
-            if kind is GuestEventKind.TRY:
-                position.setdefault(int(job), len(position))
-            key = int(host) if kind.about_host else position[int(job)]
-            told = NAMES.index(state) if kind.about_host else -1
-            made.append(GuestEvent(int(time), kind, key, told))
-        except (AttributeError, KeyError, TypeError, ValueError):
-            raise TraceError(path, "is no event of a run", line=line) from None
-    return made, list(position)
+def _event_of() -> tuple[Callable[..., GuestEvent], Mapping[int, int]]:
+    """Return what makes an event, as the engine is told it, of the cells of a row, and the places
+    of the jobs so far: they stand in order of their first try, which is that of their submission.
+    """
+    place: dict[int, int] = {}
+
+    def made(time: int, name: str, job: int, host: int, state: str) -> GuestEvent:
+        kind = GuestEventKind[name.upper()]
+        if kind is GuestEventKind.TRY:
+            place.setdefault(int(job), len(place))
+        key = int(host) if kind.about_host else place[int(job)]
+        return GuestEvent(int(time), kind, key, NAMES.index(state) if kind.about_host else -1)
+
+    return made, place

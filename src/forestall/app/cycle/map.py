@@ -10,7 +10,7 @@ import polars as pl
 from forestall.app.cycle import counts
 from forestall.app.cycle.tables import GUEST_COLOUR, STATE_COLOURS
 from forestall.app.kit import series
-from forestall.app.kit.series import Ints
+from forestall.app.kit.series import Ints, held_by_row
 from forestall.predict.semi_markov.states import NAMES
 from forestall.show.style import BLACK, INK, Clock, legend
 
@@ -131,8 +131,6 @@ def _draw_cells(
 def cells(table: pl.DataFrame, hosts: int, rows: int, edges: series.Floats) -> series.Floats:
     """Return float64[rows, bins]: how many hosts of each row are in the times of the table, mean
     within each bin; host h is in row ``h * rows // hosts``."""
-    from forestall.app.kit.series import held_by_row
-
     told = table.select(
         node="host", start="start", end="end", rate=pl.lit(1.0)
     )  # a host in a time is a node that is held

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.app.kit.checked import checked
 from forestall.app.kit.learned import Learned
 from forestall.app.promise.settings import PROMISE
@@ -17,7 +18,13 @@ from forestall.app.promise.simulate import simulate
 from forestall.app.runs.settings import inputs_of, learnt_of
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
+from forestall.show import closing
+from forestall.show.blocks import Table
+from forestall.show.report import Report, Section
 from forestall.simulate.promise.parameters import Parameters
+
+with lazily():
+    from scipy import special
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +38,11 @@ NONE: Final = "no prediction"
 PERFECT: Final = "perfect"
 MEASURES: Final = ("qos", "lost_node_hours", "utilization", "kept", "promised")
 HOUR: Final = 3600
+RULE: Final = (
+    "Regained, saved: shares of the QoS and of the node-hours that failures cost without "
+    "prediction, up to the perfect one's. QoS weighs each job by its promise: probabilities below "
+    "1 lower it even where they are right."
+)
 
 
 @dataclass(frozen=True)
@@ -140,9 +152,8 @@ def spread(values: Sequence[float]) -> tuple[float, float | None]:
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, None
-    from scipy.special import stdtrit
 
-    wide = float(stdtrit(len(values) - 1, 0.95)) * float(np.std(values, ddof=1))
+    wide = float(special.stdtrit(len(values) - 1, 0.95)) * float(np.std(values, ddof=1))
     return mean, wide / len(values) ** 0.5
 
 
@@ -160,7 +171,7 @@ class Account:
         inputs = inputs_of(self.log, self.values)
         known = {n: one for n, one in PROMISE.declared.items() if n in self.values}
         parameters = checked(Parameters, {n: one.read(self.values[n]) for n, one in known.items()})
-        if parameters.policy != "promise":
+        if not parameters.entry.promises:
             allowed = "promise: other policies promise nothing"
             raise ParameterError("policy", parameters.policy, allowed)
         if inputs.failures is None:
@@ -205,3 +216,37 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> str:
     better = [text for gained, text in parts if gained >= 0]
     named = [("QoS below that of no prediction: ", worse), ("", better[::-1])]
     return "; ".join(lead + "; ".join(texts) for lead, texts in named if texts)
+
+
+def report_of(account: Mapping[str, Any]) -> Report:
+    """Return what each predictor brought as a report."""
+    heads = ("Predictor", "QoS", "Regained", "Lost (node-h)", "Saved", "Utilization", "Kept",
+             "Promised")  # fmt: skip
+    rows = [
+        (
+            row["predictor"],
+            f"{row['qos']:.4f}",
+            _share(row["regained"]),
+            f"{row['lost_node_hours']:,.0f}",
+            _share(row["saved"]),
+            f"{row['utilization']:.1%}",
+            f"{row['kept']:.1%}",
+            f"{row['promised']:.1%}",
+        )
+        for row in account["predictors"]
+    ]
+    table = Table.of("predictors", heads, rows, account["predictors"], note=RULE)
+    section = Section("predictors", "What each predictor brings", body=(table,))
+    made = {name: account[name] for name in ("jobs", "failures", "nodes")} | account["parameters"]
+    return Report(
+        "What predictors are worth to the system",
+        f"{account['jobs']} on {account['nodes']:,} nodes, with the failures of "
+        f"{account['failures']}",
+        (section,),
+        verdict=(account["verdict"],),
+        closing=(closing.made_with(made),),
+    )
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"

@@ -8,8 +8,10 @@ table of them; everything that takes ``--model`` asks there and nowhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from forestall.app.kit.checked import checked
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from forestall.app.cycle.result import CycleResult
+    from forestall.app.kit.certify.finding import Certificate
     from forestall.app.kit.measure import Measure
     from forestall.app.promise.result import Result
     from forestall.app.runs.inputs import Inputs
@@ -31,6 +34,13 @@ if TYPE_CHECKING:
 
     AnyParameters = Parameters | VirtualParameters | CycleParameters
     AnyResult = Result | VirtualResult | CycleResult
+
+
+def _loaded(place: str) -> Callable[..., Any]:
+    """Return the function that stands at ``module:function``."""
+    module, _, name = place.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
 
 
 class Model(ABC):
@@ -51,6 +61,9 @@ class Model(ABC):
     compiling : how long the first run compiles, in words
     told_by : measures that the model's own figures of a sweep tell, by the figure's name
     measured : words and factors for axes of measures, beside those of `app.runs.sweep_figures`
+    certifier : the function that checks the folder of a run, as ``module:function``; it is loaded
+        by itself, since it shares nothing with the simulator
+    replayer : the function that drives an engine from the log in such a folder
     """
 
     name: ClassVar[str]
@@ -66,6 +79,8 @@ class Model(ABC):
     compiling: ClassVar[str] = "about 15 s"
     told_by: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     measured: ClassVar[Mapping[str, tuple[str, float]]] = {}
+    certifier: ClassVar[str]
+    replayer: ClassVar[str]
 
     @property
     def declared(self) -> Mapping[str, Parameter]:
@@ -131,6 +146,18 @@ class Model(ABC):
     @abstractmethod
     def measures(self) -> tuple[Measure, ...]:
         """Return the measures that a sweep tells least and most of."""
+
+    def certified(self, folder: Path) -> Certificate:
+        """Return what the certifier finds in the folder of a run."""
+        certificate: Certificate = _loaded(self.certifier)(folder)
+        return certificate
+
+    def replayed(self, folder: Path, own: Any = None) -> list[str]:
+        """Return the lines of `decisions.csv` as an engine gives them that is driven from the log
+        in the folder of a run; `own` is the policy, strategy or scheduler in Python that decided,
+        where one did."""
+        lines: list[str] = _loaded(self.replayer)(folder, own)
+        return lines
 
     def own_figures(
         self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]

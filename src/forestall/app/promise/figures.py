@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 HOUR = 3600
 NAMED_LOSSES = 3
 MARKED_LOSSES = 10
+TRENDS = 80
+"""Steps of the line of means over a level that jumps about."""
 
 
 def calibration(jobs: pl.DataFrame) -> Figure:

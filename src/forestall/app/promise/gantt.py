@@ -10,7 +10,7 @@ import polars as pl
 from forestall.app.kit import series
 from forestall.app.kit.axes import DOWN
 from forestall.model.nodes import NodeSet
-from forestall.show.style import BLACK, INK, VERMILLION, Clock, dress, legend, new_figure
+from forestall.show.style import BLACK, INK, TINTS, VERMILLION, Clock, dress, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +21,6 @@ MOST = 4000
 WINDOW = 3 * 86_400
 HOUR = 3600
 NAMED = 40
-TINTS = ("#9ecae9", "#f5d491", "#93d5bd", "#e5bcd2", "#c9c9ee", "#efe9a0")
-"""Lighter relatives of Okabe and Ito's colours, on which a failure's marks stand out."""
 
 Box = tuple[int, int, int, int, int]
 """start, end, first node, stop node, job"""

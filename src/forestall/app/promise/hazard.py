@@ -38,7 +38,7 @@ def at_start(predictor: object, settings: Parameters, start: int) -> HazardPredi
             "moves a history",
         )
     risky = settings.checkpoint == "risk" or settings.placement == "fault-aware"
-    if settings.policy != "promise" and risky:
+    if not settings.entry.promises and risky:
         allowed = "trace, where a classic policy asks for risks"
         raise ParameterError("predictor", "hazard", allowed)
     since = start if predictor.end > 0 else min(start, 0)

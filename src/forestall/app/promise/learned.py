@@ -39,7 +39,7 @@ def answers(learner: Learner, settings: Parameters, log: Failures, start: int) -
             f"one that has seen nothing after the run begins, at {_when(start, log)} "
             "(predict train {until})",
         )
-    if settings.policy != "promise":
+    if not settings.entry.promises:
         raise ParameterError("policy", settings.policy, f"promise, with predictor {learner.name}")
     if settings.repeat_failures:
         allowed = f"false, with predictor {learner.name}: it learns from failures as they come"
@@ -59,7 +59,7 @@ def plugin_of(
 ) -> Plugin:
     """Return what answers in the place of compiled predictors and placement rules. Raises
     ParameterError for another policy than the promise."""
-    if settings.policy != "promise":
+    if not settings.entry.promises:
         raise ParameterError(
             "policy", settings.policy, "promise, with a predictor or placement of your own"
         )

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forestall.app.kit.log import csv_lines, read_log, write_lines
+import numpy as np
+
+from forestall.app.kit import log as logs
+from forestall.app.kit.log import Column
 from forestall.app.promise.hazard import HAZARD_FILE, read_hazard, write_hazard
 from forestall.app.promise.learned import TABLE_FILE, read_table, write_table
 from forestall.engine.promise.engine import Engine
+from forestall.engine.promise.own import AskedPolicy, Policy
 from forestall.model.decisions import Decision, DecisionKind, Reason
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.events import Event, EventKind
 from forestall.model.failures import Failures
 from forestall.model.nodes import NodeSet
@@ -24,22 +29,45 @@ from forestall.simulate.promise.prepare import foreseen_by, rules_of
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
     from forestall.predict.tabulated import Tabulated
+    from forestall.simulate.promise.loop_kernels import Log
     from forestall.simulate.promise.run import Outcome
 
-EVENTS = ("time", "event", "job", "node", "until", "size", "estimate", "interval", "decisions")
-DECISIONS = (
-    "time",
-    "decision",
-    "job",
-    "node",
-    "start",
-    "end",
-    "deadline",
-    "probability",
-    "nodes",
-    "reason",
-    "why",
+FORESEEN_FILE = "foreseen.csv"
+
+
+class About(NamedTuple):
+    """The job that an event is about; what was asked for where it is submitted; else ""."""
+
+    job: int | str = ""
+    size: int | str = ""
+    estimate: int | str = ""
+    interval: int | str = ""
+    user: str = ""
+
+
+EVENTS = (
+    Column("time"),
+    Column("event", "kind", logs.word),
+    Column("job", "about.job"),
+    Column("node", lambda event: event.key if event.kind.about_node else ""),
+    Column("until", lambda event: event.until if event.kind is EventKind.NODE_FAILED else ""),
+    *(Column(name, f"about.{name}") for name in ("size", "estimate", "interval")),
+    Column("decisions"),
 )
+USER = Column("user", "about.user")
+"""Whose a job is: in the log of a run with a policy in Python, which may go by it."""
+DECISIONS = (
+    Column("time"),
+    Column("decision", "kind", logs.word),
+    Column("job", of_jobs=True),
+    *(Column(name, written=logs.blank) for name in ("node", "start", "end", "deadline")),
+    Column("probability", written=repr),
+    Column("nodes", written=str),
+    Column("reason", written=logs.word),
+    Column("why"),
+)
+_WORDS = {"kind": DecisionKind, "reason": Reason}
+FORESEEN = (Column("time"), Column("node"), Column("downtime"), Column("detectability"))
 
 
 def write_event_log(
@@ -49,144 +77,126 @@ def write_event_log(
     `foreseen.csv` (the failures that its predictor knew of), or `hazard.csv` (what a hazard
     predictor knew of each node when the run began), or `predictions.npz` (the answers of one that
     has learnt)."""
-    write_lines(folder / "events.csv", _event_lines(outcome))
-    write_lines(
-        folder / "decisions.csv", decision_lines(_decisions(outcome), outcome.workload.jobs.job)
-    )
+    log, ids = outcome.log, outcome.workload.jobs.job.tolist()
+    told = logs.records_of(log.events, {"kind": EventKind}, about=_about(outcome))
+    columns = EVENTS if _users(outcome) is None else (*EVENTS, USER)
+    logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(columns, told))
+    taken = logs.answers_of(Decision, log.events, log.decisions, _WORDS, nodes=_node_sets(log))
+    logs.write_lines(folder / logs.DECISION_LOG, logs.log_lines(DECISIONS, taken, ids))
     if table is not None:
         write_table(table, folder / TABLE_FILE)
-        return
-    if outcome.parameters.predictor == "hazard":
+    elif outcome.parameters.predictor == "hazard":
         write_hazard(predictor, folder / HAZARD_FILE)
-        return
-    failures = outcome.failures
-    known = failures.take(failures.detectability <= outcome.parameters.accuracy)
-    rows = zip(
-        known.time.tolist(),
-        known.node.tolist(),
-        known.downtime.tolist(),
-        known.detectability.tolist(),
-        strict=True,
-    )
-    header = ("time", "node", "downtime", "detectability")
-    write_lines(folder / "foreseen.csv", csv_lines(header, rows))
+    else:
+        failures = outcome.failures
+        known = failures.take(failures.detectability <= outcome.parameters.accuracy)
+        rows = logs.records(
+            **{name: getattr(known, name).tolist() for name in logs.names_of(FORESEEN)}
+        )
+        logs.write_lines(folder / FORESEEN_FILE, logs.log_lines(FORESEEN, rows))
 
 
-def _event_lines(outcome: Outcome) -> Iterator[str]:
-    ids = outcome.workload.jobs.job.tolist()
-    size = outcome.workload.jobs.size.tolist()
-    estimate, interval = outcome.workload.estimate.tolist(), outcome.workload.interval.tolist()
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for event in outcome.log.events:
-            kind, key = EventKind(int(event["kind"])), int(event["key"])
-            job: Any = "" if kind.about_node or kind is EventKind.PASS else ids[key]
-            node: Any = key if kind.about_node else ""
-            until = int(event["until"]) if kind is EventKind.NODE_FAILED else ""
-            new = kind is EventKind.SUBMITTED
-            asked = (size[key], estimate[key], interval[key]) if new else ("", "", "")
-            counted = int(event["decisions"])
-            yield (int(event["time"]), kind.name.lower(), job, node, until, *asked, counted)
-
-    return csv_lines(EVENTS, rows())
+def _users(outcome: Outcome) -> tuple[str, ...] | None:
+    """Return whose each job is, where a policy was told."""
+    return outcome.workload.jobs.user if outcome.parameters.entry.own else None
 
 
-def _decisions(outcome: Outcome) -> Iterator[Decision]:
-    log, place, used = outcome.log, 0, 0
-    fields = (
-        "job",
-        "node",
-        "start",
-        "end",
-        "deadline",
-        "count",
-        "at",
-        "left_out",
-        "left_out_at",
-    )
-    for event in log.events:
-        for record in log.decisions[place : place + int(event["decisions"])]:
-            count = int(record["ranges"])
-            ranges = log.ranges[used : used + count].tolist()
-            used += count
-            yield Decision(
-                time=int(event["time"]),
-                kind=DecisionKind(int(record["kind"])),
-                reason=Reason(int(record["reason"])),
-                probability=float(record["probability"]),
-                nodes=NodeSet(tuple((int(a), int(b)) for a, b in ranges)),
-                **{name: int(record[name]) for name in fields},
-            )
-        place += int(event["decisions"])
+def _about(outcome: Outcome) -> Iterator[About]:
+    """Return what each event is about."""
+    given, nobody = outcome.workload, About()
+    columns = (given.jobs.job, given.jobs.size, given.estimate, given.interval)
+    users = _users(outcome) or ("",) * len(given.jobs)
+    asked = list(map(About, *(column.tolist() for column in columns), users))
+    named = list(map(About, given.jobs.job.tolist()))
+    jobs = {
+        kind: nobody if kind.about_node or kind is EventKind.PASS else named for kind in EventKind
+    }
+    jobs[EventKind.SUBMITTED] = asked
+    events = outcome.log.events
+    for kind, key in zip(events["kind"].tolist(), events["key"].tolist(), strict=True):
+        mine = jobs[kind]
+        yield mine[key] if isinstance(mine, list) else mine
 
 
-def decision_lines(decisions: Iterator[Decision], ids: Any) -> Iterator[str]:
-    """Return the lines of `decisions.csv`."""
-
-    def blank(value: int) -> int | str:
-        return "" if value < 0 else value
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for d in decisions:
-            yield (
-                d.time,
-                d.kind.name.lower(),
-                int(ids[d.job]),
-                blank(d.node),
-                blank(d.start),
-                blank(d.end),
-                blank(d.deadline),
-                repr(d.probability),
-                str(d.nodes),
-                d.reason.name.lower(),
-                d.why,
-            )
-
-    return csv_lines(DECISIONS, rows())
+def _node_sets(log: Log) -> Iterator[NodeSet]:
+    """Return the nodes of each decision."""
+    ends = np.cumsum(log.decisions["ranges"]).tolist()
+    ranges = [(first, stop) for first, stop in log.ranges.tolist()]
+    begin = 0
+    for end in ends:
+        yield NodeSet(tuple(ranges[begin:end]))
+        begin = end
 
 
-def replay(folder: Path) -> list[str]:
+# --------------------------------------------------------------------------------------- replay
+
+
+def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv`
     anew.
 
-    Only the events, the parameters and what the predictor knew go in. Raises TraceError where the
-    folder has no event log.
+    Only the events, the parameters and what the predictor knew go in, and the policy where it was
+    in Python. Raises TraceError where the folder has no event log, or the policy is missing, and
+    ParameterError where it is another one.
     """
-    events = read_log(folder / "events.csv")
-    summary = json.loads((folder / "summary.json").read_text())
+    events = logs.read_log(folder / logs.EVENT_LOG, logs.names_of(EVENTS))
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     if summary.get("own_rules"):
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
         )
+    users: list[str | None] = []
+    asked = None if policy is None else AskedPolicy(policy, users)
+    engine = _engine(folder, summary, int(events["time"][0]), asked)
+    ids: list[int] = []
+    place: dict[int, int] = {}
+
+    def handle(row: dict[str, Any]) -> Iterable[Decision]:
+        kind, now = EventKind[row["event"].upper()], row["time"]
+        if kind is EventKind.SUBMITTED:
+            place[row["job"]] = engine.add_job(row["size"], row["estimate"], row["interval"], now)
+            ids.append(row["job"])
+            users.append(row.get(USER.name))
+        key = row["node"] if kind.about_node else place.get(row["job"], 0)
+        until = -1 if row["until"] is None else row["until"]
+        return engine.handle([Event(now, kind, key, until)], now)
+
+    taken = chain.from_iterable(map(handle, events.iter_rows(named=True)))
+    return list(logs.log_lines(DECISIONS, taken, ids))
+
+
+def _check_policy(folder: Path, parameters: Parameters, given: AskedPolicy | None) -> None:
+    """Raise TraceError where the policy of a run was in Python and is not given, and ParameterError
+    where another one is."""
+    made, own = parameters.policy, parameters.entry.own
+    if given is None and own:
+        raise TraceError(
+            folder, f"was made with the policy {made} in Python, which a log cannot hold: give it"
+        )
+    if given is not None and given.policy.name != made:
+        allowed = made if own else f"none, for a run with the policy {made}"
+        raise ParameterError("policy", given.policy.name, allowed)
+
+
+def _engine(
+    folder: Path, summary: dict[str, Any], start: int, policy: AskedPolicy | None
+) -> Engine:
+    """Return an engine that knows what that of the run knew when it began; `start` is the first
+    event's time."""
     parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
-    known, start = Failures.none(), int(events["time"][0])
+    _check_policy(folder, parameters, policy)
+    known = Failures.none()
     prediction: Prediction
     if parameters.predictor == "learned":
         table = read_table(folder)
         prediction, start = table.arrays(expected_downtime(parameters)), int(table.times[0])
     elif parameters.predictor == "trace":
-        log = read_log(folder / "foreseen.csv")
-        known = Failures.build(log["time"], log["node"], log["downtime"], log["detectability"])
+        log = logs.read_log(folder / FORESEEN_FILE, logs.names_of(FORESEEN))
+        known = Failures.build(*(log[name] for name in logs.names_of(FORESEEN)))
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
-    elif parameters.policy == "promise":
+    elif parameters.entry.promises:
         prediction = read_hazard(folder, summary["predictor"])
     else:
         prediction = foreseen_by(None, known, period)
-    engine = Engine(parameters.nodes, rules_of(parameters), prediction, start)
-    ids: list[int] = []
-    place: dict[int, int] = {}
-
-    def decide() -> Iterator[Decision]:
-        for row in events.iter_rows(named=True):
-            kind, now = EventKind[row["event"].upper()], row["time"]
-            if kind is EventKind.SUBMITTED:
-                place[row["job"]] = engine.add_job(
-                    row["size"], row["estimate"], row["interval"], now
-                )
-                ids.append(row["job"])
-            key = row["node"] if kind.about_node else place.get(row["job"], 0)
-            until = -1 if row["until"] is None else row["until"]
-            yield from engine.handle([Event(now, kind, key, until)], now)
-
-    return list(decision_lines(decide(), ids))
+    return Engine(parameters.nodes, rules_of(parameters), prediction, start, policy=policy)

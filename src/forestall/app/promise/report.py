@@ -1,34 +1,37 @@
-"""The report of one run as one HTML page: what the promises were worth, in words and figures."""
+"""The report of one run: what the promises were worth, in words, figures and tables.
+
+Each section is a function of the run and an entry in `SECTIONS`; the renderers of `forestall.show`
+make text, page and JSON of it.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
-from forestall.app.promise import words
+from forestall.app.kit.report import measured, run_report
+from forestall.app.kit.tables import parts_table
+from forestall.app.promise import digest, figures, words
+from forestall.app.promise.gantt import gantt
+from forestall.model.cleaning import Cleaning
 from forestall.reliability.shares import wilson
 from forestall.show import words as say_
-from forestall.show.html_pieces import (
-    EMPTY,
-    Html,
-    cards,
-    html,
-    key,
-    page,
-    pairs,
-    paragraph,
-    section,
-    stacked_bar,
-    table,
-    write_page,
-)
-from forestall.show.style import GREEN, GREY, ORANGE, SKY, VERMILLION, has_matplotlib
-from forestall.show.words import Summary
+from forestall.show.blocks import Figure, Prose, Table
+from forestall.show.report import Report, Section
+from forestall.show.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from forestall.simulate.promise.parameters import Parameters
 
-NODE_TIME = (
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
+
+    from forestall.show.facts import Fact
+    from forestall.show.words import Summary
+
+NODE_TIME: Final = (
     ("useful", "Useful work", GREEN),
     ("checkpoint_overhead", "Checkpoints", SKY),
     ("lost", "Lost to failures", VERMILLION),
@@ -37,49 +40,63 @@ NODE_TIME = (
 )
 
 
-def write_report(
-    path: str | Path,
-    *,
-    summary: Summary,
-    jobs: pl.DataFrame,
-    runs: pl.DataFrame,
-    failures: pl.DataFrame,
-    gantt_span: tuple[int, int] | None = None,
-) -> Path:
-    """Write the report of one run and return where it is.
+@dataclass(frozen=True)
+class Told:
+    """A run as its report tells it.
 
-    Parameters
+    Attributes
     ----------
-    path : the HTML file; it appears whole or not at all
     summary : what `summary.json` holds
     jobs, failures : the tables of `jobs.csv` and `failures.csv`
     runs : ``job,start,end,outcome,checkpoints,lost,nodes``, a row for each time a job was started
     gantt_span : window [start, end) of the Gantt chart, s; three eventful days without it
-
-    Without Matplotlib the figures are left out and the page says how to get them.
+    cleaning : what was left out or changed in the logs
     """
-    drawn = figures(summary, jobs, runs, failures, gantt_span)
-    made = words.promises_made(summary)[0]
-    text = page(
-        "What the promises were worth" if made else "How the jobs fared",
-        lead(summary),
-        verdict(summary),
-        cards(headlines(summary)),
-        paragraph(NO_FIGURES, "soft") if not drawn else EMPTY,
-        section("Where the node time went", node_time(summary)),
-        section("Promises", drawn.get("calibration", EMPTY), calibration_table(summary)),
-        section("Nodes and queue over time", drawn.get("levels", EMPTY)),
-        section("Who was where", drawn.get("gantt", EMPTY)),
-        section("Work lost over time", drawn.get("lost", EMPTY)),
-        section("Waiting, response and slowdown", times_table(summary)),
-        section("What was left out", left_out(summary)),
-        section("Parameters", parameter_table(Parameters, parameters_shown(summary))),
-        section("Made with", pairs(versions(summary), ("What", "Version"))),
+
+    summary: Summary
+    jobs: pl.DataFrame
+    runs: pl.DataFrame
+    failures: pl.DataFrame
+    gantt_span: tuple[int, int] | None = None
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The first submission and the last end of a run, s."""
+        return figures.span_of(self.jobs, self.runs)
+
+    @cached_property
+    def happened(self) -> pl.DataFrame:
+        """The failures until the last end of a run."""
+        return self.failures.filter(pl.col("time") < self.span[1])
+
+    @property
+    def made(self) -> int:
+        """How many promises were made."""
+        return words.promises_made(self.summary)[0]
+
+    def drawn(self, figure: Figure, *, also: bool = True) -> tuple[Figure, ...]:
+        """Return a figure where there are runs to draw and `also` something that it shows."""
+        return (figure,) if also and not (self.jobs.is_empty() or self.runs.is_empty()) else ()
+
+
+def report(run: Told) -> Report:
+    """Return the report of a run."""
+    summary = run.summary
+    return run_report(
+        summary,
+        Parameters,
+        parameters=parameters_shown(summary),
+        title="What the promises were worth" if run.made else "How the jobs fared",
+        headline=headline(summary),
+        sections=tuple(section(run) for section in SECTIONS),
+        verdict=(words.on_promises(summary), words.on_work(summary), words.on_waiting(summary)),
+        top=top(summary),
+        cleaning=run.cleaning,
     )
-    return write_page(path, text)
 
 
-def lead(summary: Summary) -> str:
+def headline(summary: Summary) -> str:
     """Return the line below the title."""
     parameters = summary.get("parameters") or {}
     parts = [
@@ -101,110 +118,163 @@ def promised_by(summary: Summary) -> str:
     return "a predictor of your own" if name == "own" else f"predictor {name}"
 
 
-def verdict(summary: Summary) -> Html:
-    """Return the run in three plain paragraphs."""
-    told = (words.on_promises(summary), words.on_work(summary), words.on_waiting(summary))
-    return Html(
-        '<div class="verdict">' + "".join(f"<p>{html(text)}</p>" for text in told) + "</div>"
-    )
-
-
-def headlines(summary: Summary) -> list[tuple[str, str, str]]:
-    """Return the headline measures as (name, value, what it means)."""
-    made, promised = words.promises_made(summary)
-    found: list[tuple[str, str, str]] = []
-    kept = say_.number(summary.get("promises_kept"))
-    if made and kept is not None:
-        meaning = f"{say_.in_words(kept)}; {say_.percent(promised)} promised on average"
-        found += [
-            ("Promises kept", say_.percent(kept), meaning),
-            (
-                "Quality of service (QoS)",
-                say_.ratio(summary.get("qos")),
-                "of 1: work finished by its deadline, weighted by what was promised",
-            ),
-        ]
+def top(summary: Summary) -> tuple[Fact, ...]:
+    """Return the facts that matter most."""
     wait = summary.get("wait") or {}
     useful = say_.number((summary.get("node_seconds") or {}).get("useful"))
     lost = say_.number(summary.get("lost_work"))
     hours = say_.node_hours(lost).removesuffix(say_.NODE_HOURS)
     share = f", {say_.percent(lost / useful)} of the useful work" if useful and lost else ""
     skipped = say_.number(summary.get("skipped_checkpoints")) or 0
-    return [
-        *found,
-        ("Utilization", say_.percent(summary.get("utilization")), "of node time did useful work"),
-        ("Lost work", hours, f"node-hours lost to failures{share}"),
-        (
-            "Median wait",
-            say_.duration(wait.get("median")),
-            f"mean {say_.duration(wait.get('mean'))}, 95 % within {say_.duration(wait.get('p95'))}",
-        ),
-        ("Restarts", say_.count(summary.get("restarts")), "of jobs that a failure had ended"),
-        (
-            "Checkpoints",
-            say_.count(summary.get("checkpoints")),
-            f"performed; {skipped:,.0f} skipped as not worth their time",
-        ),
-    ]
+    return (
+        *_promises_kept(summary),
+        measured("utilization", "Utilization", summary.get("utilization"), "ratio",
+                 "of node time did useful work", say_.percent),
+        measured("lost_work", "Lost work", None if lost is None else lost / 3600, "node_hours",
+                 f"node-hours lost to failures{share}", lambda _: hours),
+        measured("wait_median", "Median wait", wait.get("median"), "seconds",
+                 f"mean {say_.duration(wait.get('mean'))}, 95 % within "
+                 f"{say_.duration(wait.get('p95'))}", say_.duration),
+        measured("restarts", "Restarts", summary.get("restarts"), "count",
+                 "of jobs that a failure had ended", say_.count),
+        measured("checkpoints", "Checkpoints", summary.get("checkpoints"), "count",
+                 f"performed; {skipped:,.0f} skipped as not worth their time", say_.count),
+    )  # fmt: skip
 
 
-def node_time(summary: Summary) -> Html:
-    """Return the bar and the table of what became of all node-seconds."""
-    seconds = summary.get("node_seconds") or {}
+def _promises_kept(summary: Summary) -> tuple[Fact, ...]:
+    made, promised = words.promises_made(summary)
+    kept = say_.number(summary.get("promises_kept"))
+    if not made or kept is None:
+        return ()
+    meaning = f"{say_.in_words(kept)}; {say_.percent(promised)} promised on average"
+    return (
+        measured("promises_kept", "Promises kept", kept, "ratio", meaning, say_.percent),
+        measured("qos", "Quality of service (QoS)", summary.get("qos"), "number",
+                 "of 1: work finished by its deadline, weighted by what was promised", say_.ratio),
+    )  # fmt: skip
+
+
+# Sections -----------------------------------------------------------------------------------------
+
+
+def measures(run: Told) -> Section:
+    """Return the measures that the terminal shows; a page has them in other places."""
+    return Section("measures", "Measures", series=digest.measures(run.summary))
+
+
+def node_time(run: Told) -> Section:
+    """Return what became of all node-seconds."""
+    seconds = run.summary.get("node_seconds") or {}
+    amount = ("node_s", "Node time", say_.node_hours)
     total = say_.number(seconds.get("total"))
-    if not total:
-        return EMPTY
-    parts = [
-        (name, say_.number(seconds.get(slug)) or 0.0, colour) for slug, name, colour in NODE_TIME
-    ]
-    alt = ", ".join(f"{name} {say_.percent(spent / total)}" for name, spent, _ in parts)
-    rows = [
-        (key(colour) + Html(html(name)), say_.node_hours(spent), say_.percent(spent / total))
-        for name, spent, colour in parts
-    ]
-    rows.append((Html("All"), say_.node_hours(total), "100 %"))
-    bar = stacked_bar([(name, spent / total, colour) for name, spent, colour in parts], alt)
-    return bar + table(("", "Node time", "Share"), rows)
+    body = parts_table("node_time", amount, NODE_TIME, seconds, total)
+    return Section("node_time", "Where the node time went", body=body)
 
 
-def calibration_table(summary: Summary) -> Html:
+def promises(run: Told) -> Section:
     """Return promises by decile, with counts and 95 % intervals."""
-    rows = []
-    for row in summary.get("calibration") or []:
-        if not row["count"]:
+    alt = "Share of promises kept over the probability promised. " + words.on_promises(run.summary)
+    figure = Figure("calibration", lambda: figures.calibration(run.jobs), alt)
+    rows, records = [], []
+    for one in run.summary.get("calibration") or []:
+        if not one["count"]:
             continue
-        low, high = wilson(round(row["kept_share"] * row["count"]), row["count"])
+        low, high = wilson(round(one["kept_share"] * one["count"]), one["count"])
+        records.append({**one, "kept_low": low, "kept_high": high})
         rows.append(
             (
-                f"{row['low']:.1f} to {row['high']:.1f}",
-                say_.count(row["count"]),
-                say_.percent(row["promised_mean"]),
-                say_.percent(row["kept_share"]),
+                f"{one['low']:.1f} to {one['high']:.1f}",
+                say_.count(one["count"]),
+                say_.percent(one["promised_mean"]),
+                say_.percent(one["kept_share"]),
                 f"{say_.percent(low)} to {say_.percent(high)}",
             )
         )
-    if not rows:
-        return paragraph("This policy makes no promises.")
-    heads = ("Promised probability", "Promises", "Promised on average", "Kept", "95 % interval")
-    return table(
-        heads, rows, "Where the interval holds what was promised, the promises cannot be faulted."
-    )
-
-
-def times_table(summary: Summary) -> Html:
-    """Return waits, responses and slowdowns as mean, median and 95th percentile."""
-    rows = []
-    for slug, name in (("wait", "Wait until the first start"), ("response", "Response")):
-        three = summary.get(slug) or {}
-        rows.append((name, *(say_.duration(three.get(k)) for k in ("mean", "median", "p95"))))
-    slow = summary.get("bounded_slowdown") or {}
-    rows.append(
-        (
-            "Bounded slowdown (10 s)",
-            *(say_.ratio(slow.get(k), 2) for k in ("mean", "median", "p95")),
+    told: Table | Prose = Prose("This policy makes no promises.")
+    if rows:
+        told = Table.of(
+            "calibration",
+            ("Promised probability", "Promises", "Promised on average", "Kept", "95 % interval"),
+            rows,
+            records,
+            caption="Where the interval holds what was promised, the promises cannot be faulted.",
         )
+    return Section("promises", "Promises", body=(*run.drawn(figure, also=run.made > 0), told))
+
+
+def levels(run: Told) -> Section:
+    """Return nodes and queue over time."""
+
+    def draw() -> Drawn:
+        return figures.utilization_and_queue(
+            run.jobs, run.runs, machine_size(run.summary), run.happened
+        )
+
+    alt = (
+        "Share of busy and down nodes, jobs waiting and nodes that they ask for, over time. "
+        + words.on_work(run.summary)
     )
-    return table(("", "Mean", "Median", "95th percentile"), rows)
+    return Section(
+        "levels", "Nodes and queue over time", body=run.drawn(Figure("levels", draw, alt))
+    )
+
+
+def chart(run: Told) -> Section:
+    """Return the Gantt chart."""
+
+    def draw() -> Drawn:
+        start, end = run.gantt_span or (None, None)
+        return gantt(
+            run.runs, run.happened, machine_size(run.summary), start, end, origin=run.span[0]
+        )
+
+    alt = "Gantt chart of the runs of jobs on nodes, with failures and outages."
+    caption = "" if run.gantt_span else "The part of the log in which failures hit most jobs."
+    return Section("gantt", "Who was where", body=run.drawn(Figure("gantt", draw, alt, caption)))
+
+
+def lost_work(run: Told) -> Section:
+    """Return the work lost to failures over time."""
+
+    def draw() -> Drawn:
+        start, end = run.span
+        return figures.lost_work_over_time(run.happened, start=start, end=end)
+
+    lost = say_.node_hours(run.summary.get("lost_work"))
+    figure = Figure("lost", draw, f"Work lost to failures, cumulated: {lost}.")
+    body = run.drawn(figure, also=len(run.happened) > 0)
+    return Section("lost", "Work lost over time", body=body)
+
+
+def times(run: Told) -> Section:
+    """Return waits, responses and slowdowns as mean, median and 95th percentile."""
+    rows, records = [], []
+    for slug, name, tell in (
+        ("wait", "Wait until the first start", say_.duration),
+        ("response", "Response", say_.duration),
+        ("bounded_slowdown", "Bounded slowdown (10 s)", lambda value: say_.ratio(value, 2)),
+    ):
+        three = run.summary.get(slug) or {}
+        values = {one: three.get(one) for one in ("mean", "median", "p95")}
+        rows.append((name, *(tell(value) for value in values.values())))
+        unit = "" if slug == "bounded_slowdown" else "_s"
+        records.append({"what": slug, **{f"{one}{unit}": v for one, v in values.items()}})
+    heads = ("", "Mean", "Median", "95th percentile")
+    table = Table.of("times", heads, rows, records)
+    return Section("times", "Waiting, response and slowdown", body=(table,))
+
+
+SECTIONS: Final[tuple[Callable[[Told], Section], ...]] = (
+    measures,
+    node_time,
+    promises,
+    levels,
+    chart,
+    lost_work,
+    times,
+)
+"""In the order of the report; what has nothing to show is left out."""
 
 
 def parameters_shown(summary: Summary) -> dict[str, object]:
@@ -216,53 +286,6 @@ def parameters_shown(summary: Summary) -> dict[str, object]:
         parameters.pop("accuracy", None)
         parameters |= {f"predictor_{name}": value for name, value in told.items()}
     return parameters
-
-
-def figures(
-    summary: Summary,
-    jobs: pl.DataFrame,
-    runs: pl.DataFrame,
-    failures: pl.DataFrame,
-    gantt_span: tuple[int, int] | None,
-) -> dict[str, Html]:
-    """Return the figures that this run has, by name; none without Matplotlib or without jobs."""
-    if not has_matplotlib() or jobs.is_empty() or runs.is_empty():
-        return {}
-    from forestall.app.promise.figures import (
-        calibration,
-        lost_work_over_time,
-        span_of,
-        utilization_and_queue,
-    )
-    from forestall.app.promise.gantt import gantt
-
-    start, end = span_of(jobs, runs)
-    nodes = machine_size(summary)
-    happened = failures.filter(pl.col("time") < end)
-    a, b = gantt_span or (None, None)
-    drawn = {
-        "levels": show(
-            utilization_and_queue(jobs, runs, nodes, happened),
-            "Share of busy and down nodes, jobs waiting and nodes that they ask for, over time. "
-            + words.on_work(summary),
-        ),
-        "gantt": show(
-            gantt(runs, happened, nodes, a, b, origin=start),
-            "Gantt chart of the runs of jobs on nodes, with failures and outages.",
-            "" if gantt_span else "The part of the log in which failures hit most jobs.",
-        ),
-    }
-    if words.promises_made(summary)[0]:
-        drawn["calibration"] = show(
-            calibration(jobs),
-            "Share of promises kept over the probability promised. " + words.on_promises(summary),
-        )
-    if len(happened):
-        drawn["lost"] = show(
-            lost_work_over_time(happened, start=start, end=end),
-            f"Work lost to failures, cumulated: {say_.node_hours(summary.get('lost_work'))}.",
-        )
-    return drawn
 
 
 def machine_size(summary: Summary) -> int:

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from forestall.app.kit.versions import versions
-from forestall.model.cleaning import Cleaning
+from forestall.app.kit.result import RunResult
+from forestall.app.promise import figures
+from forestall.app.promise import gantt as gantt_figure
+from forestall.app.promise import report as reports
+from forestall.app.promise.hazard import described
+from forestall.app.promise.learned import described_run
+from forestall.app.promise.log import write_event_log
 from forestall.simulate.promise import tables
 from forestall.simulate.promise.measures import measures
+from forestall.simulate.promise.run import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from forestall.simulate.promise.run import Outcome
+    from forestall.show.report import Report
 
 
 @dataclass(frozen=True)
-class Result:
-    """What a simulation gave.
+class Result(RunResult[Outcome]):
+    """What a simulation gave; see `RunResult`.
 
     Attributes
     ----------
-    outcome : the arrays behind everything else
-    sources : where jobs and failures came from, as text
-    cleaning : what was left out or changed on the way in
     own_rules : whether a predictor or placement rule of the user's own took part
     predictor : what promised, as it was when the run began; None for the trace predictor
     table : the answers of a predictor that has learnt, `forestall.predict.tabulated.Tabulated`
@@ -36,9 +39,8 @@ class Result:
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
     """
 
-    outcome: Outcome
-    sources: dict[str, str] = field(default_factory=dict)
-    cleaning: Cleaning = field(default_factory=Cleaning)
+    _TABLES: ClassVar = ("jobs", "runs", "failures")
+
     own_rules: bool = False
     predictor: Any = None
     table: Any = None
@@ -79,21 +81,15 @@ class Result:
         """Node-seconds lost to failures."""
         return int(self.measures["lost_work"])
 
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """Measures, parameters, what was skipped, versions and seed, as `summary.json` has them."""
-        parameters = self.outcome.parameters
+    def _named(self) -> dict[str, Any]:
+        return {"policy": self.outcome.parameters.policy}
+
+    def _given(self) -> dict[str, Any]:
+        repeated = self.outcome.parameters.repeat_failures
         return {
-            "policy": parameters.policy,
-            **self.measures,
-            "seed": parameters.seed,
-            "parameters": parameters.model_dump(),
             "predictor": self._predictor(),
             "own_rules": self.own_rules,
-            "repeat_period": self.outcome.failures.span if parameters.repeat_failures else 0,
-            "sources": self.sources,
-            "skipped": self.cleaning.counts(),
-            "versions": versions(),
+            "repeat_period": self.outcome.failures.span if repeated else 0,
         }
 
     def _predictor(self) -> dict[str, Any]:
@@ -101,51 +97,34 @@ class Result:
         if self.predictor is None:
             return {"name": "trace", "accuracy": self.outcome.parameters.accuracy}
         if self.table is not None:
-            from forestall.app.promise.learned import described_run
-
             return described_run(self.predictor)
         if self.outcome.parameters.predictor != "hazard":
             return {"name": "own"}
-        from forestall.app.promise.hazard import described
-
         return described(self.predictor)
 
     def plot_calibration(self) -> Figure:
         """Return the reliability diagram of the promises."""
-        from forestall.app.promise import figures
-
         return figures.calibration(self.jobs)
 
     def plot_gantt(self, start: int | None = None, end: int | None = None) -> Figure:
         """Return nodes over time, coloured by job, for a span in s (None: a busy one is chosen)."""
-        from forestall.app.promise import gantt as gantt_figure
-
         return gantt_figure.gantt(
             self.runs, self.failures, self.outcome.parameters.nodes, start, end
         )
 
     def plot_utilization(self) -> Figure:
         """Return busy nodes and the queue over time."""
-        from forestall.app.promise import figures
-
         return figures.utilization_and_queue(
             self.jobs, self.runs, self.outcome.parameters.nodes, self.failures
         )
 
     def plot_lost_work(self) -> Figure:
         """Return the work lost to failures over time."""
-        from forestall.app.promise import figures
-
         return figures.lost_work_over_time(self.failures)
 
-    def save(
-        self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
-    ) -> Path:
-        """Write `summary.json`, `jobs.csv`, `runs.csv`, `failures.csv`, `skipped.csv`,
-        `report.html` and, where events were logged, `events.csv`, `decisions.csv` and
-        `foreseen.csv` or `hazard.csv`; return the folder. `gantt` is the span of the report's Gantt
-        chart, s since the first submission (None: three eventful days).
-        """
-        from forestall.app.promise.folder import save
+    def _write_log(self, folder: Path) -> None:
+        write_event_log(self.outcome, folder, self.predictor, self.table)
 
-        return save(self, Path(folder), report=report, gantt=gantt)
+    def _told(self, span: tuple[int, int] | None) -> Report:
+        told = reports.Told(self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning)
+        return reports.report(told)

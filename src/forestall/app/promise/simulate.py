@@ -10,7 +10,9 @@ from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.kit.learned import Learned
 from forestall.app.promise.hazard import at_start
 from forestall.app.promise.learned import answers, plugin_of
+from forestall.app.promise.own_policy import own_policy
 from forestall.app.promise.result import Result
+from forestall.engine.promise.own import AskedPolicy, Policy
 from forestall.engine.promise.plugin import Placement
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
@@ -34,6 +36,7 @@ def simulate(
     jobs: Jobs | str | Path | Any,
     failures: Failures | str | Path | Any | None = None,
     *,
+    policy: str | Policy = "promise",
     predictor: TracePredictor | HazardPredictor | Learner | Predictor | str | None = None,
     placement: str | Placement | None = None,
     log_events: bool = False,
@@ -46,6 +49,8 @@ def simulate(
     ----------
     jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table
     failures : a Failures, a path, a table with time and node, or None for no failures
+    policy : "promise", "fcfs", "easy", "conservative", a policy of your own (an object of a class
+        below `fs.Policy`), or the spelling of its class, "module:Class"
     predictor : a TracePredictor (its accuracy counts), a HazardPredictor that was fitted on what
         came before (it is left as it is), any trained predictor of `forestall predict list` or the
         file of one, or any object with the methods of `forestall.predict.base.Predictor`; None or
@@ -67,6 +72,8 @@ def simulate(
     ([600, 660], 1.0)
     """
     run_log = failures_of(failures)
+    own_rule = own_policy(policy)
+    parameters = {"policy": policy if own_rule is None else own_rule.name, **parameters}
     if isinstance(predictor, str | Path):
         parameters, predictor = _by_name(predictor, parameters, run_log)
     if isinstance(predictor, Learner):
@@ -91,13 +98,16 @@ def simulate(
     if isinstance(known, Learner):
         table = answers(known, settings, log, start)
     own = None if known is learnt or table is not None else known
-    plugin = None
+    plugin, asked = None, None
+    if own_rule is not None:
+        asked = AskedPolicy(own_rule, workload.jobs.user)
     if own is not None or own_placement is not None:
         plugin = plugin_of(own, own_placement, settings, period)
     prediction = _prediction(learnt, table, settings, log, period)
     outcome = play(
-        workload, log, settings, prediction, plugin=plugin, log_events=log_events, progress=progress
-    )
+        workload, log, settings, prediction,
+        plugin=plugin, policy=asked, log_events=log_events, progress=progress,
+    )  # fmt: skip
     sources = {"jobs": workload.jobs.source, "failures": log.source}
     return Result(
         outcome, sources, workload.cleaning + log.cleaning, plugin is not None, known, table
@@ -128,4 +138,4 @@ def _prediction(
         return table.arrays(expected_downtime(settings))
     if learnt is None:
         return foreseen_by(TracePredictor(settings.accuracy), log, period)
-    return learnt.arrays() if settings.policy == "promise" else foreseen_by(None, log, period)
+    return learnt.arrays() if settings.entry.promises else foreseen_by(None, log, period)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.app.reliability.interval import rate_json
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS, format_duration, parse_duration
 from forestall.reliability.queues.cluster import age_of
@@ -18,6 +19,7 @@ from forestall.reliability.systems.spares import (
     never_short,
 )
 from forestall.reliability.systems.systems import Age, assumption, from_mttf
+from forestall.show.quantities import duration
 
 if TYPE_CHECKING:
     from forestall.app.site.nodes.failure_rate import Measured
@@ -119,7 +121,6 @@ def answer(asked: SparesQuestion) -> SparesAdvice:
     rate = asked.measured
     if rate is None:
         return done
-    from forestall.app.reliability.interval import rate_json
 
     low, high = (_answer_at(asked, end) for end in reversed(rate.mttf_ends()))
     remarks = [f"Measured: {rate.text}", f"At the ends of that: {_range(low, high)}."]
@@ -128,7 +129,7 @@ def answer(asked: SparesQuestion) -> SparesAdvice:
     elif asked.pool and asked.repair is None and rate.repair is not None:
         remarks.append(
             f"Nothing is repaired here. In the records nodes were away for {_repair_words(rate)}: "
-            f"a repair that is {MEASURED} counts on that."
+            f"{{repair}} {MEASURED} counts on that."
         )
     measured = rate_json(rate) | {"spares_low": low, "spares_high": high}
     return replace(
@@ -146,8 +147,6 @@ def _range(low: int | None, high: int | None) -> str:
 
 
 def _repair_words(rate: Measured) -> str:
-    from forestall.app.site.words import duration
-
     assert rate.repair is not None
     return f"{duration(rate.repair)} in the mean"
 

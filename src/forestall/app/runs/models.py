@@ -49,9 +49,14 @@ def measures_of(summaries: Iterable[Mapping[str, Any]]) -> tuple[Measure, ...]:
     return tuple(one for one in told[0] if all(one in others for others in told[1:]))
 
 
+def model_in(summary: Mapping[str, Any]) -> Model:
+    """Return the model of the run of this summary; that of promises where it names none."""
+    return MODELS.get(str(summary.get("model", PROMISE.name)), PROMISE)
+
+
 def told_of(summary: Mapping[str, Any], name: str, value: Any) -> str:
     """Return a parameter of a run as it could be given; what is none as it stands."""
-    model = MODELS.get(str(summary.get("model", PROMISE.name)), PROMISE)
+    model = model_in(summary)
     return model.told(name, value) if name in model.fields else str(value)
 
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from forestall.app.cycle.log import replay_guests
-from forestall.app.promise.log import replay
+from forestall.app.kit.log import DECISION_LOG
+from forestall.app.promise.own_policy import own_policy
 from forestall.app.runs.compare import read_summary
-from forestall.app.virtual.log import replay_tasks
-from forestall.model.errors import TraceError
-
-_REPLAYS = {"virtual": replay_tasks, "cycle": replay_guests}
+from forestall.app.runs.models import model_in
+from forestall.decide.cycle.own import HostScheduler
+from forestall.decide.virtual.own import Strategy
+from forestall.engine.promise.own import Policy
+from forestall.model.errors import ParameterError, TraceError
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,25 @@ class Replayed:
         return self.line is None
 
 
-def replay_and_compare(folder: Path) -> Replayed:
+def replay(
+    folder: str | Path,
+    *,
+    policy: str | Policy | None = None,
+    strategy: Strategy | None = None,
+    scheduler: HostScheduler | None = None,
+) -> Replayed:
     """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte.
 
-    Raises TraceError where the folder holds no run with an event log.
+    A log cannot hold what was decided in Python: such a run needs its `policy` (or the spelling of
+    its class), `strategy` or `scheduler` again. Raises TraceError where the folder holds no run
+    with an event log, or what decided is missing, and ParameterError for another than the run's.
     """
-    summary = read_summary(folder)
-    path = folder / "decisions.csv"
+    folder = Path(folder)
+    summary, given = read_summary(folder), own_policy(policy)
+    if policy is not None and given is None:
+        raise ParameterError("policy", policy, "a policy in Python, spelled module:Class")
+    own = _own(str(summary.get("model", "promise")), given, strategy, scheduler)
+    path = folder / DECISION_LOG
     try:
         logged = path.read_bytes().decode("utf-8").splitlines(keepends=True)
     except OSError as error:
@@ -47,8 +60,21 @@ def replay_and_compare(folder: Path) -> Replayed:
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
         raise TraceError(path, "is no text") from None
-    replayed = _REPLAYS.get(str(summary.get("model")), replay)(folder)
+    replayed = model_in(summary).replayed(folder, own)
     for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
         if a != b:
             return Replayed(len(replayed) - 1, number, a and a.rstrip("\n"), b and b.rstrip("\n"))
     return Replayed(len(replayed) - 1)
+
+
+def _own(
+    model: str, policy: Policy | None, strategy: Strategy | None, scheduler: HostScheduler | None
+) -> Policy | Strategy | HostScheduler | None:
+    """Return what decided a run in Python; ParameterError for what its model does not have."""
+    by_model = {"promise": policy, "virtual": strategy, "cycle": scheduler}
+    names = {"promise": "policy", "virtual": "strategy", "cycle": "scheduler"}
+    for other, one in by_model.items():
+        if one is not None and other != model:
+            said = type(one).__name__
+            raise ParameterError(names[other], said, f"none, for a run of the model {model}")
+    return by_model.get(model)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.kit.folder import OTHER_RUN_FILES, RUN_FILES, check_folder, fill_folder
+from forestall.app.kit.folder import check_folder
 from forestall.app.runs.settings import Settings
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
         told["jobs_slice"] = told.pop("jobs")
     result = replace(result, sources={**result.sources, **told})
     if settings.out is not None:
-        save_whole(result, settings.out, report=settings.report, gantt=settings.gantt)
+        result.save(settings.out, report=settings.report, gantt=settings.gantt)
     hints = settings.model.hints(jobs, failures, result)
     return Done(result, tuple(hints), settings.out)
 
@@ -64,14 +64,3 @@ def arguments_of(
     if training is not None and (name is not None or given["predictor"] == "hazard"):
         given["predictor"] = training.predictor(given["nodes"], name)
     return given
-
-
-def save_whole(
-    result: AnyResult, folder: Path, *, report: bool = True, gantt: tuple[int, int] | None = None
-) -> Path:
-    """Write the files of a run: all or none of them."""
-
-    def save(fresh: Path) -> Path:
-        return result.save(fresh, report=report, gantt=gantt)
-
-    return fill_folder(folder, save, (*OTHER_RUN_FILES, *RUN_FILES))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.__about__ import __version__
 from forestall.app.kit.model import Model
+from forestall.app.promise.own_policy import own_sources
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.inputs import Inputs
 from forestall.app.runs.models import all_parameters, model_of
@@ -24,6 +25,7 @@ from forestall.app.runs.settings import (
     inputs_of,
     learnt_of,
 )
+from forestall.engine.promise.policies import is_own
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.settings import Kind, Parameter
 
@@ -82,6 +84,7 @@ class Plan:
             files += [self.inputs.hosts, self.inputs.host_speeds]
         if isinstance(self.inputs.predictor, Path):
             files.append(self.inputs.predictor)
+        files += own_sources(getattr(point, "policy", "") for point in self.points)
         for path in files:
             digest.update(b"none" if path is None else _content(path))
         for point in self.points:
@@ -155,7 +158,9 @@ def values_of(parameter: Parameter, value: Any) -> tuple[Any, ...]:
 
 
 def _is_range(parameter: Parameter, part: object) -> bool:
-    """Return whether this is a range, not a duration such as 1-12:00:00."""
+    """Return whether this is a range, not a duration such as 1-12:00:00 or a class of a module."""
+    if parameter.kind is Kind.CHOICE and isinstance(part, str) and is_own(part):
+        return False
     colons = isinstance(part, str) and ":" in part
     return colons and not (parameter.kind is Kind.DURATION and "-" in str(part).split(":")[0])
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forestall.app.site.windows import failure_span
-from forestall.app.site.words import counted
 from forestall.model.errors import ParameterError
 from forestall.model.site.job_records import NEVER
+from forestall.show.quantities import counted
 from forestall.traces.files.places import placed
+from forestall.traces.read import read_failures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 def with_failures(site: SiteRecords, path: Path, given: Given) -> SiteRecords:
     """Return the records with the failures of a log beside them. Raises ParameterError where there
     are outages already, and as `read_failures` does."""
-    from forestall.traces.read import read_failures
-
     if site.events is not None and len(site.events):
         allowed = "no failure log beside the outages that Slurm recorded"
         raise ParameterError("failures", str(path), allowed)

@@ -1,7 +1,7 @@
 """The whole report: every section from the same records, what to do, and what could not be told.
 
-It is made once and shown as text, as a page, as JSON and as OpenMetrics (modules `text`, `page` and
-`openmetrics` beside this one), which therefore cannot differ.
+It is made once and shown as text, as a page, as JSON and as OpenMetrics (module `shown`, by the
+renderers of `forestall.show`), which therefore cannot differ.
 """
 
 from __future__ import annotations
@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.__about__ import __version__
 from forestall.app.site import sources
-from forestall.app.site.facts import Advice, Figure, Section, Table, Untold, plain
+from forestall.app.site.advice import advice as own
+from forestall.app.site.advice.kind import Advice
+from forestall.app.site.advice.section import section as advice_section
 from forestall.app.site.summary import headline, sure
 from forestall.app.site.swf_jobs import waits_told
-from forestall.app.site.words import LONGEST, example
+from forestall.show.as_json import SCHEMA, odd_json, section_json
+from forestall.show.facts import Untold, plain
+from forestall.show.report import Section
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
@@ -25,8 +31,6 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-SCHEMA: Final = 1
-"""Of the JSON; it grows when a key changes its meaning or goes away, not when one is added."""
 SECTIONS: Final = {
     "losses": "forestall.app.site.losses.losses",
     "goodput": "forestall.app.site.losses.goodput",
@@ -42,14 +46,13 @@ and, where it gives advice, ``advice(site, asked)``; or ``study(site, asked)``, 
 take."""
 NEED_WAITS: Final = {"waits": "How long jobs wait", "promises": "What promises would be worth"}
 """Sections, with their titles, that mean nothing where a log does not tell when jobs started."""
-EXAMPLES: Final = 5
 ADVICE: Final = "advice"
 """Key of the section that says itself why there is nothing to do."""
 
 
 @dataclass(frozen=True)
-class Report:
-    """All that a report says.
+class Findings:
+    """All that a report says, before it is shown (module `shown`).
 
     Attributes
     ----------
@@ -78,10 +81,6 @@ class Report:
     def section(self, key: str) -> Section | None:
         """Return the section of that key, None where there is none."""
         return next((one for one in self.sections if one.key == key), None)
-
-    def figures(self) -> list[tuple[Section, Figure]]:
-        """Return every figure with its section, those that tables show as well."""
-        return [(part, one) for part in self.sections for one in (*part.figures, *part.series)]
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -112,24 +111,6 @@ class Report:
         }
 
 
-def section_json(section: Section) -> dict[str, Any]:
-    """Return a section as plain values."""
-    return {
-        "title": section.title,
-        "lead": section.lead,
-        "figures": [one.as_json() for one in section.figures],
-        "series": [one.as_json() for one in section.series],
-        "tables": {one.key: table_json(one) for one in section.tables},
-        "notes": list(section.notes),
-    }
-
-
-def table_json(table: Table) -> dict[str, Any]:
-    """Return a table as plain values."""
-    rows = [{name: plain(value) for name, value in row.items()} for row in table.records]
-    return {"title": table.title, "rows": rows, "note": table.note}
-
-
 def advice_json(advice: Advice, asked: Asked) -> dict[str, Any]:
     """Return a piece of advice as plain values, with money where a node-hour has a cost."""
     told = advice.as_json()
@@ -140,26 +121,12 @@ def advice_json(advice: Advice, asked: Asked) -> dict[str, Any]:
     return told
 
 
-def odd_json(cleaning: Cleaning) -> list[dict[str, Any]]:
-    """Return what was left out, changed or found odd, with a few examples of each kind."""
-    return [
-        {
-            "kind": one.kind,
-            "text": one.counted,
-            "action": one.action,
-            "count": one.count,
-            "examples": [example(name, LONGEST) for name in one.names[:EXAMPLES]],
-        }
-        for one in cleaning.remarks
-    ]
-
-
 def make(
     given: Given,
     assumed: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Report:
+) -> Findings:
     """Return the report on what is `given`; `assumed` are fields of `Asked`, `options` what to say
     that was chosen. Raises TraceError and ParameterError for what cannot be used."""
     fields = assumed or {}
@@ -178,15 +145,12 @@ def report(
     told: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Report:
+) -> Findings:
     """Return the report on records that are cut to what was `asked`; `sections` are modules by key.
 
     `told` says whether the checkpoint interval was told rather than assumed; `progress` is told of
     each section that is done.
     """
-    from forestall.app.site.advice import advice as own
-    from forestall.app.site.advice.section import section as advice_section
-
     steps = len(sections) + 1
     found = own.study(site, asked, told=told)
     advice = list(own.advice(found))
@@ -202,7 +166,7 @@ def report(
     made.insert(0 if ordered else len(made), advice_section(ordered, asked, found))
     if progress is not None:
         progress(steps, steps)
-    return Report(
+    return Findings(
         asked=asked,
         dated=sources.is_dated(site),
         headline=headline(site, asked),
@@ -230,10 +194,6 @@ def in_order(advice: Sequence[Advice]) -> tuple[Advice, ...]:
 
 def versions() -> dict[str, str]:
     """Return the versions that results may depend on."""
-    from importlib.metadata import version
-
-    from forestall.__about__ import __version__
-
     return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
 
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forestall.app.site.report import report
+from forestall.app.site.shown import openmetrics, page, text_of
 from forestall.app.site.sources import Given, asked_of, cut, gather
 from forestall.model.units import parse_duration
+from forestall.show.page import write_page
 
 if TYPE_CHECKING:
-    from forestall.app.site.report import Report
+    from forestall.app.site.report import Findings
     from forestall.model.site.site_records import SiteRecords
 
 TIMES = ("checkpoint_interval", "checkpoint_cost", "restart")
@@ -26,7 +29,7 @@ class SiteReport:
     site : the records, cut to what was asked
     """
 
-    report: Report
+    report: Findings
     site: SiteRecords
 
     @property
@@ -37,21 +40,14 @@ class SiteReport:
     @property
     def openmetrics(self) -> str:
         """What ``forestall report --openmetrics -`` prints."""
-        from forestall.app.site.openmetrics import openmetrics
-
         return openmetrics(self.report)
 
     def text(self, *, full: bool = False) -> str:
         """Return what ``forestall report`` prints, with `full` all of it."""
-        from forestall.app.site.text import text_of
-
         return text_of(self.report, full=full)
 
     def save(self, path: str | Path) -> Path:
         """Write the page, whole or not at all, and return where."""
-        from forestall.app.site.page import page
-        from forestall.show.html_pieces import write_page
-
         return write_page(path, page(self.report))
 
 
@@ -81,8 +77,6 @@ def site_report(*files: str | Path, **options: Any) -> SiteReport:
 
     Raises TraceError where a file cannot be used, ParameterError for a bad option.
     """
-    from forestall.app.site.report import report
-
     read = {name: value for name, value in options.items() if name in Given.__dataclass_fields__}
     assumed = {name: value for name, value in options.items() if name not in read}
     for name in TIMES:

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forestall.app.site.words import SHORT, brief, clean, counted, duration
+from forestall.app.site.sources import is_dated, spoken
+from forestall.show.clean import clean
+from forestall.show.quantities import SHORT, brief, counted, duration
 
 if TYPE_CHECKING:
+    from forestall.app.site.advice.kind import Advice
     from forestall.app.site.asked import Asked
-    from forestall.app.site.facts import Advice
     from forestall.model.site.site_records import SiteRecords
 
 
 def headline(site: SiteRecords, asked: Asked) -> str:
     """Return what was looked at, in a sentence: jobs, nodes, window and cut."""
-    from forestall.app.site.sources import is_dated, spoken
-
     dated = is_dated(site)
     parts: list[str] = []
     accounting = site.accounting

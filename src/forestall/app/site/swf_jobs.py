@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site.words import counted
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import UNKNOWN, UNLIMITED, Accounting
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
+from forestall.show.quantities import counted
 from forestall.traces.files.places import placed
 from forestall.traces.jobs.swf import Swf, read_swf_file
 

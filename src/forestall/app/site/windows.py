@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forestall.app.site.words import brief
 from forestall.model.errors import ParameterError
 from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.show.quantities import brief
 
 if TYPE_CHECKING:
     from forestall.app.site.given import Given
@@ -133,9 +135,6 @@ def moment(text: str, name: str, zone: str | None, dated: bool) -> int:
         raise ParameterError(name, text, f"a date such as 2024-01-31{more}")
     if zone is None:
         return parse_time(text, name)
-    from datetime import datetime
-    from zoneinfo import ZoneInfo
-
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -163,7 +162,6 @@ def check_zone(zone: str | None) -> None:
     """Raise ParameterError for a time zone that is not known."""
     if zone is None:
         return
-    from zoneinfo import ZoneInfo
 
     try:
         ZoneInfo(zone)

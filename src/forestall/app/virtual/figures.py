@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from forestall._lazy import lazily
 from forestall.app.kit import series
 from forestall.app.kit.axes import draw_busy, flat, say_none
 from forestall.app.kit.sweep_lines import line_colours
@@ -40,6 +41,9 @@ from forestall.show.style import (
     legend,
     new_figure,
 )
+
+with lazily():
+    from scipy import special
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -317,8 +321,6 @@ def line_names(table: pl.DataFrame) -> pl.Expr:
 
 def draw_rate(axes: Axes, rows: pl.DataFrame, column: str, i: int, colour: str) -> None:
     """Draw the mean of one rate over accuracy as line number `i`, with its band."""
-    from scipy.special import stdtrit
-
     drawn = (
         rows.filter(pl.col(column).is_not_null())
         .group_by("prediction_accuracy")
@@ -339,7 +341,7 @@ def draw_rate(axes: Axes, rows: pl.DataFrame, column: str, i: int, colour: str) 
     )  # fmt: skip
     n = drawn["n"].to_numpy()
     if len(n) and n.min() >= FEWEST_SEEDS and bool((drawn["k"] == drawn["n"]).all()):
-        half = 100 * stdtrit(n - 1, 0.975) * drawn["s"].to_numpy() / np.sqrt(n)
+        half = 100 * special.stdtrit(n - 1, 0.975) * drawn["s"].to_numpy() / np.sqrt(n)
         axes.fill_between(
             at, np.maximum(mean - half, 0), np.minimum(mean + half, 100), color=colour,
             alpha=0.18, linewidth=0,

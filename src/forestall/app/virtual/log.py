@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from forestall.app.kit import log as logs
 from forestall.app.kit.checked import checked
-from forestall.app.kit.log import csv_lines, read_log, write_lines
+from forestall.app.kit.log import Column
+from forestall.decide.virtual.own import OwnStrategy, Strategy
+from forestall.engine.virtual.engine import VirtualEngine
 from forestall.model.cleaning import Cleaning
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import TraceError
 from forestall.model.jobs import UNKNOWN, Jobs
 from forestall.model.virtual import (
     FAR,
@@ -26,119 +29,101 @@ from forestall.model.virtual import (
 )
 from forestall.simulate.virtual.outcome import VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
+from forestall.simulate.virtual.run import new_state
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from forestall.simulate.virtual.outcome import VirtualOutcome
 
-EVENTS = (*("time", "event", "job", "task", "node", "at", "size", "work", "deadline", "decisions"),)
-DECISIONS = (
-    *("time", "decision", "job", "task", "source", "node", "rate", "deadline", "at"),
-    *("reason", "why"),
-)
 _TIMED = (TaskEventKind.FORESEEN, TaskEventKind.NODE_FAILED)
-_FIELDS = ("kind", "reason", "job", "task", "source", "node", "rate", "deadline", "at")
+_WORDS = {"kind": TaskDecisionKind, "reason": TaskReason}
+
+
+class About(NamedTuple):
+    """The job and the task that an event is about; what was asked for where it is submitted; else
+    ""."""
+
+    job: int | str = ""
+    task: int | str = ""
+    size: int | str = ""
+    work: float | str = ""
+    deadline: int | str = ""
+
+
+EVENTS = (
+    Column("time"),
+    Column("event", "kind", logs.word),
+    Column("job", "about.job"),
+    Column("task", "about.task"),
+    Column("node", lambda event: event.key if event.kind.about_node else ""),
+    Column("at", lambda event: event.at if event.kind in _TIMED and event.at != FAR else ""),
+    Column("size", "about.size"),
+    Column("work", "about.work"),
+    Column("deadline", "about.deadline"),
+    Column("decisions"),
+)
+DECISIONS = (
+    Column("time"),
+    Column("decision", "kind", logs.word),
+    Column("job", of_jobs=True),
+    *(Column(name, written=logs.blank) for name in ("task", "source", "node")),
+    Column("rate", written=lambda rate: rate / PROCESSOR if rate else ""),
+    Column("deadline"),
+    Column("at", written=lambda at: "" if at in (-1, FAR) else at),
+    Column("reason", written=logs.word),
+    Column("why"),
+)
 
 
 def write_task_log(outcome: VirtualOutcome, folder: Path) -> None:
-    """Write `events.csv` (what the engine was told) and `decisions.csv` (what it answered)."""
-    write_lines(folder / "events.csv", _event_lines(outcome))
-    ids = outcome.workload.jobs.job
-    write_lines(folder / "decisions.csv", decision_lines(_decisions(outcome), ids))
+    """Write `events.csv` (what the engine was told) and `decisions.csv` (what it answered); rates
+    in processors."""
+    log, ids = outcome.log, outcome.workload.jobs.job.tolist()
+    told = logs.records_of(log.events, {"kind": TaskEventKind}, about=_about(outcome))
+    logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(EVENTS, told))
+    taken = logs.answers_of(TaskDecision, log.events, log.decisions, _WORDS)
+    logs.write_lines(folder / logs.DECISION_LOG, logs.log_lines(DECISIONS, taken, ids))
 
 
-def _event_lines(outcome: VirtualOutcome) -> Iterator[str]:
-    workload = outcome.workload
-    ids, size = workload.jobs.job.tolist(), workload.jobs.size.tolist()
+def _about(outcome: VirtualOutcome) -> Iterator[About]:
+    """Return what each event is about."""
+    workload, events = outcome.workload, outcome.log.events
+    ids, size = workload.jobs.job.tolist(), workload.jobs.size
     work = (workload.work / PROCESSOR).tolist()
-    deadline = workload.deadline.tolist()
-    first = np.concatenate(([0], np.cumsum(workload.jobs.size)))
-    log = outcome.log.events
-    owner = (np.searchsorted(first, log["key"], side="right") - 1).tolist()
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        columns = (log[name].tolist() for name in ("time", "kind", "key", "at", "decisions"))
-        for place, (time, code, key, at, count) in enumerate(zip(*columns, strict=True)):
-            kind = TaskEventKind(code)
-            job, task, node = "", "", ""
-            if kind.about_node:
-                node = key
-            elif kind.about_job:
-                job = ids[key]
-            elif kind is not TaskEventKind.PASS:
-                number = owner[place]
-                job, task = ids[number], key - int(first[number])
-            told = at if kind in _TIMED and at != FAR else ""
-            new = kind is TaskEventKind.SUBMITTED
-            asked = (size[key], work[key], deadline[key]) if new else ("", "", "")
-            yield (time, kind.name.lower(), job, task, node, told, *asked, count)
-
-    return csv_lines(EVENTS, rows())
+    asked = list(zip(size.tolist(), work, workload.deadline.tolist(), strict=True))
+    first = np.concatenate(([0], np.cumsum(size)))
+    owner = np.searchsorted(first, events["key"], side="right") - 1
+    columns = (events["kind"], events["key"], owner, events["key"] - first[owner])
+    for code, key, job, number in zip(*(column.tolist() for column in columns), strict=True):
+        kind = TaskEventKind(code)
+        if kind.about_node or kind is TaskEventKind.PASS:
+            yield About()
+        elif kind is TaskEventKind.SUBMITTED:
+            yield About(ids[key], "", *asked[key])
+        elif kind.about_job:
+            yield About(ids[key])
+        else:
+            yield About(ids[job], number)
 
 
-def _decisions(outcome: VirtualOutcome) -> Iterator[TaskDecision]:
-    log = outcome.log
-    times = np.repeat(log.events["time"], log.events["decisions"]).tolist()
-    columns = (log.decisions[name].tolist() for name in _FIELDS)
-    for time, kind, reason, *numbers in zip(times, *columns, strict=True):
-        yield TaskDecision(time, TaskDecisionKind(kind), TaskReason(reason), *numbers)
-
-
-def decision_lines(decisions: Iterable[TaskDecision], ids: Any) -> Iterator[str]:
-    """Return the lines of `decisions.csv`; rates in processors."""
-
-    def blank(value: int) -> int | str:
-        return "" if value < 0 else value
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for d in decisions:
-            yield (
-                d.time,
-                d.kind.name.lower(),
-                int(ids[d.job]),
-                blank(d.task),
-                blank(d.source),
-                blank(d.node),
-                d.rate / PROCESSOR if d.rate else "",
-                d.deadline,
-                "" if d.at in (-1, FAR) else d.at,
-                d.reason.name.lower(),
-                d.why,
-            )
-
-    return csv_lines(DECISIONS, rows())
-
-
-def replay_tasks(folder: Path) -> list[str]:
+def replay_tasks(folder: Path, strategy: Strategy | None = None) -> list[str]:
     """Drive an engine from `events.csv` of a run's folder; return the lines of `decisions.csv`
-    anew.
+    anew. A run with a strategy in Python needs it again.
 
     Only the events and the parameters go in. Raises TraceError where the folder has no event log,
     or one that an engine cannot have been told.
     """
-    from forestall.engine.virtual.engine import VirtualEngine
-    from forestall.simulate.virtual.run import new_state
-    from forestall.traces.streams import stream
-
-    path = folder / "events.csv"
-    events = read_log(path)
-    missing = [name for name in EVENTS if name not in events.columns]
-    if missing:
-        raise TraceError(path, f"lacks column {', '.join(missing)}")
+    path = folder / logs.EVENT_LOG
+    events = logs.read_log(path, logs.names_of(EVENTS))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     parameters = checked(VirtualParameters, summary["parameters"])
     workload = _workload(events, path)
     more = stream(parameters.seed, "virtual", "random-moves")
-    engine = VirtualEngine.of(new_state(workload, parameters), more)
-    told = enumerate(_told(events, workload.jobs, path), 2)
-
-    def decide() -> Iterator[TaskDecision]:
-        for line, event in told:
-            try:
-                yield from engine.handle(event)
-            except ParameterError as error:
-                raise TraceError(path, f"cannot be: {error}", line=line) from None
-
-    return list(decision_lines(decide(), workload.jobs.job))
+    own = None if strategy is None else OwnStrategy(strategy)
+    engine = VirtualEngine.of(new_state(workload, parameters, own), more, own)
+    events_told = logs.told(events, path, logs.names_of(EVENTS)[:6], _event_of(workload.jobs))
+    taken = logs.driven(path, events_told, engine.handle)
+    return list(logs.log_lines(DECISIONS, taken, workload.jobs.job.tolist()))
 
 
 def _workload(events: pl.DataFrame, path: Path) -> VirtualWorkload:
@@ -159,24 +144,22 @@ def _workload(events: pl.DataFrame, path: Path) -> VirtualWorkload:
     return VirtualWorkload(jobs, new["deadline"].to_numpy(), work, Cleaning())
 
 
-def _told(events: pl.DataFrame, jobs: Jobs, path: Path) -> Iterator[TaskEvent]:
-    """Yield the events as the engine is told them."""
+def _event_of(jobs: Jobs) -> Callable[..., TaskEvent]:
+    """Return what makes an event, as the engine is told it, of the cells of a row."""
     position = {job: k for k, job in enumerate(jobs.job.tolist())}
     first = np.concatenate(([0], np.cumsum(jobs.size))).tolist()
-    columns = (events[name].to_list() for name in EVENTS[:6])
-    for line, (time, name, job, task, node, at) in enumerate(zip(*columns, strict=True), 2):
-        try:
-            kind = TaskEventKind[name.upper()]
-            if kind.about_node:
-                key = int(node)
-            elif kind is TaskEventKind.PASS:
-                key = 0
-            elif kind.about_job:
-                key = position[job]
-            else:
-                key = first[position[job]] + int(task)
-            far = FAR if kind is TaskEventKind.FORESEEN else -1
-            event = TaskEvent(int(time), kind, key, far if at is None else int(at))
-        except (AttributeError, KeyError, TypeError, ValueError):
-            raise TraceError(path, "is no event of a run", line=line) from None
-        yield event
+
+    def made(time: int, name: str, job: int, task: int, node: int, at: int | None) -> TaskEvent:
+        kind = TaskEventKind[name.upper()]
+        if kind.about_node:
+            key = int(node)
+        elif kind is TaskEventKind.PASS:
+            key = 0
+        elif kind.about_job:
+            key = position[job]
+        else:
+            key = first[position[job]] + int(task)
+        far = FAR if kind is TaskEventKind.FORESEEN else -1
+        return TaskEvent(int(time), kind, key, far if at is None else int(at))
+
+    return made

@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from forestall.app.kit.folder import OTHER_RUN_FILES, RUN_FILES, fill_folder
-from forestall.app.kit.output import since_first, skipped_table, write_csv, write_json
-from forestall.app.kit.versions import versions
+from forestall.app.kit.result import RunResult
 from forestall.app.virtual import counts
+from forestall.app.virtual import figures as virtual_figures
+from forestall.app.virtual import report as reports
+from forestall.app.virtual.log import write_task_log
+from forestall.app.virtual.told import Told
 from forestall.assess.predicted_times import score
-from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
-from forestall.model.units import format_duration
 from forestall.simulate.virtual import tables
 from forestall.simulate.virtual.measures import measures
+from forestall.simulate.virtual.outcome import VirtualOutcome
 from forestall.simulate.virtual.prepare import lead_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from forestall.simulate.virtual.outcome import VirtualOutcome
+    from forestall.show.report import Report
+
 
 MODEL = "virtual"
 """What `summary.json` of such a run has as its `model`."""
-VIRTUAL_RUN_FILES = (*OTHER_RUN_FILES, *RUN_FILES)
-"""Files that the folder of a run can hold; the one that says that all others are there last."""
 
 
 @dataclass(frozen=True)
-class VirtualResult:
-    """What a simulation of tasks in virtual machines gave.
+class VirtualResult(RunResult[VirtualOutcome]):
+    """What a simulation of tasks in virtual machines gave; see `RunResult`.
 
     Attributes
     ----------
-    outcome : the arrays behind everything else
-    sources : where jobs and failures came from, as text
-    cleaning : what was left out or changed on the way in
     predictor : the predictor that had learnt and was asked, None where there was none
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas. Their columns are
     described in `forestall.simulate.virtual.tables`.
     """
 
-    outcome: VirtualOutcome
-    sources: dict[str, str] = field(default_factory=dict)
-    cleaning: Cleaning = field(default_factory=Cleaning)
+    _TABLES: ClassVar = ("jobs", "tasks", "runs", "migrations", "failures")
+
     predictor: Any = None
 
     @cached_property
@@ -108,24 +104,13 @@ class VirtualResult:
         """Processor-seconds lost to failures."""
         return float(self.measures["lost_work"])
 
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """Measures, parameters, what was skipped, versions and seed, as `summary.json` has them."""
-        parameters = self.outcome.parameters
-        return {
-            "model": MODEL,
-            "strategy": parameters.strategy,
-            **self.measures,
-            **self._intervals(),
-            "seed": parameters.seed,
-            "parameters": parameters.model_dump(),
-            "predictor": self._predictor(),
-            "sources": self.sources,
-            "skipped": self.cleaning.counts(),
-            "versions": versions(),
-        }
+    def _named(self) -> dict[str, Any]:
+        return {"model": MODEL, "strategy": self.outcome.parameters.strategy}
 
-    def _intervals(self) -> dict[str, list[float] | None]:
+    def _given(self) -> dict[str, Any]:
+        return {"predictor": self._predictor()}
+
+    def _besides(self) -> dict[str, Any]:
         """Return the 95 % intervals of the completion rates; see `shared_fate` of
         `forestall.app.virtual.counts`."""
         found = {"job": counts.job_interval(self.jobs), "task": counts.task_interval(self.jobs)}
@@ -144,8 +129,6 @@ class VirtualResult:
 
     def plot_capacity(self) -> Figure:
         """Return capacity in use, down and free, and the tasks that wait, over time."""
-        from forestall.app.virtual import figures as virtual_figures
-
         given = self.outcome.parameters
         return virtual_figures.capacity_over_time(
             self.runs, self.failures, given.nodes, given.processors_per_node, self.jobs
@@ -157,8 +140,6 @@ class VirtualResult:
         The span is in s of the log's clock (None: an eventful one is chosen); the axis counts from
         the first submission. A ParameterError where it lies outside the run.
         """
-        from forestall.app.virtual import figures as virtual_figures
-
         given, first = self.outcome.parameters, self._first()
         if first is not None:
             ends = f"the run is from {first} to {self.outcome.end}"
@@ -181,45 +162,13 @@ class VirtualResult:
         """Return the time of the first submission, None without jobs."""
         return None if self.jobs.is_empty() else int(self.jobs["submit"][0])
 
-    def save(
-        self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
-    ) -> Path:
-        """Write `summary.json`, `jobs.csv`, `tasks.csv`, `runs.csv`, `migrations.csv`,
-        `failures.csv`, `skipped.csv`, `report.html` and, where events were logged, `events.csv` and
-        `decisions.csv`: all of them or none; return the folder. `gantt` is the span of the report's
-        map of migrations, s since the first submission (None: an eventful one); a ParameterError
-        where it begins after the end of the run."""
+    def _length(self) -> int | None:
         first = self._first()
-        if report and gantt is not None and first is not None:
-            length = self.outcome.end - first
-            if gantt[0] >= length:
-                asked = " to ".join(format_duration(second) for second in gantt)
-                allowed = f"a span that begins before the run ends, after {format_duration(length)}"
-                raise ParameterError("gantt", asked, allowed)
+        return None if first is None else self.outcome.end - first
 
-        def write(fresh: Path) -> None:
-            self._write(fresh, report, since_first(self.jobs, gantt))
+    def _write_log(self, folder: Path) -> None:
+        write_task_log(self.outcome, folder)
 
-        return fill_folder(Path(folder), write, VIRTUAL_RUN_FILES)
-
-    def _write(self, folder: Path, report: bool, span: tuple[int, int] | None) -> None:
-        held = {
-            "jobs": self.jobs,
-            "tasks": self.tasks,
-            "runs": self.runs,
-            "migrations": self.migrations,
-            "failures": self.failures,
-        }
-        for name, table in held.items():
-            write_csv(table, folder / f"{name}.csv")
-        write_csv(skipped_table(self.cleaning), folder / "skipped.csv")
-        if len(self.outcome.log.events):
-            from forestall.app.virtual.log import write_task_log
-
-            write_task_log(self.outcome, folder)
-        if report:
-            from forestall.app.virtual.report import write_virtual_report
-
-            place = folder / "report.html"
-            write_virtual_report(place, summary=self.summary, **held, gantt_span=span)
-        write_json(self.summary, folder / "summary.json")
+    def _told(self, span: tuple[int, int] | None) -> Report:
+        told = Told(self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning)
+        return reports.report(told)

@@ -14,6 +14,7 @@ from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.kit.learned import Learned
 from forestall.app.virtual.predictions import predictions_for
 from forestall.app.virtual.result import VirtualResult
+from forestall.decide.virtual.own import OwnStrategy, Strategy
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
@@ -42,6 +43,7 @@ def simulate_virtual(
     failures: Failures | str | Path | Any | None = None,
     *,
     predictor: TimesToFailure | Predictions | str | Path | None = None,
+    strategy: Strategy | str = "best-fit",
     log_events: bool = False,
     progress: Progress | None = None,
     **parameters: Any,
@@ -59,6 +61,7 @@ def simulate_virtual(
         or a Predictions, made beforehand for the nodes and the clock of the run;
         "synthetic" predictions (or None) are of the parameter `prediction_accuracy`, or the log's
         own where it has a column predicted, and "recorded" ones always those
+    strategy : the name of one, or a `Strategy` of your own
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
     progress : called now and then with the number of jobs done and of all jobs
     **parameters : see `forestall.simulate.virtual.parameters.VirtualParameters`
@@ -83,7 +86,9 @@ def simulate_virtual(
     if predictor is not None:
         own = "hazard" if type(predictor) is HazardPredictor else "learned"
         parameters = {"predictor": own, **parameters}
-    settings = checked(VirtualParameters, parameters)
+    own_strategy = OwnStrategy(strategy) if isinstance(strategy, Strategy) else None
+    name = strategy if own_strategy is None else "own"
+    settings = checked(VirtualParameters, {"strategy": name, **parameters})
     log = prepare_failures(run_log, settings)
     workload = prepare_virtual(jobs_of(jobs), settings)
     end = horizon(workload, settings)
@@ -91,7 +96,13 @@ def simulate_virtual(
         log = repeated(log, end)
     predictions = predictions_for(settings, log, first_moment(workload, log), end, predictor)
     outcome = play_virtual(
-        workload, log, predictions, settings, log_events=log_events, progress=progress
+        workload,
+        log,
+        predictions,
+        settings,
+        own=own_strategy,
+        log_events=log_events,
+        progress=progress,
     )
     sources = {"jobs": workload.jobs.source, "failures": log.source}
     return VirtualResult(outcome, sources, workload.cleaning + log.cleaning, predictor)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT, QUIET, STUDY_OUT
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json
+from forestall.cli.study import say_report
 from forestall.model.errors import ParameterError
 
 with lazily():
     from forestall.app.hosts.agent import agent
     from forestall.app.hosts.calibrate import calibrate as app_calibrate
-    from forestall.app.hosts.calibrate import files, words
-
-if TYPE_CHECKING:
-    from forestall.app.hosts.calibrate.calibrate import HostCalibration
+    from forestall.app.hosts.calibrate import files, report, words
 
 EXPERIMENT = "The experiment"
 
@@ -181,16 +179,18 @@ def calibrate(
         files.check_calibration_folder(out, force=force)
     if not quiet:
         say(f"This takes about {words.duration(asked.takes(plan))}.", error=True)
-    with Bar("points", quiet=quiet) as bar:
+    with ProgressBar("points", quiet=quiet) as bar:
         found = app_calibrate.calibrate(asked, progress=bar)
+    written = ""
     if out is not None:
-        files.write_folder(found, out, force=force)
+        written = files.write_folder(found, out, force=force)
     if as_json:
         say_json(found.summary)
     elif not quiet:
-        _print(found)
-        if out is not None:
-            say(f"Files are in {out}; open {out / 'report.html'}")
+        say_report(report.report_of(found))
+        say()
+        if written:
+            say(written)
     if folder is not None:
         place = files.write_thresholds(found, folder, force=force)
         if not (quiet or as_json):
@@ -204,17 +204,3 @@ def _agents_folder(folder: Path | None, save: bool) -> Path | None:
     if folder is not None:
         raise ParameterError("--folder", str(folder), "nothing with --save, which names one")
     return agent.default_folder()
-
-
-def _print(found: HostCalibration) -> None:
-    summary = found.summary
-    show(words.rows(summary), words.HEADS, right=range(6), wrap=())
-    say()
-    memory = words.memory_rows(summary)
-    if memory:
-        show(memory, words.MEMORY_HEADS, right=range(6), wrap=())
-        say()
-    for line in words.threshold_lines(summary):
-        say(line)
-    for line in (*words.memory_lines(summary), *words.remarks(summary)):
-        say(line)

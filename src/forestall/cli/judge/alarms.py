@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli.choice import with_options
-from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command
 from forestall.cli.runs.options import (
     FAILURES,
@@ -20,14 +19,11 @@ from forestall.cli.runs.options import (
     STUDY_OUT,
     chosen,
 )
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.study import Output, tell_study
 from forestall.model.units import parse_duration
 
 with lazily():
-    from forestall.app.judge.alarms import files, judge, words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from forestall.app.judge.alarms import files, judge
 
 JUDGING = "Judging"
 
@@ -109,38 +105,9 @@ def alarms(
     asked = judge.AlarmSettings(
         judge.horizons_of(horizons), parse_duration(lead, "--lead"), nodes, level=level, seed=seed
     )
-    if out is not None:
-        files.check_alarms_folder(out, force=force)
-    with Bar("horizons", quiet=quiet) as bar:
-        found = judge.study(raised, failures, chosen(given), asked, bar)
-    written: str | None = None
-    if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
-            written = files.write_alarms_folder(found, out, bar)
-    if as_json:
-        say_json(found.summary)
-    elif not quiet:
-        print_alarms(found.summary)
-        if written is not None:
-            say()
-            say(written)
-
-
-def print_alarms(summary: Mapping[str, Any]) -> None:
-    """Print the verdict and the tables."""
-    say(summary["verdict"])
-    say()
-    tell(words.headline(summary))
-    show(words.rows(summary), words.HEADS, right=range(8))
-    say()
-    show(words.count_rows(summary), words.COUNT_HEADS, right=range(8))
-    if summary["by_score"]:
-        say()
-        within = words.within(summary)
-        say(f"Only alarms of high scores, within {within}")
-        show(words.score_rows(summary), words.SCORE_HEADS, right=range(7))
-    notes = words.notes(summary)
-    if notes:
-        say()
-    for note in notes:
-        tell(note)
+    tell_study(
+        files.FOLDER,
+        lambda bar: judge.study(raised, failures, chosen(given), asked, bar),
+        "horizons",
+        Output(out, force, quiet, as_json),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,17 +20,12 @@ from forestall.cli.judge import (
 from forestall.cli.judge import (
     value as assess_value,
 )
-from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.study import Output, tell_study
 
 with lazily():
-    from forestall.app.judge.scores import files, judge, words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from forestall.app.judge.scores import files, judge
 
 COLUMNS = "Columns"
 JUDGING = "Judging"
@@ -191,42 +186,9 @@ def scores(
         binning=binning,
         probabilities=probabilities,
     )
-    if out is not None:
-        files.check_scores_folder(out, force=force)
-    with Bar("measures", quiet=quiet) as bar:
-        found = judge.study(table, asked, strict=strict, progress=bar)
-    written: str | None = None
-    if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
-            written = files.write_scores_folder(found, out, bar)
-    if as_json:
-        say_json(found.summary)
-    elif not quiet:
-        print_scores(found.summary)
-        if written is not None:
-            say()
-            say(written)
-
-
-def print_scores(summary: Mapping[str, Any]) -> None:
-    """Print the verdict and the tables."""
-    say(summary["verdict"])
-    say()
-    show(words.measure_rows(summary))
-    others = words.other_rows(summary)
-    if others:
-        say()
-        tell(f"Beside {summary['score']}, on the same cases (differences: first less the other)")
-        show(others, words.OTHER_HEADS, right=(1, 3, 5, 6), wrap=(0,))
-    say()
-    say("Thresholds (a score at or above is an alarm)")
-    show(words.point_rows(summary), words.POINT_HEADS, right=range(8))
-    if summary["probabilities"]:
-        say()
-        say("Probabilities, in bins (where the share should lie, were they right: if right)")
-        show(words.bin_rows(summary), words.BIN_HEADS, right=(1, 2, 5, 6))
-    remarks = words.remark_lines(summary)
-    if remarks:
-        say()
-    for line in remarks:
-        tell(line)
+    tell_study(
+        files.FOLDER,
+        lambda bar: judge.study(table, asked, strict=strict, progress=bar),
+        "measures",
+        Output(out, force, quiet, as_json),
+    )

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli.choice import with_options
-from forestall.cli.judge.notes import tell
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READING, STUDY_OUT, chosen
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.study import Output, tell_study
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
 with lazily():
-    from forestall.app.judge.jobs import files, judge, study, words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from forestall.app.judge.jobs import files, judge, study
 
 JOBS_AND_METRICS = "Jobs and metrics"
 ACTING = "Acting"
@@ -205,21 +201,12 @@ def jobs(
         limit,
         seed=seed,
     )
-    if out is not None:
-        files.check_jobs_folder(out, force=force)
-    with Bar("analysis", quiet=quiet) as bar:
-        found = judge.study(records, metrics, metric, chosen(given), asked, bar)
-    written: str | None = None
-    if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
-            written = files.write_jobs_folder(found, out, bar)
-    if as_json:
-        say_json(found.summary)
-    elif not quiet:
-        print_jobs(found.summary)
-        if written is not None:
-            say()
-            say(written)
+    tell_study(
+        files.FOLDER,
+        lambda bar: judge.study(records, metrics, metric, chosen(given), asked, bar),
+        "analysis",
+        Output(out, force, quiet, as_json),
+    )
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:
@@ -227,21 +214,3 @@ def _names(text: str, option: str) -> tuple[str, ...]:
     if not found:
         raise ParameterError(option, text, "states such as FAILED,NODE_FAIL")
     return found
-
-
-def print_jobs(summary: Mapping[str, Any]) -> None:
-    """Print the verdict, what one would act on, and the tables."""
-    say(summary["verdict"])
-    tell(words.dry_run(summary))
-    say()
-    tell(words.headline(summary))
-    show(words.case_rows(summary), right=(1,))
-    say()
-    show(words.area_rows(summary), right=(1,))
-    say()
-    show(words.worth_rows(summary), words.WORTH_HEADS, right=(0, 2, 3, 4, 5, 6), wrap=(1,))
-    say()
-    show(words.share_rows(summary), words.SHARE_HEADS, right=range(7))
-    say()
-    for line in (*words.notes(summary), *words.remark_lines(summary)):
-        tell(line)

@@ -11,7 +11,7 @@ from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import FAILURES, JSON, OUTPUT, QUIET, READ_FAILURES, chosen
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration
 
@@ -128,7 +128,7 @@ def train(
 ) -> None:
     """Train a predictor on what was observed up to a moment, and write it to one file."""
     sources = predict.Sources(log, chosen(given), events, metrics, nodes, until)
-    with Bar("training", quiet=quiet or as_json) as bar:
+    with ProgressBar("training", quiet=quiet or as_json) as bar:
         told = predict.train(name, sources, predict.settings_from(settings or []), out, bar.tell)
     if as_json:
         say_json(told)

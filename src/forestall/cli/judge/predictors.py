@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,14 +12,11 @@ from forestall.cli.choice import with_options
 from forestall.cli.judge.predict import EVENTS, METRICS, NODES, UNTIL
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, QUIET, READ_FAILURES, STUDY_OUT, chosen
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.study import Output, tell_study
 
 with lazily():
     from forestall.app.judge import predict
-    from forestall.app.judge.predictors import files, judge, study, words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from forestall.app.judge.predictors import files, judge, study
 
 JUDGEMENT = "Judgement"
 STAKES = "What is at stake"
@@ -133,33 +130,11 @@ def predictors(
     """Train every predictor on a log's past, and judge it on what came after."""
     how = judge.How(split, alarm_share, draws, level, seed)
     stakes = study.checked_stakes(action_cost, loss, price, currency)
-    if out is not None:
-        files.check_study_folder(out, force=force)
     sources = predict.Sources(log, chosen(given), events, metrics, nodes, until)
     asked = None if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
-    with Bar("predictors", quiet=quiet) as bar:
-        found = study.study(sources, asked, how, stakes, split_at=split_at, progress=bar)
-    written = None
-    if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
-            written = files.write_study_folder(found, out, bar)
-    if as_json:
-        say_json(found.summary)
-    elif not quiet:
-        print_study(found.summary)
-        if written is not None:
-            say()
-            say(written)
-
-
-def print_study(summary: Mapping[str, Any]) -> None:
-    """Print the table of predictors."""
-    say(summary["verdict"])
-    say()
-    say(words.task_line(summary))
-    say()
-    show(words.rows(summary), words.HEADS, right=(6,))
-    say(words.NOTE)
-    say(words.stakes_line(summary))
-    for line in words.left_out(summary):
-        say(line)
+    tell_study(
+        files.FOLDER,
+        lambda bar: study.study(sources, asked, how, stakes, split_at=split_at, progress=bar),
+        "predictors",
+        Output(out, force, quiet, as_json),
+    )

@@ -11,13 +11,15 @@ from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, QUIET, READING, TRAINING, chosen
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.runs.parameters import parameter_choices
+from forestall.cli.screen import ProgressBar, say_json
+from forestall.cli.study import say_report
 
 with lazily():
     from forestall.app.judge import value as judge_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 
 def add_to(group: typer.Typer) -> None:
@@ -34,8 +36,6 @@ def add_to(group: typer.Typer) -> None:
 
 def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give the command the options of the promise model's parameters, but for the predictor's."""
-    from forestall.cli.runs.parameters import parameter_choices
-
     ours = [
         one for one in parameter_choices("promise") if one.name not in {"predictor", "accuracy"}
     ]
@@ -60,38 +60,9 @@ def value(
 ) -> None:
     """Replay a workload with predictors, without any, and with the perfect one."""
     names = [name.strip() for name in predictors.split(",") if name.strip()]
-    with Bar("runs", quiet=quiet) as bar:
+    with ProgressBar("runs", quiet=quiet) as bar:
         account = judge_value.Account(log, chosen(given), names).replayed(bar)
     if as_json:
         say_json(account)
     elif not quiet:
-        print_account(account)
-
-
-def print_account(account: Mapping[str, Any]) -> None:
-    """Print what each predictor brought."""
-    say(account["verdict"])
-    say()
-    heads = ("Predictor", "QoS", "Regained", "Lost (node-h)", "Saved", "Utilization", "Kept",
-             "Promised")  # fmt: skip
-    rows = [
-        (
-            row["predictor"],
-            f"{row['qos']:.4f}",
-            _share(row["regained"]),
-            f"{row['lost_node_hours']:,.0f}",
-            _share(row["saved"]),
-            f"{row['utilization']:.1%}",
-            f"{row['kept']:.1%}",
-            f"{row['promised']:.1%}",
-        )
-        for row in account["predictors"]
-    ]
-    show(rows, heads, right=range(1, 8), wrap=(0,))
-    say("Regained, saved: shares of the QoS and of the node-hours that failures cost without")
-    say("prediction, up to the perfect one's. QoS weighs each job by its promise: probabilities")
-    say("below 1 lower it even where they are right.")
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"
+        say_report(judge_value.report_of(account))

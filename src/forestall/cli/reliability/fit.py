@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import say, say_json
+from forestall.cli.study import say_report
 
 with lazily():
     from forestall.app.reliability.fit import fit as app_fit
     from forestall.app.reliability.fit import plot as fit_plot
-    from forestall.app.reliability.fit import words
+    from forestall.app.reliability.fit import report
     from forestall.reliability.lifetimes import registry
-
-if TYPE_CHECKING:
-    from forestall.app.reliability.fit.fit import FitAnswer
 
 FIT = "Fit"
 
@@ -141,44 +139,6 @@ def fit(
     if as_json:
         say_json(answer.plain())
     else:
-        print_answer(answer)
+        say_report(report.report_of(answer))
         if plot is not None:
             say(f"Figure: {plot}")
-
-
-def print_answer(answer: FitAnswer) -> None:
-    """Print the ranking, where there is one, and the fit of the best."""
-    unit = answer.question.unit
-    plain: Any = answer.plain()
-    best = plain if answer.ranking is None else plain["best"]
-    say(words.sample_line(best, unit))
-    say()
-    if answer.ranking is not None:
-        ranked_by = words.CRITERIA[answer.question.rank_by]
-        say(f"Families, ranked by {ranked_by}")
-        rows = words.ranking_rows(plain["families"])
-        show([row[:-1] for row in rows], words.RANKED_HEADS[:-1], right=(0, 2, 3, 4, 5, 6, 7))
-        say()
-        show([(row[1], row[-1]) for row in rows], ("Family", "Parameters"))
-        if answer.question.p_values:
-            say()
-            show(words.chance_rows(plain["families"]), words.CHANCE_HEADS, right=(1, 2, 3, 4))
-        for line in words.ranking_notes(plain["families"]):
-            say(line)
-        say()
-    method = words.METHODS[answer.question.ci]
-    say(f"{answer.best.fitted.family.title} (intervals {method})")
-    show(words.parameter_rows(best, unit), words.parameter_heads(best), right=(1, 2, 3))
-    say()
-    show(words.measure_rows(best))
-    print_notes(best["notes"], answer)
-
-
-def print_notes(notes: list[str], answer: FitAnswer) -> None:
-    """Print what was left out of the file and what is odd about sample and fit."""
-    lines = [f"{one.action}: {one.counted}" for one in answer.cleaning.remarks]
-    lines += [f"note: {note}" for note in notes]
-    if lines:
-        say()
-    for line in lines:
-        say(line)

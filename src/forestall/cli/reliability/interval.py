@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,27 +10,19 @@ from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import say_json
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
+from forestall.cli.study import say_report
 from forestall.model.errors import ParameterError
 
 with lazily():
     from forestall.app.reliability import interval as reliability_interval
-    from forestall.app.site import text as site_text
-
-if TYPE_CHECKING:
-    from forestall.app.reliability.interval import IntervalAnswer
+    from forestall.app.reliability import interval_report
 
 USUAL = "5m"
 """What a checkpoint costs where nobody says."""
 FAILURES = "Nodes and failures"
 JOB = "Job"
-TITLES = {
-    "young": "Young",
-    "daly_first": "Daly, first order",
-    "daly": "Daly",
-    "optimal": "optimum",
-}
 
 MTTF = Annotated[
     str | None,
@@ -157,109 +148,5 @@ def interval(
     if as_json:
         say_json(found.as_json())
     else:
-        _print(found)
-        if checkpoint_cost is None:
-            say(f"A checkpoint is taken to cost {USUAL} (--checkpoint-cost).")
-
-
-def _print(found: IntervalAnswer) -> None:
-    if found.hopeless:
-        say("No interval helps: failures come before practically any checkpoint is finished.")
-    else:
-        _print_intervals(found)
-        say()
-    mttf = found.found.mttf
-    said = clock(mttf) if mttf >= 1 else f"{mttf:.2g} s"
-    what = "unforeseen failures" if found.recall else "failures"
-    say(f"Mean time between {what} of the system: {said}.")
-    if found.measured is not None:
-        _print_measured(found)
-    if found.recall:
-        say(
-            f"A predictor foresees {100 * found.recall:g} % of the failures, and work is saved in "
-            "time. What acting on its alarms costs, false ones too, comes on top."
-        )
-    say(f"Assumes: {found.found.assumes}.")
-    if found.job is not None:
-        _print_job(found)
-    elif found.found.plan is not None and not found.hopeless:
-        say("The job has too many checkpoints for a distribution; its mean follows the efficiency.")
-
-
-def _print_measured(found: IntervalAnswer) -> None:
-    rate = found.measured
-    assert rate is not None
-    for line in site_text.paragraph(f"Measured: {rate.text}"):
-        say(line)
-    if found.shape != 1:
-        say("Measured is the MTTF alone, as time in service over failures; the shape is as told.")
-    low, high = found.ends
-    if found.hopeless or low is None:
-        return
-    work = found.found.plan.work if found.found.plan is not None else math.inf
-    said = clock(low) if low < work else "no checkpoint"
-    until = "upwards" if high is None else f"to {clock(high) if high < work else 'no checkpoint'}"
-    same = low >= work and high is not None and high >= work
-    say(f"The best interval at the ends of that: {said if same else f'{said} {until}'}.")
-
-
-def _print_intervals(found: IntervalAnswer) -> None:
-    best = found.found.choices[-1]
-    every = f"Checkpoint every {clock(best.interval)} of work"
-    if found.unsaved:
-        every = "Take no checkpoint, the job is short beside the time between failures"
-    say(f"{every}: efficiency {percent(best.efficiency)}, overhead {percent(best.overhead)}.")
-    say()
-    show(
-        [
-            (
-                TITLES[one.name],
-                clock(one.interval),
-                percent(one.overhead),
-                percent(one.loss, 3),
-                f"{one.ratio:.3f}",
-            )
-            for one in found.found.choices
-        ],
-        ("", "interval", "overhead", "longer than best", "of best interval"),
-        right=(1, 2, 3, 4),
-        wrap=(),
-    )
-
-
-def _print_job(found: IntervalAnswer) -> None:
-    job = found.job
-    assert job is not None
-    say()
-    if not job.mean() < 1e12:
-        say("With these failures the job practically never ends.")
-        return
-    say(f"The job: {clock(job.unhindered)} without failures, {clock(job.mean())} in the mean.")
-    show(
-        [
-            (f"{100 * p:g} % done by", clock(deadline))
-            for p, deadline in zip(reliability_interval.PROMISES, found.deadlines, strict=True)
-        ],
-        right=(1,),
-        wrap=(),
-    )
-    if found.approximate:
-        how = job.method.removeprefix("approximation: ")
-        say(f"The promises are an approximation ({how}): the mean is good, the spread less so.")
-
-
-def clock(seconds: float) -> str:
-    """Return a time as Slurm writes it, ``1-12:00:00``."""
-    if not seconds < 1e12:
-        return "never"
-    whole = round(seconds)
-    days, rest = divmod(whole, 86_400)
-    text = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
-    return f"{days:,}-{text}" if days else text
-
-
-def percent(share: float, digits: int = 2) -> str:
-    """Return a share as a percentage; large ones as a factor."""
-    if not math.isfinite(share):
-        return "no end"
-    return f"{100 * share:.{digits}f} %" if share < 100 else f"x {share:.3g}"
+        assumed = USUAL if checkpoint_cost is None else ""
+        say_report(interval_report.report_of(found, assumed))

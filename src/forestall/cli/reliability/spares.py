@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
-from forestall.cli.reliability.design import percent
 from forestall.cli.runs.options import JSON
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import say_json
 from forestall.cli.site.options import FILES, SITE, given_of, rate_of
+from forestall.cli.study import say_report
 
 with lazily():
     from forestall.app.reliability import spares as reliability_spares
-    from forestall.app.site import text
-
-if TYPE_CHECKING:
-    from forestall.app.reliability.spares import SparesAdvice
+    from forestall.app.reliability import spares_report
 
 NODES = "Nodes and failures"
 MODEL = "Model"
@@ -148,23 +145,4 @@ def spares(
     if as_json:
         say_json(done.json)
     else:
-        _print(done)
-
-
-def _print(done: SparesAdvice) -> None:
-    say(done.sentence)
-    say()
-    found = done.found
-    show(
-        [
-            (f"{count:,}", percent(reliability), "<" if count == found.spares else "")
-            for count, reliability in found.rows()
-        ],
-        ("Spares", "Reliability", ""),
-        right=(0, 1),
-        wrap=(),
-    )
-    say()
-    for remark in done.remarks:
-        for line in text.paragraph(remark) if remark.startswith("Measured:") else [remark]:
-            say(line)
+        say_report(spares_report.report_of(done))

@@ -16,6 +16,15 @@ with lazily():
     from forestall.app.runs import certify as runs_certify
     from forestall.app.runs import replay as runs_replay
 
+POLICY = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="MODULE:CLASS",
+        help="The policy in Python that the run was made with; its module is imported.",
+        show_default=False,
+    ),
+]
 FOLDER = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 
 
@@ -55,12 +64,12 @@ def certify(folder: FOLDER, as_json: JSON = False) -> None:
         raise typer.Exit(1)
 
 
-def replay(folder: FOLDER) -> None:
+def replay(folder: FOLDER, policy: POLICY = None) -> None:
     """Drive the engine from a run's event log, one event at a time, and compare its decisions.
 
     The exit code is 1 where they are not the same, byte for byte.
     """
-    found = runs_replay.replay_and_compare(folder)
+    found = runs_replay.replay(folder, policy=policy)
     if found.same:
         say(f"{folder}: {found.decisions:,} decisions, every byte the same")
         return

@@ -22,8 +22,9 @@ from forestall.cli.runs.options import (
     TRAINING,
     chosen,
 )
+from forestall.cli.runs.parameters import MODEL, parameter_choices
 from forestall.cli.runs.table import print_run
-from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json
 
 with lazily():
     from forestall.app.runs import settings as runs_settings
@@ -64,8 +65,6 @@ def add_to(app: typer.Typer) -> None:
 
 def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give the command the options of every model's parameters."""
-    from forestall.cli.runs.parameters import MODEL, parameter_choices
-
     tables = ((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, RESULTS)
     return with_options(*tables)(function)
 
@@ -88,7 +87,7 @@ def simulate(
     """
     settings = runs_settings.settings_of(log, runs_settings.with_config(config, chosen(given)))
 
-    with Bar("jobs", quiet=quiet) as bar:
+    with ProgressBar("jobs", quiet=quiet) as bar:
         if not settings.model.is_compiled(settings.parameters):
             bar.tell(f"compiling kernels, the first time only: {settings.model.compiling}")
         done = single.run(settings, force=force, progress=bar)

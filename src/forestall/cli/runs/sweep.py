@@ -22,7 +22,8 @@ from forestall.cli.runs.options import (
     TRAINING,
     chosen,
 )
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.runs.parameters import MODEL, parameter_choices
+from forestall.cli.screen import ProgressBar, say, say_json, show
 
 with lazily():
     from forestall.app.runs import settings, sweep_run, sweep_words
@@ -56,8 +57,6 @@ def add_to(app: typer.Typer) -> None:
 
 def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give the command the options of every model's parameters."""
-    from forestall.cli.runs.parameters import MODEL, parameter_choices
-
     tables = ((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, REPORT)
     return with_options(*tables, varied=True)(function)
 
@@ -113,7 +112,7 @@ def sweep(
     options = settings.with_config(config, {**chosen(given), **runs_sweep.varied(vary or [])})
     plan = runs_sweep.plan_of(log, options)
 
-    with Bar("points", quiet=quiet) as bar:
+    with ProgressBar("points", quiet=quiet) as bar:
         if not all(plan.model.is_compiled(point) for point in plan.kinds):
             bar.tell(f"compiling kernels, the first time only: {plan.model.compiling}")
         done = sweep_run.run_sweep(

@@ -2,128 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from forestall._lazy import lazily
-from forestall.app.promise import words
+from forestall.app.promise import digest as promise_digest
 from forestall.cli.choice import spelled
 from forestall.cli.screen import say, show
 from forestall.model.cleaning import Cleaning
 from forestall.model.spelling import named
-from forestall.show import words as say_
+from forestall.show.text import fact_rows
 
 with lazily():
-    from forestall.app.cycle import words as cycle_words
-    from forestall.app.virtual import words as virtual_words
+    from forestall.app.cycle import digest as cycle_digest
+    from forestall.app.virtual import digest as virtual_digest
+
+if TYPE_CHECKING:
+    from forestall.show.facts import Fact
+    from forestall.show.words import Summary
 
 NAMED = 5
 
 
-def headline(summary: Mapping[str, Any], failures: int | None) -> str:
-    """Return what was run, in one line."""
-    parameters = summary["parameters"]
-    policy = summary["policy"]
-    parts = [
-        say_.counted(summary["jobs_count"], "job"),
-        say_.counted(parameters["nodes"], "node"),
-        "no failures" if failures is None else say_.counted(failures, "failure"),
-        f"policy {policy}",
-    ]
-    if policy == "promise":
-        forecast = summary.get("predictor", {}).get("name", "trace")
-        accuracy = f"accuracy {parameters['accuracy']:g}"
-        told = {"trace": accuracy, "own": "a predictor of your own"}
-        parts += [told.get(forecast, f"predictor {forecast}"), f"risk {parameters['risk']:g}"]
-    return ", ".join([*parts, f"checkpoints {parameters['checkpoint']}", f"seed {summary['seed']}"])
+class Digest(Protocol):
+    """A run in short, as each model tells it."""
+
+    def headline(self, summary: Summary, failures: int | None) -> list[str]:
+        """Return what was run, in parts."""
+
+    def measures(self, summary: Summary) -> tuple[Fact, ...]:
+        """Return each measure of a run with its unit and what it means."""
 
 
-def rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return (measure, value with unit, what it means) for each measure of a run."""
-    useful = summary["node_seconds"]["useful"]
-    lost = summary["lost_work"]
-    share = f"{say_.percent(lost / useful)} of the useful work" if useful and lost else ""
-    skipped = say_.count(summary["skipped_checkpoints"])
-    return [
-        *_promises(summary),
-        ("Utilization", say_.percent(summary["utilization"]), "of node time did useful work"),
-        ("Lost work", say_.node_hours(lost), share or "nothing was lost to failures"),
-        ("Wait", *_spread(summary["wait"], say_.duration)),
-        ("Response", *_spread(summary["response"], say_.duration)),
-        (
-            "Bounded slowdown",
-            *_spread(summary["bounded_slowdown"], lambda value: say_.ratio(value, 2), " times"),
-        ),
-        ("Checkpoints", say_.count(summary["checkpoints"]), f"performed; {skipped} skipped"),
-        ("Restarts", say_.count(summary["restarts"]), "of jobs that a failure had ended"),
-        (
-            "Failures",
-            say_.count(summary["failures_played"]),
-            f"while jobs were there; {say_.count(summary['failures_hit'])} of them hit a job",
-        ),
-        ("Makespan", say_.duration(summary["makespan"]), "from first submission to last finish"),
-    ]
-
-
-def _promises(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    made, promised = words.promises_made(summary)
-    share = summary.get("promises_kept")
-    if not made or share is None:
-        return [("Promises", "none", "this policy makes none")]
-    kept = say_.count(round(share * made))
-    return [
-        (
-            "Promises kept",
-            say_.percent(share),
-            f"{kept} of {say_.count(made)}; {say_.percent(promised)} promised on average",
-        ),
-        (
-            "Quality of service",
-            say_.ratio(summary["qos"], 4),
-            "of 1: work finished by its deadline, weighted by its promise",
-        ),
-        ("Brier score", say_.ratio(summary["brier"], 4), "of the promises; 0 is perfect"),
-    ]
-
-
-def _spread(three: Mapping[str, Any], text: Any, unit: str = "") -> tuple[str, str]:
-    return (
-        text(three["mean"]) + unit,
-        f"on average; median {text(three['median'])}, 95 % within {text(three['p95'])}",
-    )
-
-
-def virtual_headline(summary: Mapping[str, Any], failures: int | None) -> str:
-    """Return what was run of virtual machines, in one line."""
-    return ", ".join(virtual_words.headline(summary, failures))
-
-
-def virtual_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
-    """Return (measure, value with unit, what it means) for a run of virtual machines."""
-    return virtual_words.rows(summary)
-
-
-def cycle_headline(summary: Mapping[str, Any], failures: int | None) -> str:
-    """Return what was run of guests on shared hosts, in one line."""
-    return ", ".join(cycle_words.headline(summary))
-
-
-def cycle_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
-    """Return (measure, value with unit, what it means) for a run of guests on shared hosts."""
-    return cycle_words.rows(summary)
-
-
-class RunWords(NamedTuple):
-    """How the runs of a model are told."""
-
-    headline: Callable[[Mapping[str, Any], int | None], str]
-    rows: Callable[[Mapping[str, Any]], Sequence[tuple[str, ...]]]
-
-
-TABLES: Final = {
-    "promise": RunWords(headline, rows),
-    "virtual": RunWords(virtual_headline, virtual_rows),
-    "cycle": RunWords(cycle_headline, cycle_rows),
+DIGESTS: Final[Mapping[str, Digest]] = {
+    "promise": promise_digest,
+    "virtual": virtual_digest,
+    "cycle": cycle_digest,
 }
 """By model."""
 
@@ -132,10 +46,10 @@ def print_run(
     summary: Mapping[str, Any], cleaning: Cleaning, hints: Iterable[str], failures: int | None
 ) -> None:
     """Print a run: measures, what was left out or changed, hints."""
-    told = TABLES[summary.get("model", "promise")]
-    say(told.headline(summary, failures))
+    digest = DIGESTS[summary.get("model", "promise")]
+    say(", ".join(digest.headline(summary, failures)))
     say()
-    show(told.rows(summary))
+    show(fact_rows(digest.measures(summary)))
     print_notes(cleaning, hints)
 
 

@@ -11,12 +11,12 @@ from forestall.cli import UNUSABLE
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
-from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
 from forestall.cli.site.report import print_commands
 
 with lazily():
-    from forestall.app.site import openmetrics as metrics
+    from forestall.app.site import shown
     from forestall.app.site.promises import backtest
     from forestall.app.site.promises import files as promises_files
 
@@ -112,13 +112,13 @@ def promises(
 
     if out is not None:
         promises_files.check_backtest_folder(out, force=force)
-    with Bar("events", quiet=quiet) as bar:
+    with ProgressBar("events", quiet=quiet) as bar:
         found = backtest.find(
             given, question=question, chance=level, warm_up=warm_up, seed=seed, progress=bar
         )
     written: str | None = None
     if out is not None:
-        with Bar("figures", quiet=quiet) as bar:
+        with ProgressBar("figures", quiet=quiet) as bar:
             written = promises_files.write_backtest_folder(found, out, bar)
     _print(found, openmetrics, written, "json" if as_json else "none" if quiet else "text")
     if found.study.holds is False:
@@ -127,10 +127,10 @@ def promises(
 
 def _print(found: Found, openmetrics: str | None, written: str | None, how: str) -> None:
     if openmetrics == "-":
-        print(metrics.openmetrics(found.report()), end="")
+        print(shown.openmetrics(found.report()), end="")
         return
     if openmetrics is not None:
-        metrics.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report())
     if how == "json":
         say_json(found.as_json())
     elif how != "none":

@@ -12,7 +12,7 @@ from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command, examples
 from forestall.cli.runs.options import JSON
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.cli.site.options import SITE, given_of
 
 with lazily():
@@ -103,7 +103,7 @@ def slurm(
     Nothing of Slurm is changed. The folder is written whole or not at all.
     """
     given = given_of(files, options)
-    with Bar("reading", quiet=quiet or as_json) as bar:
+    with ProgressBar("reading", quiet=quiet or as_json) as bar:
         done = import_slurm.import_slurm(
             replace(given, slurm=given.slurm or not given.paths),
             out,

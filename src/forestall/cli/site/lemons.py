@@ -11,14 +11,14 @@ from forestall.cli import UNUSABLE
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, QUIET
-from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
 from forestall.cli.site.report import print_commands
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
 with lazily():
-    from forestall.app.site import openmetrics as metrics
+    from forestall.app.site import shown
     from forestall.app.site.lemons import worst
 
 RATE = Annotated[
@@ -81,13 +81,13 @@ def lemons(
             raise ParameterError("--checkpoint-interval", checkpoint_interval, allowed)
         assumed["checkpoint_interval"] = seconds
 
-    with Bar("lemons", quiet=quiet) as bar:
+    with ProgressBar("lemons", quiet=quiet) as bar:
         found = worst.find(given, assumed, false_discovery_rate=false_discovery_rate, progress=bar)
     if openmetrics is not None:
         if openmetrics == "-":
-            print(metrics.openmetrics(found.report()), end="")
+            print(shown.openmetrics(found.report()), end="")
             return
-        metrics.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report())
     if as_json:
         say_json(found.as_json())
     elif not quiet:

@@ -12,23 +12,20 @@ from forestall.cli import UNUSABLE
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET, chosen
-from forestall.cli.screen import Bar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
 with lazily():
     from forestall.adapters.slurm import commands, queue
-    from forestall.app.site import asked
-    from forestall.app.site import openmetrics as metrics
-    from forestall.app.site import page as site_page
+    from forestall.app.site import asked, shown
     from forestall.app.site import report as site_report
-    from forestall.app.site import text as site_text
     from forestall.show import page as show_page
     from forestall.traces.files import places
 
 if TYPE_CHECKING:
-    from forestall.app.site.report import Report
+    from forestall.app.site.report import Findings
 
 ASSUMED = "What is assumed"
 PAGE_NAME = "report.html"
@@ -134,26 +131,26 @@ def report(
     metrics_place(openmetrics, as_json=as_json)
     target = None if out is None else page_place(out, force=force)
 
-    with Bar("report", quiet=quiet) as bar:
+    with ProgressBar("report", quiet=quiet) as bar:
         made = site_report.make(given, assumed, _options(given.paths, options, assumed), bar)
     if target is not None:
-        with Bar("figures", quiet=quiet) as bar:
-            text = site_page.page(made, bar)
+        with ProgressBar("figures", quiet=quiet) as bar:
+            text = shown.page(made, bar)
         show_page.write_page(target, text)
     how = "json" if as_json else "none" if quiet else "full" if full else "short"
     _print(made, openmetrics, target, how)
 
 
-def _print(made: Report, openmetrics: str | None, target: Path | None, how: str) -> None:
+def _print(made: Findings, openmetrics: str | None, target: Path | None, how: str) -> None:
     if openmetrics == "-":
-        print(metrics.openmetrics(made), end="")
+        print(shown.openmetrics(made), end="")
         return
     if openmetrics is not None:
-        metrics.write_openmetrics(openmetrics, made)
+        shown.write_openmetrics(openmetrics, made)
     if how == "json":
         say_json(made.as_json())
     elif how != "none":
-        print(site_text.text_of(made, full=how == "full"), end="")
+        print(shown.text_of(made, full=how == "full"), end="")
         for place in (target, openmetrics):
             if place is not None:
                 say(f"Written: {place}")

@@ -12,7 +12,7 @@ from forestall._lazy import lazily
 from forestall.cli.choice import Choice, with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, OUTPUT, QUIET, chosen
-from forestall.cli.screen import Bar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.model.errors import TraceError
 
 with lazily():
@@ -159,7 +159,7 @@ def filter_log(
         events_filter.settings_of(chosen(given)),
         events_filter.reading_of(chosen(given)),
     )
-    with Bar("megabytes", quiet=quiet) as bar:
+    with ProgressBar("megabytes", quiet=quiet) as bar:
         done = events_filter.study(log, reading, settings, level, bar)
     written = events_filter.write_failures(done, out, names, records)
     if as_json:

@@ -12,10 +12,16 @@ _SCHEDULERS: Final = "models/cycle-sharing.md#schedulers"
 
 @dataclass(frozen=True)
 class Scheduler(Entry):
-    """A scheduler; `looks_at` are the fields of `model.cycle.ESTIMATE` that it decides by, which
-    logs have: they leave the others empty."""
+    """A scheduler.
+
+    Attributes
+    ----------
+    looks_at : fields of `model.cycle.ESTIMATE` that it decides by; logs leave the others empty
+    foretells : whether it knows how long hosts are foreseen to stay, so that stays are promised
+    """
 
     looks_at: tuple[str, ...] = ()
+    foretells: bool = False
 
 
 SCHEDULERS: Final = Entries(
@@ -28,6 +34,7 @@ SCHEDULERS: Final = Entries(
             _SCHEDULERS,
             colour="#0072B2",
             looks_at=("jct", "mttf", "etl", "jctf", "chance"),
+            foretells=True,
         ),
         Scheduler(
             "condor",
@@ -44,6 +51,15 @@ SCHEDULERS: Final = Entries(
             _SCHEDULERS,
             colour="#009E73",
             looks_at=("etl", "jctf"),
+        ),
+        Scheduler(
+            "own",
+            "own",
+            "a scheduler of your own in Python",
+            "how-to/your-own/own-scheduler.md#a-scheduler-of-your-own",
+            own=True,
+            looks_at=("jct", "mttf", "etl", "jctf", "rank", "chance"),
+            foretells=True,
         ),
     ),
 )

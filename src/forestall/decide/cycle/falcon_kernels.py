@@ -96,6 +96,7 @@ def completion(curve, step, work):
     whole, steps = last(curve)
     if whole <= 0:
         return math.inf
+    # Whole horizons first; the rest lies within one, its very end included.
     turns = math.ceil(work / whole) - 1.0
     rest = work - turns * whole
     return turns * step * steps + inverse(curve, step, min(rest, whole))
@@ -111,11 +112,13 @@ def completion_if_sure(curve, step, alive, work):
     if alive >= 1:
         return completion(curve, step, work)
     chance, rest = 1.0, work
+    # Turn after turn brings `alive` times as much as the one before it.
     for turn in range(_MOST_TURNS):
         if rest <= whole * chance:
             return turn * horizon + inverse(curve, step, rest / chance)
         rest -= whole * chance
         chance *= alive
+        # The geometric sum of all turns to come is less than what is left: it never ends.
         if rest > chance * whole / (1 - alive) or turn * horizon > _LONGEST:
             break
     return math.inf
@@ -124,6 +127,7 @@ def completion_if_sure(curve, step, alive, work):
 @kernel
 def mean_life(lasting, alive):
     """Return the mean time to failure, s (inf: none is expected)."""
+    # The integral of TR over one horizon, and as often as the host lasts: 1 / (1 - TR(H)) turns.
     return lasting / (1 - alive) if alive < 1 else math.inf
 
 
@@ -164,6 +168,7 @@ def estimate(out, forecast, host, state, work, present):
     alive = forecast.alive[host, state]
     life = mean_life(forecast.lasting[host, state], alive)
     out.host = host
+    # Ends are rounded up and lives down: no host looks better than it is.
     out.jct = up(completion(whole, step, work))
     out.mttf = down(life)
     out.etl = down(done_by(whole, step, life))
@@ -196,6 +201,8 @@ def lives(one):
 def choose(estimates, count):
     """Return which of the first `count` (at least one) estimates is chosen, and the reason."""
     some = False
+    # Where any host is expected to outlive the job, only those are looked at, and the soonest end
+    # wins; else the one on which most work is done before it leaves.
     for k in range(count):
         some = some or lives(estimates[k])
     best = -1
@@ -216,6 +223,7 @@ def choose_rank(estimates, count, draw):
     tied = 0
     for k in range(count):
         tied += estimates[k].rank == top
+    # A draw of nearly 1 may round up to one too many.
     wanted = min(int(draw * tied), tied - 1)
     for k in range(count):
         if estimates[k].rank == top:

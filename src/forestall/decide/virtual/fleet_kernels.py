@@ -86,8 +86,10 @@ def new_fleet(
     nodes = records(count, SHARED)
     nodes["capacity"], nodes["free"] = capacity, capacity
     nodes["foreseen"], nodes["up"], nodes["first"] = FAR, 1, -1
+    # What is free changes in steps of this: a level is a multiple of it.
     grain = gcd(rate, *(int(one) for one in np.unique(capacity)))
     levels = int(capacity.max()) // grain + 1
+    # Trees by level pay only where they are few: else a look at every node is quicker.
     worth = by_level and levels * width.bit_length() < 2 * count
     if not worth or levels * 2 * width > MOST_LEVELS:
         levels = 0
@@ -165,6 +167,7 @@ def show(fleet, node, before):
     leaf = width + fleet.place[node]
     fleet.roomiest[leaf] = node if now > 0 else NOBODY
     i = leaf >> 1
+    # No early end: the node above may be the same and have more or less to give than before.
     while i > 0:
         fleet.roomiest[i] = better(fleet, fleet.roomiest[2 * i], fleet.roomiest[2 * i + 1])
         i >>= 1
@@ -182,6 +185,7 @@ def set_lowest(fleet, level, leaf, node):
     i = leaf >> 1
     while i > 0:
         least = min(fleet.lowest[level, 2 * i], fleet.lowest[level, 2 * i + 1])
+        # Above it nothing changes either.
         if fleet.lowest[level, i] == least:
             break
         fleet.lowest[level, i] = least
@@ -205,6 +209,7 @@ def take(fleet, node, rate):
     """Take capacity of a node; a negative `rate` gives it back."""
     one, at = fleet.nodes[node], fleet.at
     before = vouched(fleet, node)
+    # SLOTS counts open nodes only: what closed ones have free comes back when they open.
     if one.up != 0 and one.closed == 0:
         at[SLOTS] += slots_of(fleet, one.free - rate) - slots_of(fleet, one.free)
     one.free -= rate
@@ -240,6 +245,7 @@ def foresee(fleet, node, time):
     one = fleet.nodes[node]
     if one.foreseen != time:
         one.foreseen = time
+        # Predictions come in bursts: the order waits for the next question.
         fleet.at[DIRTY] = 1
     if one.doubtful != 0:
         doubt(fleet, node, 0)
@@ -312,12 +318,15 @@ def leftmost(tree, width, place):
     i = width + place
     if place >= width:
         return -1
+    # Up while this is a right child, then to the neighbour: its subtree begins where ours ended.
+    # From the root's right edge there is no way on.
     while tree[i] == NOBODY:
         while i & 1:
             i >>= 1
         if i == 0:
             return -1
         i += 1
+    # Down again, to the left wherever there is anything.
     while i < width:
         i *= 2
         if tree[i] == NOBODY:
@@ -352,6 +361,7 @@ def roomiest_from(fleet, place):
     gives."""
     width = fleet.at[WIDTH]
     found = NOBODY
+    # The suffix as O(log n) whole subtrees, from the bottom up.
     low, high = width + place, 2 * width
     while low < high:
         if low & 1:
@@ -370,6 +380,7 @@ def lowest_from(fleet, level, place):
     """Return the lowest node of this level at `place` or after it in the order, or NOBODY."""
     tree, width = fleet.lowest[level], fleet.at[WIDTH]
     found = NOBODY
+    # As in `roomiest_from`.
     low, high = width + place, 2 * width
     while low < high:
         if low & 1:
@@ -388,6 +399,7 @@ def drawn(fleet, draw):
     """Return the node that a draw in [0, 1) takes from those that give, in node order; NOBODY where
     none does."""
     counts, width = fleet.counts, fleet.at[WIDTH]
+    # The root counts all that give; on the way down the rank among them becomes a leaf.
     rank = np.int64(draw * counts[1])
     if counts[1] == 0:
         return NOBODY

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from forestall._compile import kernel
+from forestall._compile import ask, kernel
 from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual.fleet_kernels import FAR, NOBODY
 from forestall.model.virtual import PROCESSOR, TaskReason
@@ -21,6 +21,7 @@ from forestall.model.virtual import PROCESSOR, TaskReason
 RANDOM: Final = np.int64(0)
 FIRST_FIT: Final = np.int64(1)
 BEST_FIT: Final = np.int64(2)
+OWN: Final = np.int64(3)
 STRATEGIES: Final = {"random": RANDOM, "first-fit": FIRST_FIT, "best-fit": BEST_FIT}
 
 _QUALIFIED = np.int64(TaskReason.QUALIFIED)
@@ -30,13 +31,15 @@ _DRAWN = np.int64(TaskReason.DRAWN)
 
 
 class Choosing(NamedTuple):
-    """How nodes are chosen: RANDOM, FIRST_FIT or BEST_FIT; weight of capacity in best-fit (below 0:
-    dynamic); whether tasks can migrate, and how long that takes, s."""
+    """How nodes are chosen: RANDOM, FIRST_FIT, BEST_FIT or OWN; weight of capacity in best-fit
+    (below 0: dynamic); whether tasks can migrate, and how long that takes, s; where a strategy in
+    Python is asked (`_compile.Asked`)."""
 
     strategy: int
     alpha: float
     migrates: int
     transfer: int
+    own: int = 0
 
 
 @kernel
@@ -57,6 +60,8 @@ def choose(fleet, choosing, alpha, work, deadline, now, draw):
         fleets.put_in_order(fleet)
         if choosing.strategy == FIRST_FIT:
             node = fleets.roomiest_from(fleet, fleets.first_outliving(fleet, deadline))
+        elif choosing.strategy == OWN:
+            node = ask(choosing.own, work, deadline, now)
         else:
             node = best_fit(fleet, alpha, work, deadline, now)
         if node != NOBODY:
@@ -97,6 +102,7 @@ def capacity_reliability(alpha, free, work, delta, span):
 def best_fit(fleet, alpha, work, deadline, now):
     """Return the node of least cr among those with enough capacity that outlive the deadline."""
     span = deadline - now
+    # Equation 3.3: enough capacity to do the work by the deadline, rounded up.
     wanted = max((work + span - 1) // span, fleet.at[fleets.LEAST])
     first = fleets.first_outliving(fleet, deadline)
     if fleet.at[fleets.LEVELS] == 0:
@@ -104,7 +110,9 @@ def best_fit(fleet, alpha, work, deadline, now):
     grain, levels = fleet.at[fleets.GRAIN], fleet.at[fleets.LEVELS]
     endless = fleets.first_outliving(fleet, FAR)
     best, least = NOBODY, np.inf
+    # Of one level the first in the order fails soonest, which is least cr: one candidate a level.
     for level in range((wanted + grain - 1) // grain, levels):
+        # Time does not count: the lowest level that has a node, and of it the lowest node.
         if alpha >= 1:
             node = fleets.lowest_from(fleet, level, first)
             if node != NOBODY:
@@ -135,6 +143,7 @@ def best_of_all(fleet, alpha, work, deadline, now, wanted, first):
         if free < wanted:
             continue
         foreseen = fleet.nodes[node].foreseen
+        # cr has no value for delta without end: such nodes are the last resort, the lowest first.
         if foreseen == FAR and alpha < 1:
             endless = min(endless, node)
             continue
@@ -182,6 +191,8 @@ def with_one_migration(fleet, choosing, work, deadline, now):
         if fleet.nodes[node].doubtful == 0 and fleet.nodes[node].foreseen >= deadline:
             continue
         target = second if node == first else first
+        # Until it fails at most the task's own rate, then on the target for what is left less the
+        # migration.
         done = min(fleet.at[fleets.RATE], free) * delta
         if choosing.migrates != 0 and target != NOBODY:
             span = deadline - now - delta - choosing.transfer
@@ -199,6 +210,7 @@ def longest_left(fleet):
         if fleets.gives(fleet, node) == 0:
             continue
         one = fleet.nodes[node]
+        # A node that counts as failing is taken only where all others are full.
         until = -FAR if one.doubtful != 0 else one.foreseen
         if best == NOBODY or until > longest:
             best, longest = node, until

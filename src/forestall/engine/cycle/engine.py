@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import records
+from forestall.decide.cycle.own import OwnScheduler
 from forestall.engine.contract import Transitions, Watch, check_key, check_time, whole
 from forestall.engine.cycle import entry_kernels as entries
 from forestall.engine.cycle import state as states
@@ -19,6 +20,7 @@ from forestall.engine.cycle.state import (
     CONDOR,
     DONE,
     GUEST,
+    OWN,
     RUNNING,
     SCHEDULERS,
     CycleRules,
@@ -63,6 +65,19 @@ JOBS = Transitions(
 """Of jobs; a host may come into any state from any other."""
 
 
+def number_of(scheduler: str, own: OwnScheduler | None) -> int:
+    """Return a scheduler's number in kernels; ParameterError where there is none of that name, or
+    "own" is meant and not there."""
+    if scheduler == "own":
+        if own is None:
+            allowed = "a HostScheduler, as it was given to the simulation"
+            raise ParameterError("scheduler", scheduler, allowed)
+        return int(OWN)
+    if scheduler not in SCHEDULERS:
+        raise ParameterError("scheduler", scheduler, "one of " + ", ".join(SCHEDULERS))
+    return int(SCHEDULERS[scheduler])
+
+
 class CycleEngine:
     """Chooses hosts for guests, and ends guests whose host its owner needs. It never acts and never
     looks at a clock.
@@ -75,6 +90,7 @@ class CycleEngine:
     retry, retries : see `CycleParameters`
     generator : draws for ties of the scheduler "condor"; others need none
     validate : hold every event to the table of legal changes
+    own : the scheduler in Python that "own" means
 
     Examples
     --------
@@ -102,9 +118,9 @@ class CycleEngine:
         retries: int = 1,
         generator: np.random.Generator | None = None,
         validate: bool = False,
+        own: OwnScheduler | None = None,
     ) -> None:
-        if scheduler not in SCHEDULERS:
-            raise ParameterError("scheduler", scheduler, "one of " + ", ".join(SCHEDULERS))
+        number = number_of(scheduler, own)
         if restart not in ("scratch", "checkpoint"):
             raise ParameterError("restart", restart, "scratch or checkpoint")
         if scheduler == "condor" and generator is None:
@@ -117,9 +133,12 @@ class CycleEngine:
             if value < least:
                 raise ParameterError(name, value, f"a whole number, at least {least}")
         resumes = int(restart == "checkpoint")
-        rules = CycleRules(int(SCHEDULERS[scheduler]), retry, retries, resumes)
+        address = 0 if own is None else own.asked.address
+        rules = CycleRules(number, retry, retries, resumes, address)
         self._state = new_cycle_state(0, hosts, rules)._replace(jobs=records(64, GUEST))
-        self._generator = generator
+        self._generator, self._own = generator, own
+        if own is not None:
+            own.estimates = self._state.estimates
         self._jobs = 0
         self._watch = Watch((JOBS,), self._states) if validate else None
         self.now = -FAR
@@ -176,6 +195,8 @@ class CycleEngine:
         entries.take(state, int(event.kind), event.key, told, event.time)
         if self._watch is not None:
             self._watch.after(event.kind, event.time)
+        if self._own is not None:
+            self._own.asked.check()
         return [
             GuestDecision(
                 event.time,

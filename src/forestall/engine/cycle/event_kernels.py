@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from forestall._compile import kernel
+from forestall._compile import ask, kernel
 from forestall.decide.cycle import falcon_kernels as falcon
 from forestall.engine.cycle import state as states
-from forestall.engine.cycle.state import CONDOR, DONE, FALCON, RUNNING, WAITING
+from forestall.engine.cycle.state import CONDOR, DONE, FALCON, OWN, RUNNING, WAITING
 from forestall.model.cycle import S2, S3, S4, GuestDecisionKind, GuestEventKind, GuestReason
 
 _ENDED = np.int64(GuestEventKind.GUEST_ENDED)
@@ -32,6 +32,8 @@ _TRIED_ENOUGH = np.int64(GuestReason.TRIED_ENOUGH)
 _CONTENTION = np.int64(GuestReason.CONTENTION)
 _THRASHING = np.int64(GuestReason.THRASHING)
 _AWAY = np.int64(GuestReason.AWAY)
+_OWN_CHOICE = np.int64(GuestReason.OWN_CHOICE)
+_DECLINED = np.int64(GuestReason.DECLINED)
 
 
 @kernel
@@ -92,6 +94,7 @@ def change(state, number, told):
         return
     job = state.jobs[guest]
     host.guest = -1
+    # Counted from here anew: tries and misses are those since a job last lost its host.
     job.host, job.status, job.tries, job.misses = -1, WAITING, 0, 0
     reason = _CONTENTION if told == S3 else (_THRASHING if told == S4 else _AWAY)
     note(state, _END, reason, guest, number, -1)
@@ -104,6 +107,7 @@ def place(state, number, count, now):
     job.tries += 1
     if count == 0:
         job.misses += 1
+        # Only a job that never ran is given up: others have work to lose.
         if job.started == 0 and job.misses > rules.retries:
             job.status = DONE
             state.at[states.LEFT] -= 1
@@ -111,7 +115,7 @@ def place(state, number, count, now):
         else:
             note(state, _WAIT, _NO_HOST, number, -1, now + rules.retry)
         return
-    chosen, reason = choose(state, count)
+    chosen, reason = choose(state, number, count, now)
     if chosen < 0:
         note(state, _WAIT, reason, number, -1, now + rules.retry)
     else:
@@ -120,17 +124,23 @@ def place(state, number, count, now):
 
 
 @kernel
-def choose(state, count):
-    """Return which candidate the scheduler takes (-1: none), and why."""
+def choose(state, number, count, now):
+    """Return which candidate the scheduler takes for a job (-1: none), and why."""
     estimates, rules = state.estimates, state.rules
     if rules.scheduler == FALCON:
         return falcon.choose(estimates, count)
     if rules.scheduler == CONDOR:
         draw = state.draws[state.at[states.STARTS]]
         return falcon.choose_rank(estimates, count, draw), _BEST_RANK
+    if rules.scheduler == OWN:
+        chosen = ask(rules.own, number, count, now)
+        return chosen, _OWN_CHOICE if chosen >= 0 else _DECLINED
+    # The omniscient one, which the others are measured against.
     first, longest = falcon.choose_true(estimates, count)
     if first >= 0:
         return first, _TRUE_END
+    # No host lasts until the end, but checkpoints keep what is done; from scratch it would be in
+    # vain.
     if rules.resumes != 0:
         return longest, _TRUE_LONGEST
     return -1, _DOOMED

@@ -17,6 +17,7 @@ DONE: Final = np.int64(2)
 FALCON: Final = np.int64(0)
 CONDOR: Final = np.int64(1)
 OMNISCIENT: Final = np.int64(2)
+OWN: Final = np.int64(3)
 SCHEDULERS: Final = {"falcon": FALCON, "condor": CONDOR, "omniscient": OMNISCIENT}
 
 AWAY: Final = np.int64(4)
@@ -71,12 +72,14 @@ COUNTERS: Final = 3
 
 class CycleRules(NamedTuple):
     """What decisions depend on: the scheduler's number; seconds until a job is tried again; how
-    often one that was never started is tried again; 1 where jobs go on from checkpoints."""
+    often one that was never started is tried again; 1 where jobs go on from checkpoints; where a
+    scheduler in Python is asked (`_compile.Asked`)."""
 
     scheduler: int
     retry: int
     retries: int
     resumes: int
+    own: int = 0
 
 
 class CycleState(NamedTuple):

@@ -21,6 +21,7 @@ from forestall.engine.promise.state import (
     FAILURES,
     FINISHES,
     OPENED,
+    OWN_POLICY,
     WAITING,
 )
 from forestall.model.decisions import DecisionKind, Reason
@@ -300,14 +301,24 @@ def conservative_pass(state, now):
 
 @merged
 def schedule(state, now):
-    """The pass at the end of a second in which something happened."""
+    """The pass at the end of a second in which something happened; of a policy in Python, what
+    comes before it is asked."""
     if state.rules.policy == CONSERVATIVE:
         conservative_pass(state, now)
-    else:
+    elif state.rules.policy != OWN_POLICY:
         start_heads(state, now)
         if state.rules.policy == EASY:
             backfill(state, now)
     state.at[FINISHES], state.at[FAILURES] = 0, 0
+
+
+@inlined
+def asks(state, kind):
+    """Return whether a policy in Python has to be asked which jobs start: at the end of a second,
+    where any can."""
+    if state.rules.policy != OWN_POLICY or kind != _PASS:
+        return False
+    return state.queue.at[queues.LIVE] > 0 and state.machine.at[machines.UNASSIGNED] > 0
 
 
 @inlined

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.decide.nodes.machine_kernels import DOWN
 from forestall.decide.promise.search_state import CHOSEN
 from forestall.engine.contract import Transitions, Watch, snapshot, whole
 from forestall.engine.growth import longer
+from forestall.engine.promise.own import AskedPolicy
 from forestall.engine.promise.plugin import Plugin, members
+from forestall.engine.promise.policies import POLICIES
 from forestall.engine.promise.room_entry_kernels import room
 from forestall.engine.promise.state import (
-    CONSERVATIVE,
     NEW,
-    PROMISE,
     RUNNING,
     WAITING,
     Prediction,
@@ -34,6 +35,9 @@ from forestall.model.events import Event, EventKind
 from forestall.model.nodes import NodeSet
 from forestall.model.quotes import Quote
 from forestall.predict.foreseen_kernels import FAR, Foreseen
+
+with lazily():
+    from forestall.engine.promise import classic_entry_kernels, promise_entry_kernels
 
 _BEFORE = {
     EventKind.FINISHED: (RUNNING, "a job that runs"),
@@ -80,6 +84,7 @@ class Engine:
     plugin : a predictor in Python in place of `prediction`, a placement rule, or both; promise
         policy only
     validate : hold every event to the tables of legal changes, and every quote to leaving no trace
+    policy : a policy in Python, where the rules say that there is one
     """
 
     def __init__(
@@ -90,17 +95,25 @@ class Engine:
         start: int = 0,
         *,
         plugin: Plugin | None = None,
+        policy: AskedPolicy | None = None,
         validate: bool = False,
     ) -> None:
-        if plugin is not None and rules.policy != PROMISE:
+        entry = POLICIES.coded(rules.policy)
+        if entry is None:
+            raise ParameterError("policy", rules.policy, "the code of a policy")
+        if entry.own != (policy is not None):
+            allowed = "none beside a compiled policy" if policy else "given where rules say so"
+            raise ParameterError("a policy in Python", policy, allowed)
+        self.policy = entry
+        if plugin is not None and not entry.promises:
             raise ParameterError("policy", rules.policy, "promise, for a predictor of your own")
-        if not isinstance(prediction, Foreseen) and rules.policy != PROMISE:
+        if not isinstance(prediction, Foreseen) and not entry.promises:
             raise ParameterError("policy", rules.policy, "promise, with hazards")
         if plugin is not None:
             rules, prediction = plugin.rules(rules), plugin.prediction(prediction)
         self.state: State = new_state(64, nodes, rules, prediction, start)
         self.jobs = 0
-        self._plugin = plugin
+        self._plugin, self._asked = plugin, policy
         self._watch = Watch((JOBS, NODES), self._states) if validate else None
 
     def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -174,17 +187,16 @@ class Engine:
         """Take one event; the decisions are left in the state."""
         if not room(self.state):
             self.state = grown(self.state)
-        if self.state.rules.policy != PROMISE:
-            from forestall.engine.promise.classic_entry_kernels import handle as handle_classic
-
-            handle_classic(self.state, kind, key, until, now)
+        if not self.policy.promises:
+            if not classic_entry_kernels.handle(self.state, kind, key, until, now):
+                assert self._asked is not None, "only a policy in Python is asked"
+                self._asked.answer(self.state, now)
             return
-        from forestall.engine.promise.promise_entry_kernels import handle
 
-        done = handle(self.state, kind, key, until, now, False)
+        done = promise_entry_kernels.handle(self.state, kind, key, until, now, False)
         while not done:
             self._answer(now)
-            done = handle(self.state, kind, key, until, now, True)
+            done = promise_entry_kernels.handle(self.state, kind, key, until, now, True)
 
     def _answer(self, now: int) -> None:
         """Ask the plugin what the search has stopped at."""
@@ -216,19 +228,16 @@ class Engine:
         """Return what a job submitted now would be promised. The same search as for a real one,
         without the commitment: nothing that a later decision depends on changes."""
         state = self.state
-        if state.rules.policy != PROMISE:
-            raise ParameterError(
-                "policy", state.rules.policy, "promise: the others promise nothing"
-            )
+        if not self.policy.promises:
+            raise ParameterError("policy", self.policy.name, "promise: the others promise nothing")
         self._check(size, estimate, interval)
-        from forestall.engine.promise import promise_entry_kernels as kernels
 
         before = None if self._watch is None else _lasting(state)
-        length = int(kernels.length_for(state, estimate, interval))
-        found = kernels.quote(state, now, size, length, False)
+        length = int(promise_entry_kernels.length_for(state, estimate, interval))
+        found = promise_entry_kernels.quote(state, now, size, length, False)
         while found < 0:
             self._answer(now)
-            found = kernels.quote(state, now, size, length, True)
+            found = promise_entry_kernels.quote(state, now, size, length, True)
         if before is not None:
             changed = [name for name, held in _lasting(state).items() if held != before[name]]
             assert not changed, f"a quote changed {', '.join(changed)}"
@@ -251,11 +260,10 @@ class Engine:
     def wake_at(self) -> int | None:
         """Return the earliest reserved start that only a PASS at that time would honour, or
         None."""
-        if self.state.rules.policy != CONSERVATIVE:
+        if not self.policy.reserves:
             return None
-        from forestall.engine.promise.classic_entry_kernels import wake_at
 
-        wake = int(wake_at(self.state))
+        wake = int(classic_entry_kernels.wake_at(self.state))
         return wake if wake < FAR else None
 
 

@@ -25,14 +25,16 @@ from forestall.decide.nodes.queue_kernels import (
 from forestall.decide.nodes.timeline_kernels import EDGE, Timeline
 from forestall.decide.promise.asked_risk_kernels import Asked
 from forestall.decide.promise.search_state import Scratch, new_scratch
+from forestall.engine.promise.policies import OWN, POLICIES
 from forestall.predict.foreseen_kernels import Foreseen
 from forestall.predict.hazard.hazard_kernels import Hazard
 from forestall.predict.table_kernels import Table
 
-PROMISE: Final = np.int64(0)
-FCFS: Final = np.int64(1)
-EASY: Final = np.int64(2)
-CONSERVATIVE: Final = np.int64(3)
+PROMISE: Final = np.int64(POLICIES["promise"].code)
+FCFS: Final = np.int64(POLICIES["fcfs"].code)
+EASY: Final = np.int64(POLICIES["easy"].code)
+CONSERVATIVE: Final = np.int64(POLICIES["conservative"].code)
+OWN_POLICY: Final = np.int64(OWN.code)
 
 NEW: Final = np.int64(0)
 WAITING: Final = np.int64(1)
@@ -118,10 +120,10 @@ CARRY_CLOSED: Final = 5
 class Rules(NamedTuple):
     """The parameters that decisions depend on, as whole numbers and one float.
 
-    policy: PROMISE, FCFS, EASY or CONSERVATIVE; checkpoint: CHECKPOINT_NONE, _RISK or _ALL;
-    placement: LOWEST, LEAST_RISKY or OWN; compression, requeue_original: 0 or 1; placed: whether
-    node sets are kept (counting policies can do without); overhead: C in s; wanted: U, the least
-    probability of success that a user takes.
+    policy: the code of its entry (`engine.promise.policies`); checkpoint: CHECKPOINT_NONE, _RISK
+    or _ALL; placement: LOWEST, LEAST_RISKY or OWN; compression, requeue_original: 0 or 1; placed:
+    whether node sets are kept (counting policies can do without); overhead: C in s; wanted: U, the
+    least probability of success that a user takes.
     """
 
     policy: int

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import records
+from forestall.decide.virtual.own import OwnStrategy
 from forestall.decide.virtual.placement_kernels import RANDOM, Choosing
 from forestall.engine.contract import Transitions, Watch, check_key, check_time, whole
 from forestall.engine.growth import longer
@@ -117,6 +118,7 @@ class VirtualEngine:
         books = Books(records(256, RUN), records(64, MOVE), records(64, STRUCK))
         self._state: TaskState = new_task_state(room, rate, least, choosing, rules, books)
         self._generator: np.random.Generator | None = generator
+        self._own: OwnStrategy | None = None
         self._jobs = self._tasks = 0
         self._watch = Watch((JOBS, NODES), self._states) if validate else None
         self.now = -FAR
@@ -128,12 +130,19 @@ class VirtualEngine:
 
     @classmethod
     def of(
-        cls, state: TaskState, generator: np.random.Generator, *, validate: bool = False
+        cls,
+        state: TaskState,
+        generator: np.random.Generator,
+        own: OwnStrategy | None = None,
+        *,
+        validate: bool = False,
     ) -> VirtualEngine:
         """Return the engine of a state with all its jobs, as the simulator makes it; further draws
-        come from `generator`."""
+        come from `generator`, and `own` is the strategy that the state asks, where it is one in
+        Python."""
         made = cls.__new__(cls)
         made._state, made._generator, made.now = state, generator, -FAR
+        made._own = own
         made._jobs, made._tasks = len(state.jobs), len(state.places)
         made._watch = Watch((JOBS, NODES), made._states) if validate else None
         return made
@@ -202,6 +211,8 @@ class VirtualEngine:
         entries.take(self._state, int(event.kind), event.key, event.at, event.time)
         if self._watch is not None:
             self._watch.after(event.kind, event.time)
+        if self._own is not None:
+            self._own.asked.check()
         count = int(self._state.at[states.HELD])
         return [self._decision(self._state.out[i], event.time) for i in range(count)]
 

@@ -72,6 +72,7 @@ def take(state, kind, key, at, now):
 def has_room(state):
     """Return whether any one event surely fits into the arrays."""
     at, books, slots = state.at, state.books, len(state.vms)
+    # The worst one event can do: a failure or a pass that ends and begins a stay of every task.
     return (
         at[states.RUNS] + 2 * slots + 2 <= len(books.runs)
         and at[states.MOVES] + slots + 1 <= len(books.moves)
@@ -87,6 +88,7 @@ def has_room(state):
 @kernel
 def complete(state, place, now):
     """Take in that a task has done its work."""
+    # What is held elsewhere is given back before the task is gone.
     tasks.give_up_move(state, place, now, _ENDED_FIRST)
     vm = state.vms[place]
     number = vm.job
@@ -115,6 +117,7 @@ def deadline_came(state, number, now):
     elif job.status == RUNNING and state.rules.stop != 0:
         place = job.vm
         while place >= 0:
+            # Read before the task leaves the list.
             later = state.vms[place].next_of_job
             stop(state, place, now)
             place = later
@@ -145,6 +148,7 @@ def forget_waits(state, number, now):
             state.out[at[states.HELD] - 1].task = waits[i].task
             tasks.settle(state, number, now)
         else:
+            # The rest close up, in order.
             waits[held] = waits[i]
             held += 1
     at[states.WAITS] = held
@@ -154,6 +158,7 @@ def forget_waits(state, number, now):
 def recover(state, node, now):
     """Take in that a node is back, unless it failed again meanwhile."""
     one = state.fleet.nodes[node]
+    # Failed again meanwhile: a later recovery is on its way.
     if one.up == 0 and one.back <= now:
         fleets.open_or_close(state.fleet, node, 1, 0)
 
@@ -162,11 +167,13 @@ def recover(state, node, now):
 def fail(state, node, until, now):
     """Take in that a node has failed and will be back at `until`: its tasks are aborted."""
     one, at = state.fleet.nodes[node], state.at
+    # Overlapping outages: the node is back when the last of them ends.
     one.back = max(one.back, until)
     hit, lost = 0, 0
     while one.first >= 0:
         lost += abort(state, one.first, now)
         hit += 1
+    # Tasks on their way to this node stay where they are; no list leads to them from here.
     if at[states.LEAVING] > 0:
         for place in range(len(state.vms)):
             vm = state.vms[place]
@@ -189,6 +196,7 @@ def abort(state, place, now):
     vm = state.vms[place]
     number, task = vm.job, vm.task
     done, saved, _phase, checkpoints = tasks.lived(state.rules, vm, now)
+    # Work since the last checkpoint is lost; without a new one the last kept state still holds.
     if checkpoints > 0:
         vm.kept = vm.remaining - saved
     kept = vm.kept

@@ -33,6 +33,7 @@ def leave(state, node, now):
         return
     if choosing.strategy == placement.RANDOM and state.rules.random_migrates == 0:
         return
+    # Closed meanwhile, so that no task of it is told to move where it is.
     fleets.open_or_close(fleet, node, 1, 1)
     place = next_to_leave(state, node, -1, -1, -1)
     while place >= 0:
@@ -47,6 +48,7 @@ def leave(state, node, now):
 def next_to_leave(state, node, deadline, number, task):
     """Return the task on a node that comes after this one in order of (deadline, job, task), or
     -1."""
+    # The node's list is in no order, and moves change it: each time the least one above the last.
     best = np.int64(-1)
     place = state.fleet.nodes[node].first
     while place >= 0:
@@ -68,6 +70,7 @@ def consider_move(state, place, deadline, now):
     """Move a task off its node, if there is time for it and a node that takes it."""
     vm, choosing = state.vms[place], state.choosing
     number, source = vm.job, vm.node
+    # Already on its way.
     if vm.target >= 0:
         return
     reason, node = _NOWHERE_TO_GO, NOBODY
@@ -77,6 +80,7 @@ def consider_move(state, place, deadline, now):
     elif deadline <= arrival:
         reason = _NO_TIME_LEFT
     elif state.fleet.at[fleets.SLOTS] > 0:
+        # For the work that is left now, in the time that is left on arrival.
         done, _saved, _phase, _checkpoints = tasks.lived(state.rules, vm, now)
         alpha = placement.alpha_of(state.fleet, choosing, deadline)
         node, _why = placement.choose(
@@ -93,6 +97,7 @@ def consider_move(state, place, deadline, now):
         return
     at = state.fleet.nodes[source].foreseen
     tasks.write_move(state, place, node, now)
+    # It runs on while it is copied: capacity is held at both ends until it switches.
     if state.rules.copy > 0:
         vm.target, vm.moving_since = node, now
         vm.target_rate = min(state.fleet.at[fleets.RATE], state.fleet.nodes[node].free)
@@ -115,6 +120,7 @@ def end_stay(state, place, now):
     done, saved, phase, checkpoints = tasks.lived(state.rules, vm, now)
     tasks.write_stay(state, place, now, _MOVED, done, 0, checkpoints)
     tasks.unlink(state, place)
+    # A checkpoint of this stay outlives it: an abort elsewhere falls back to it.
     if checkpoints > 0:
         vm.kept = vm.remaining - saved
     vm.remaining -= done
@@ -127,6 +133,7 @@ def begin_stay(state, place, node, rate, since, now):
     can get (0)."""
     vm, fleet = state.vms[place], state.fleet
     vm.node, vm.begun, vm.start = node, _MIGRATED, since
+    # Held from `since`, making progress only after the standstill.
     vm.runs_from = now + state.rules.standstill
     vm.rate = rate
     if rate == 0:
@@ -139,6 +146,7 @@ def begin_stay(state, place, node, rate, since, now):
 def switch(state, place, now):
     """Take in that a task which was copied while it ran goes on at its target."""
     vm = state.vms[place]
+    # Given up meanwhile.
     if vm.target < 0:
         return
     target, rate, since = vm.target, vm.target_rate, vm.moving_since

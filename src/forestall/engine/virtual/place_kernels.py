@@ -50,6 +50,7 @@ def wait(state, number, task, remaining):
     """Let an aborted task wait for its restart, in order of (job, task)."""
     at, waits = state.at, state.waits
     i = at[states.WAITS]
+    # Few wait at a time: insertion keeps their order.
     while i > 0 and (waits[i - 1].job, waits[i - 1].task) > (number, task):
         waits[i] = waits[i - 1]
         i -= 1
@@ -63,11 +64,13 @@ def place_all(state, now):
     another unless that is asked for."""
     at = state.at
     restart_all(state, now)
+    # An aborted task stands before all jobs of the queue.
     if at[states.WAITS] > 0 and state.rules.backfill == 0:
         return
     number = at[states.HEAD]
     while number >= 0 and state.fleet.at[fleets.SLOTS] > 0:
         job = state.jobs[number]
+        # Read before the job leaves the queue.
         later = job.next
         if job.tasks <= state.fleet.at[fleets.SLOTS]:
             leave_queue(state, number)
@@ -110,6 +113,7 @@ def place_job(state, number, now):
     job.status, job.start = RUNNING, now
     alpha = placement.alpha_of(fleet, choosing, job.deadline)
     for task in range(job.tasks):
+        # Drawn beforehand by task: the same task gets the same draw whatever happened before.
         draw = state.draws[job.first + task] if choosing.strategy == placement.RANDOM else 0.0
         node, reason = placement.choose(fleet, choosing, alpha, job.work, job.deadline, now, draw)
         place = start(state, number, task, job.work, node, now, _PLACED)
@@ -124,6 +128,7 @@ def start(state, number, task, work, node, now, begun):
     place = state.spare[at[states.FREE]]
     vm = state.vms[place]
     vm.job, vm.task, vm.node, vm.begun = number, task, node, begun
+    # Nothing is saved yet: an abort would lose all from here.
     vm.remaining = vm.kept = work
     vm.start = vm.runs_from = now
     vm.phase, vm.target, vm.move = 0, -1, -1

@@ -55,6 +55,7 @@ def progress_seconds(vm):
 @kernel
 def checkpoints_ahead(rules, vm):
     """Return how many checkpoints a task will take from `runs_from` on; none at its end."""
+    # Progress since the last checkpoint carries over from the stay before.
     first = rules.interval - vm.phase
     needed = progress_seconds(vm)
     if rules.checkpointing == 0 or needed <= first:
@@ -80,6 +81,8 @@ def lived(rules, vm, now):
     if ahead == 0 or elapsed < first:
         return min(vm.rate * elapsed, vm.remaining), 0, vm.phase + elapsed, 0
     since = elapsed - first
+    # Whole rounds of a checkpoint and an interval after the first interval; the last checkpoint has
+    # no further one after it.
     begun = min(since // (rules.interval + rules.overhead), ahead - 1)
     rest = since - begun * (rules.interval + rules.overhead)
     progress = first + begun * rules.interval
@@ -172,6 +175,7 @@ def write_move(state, place, target, now):
     move.time, move.predicted = now, -1 if foreseen == FAR else foreseen
     move.end = now + state.rules.copy + state.rules.standstill
     move.job, move.task, move.source, move.target = vm.job, vm.task, vm.node, target
+    # Corrected if it never does: most do.
     move.outcome = _ARRIVED
     vm.move = at[states.MOVES]
     at[states.MOVES] += 1
@@ -193,6 +197,7 @@ def give_up_move(state, place, now, outcome):
     if vm.target < 0:
         return
     run, move = state.books.runs[at[states.RUNS]], state.books.moves[vm.move]
+    # What was held is a stay of its own in the books: capacity was taken, no work was done.
     run.job, run.task, run.node = vm.job, vm.task, vm.target
     run.begun, run.ended = _MIGRATED, _CANCELLED
     run.start, run.end = vm.moving_since, now

@@ -146,7 +146,7 @@ class WatchedProcesses:
             now = members(guest, everyone, before or {})
             told[guest] = now
             cpu += _growth(now, before or {}, since) / TICKS
-            memory += sum(_private(pid) for pid in now)
+            memory += sum(private_memory(pid) for pid in now)
         self._members = told
         return Usage(max(cpu, 0.0), memory)
 
@@ -246,7 +246,7 @@ def _group_memory(folder: Path) -> int:
     held = 0
     for place, _, _ in os.walk(folder):
         with suppress(OSError), open(f"{place}/cgroup.procs", "rb") as file:
-            held += sum(_private(int(pid)) for pid in file.read().split())
+            held += sum(private_memory(int(pid)) for pid in file.read().split())
     return held
 
 
@@ -262,7 +262,7 @@ def _named(path: Path, name: str, unit: float) -> float | None:
     return None
 
 
-def _private(pid: int) -> int:
+def private_memory(pid: int) -> int:
     """Return the bytes of memory that a process shares with no file and no one."""
     try:
         with open(f"{PROC}/{pid}/statm", "rb") as file:

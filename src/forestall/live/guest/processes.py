@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from forestall.live.agent.processes import PAGE, TICKS
+from forestall.live.agent.processes import TICKS, private_memory
 
 MARK: Final = "FORESTALL_GUEST"
 """The environment variable by which the processes of a guest are known, wherever they fled."""
@@ -63,12 +63,7 @@ class Process:
 
     def memory(self) -> int:
         """Return the bytes of memory that it holds and shares with no one."""
-        try:
-            with open(f"/proc/{self.pid}/statm", "rb") as file:
-                words = file.read().split()
-            return max(0, int(words[1]) - int(words[2])) * PAGE
-        except (OSError, ValueError, IndexError):
-            return 0
+        return private_memory(self.pid)
 
     def send(self, number: int) -> bool:
         """Send it a signal; whoever has its number by now gets none. Returns whether it was."""

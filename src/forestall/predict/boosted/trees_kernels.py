@@ -64,12 +64,18 @@ def add_trees(forest, rows, columns, remain, sums):
     block = len(remain)
     for start in range(0, len(rows), block):
         count = min(block, len(rows) - start)
+        # A block at a time, turned into columns: comparisons of neighbours in memory run several at
+        # once.
         for r in range(count):
             for f in range(len(columns)):
                 columns[f, r] = rows[start + r, f]
         for tree in range(len(forest.group)):
+            # All bits set: no leaf is ruled out yet. Rows beyond `count` are worked on and never
+            # read.
             for r in range(block):
                 remain[r] = -1
+            # A row that goes right at a split loses the leaves on its left. A missing feature is
+            # nan, which no comparison holds for: each form below sends it the way of `astray`.
             for s in range(forest.split[tree], forest.split[tree + 1]):
                 column = columns[forest.feature[s]]
                 threshold, left = forest.threshold[s], forest.left[s]
@@ -81,6 +87,7 @@ def add_trees(forest, rows, columns, remain, sums):
                         remain[r] &= left if column[r] > threshold else -1
             group, leaf = forest.group[tree], forest.leaf[tree]
             for r in range(count):
+                # The lowest bit left is the leaf; its number is read off by the de Bruijn sequence.
                 low = np.int64(remain[r])
                 low &= -low
                 bit = forest.place[((low * SPREAD) & 0xFFFFFFFF) >> 27]

@@ -83,6 +83,7 @@ def arrive(log, state, i):
     n, t = log.node[i], log.time[i]
     last = state.last
     before = last[n, 0]
+    # Sums of exp(-age / decay) over all failures so far, by recursion from failure to failure.
     for d in range(len(log.decays)):
         kept = 0.0
         if before != NEVER:
@@ -90,10 +91,12 @@ def arrive(log, state, i):
         state.decayed[n, d] = kept + 1.0
     if before == NEVER:
         last[n, 2] = t
+    # The outage before this failure is over, so its length is known.
     elif state.down[n, 0] != NEVER and state.down[n, 0] <= t:
         state.down[n, 1] = state.down[n, 0] - before
     last[n, 1] = before
     last[n, 0] = t
+    # (k + 1)^2 - k^2: the sum of squares of the counts without a pass over the nodes.
     state.cursor[5] += 2 * last[n, 3] + 1
     last[n, 3] += 1
     state.down[n, 0] = t + log.down[i] if log.down[i] >= 0 else NEVER
@@ -128,6 +131,8 @@ def come_to(log, state, t):
     for w in range(len(log.windows)):
         left = cursor[6 + w]
         since = t - log.windows[w]
+        # What left the window since the last moment; what came and left between two moments was
+        # never counted.
         while left < now and log.time[left] < since:
             if left < was:
                 count_failure(log, state, left, w, -1)
@@ -147,6 +152,7 @@ def come_to(log, state, t):
 def in_full(count, window, covered):
     """Return a count of what was observed of a window as of the full window; nan where less than
     half of it was."""
+    # A node that is younger than the window: its count as a rate, if half of it was seen.
     if covered >= window:
         return float(count)
     if 2 * covered < window:
@@ -165,6 +171,7 @@ def spread_of(known, squares, nodes):
     """Return the shape of the gamma law of the nodes' rates, by the moments of their counts."""
     if nodes <= 0 or known <= 0:
         return 1.0
+    # Counts of a gamma mixture of Poisson laws: variance = mean + mean^2 / shape.
     mean = known / nodes
     more = squares / nodes - mean * mean - mean
     if more <= 0:
@@ -182,6 +189,7 @@ def own_row(log, state, t, n, rate, spread, row):
         row[w] = in_full(state.counts[w, n], log.windows[w], covered)
     expected = rate * covered
     row[at] = known
+    # The node's rate over the machine's, shrunk to 1: the posterior mean under the gamma law.
     row[at + 1] = (known + spread) / (expected + spread)
     row[at + 2] = row[at + 1] * rate * DAY
     row[at + 3] = covered / DAY
@@ -210,6 +218,7 @@ def machine_row(log, state, t, n, rate, row, at):
     radii = len(log.radii)
     for w in range(log.near):
         for r in range(radii):
+            # `around` counts the node itself too.
             others = state.around[w * radii + r, n] - state.counts[w, n]
             row[at] = in_full(others, log.windows[w], covered)
             at += 1
@@ -253,7 +262,9 @@ def failure_rows(log, state, downtimes, times, first, nodes, out):
         t = times[j]
         come_to(log, state, t)
         cursor = state.cursor
+        # Sum over nodes of min(t, until) - since, from counts and sums of what began and stopped.
         running = (cursor[1] - cursor[2]) * t - cursor[3] + cursor[4]
+        # Half a failure more, so that a machine without any has a rate too.
         rate = (cursor[0] + 0.5) / max(float(running), DAY)
         spread = spread_of(cursor[0], cursor[5], cursor[1])
         for c in range(first[j], first[j + 1]):
@@ -319,181 +330,3 @@ def event_rows(log, cursor, own, whole, times, first, nodes, out):
                     out[c, at] = in_full(own[w, nodes[c], k], window, covered)
                     out[c, at + 1] = in_full(whole[w, k], window, covered)
                     at += 2
-
-
-class SampleColumns(NamedTuple):
-    """Samples of m metrics, in order of (node, time).
-
-    time, node : int64[n]; value : float64[n, m], nan where missing
-    sums : float64[n, m, 3]: count, sum, squares of value - origin[node, m] of a node's so far
-    origin : float64[nodes, m]; centre : float64[m], near the middle of all nodes' values
-    order : int64[n], the samples in order of time
-    first : int64[nodes + 1], where each node's begin
-    windows : int64[w], s: the last is how far back a node's own past goes
-    fresh : for how long a value stands for its node beside the others, s
-    """
-
-    time: Array
-    node: Array
-    value: Array
-    sums: Array
-    origin: Array
-    centre: Array
-    order: Array
-    first: Array
-    windows: Array
-    fresh: int
-
-
-class SampleState(NamedTuple):
-    """cursor : int64[2]: samples that came, that went stale; left : int64[nodes, 1 + w]: where each
-    node's past ends and its windows begin; last : int64[nodes, m], its last sample of each metric,
-    -1 if none; held : int64[nodes, m], the sample that stands for it beside the others; across :
-    float64[m, 3]: count, sum and sum of squares over nodes, from the centre."""
-
-    cursor: Array
-    left: Array
-    last: Array
-    held: Array
-    across: Array
-
-
-@kernel
-def put_across(data, state, i, m, step):
-    """Count sample i of metric m among all nodes' present values, or no longer."""
-    off = data.value[i, m] - data.centre[m]
-    state.across[m, 0] += step
-    state.across[m, 1] += step * off
-    state.across[m, 2] += step * off * off
-
-
-@kernel
-def pass_across(data, state, t):
-    """Let samples come and go stale up to t, in order of time."""
-    cursor, metrics, total = state.cursor, data.value.shape[1], len(data.time)
-    while True:
-        a, e = cursor[0], cursor[1]
-        coming = a < total and data.time[data.order[a]] < t
-        going = e < a and data.time[data.order[e]] + data.fresh < t
-        if not coming and not going:
-            return
-        old = going
-        if coming and going:
-            old = data.time[data.order[e]] + data.fresh <= data.time[data.order[a]]
-        i = data.order[e] if old else data.order[a]
-        n = data.node[i]
-        for m in range(metrics):
-            if old:
-                if state.held[n, m] == i:
-                    put_across(data, state, i, m, -1.0)
-                    state.held[n, m] = -1
-            elif not np.isnan(data.value[i, m]):
-                if state.held[n, m] >= 0:
-                    put_across(data, state, state.held[n, m], m, -1.0)
-                put_across(data, state, i, m, 1.0)
-                state.held[n, m] = i
-        if old:
-            cursor[1] += 1
-        else:
-            cursor[0] += 1
-
-
-@kernel
-def pass_own(data, state, t, n):
-    """Let node n's own samples pass up to t."""
-    right = state.left[n, 0]
-    while right < data.first[n + 1] and data.time[right] < t:
-        for m in range(data.value.shape[1]):
-            if not np.isnan(data.value[right, m]):
-                state.last[n, m] = right
-        right += 1
-    state.left[n, 0] = right
-    for w in range(len(data.windows)):
-        left = state.left[n, 1 + w]
-        while left < right and data.time[left] < t - data.windows[w]:
-            left += 1
-        state.left[n, 1 + w] = left
-
-
-@kernel
-def moments(count, total, squares):
-    """Return mean and standard deviation; nan where there are none, or too few."""
-    if count < 0.5:
-        return np.nan, np.nan
-    mean = total / count
-    if count < 1.5:
-        return mean, np.nan
-    spread = np.sqrt(max(squares - total * mean, 0.0) / (count - 1.0))
-    return mean, spread
-
-
-@kernel
-def within(sums, first, left, right, m):
-    """Return mean and standard deviation, from the origin, of the samples [left, right) of the
-    node whose samples begin at `first`."""
-    if right <= left:
-        return np.nan, np.nan
-    count, total, squares = sums[right - 1, m, 0], sums[right - 1, m, 1], sums[right - 1, m, 2]
-    if left > first:
-        count -= sums[left - 1, m, 0]
-        total -= sums[left - 1, m, 1]
-        squares -= sums[left - 1, m, 2]
-    return moments(count, total, squares)
-
-
-@kernel
-def score(off, spread):
-    """Return how many standard deviations off; nan where there is no spread."""
-    if spread > 0:
-        return off / spread
-    return np.nan
-
-
-@kernel
-def sample_row(data, state, t, n, m, row):
-    """Write the features of one metric of one node: the last value; mean and standard deviation
-    over each window but the last; how the last value differs from the longer windows' means; its
-    scores against the node's own past and against the other nodes."""
-    windows, right = len(data.windows), state.left[n, 0]
-    i = state.last[n, m]
-    if i < state.left[n, windows]:  # none, or too long ago
-        i = -1
-    origin = data.origin[n, m]
-    off = np.nan if i < 0 else data.value[i, m] - origin
-    row[0] = np.nan if i < 0 else data.value[i, m]
-    mean, spread = np.nan, np.nan
-    for w in range(windows):
-        left = state.left[n, 1 + w]
-        mean, spread = within(data.sums, data.first[n], left, right, m)
-        if w < windows - 1:
-            row[1 + 2 * w] = mean + origin
-            row[2 + 2 * w] = spread
-            if w > 0:
-                row[2 * windows - 2 + w] = off - mean
-    row[3 * windows - 3] = score(off - mean, spread)
-    count, total, squares = state.across[m, 0], state.across[m, 1], state.across[m, 2]
-    h = state.held[n, m]
-    row[3 * windows - 2] = np.nan
-    if h >= 0:
-        mine = data.value[h, m] - data.centre[m]
-        mean, spread = moments(count - 1.0, total - mine, squares - mine * mine)
-        row[3 * windows - 2] = score(mine - mean, spread)
-
-
-@entry
-def sample_rows(data, state, times, first, nodes, out):
-    """Write hours since the last sample, then `sample_row` of each metric, into `out`, float32."""
-    metrics, width = data.value.shape[1], 3 * len(data.windows) - 1
-    for j in range(len(times)):
-        t = times[j]
-        pass_across(data, state, t)
-        for c in range(first[j], first[j + 1]):
-            n = nodes[c]
-            pass_own(data, state, t, n)
-            right = state.left[n, 0]
-            out[c, 0] = np.nan
-            if right > state.left[n, len(data.windows)]:
-                out[c, 0] = (t - data.time[right - 1]) / HOUR
-            for m in range(metrics):
-                at = 1 + m * width
-                sample_row(data, state, t, n, m, out[c, at : at + width])

@@ -12,7 +12,7 @@ from forestall.model.observations import Observations
 from forestall.predict.base import Floats, Nodes
 
 with lazily():
-    from forestall.predict.features import features_kernels
+    from forestall.predict.features import samples_kernels
 
 WINDOWS: Final = {"1h": 3600, "1d": 86_400, "7d": 7 * 86_400, "28d": 28 * 86_400}
 """The last is a node's own past: a value is judged by it, and forgotten beyond it."""
@@ -32,7 +32,7 @@ def metric_names(past: Observations, most: int = MOST) -> tuple[str, ...]:
 
 
 class MetricRows:
-    """The walk along samples; see `forestall.predict.features.features_kernels`."""
+    """The walk along samples; see `forestall.predict.features.samples_kernels`."""
 
     def __init__(self, seen: Observations, names: tuple[str, ...], period: int) -> None:
         found = seen.metrics
@@ -47,7 +47,7 @@ class MetricRows:
         first = np.searchsorted(node, np.arange(seen.nodes + 1)).astype(np.int64)
         order = np.argsort(time, kind="stable").astype(np.int64)
         origin = _first_values(value, node, seen.nodes)
-        self._data = features_kernels.SampleColumns(
+        self._data = samples_kernels.SampleColumns(
             time=time,
             node=node,
             value=value,
@@ -60,7 +60,7 @@ class MetricRows:
             fresh=max(86_400, 3 * period),
         )
         shape = (seen.nodes, len(names))
-        self._state = features_kernels.SampleState(
+        self._state = samples_kernels.SampleState(
             cursor=np.zeros(2, dtype=np.int64),
             left=np.repeat(first[:-1, None], 1 + len(WINDOWS), axis=1),
             last=np.full(shape, -1, dtype=np.int64),
@@ -78,7 +78,7 @@ class MetricRows:
 
     def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
-        features_kernels.sample_rows(self._data, self._state, times, first, nodes, out)
+        samples_kernels.sample_rows(self._data, self._state, times, first, nodes, out)
 
 
 def _first_values(value: Floats, group: Nodes, groups: int) -> Floats:

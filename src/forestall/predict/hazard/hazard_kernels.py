@@ -42,6 +42,8 @@ def hazard_of(
     nodes: npt.NDArray[Any], shape: float, failures: float, exposure: float, downtime: int
 ) -> Hazard:
     """Return the hazards of nodes with this law of their rates: failures in so much exposure."""
+    # The age at which the hazard k r t^(k-1) is the mean rate r^(1/k) / gamma(1 + 1/k), as r t^k;
+    # with k = 1 the hazard is always that, and the limit of the formula is exp(-Euler's gamma).
     if abs(shape - 1) < 1e-6:
         settled = math.exp(-EULER)
     else:
@@ -61,6 +63,7 @@ def power(hazard, seconds):
 @kernel
 def failing(failures, before, growth):
     """Return the probability of a failure while the exposure grows from `before` by `growth`."""
+    # 1 - (before / (before + growth)) ** failures: exp(-rate x growth) over the gamma law of rates.
     return -np.expm1(-failures * np.log1p(growth / before))
 
 
@@ -91,10 +94,13 @@ def node_risk(hazard, node, now, start, end, halfway, growth):
         return failing(failures, before, power(hazard, end - known.renewed) - until_now)
     waiting = power(hazard, start - known.renewed) - until_now
     going_on = power(hazard, end - known.renewed) - until_now  # waiting included
+    # As exposure, at this node's mean rate, failures / before.
     settled = hazard.settled * before / failures
     if halfway > settled:
         age = DAY * settled ** (1.0 / hazard.shape)
         growth = power(hazard, age + (end - start)) - settled
+    # (S(waiting) - S(going on)) for those that last until `start`, and (1 - S(waiting) - S(growth)
+    # + S(waiting + growth)) for those that fail, then fail again: S(waiting) cancels.
     risk = failing(failures, before, going_on)
     risk += failing(failures, before, growth) - failing(failures, before, waiting + growth)
     return max(risk, 0.0)

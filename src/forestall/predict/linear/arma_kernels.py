@@ -47,6 +47,8 @@ def step_down(ar, p, partial, row, spare):
     """Find the partial autocorrelations of an autoregression; 1 if it is stationary, else 0."""
     for j in range(p):
         row[j] = ar[j]
+    # Levinson and Durbin backwards: from the coefficients of order m + 1 to those of order m. It is
+    # stationary exactly where all partial autocorrelations lie within (-1, 1).
     for m in range(p - 1, -1, -1):
         kappa = row[m]
         partial[m] = kappa
@@ -69,6 +71,7 @@ def autocovariances(ar, p, lags, partial, acov, row, spare):
         return 0
     acov[0] = 0.0  # of the coefficients' type: real or complex
     error = acov[0] + 1.0
+    # Var = 1 / prod(1 - kappa^2): each order takes its share of the variance away again.
     for m in range(p):
         error = error / (1 - partial[m] * partial[m])
     acov[0] = error
@@ -86,6 +89,7 @@ def autocovariances(ar, p, lags, partial, acov, row, spare):
             row[k - 1] = kappa
             error = error * (1 - kappa * kappa)
         else:
+            # Beyond the order of the model: Yule and Walker's equations.
             for j in range(p):
                 total += ar[j] * acov[k - 1 - j]
         acov[k] = total
@@ -102,12 +106,15 @@ def first_column(ar, ma, p, q, column, work):
     partial, acov, row, spare, psi, gamma = work[0], work[1], work[2], work[3], work[4], work[5]
     if autocovariances(ar, p, r + q, partial, acov, row, spare) == 0:
         return 0
+    # psi, the response of the process to an innovation k steps ago.
     for k in range(r):
         psi[k] = ma[k]
         for j in range(min(k, p)):
             psi[k] += ar[j] * psi[k - 1 - j]
     for k in range(r + 1):
         gamma[k] = acov[0] * 0
+    # gamma, the autocovariances of the whole process: those of the autoregression, weighted by the
+    # autocovariances of the moving average.
     for m in range(q + 1):
         weight = acov[0] * 0
         for i in range(q + 1 - m):
@@ -117,6 +124,7 @@ def first_column(ar, ma, p, q, column, work):
             if m > 0:
                 gamma[k] += weight * acov[k + m]
     for i in range(r):
+        # a_i(t) = sum over j >= i of ar_j a_0(t - 1 - j + i) + ma_j e(t - j + i), against a_0(t).
         total = acov[0] * 0
         for j in range(i, r):
             total += ar[j] * gamma[1 + j - i] + ma[j] * psi[j - i]
@@ -149,6 +157,8 @@ def passed_over(ar, ma, cov, column, state):
     r = len(ar)
     for i in range(r):
         column[i] = cov[0, i]
+    # P' = T P T' + R R', worked out entry by entry: T has ar in its first column and ones above the
+    # diagonal.
     head = state[0]
     for i in range(r):
         more = i + 1 < r
@@ -181,6 +191,7 @@ def narrow(ma, cov, gain):
     nothing is left to know."""
     r = len(ma)
     scale = cov[0, 0]
+    # As in `passed_over` after the value was seen: the first row and column of P are 0 then.
     for i in range(r):
         for j in range(r):
             value = ma[i] * ma[j]
@@ -226,6 +237,7 @@ def run_filter(series, model, room, states, errors, scales, vague):
             for i in range(r):
                 states[t, i] = state[i]
         scales[t] = cov[0, 0]
+        # A gap: uncertainty grows again, and the gain has to settle anew.
         if math.isnan(series[t]):
             errors[t] = math.nan
             passed_over(ar, ma, cov, column, state)
@@ -233,12 +245,15 @@ def run_filter(series, model, room, states, errors, scales, vague):
             continue
         error = series[t] - state[0]
         errors[t] = error
+        # Once the gain is steady the covariance is left alone, which is most of the work.
         if not steady:
             moved = find_gain(cov, column)
             calm = calm + 1 if moved < STEADY else 0
             steady = calm > 2 * r
             if not steady:
                 narrow(ma, cov, column)
+        # What is expected next, with the value seen: ar times it, and the gain's share of the
+        # error.
         for i in range(r - 1):
             state[i] = ar[i] * series[t] + state[i + 1] + column[i + 1] * error
         state[r - 1] = ar[r - 1] * series[t]

@@ -41,6 +41,7 @@ def column_slopes(model, column, slopes, work):
     for i in range(r):
         left[i] = complex(ar[i], 0.0)
         right[i] = complex(ma[i], 0.0)
+    # f(x + ih) = f(x) + ih f'(x) - ...: so small a step that h^2 vanishes, and no digits cancel.
     step = 1e-100
     for k in range(p + q):
         if k < p:
@@ -68,6 +69,8 @@ def advance_covariance(model, at):
     r, many = len(ar), p + model.q
     gain, gains, move, moves = at.gain, at.gains, at.move, at.moves
     tell, tells, spare = at.tell, at.tells, at.spare
+    # P(t+1) - P(t) = move move' weight stays of rank one from the stationary start on, so O(r)
+    # numbers stand for the whole covariance.
     head, weight, scale = move[0], tell[1], tell[0]
     lean = weight * head
     after = scale + lean * head
@@ -78,6 +81,8 @@ def advance_covariance(model, at):
     change, inverse = abs(lean * head), 1.0 / scale
     for k in range(many):
         change = max(change, 1e-6 * abs(spare[2, k] - tells[0, k]))
+    # Rows ascend: move[i + 1] and its slopes are still those of the step before when row i reads
+    # them.
     for i in range(r):
         shifted = ar[i] * head + (move[i + 1] if i + 1 < r else 0.0)
         share = gain[i] * inverse
@@ -85,6 +90,7 @@ def advance_covariance(model, at):
         gain[i] += shifted * lean
         change = max(change, abs(shifted * lean))
         back, here = head * inverse, ar[i]
+        # d/d ar_i of ar[i] * head: only the slope by its own coefficient has the extra term.
         if i < p:
             spare[3, i] = head
         for k in range(many):
@@ -97,6 +103,7 @@ def advance_covariance(model, at):
         if i < p:
             spare[3, i] = 0.0
     for k in range(many):
+        # A slope weighs a millionth of a value in what counts as a change.
         change = max(change, 1e-6 * spare[4, k])
         spare[4, k] = 0.0
     # weight' = weight - (weight head)^2 / after
@@ -140,6 +147,7 @@ def linearise(series, model, at, work, errors, scales, slopes, bends):
             bends[t, k] = at.tells[0, k]
         changed = advance_covariance(model, at)
         calm = calm + 1 if changed < STEADY * (1.0 + abs(at.gain[0])) else 0
+    # From here on gain and variance are constant: the recursion of the model takes over.
     if steady < n:
         for t in range(steady, n):
             scales[t] = at.tell[0]
@@ -155,6 +163,8 @@ def prepare(model, at):
     r, many = len(ar), p + model.q
     first = at.gain[0]
     at.tell[0] = first
+    # P(1) = T P T' + R R' - K K' / first less the stationary P, which T P T' + R R' is: what is
+    # left is -K K' / first, of rank one.
     at.tell[1] = -1.0 / first
     for k in range(many):
         at.tells[0, k] = at.gains[0, k]
@@ -191,11 +201,13 @@ def follow(value, t, model, at, errors, slopes):
     for k in range(many + 1):
         spare[0, k] = states[0, k]
         spare[1, k] = -states[0, k]
+    # The mean is taken off every value: its derivative is -1.
     spare[1, many] -= 1.0
     lean = error * inverse
     for i in range(r):
         share, here = gain[i] * inverse, ar[i]
         state[i] = here * head + (state[i + 1] if i + 1 < r else 0.0) + share * error
+        # The extra term of the slope by ar_i itself, as in `advance_covariance`.
         if i < p:
             spare[3, i] = head
         for k in range(many + 1):
@@ -235,6 +247,7 @@ def glide(series, start, model, errors, slopes):
         settled = calm > q
         strayed = 0.0
         for k in range(many):
+            # Of each family only the first is worked out: the others are it, a step later each.
             if settled and k not in (0, p, many - 1):
                 slopes[t, k] = slopes[t - 1, k - 1]
                 continue

@@ -48,6 +48,7 @@ def new_room(steps: int) -> ForecastRoom:
 @kernel
 def run_at(starts, known, sample):
     """Return the run, of the first `known`, that a sample lies in."""
+    # Starts ascend: the last run that begins no later than the sample.
     low, high = 0, known - 1
     while low < high:
         middle = (low + high + 1) >> 1
@@ -59,14 +60,17 @@ def run_at(starts, known, sample):
 
 
 @kernel
-def count(starts, states, known, samples, begin, stop, room):
+def count_stays(starts, states, known, samples, begin, stop, room):
     """Count the stays of one window until its first failure; return which states were seen, one
     bit each."""
     run, begun, seen = run_at(starts, known, begin), begin, 0
+    # Only until the first failure: what comes after it is another life. The first stay counts from
+    # the window's begin on.
     while states[run] < RUNNING:
         state = states[run]
         seen |= 1 << state
         end = starts[run + 1] if run + 1 < known else samples
+        # Cut off by the window: seen for so long, without a move.
         if end >= stop:
             room.present[state, stop - 1 - begun] += 1
             break
@@ -81,6 +85,8 @@ def weigh(room, state):
     """Write the masses of the moves out of a state: to the other one, and, as what is known so far
     of first failures, to failing ones. Return after how many different steps the former came."""
     moves, present = room.moves[state], room.present[state]
+    # Kaplan and Meier with two ways to leave (competing risks): a move's mass is the share still
+    # there before the step times the share of those at risk that makes it.
     at_risk, alive, count = 0, 1.0, 0
     for m in range(len(present)):
         at_risk += present[m]
@@ -114,6 +120,8 @@ def chances(room, out):
     fails = room.fails
     count0, count1 = weigh(room, 0), weigh(room, 1)
     low0, low1, failed0, failed1 = 1.0, 1.0, 0.0, 0.0
+    # F_i(m) = direct failures + sum over k of mass_i(k) F_j(m - k), spread forward: at step m all
+    # that contributes to F(m) has been added, as every move takes at least a step.
     for m in range(fails.shape[1]):
         from0, from1 = fails[0, m], fails[1, m]
         if from1 > 0:
@@ -122,6 +130,7 @@ def chances(room, out):
             spread(room, 1, count1, from0, m)
         failed0 += from0
         failed1 += from1
+        # Rounding must not let the chance rise again, or fall below 0.
         low0 = min(low0, max(0.0, 1 - failed0))
         low1 = min(low1, max(0.0, 1 - failed1))
         out[0, m], out[1, m] = low0, low1
@@ -138,9 +147,11 @@ def mean_share(past, begins, alike, before, out):
             if alike[w]:
                 sum_given += given[begins[w] + j]
                 sum_seen += seen[begins[w] + j]
+        # -1 marks steps in which nothing was seen; they get the mean of the rest.
         out[j] = sum_given / sum_seen if sum_seen > 0 else -1.0
         total += sum_given
         many += sum_seen
+    # No window says anything: all of the past does.
     if many == 0:
         for j in range(before):
             total += given[j]
@@ -171,16 +182,19 @@ def foresee(runs, known, samples, begins, past, room, alike, share, alive):
     room.present[:] = 0
     seen = 0
     for w in range(len(begins)):
+        # A move at the last step shows in the sample after it.
         stop = min(begins[w] + steps + 1, samples)
-        seen |= count(starts, states, known, samples, begins[w], stop, room)
+        seen |= count_stays(starts, states, known, samples, begins[w], stop, room)
     for state in range(RUNNING):
         some = False
         for w in range(len(begins)):
             alike[w] = states[run_at(starts, known, begins[w])] == state
             some = some or alike[w]
+        # No window begins in this state: all of them stand for it.
         if not some:
             alike[:] = True
         mean_share(past, begins, alike, samples, share[state])
+    # Both bits, S1 and S2.
     if seen != 3:
         return False
     chances(room, alive)

@@ -34,6 +34,8 @@ def classify(load, memory, levels, slots, need, causal, out):
         x = load[i]
         if math.isnan(x):
             gap += 1
+            # Longer than the hold time: the host is away, from the gap's begin on where the past
+            # may still be rewritten. Shorter gaps go on with the last state.
             if gap > slots:
                 if gap == slots + 1 and not causal:
                     for k in range(i - slots, i):
@@ -47,6 +49,7 @@ def classify(load, memory, levels, slots, need, causal, out):
             was_heavy = x > high
             if watched and memory[i] < need:
                 state = S4
+            # A short gap at the very begin takes the first state that is seen.
             if not known and not causal and gap <= slots:
                 for k in range(i - gap, i):
                     out[k] = state
@@ -55,6 +58,8 @@ def classify(load, memory, levels, slots, need, causal, out):
             heavy = 0
         else:
             heavy += 1
+            # A load that lasts becomes contention, with the samples that led to it where they may
+            # be rewritten; S4, too little memory, stays S4.
             if heavy > slots:
                 if heavy == slots + 1 and not causal:
                     for k in range(i - slots, i):

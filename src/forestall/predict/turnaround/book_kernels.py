@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 from forestall._compile import entry, kernel
+from forestall.predict.ordered_kernels import up_to
 from forestall.predict.turnaround.book_state import (
     ALIKE,
-    BACKLOGS,
-    BY_BACKLOG,
     BY_DEADLINE,
     BY_LEVEL,
     CANCEL,
@@ -21,13 +20,11 @@ from forestall.predict.turnaround.book_state import (
     DROPPED,
     FAIL,
     KEPT,
-    LEVELS,
     LOSE,
     LOST,
     MISSED,
     OPEN,
     OWING,
-    OWN,
     PENDING,
     POINTS,
     REQUEUE,
@@ -39,9 +36,6 @@ from forestall.predict.turnaround.book_state import (
     SUBMIT,
     TURNAROUNDS,
     VOID,
-    WAIT0,
-    WAIT1,
-    WAIT2,
     WAIT3,
 )
 from forestall.predict.turnaround.groups_kernels import (
@@ -63,118 +57,15 @@ from forestall.predict.turnaround.groups_kernels import (
     score_for,
 )
 from forestall.predict.turnaround.law_kernels import (
-    blend,
-    close_law,
     law_below,
     middle_score,
-    points_of,
     score_of,
     take_in,
     time_of,
-    up_to,
 )
-
-_LEAST = 60.0
-"""Seconds that are added to the queue's length, so that an empty one does not divide by 0."""
-
+from forestall.predict.turnaround.tell_kernels import LEAST_DRAIN, expected_length, tell_law
 
 # ------------------------------------------------------------------------------- plain distribution
-
-
-@kernel
-def level_of(book, level, own):
-    """Take a class as one level of a mixture."""
-    desk = book.desk[0]
-    points_of(own.held, own.ordered, desk.samples[level], desk.counts[level])
-
-
-@kernel
-def queue_cell(book, job, now):
-    """Return the classes of the queue's length and of the user's own share of it; write how long
-    the machine would need for what runs and waits before the job."""
-    part = book.parts[job.part]
-    most, length = max(part.most, 1.0), 0
-    job.drain = 0.0
-    if part.pending > 0 or part.busy + job.size > most:
-        job.drain = (part.pending + max(part.ends - part.busy * now, 0.0)) / most
-        steps = 0.5 * math.log2(max(job.drain, 60.0) / 60.0)
-        length = 1 + min(max(int(steps), 0), BACKLOGS - 2)
-    mine = book.users[job.user].own
-    own = 0 if mine == 0 else min(1 + int(0.5 * math.log2(float(mine))), OWN - 1)
-    return length, own
-
-
-@kernel
-def tell_wait(book, job, grid, now):
-    """Write the quantiles of a job's wait."""
-    length, own = queue_cell(book, job, now)
-    keys, rows, desk = job.keys, job.rows, book.desk[0]
-    rows[0] = keys[WAIT0] + length * OWN + own
-    rows[1] = keys[WAIT1] + length * OWN + own
-    rows[2] = keys[WAIT2] + length
-    rows[3] = BY_BACKLOG + length
-    for level in range(2):
-        level_of(book, level, book.near[rows[level]])
-        level_of(book, 2 + level, book.far[rows[2 + level]])
-    level_of(book, 4, book.far[DRAINS])
-    for i in range(int(desk.counts[4, 0])):
-        desk.samples[4, i] *= job.drain + _LEAST
-    if not blend(desk.samples, desk.counts, desk.shrink, grid[0]):
-        for i in range(POINTS):
-            grid[0, i] = 0.0
-    job.wait_level = first_level(desk.counts)
-    job.wait_like = int(desk.counts[job.wait_level, 1])
-
-
-@kernel
-def first_level(counts):
-    """Return the narrowest class with any job; the widest where there is none."""
-    level = 0
-    while level < LEVELS - 1 and counts[level, 1] == 0:
-        level += 1
-    return level
-
-
-@kernel
-def tell_run(book, job, grid):
-    """Write the quantiles of a job's run time."""
-    keys, desk = job.keys, book.desk[0]
-    for level in range(2):
-        level_of(book, level, book.near[keys[RUN0 + level]])
-    for level in range(3):
-        level_of(book, 2 + level, book.far[keys[RUN2 + level]])
-    scale = float(job.limit) if job.limit > 0 else 1.0
-    if blend(desk.samples, desk.counts, desk.shrink, grid[1]):
-        for i in range(POINTS):
-            grid[1, i] *= scale
-    else:
-        for i in range(POINTS):
-            grid[1, i] = float(job.limit) if job.limit > 0 else 3600.0
-    job.run_level = first_level(desk.counts)
-    job.run_like = int(desk.counts[job.run_level, 1])
-
-
-@kernel
-def tell_law(book, job, now):
-    """Make the distribution of a job's turnaround from what is known now."""
-    law, desk = book.laws[job.slot], book.desk[0]
-    grid = law.grid
-    tell_wait(book, job, grid, now)
-    tell_run(book, job, grid)
-    risk = desk.failures / desk.ran * job.size if desk.ran > 0 else 0.0
-    again = desk.restarts / desk.failures if desk.failures > 0 else 0.0
-    close_law(grid, law.top, risk, again, grid[0, POINTS // 2])
-    job.risk = max(1.0 - grid[2, POINTS + 1], 0.0)
-
-
-@kernel
-def expected_length(book, job):
-    """Return the seconds that a job is expected to run at most: its limit, or what its user's other
-    jobs ran."""
-    if job.limit > 0:
-        return float(job.limit)
-    own = book.far[job.keys[RUN2]]
-    return own.ordered[own.held // 2] if own.held > 0 else 3600.0
 
 
 # ----------------------------------------------------------------------------------------- promises
@@ -223,6 +114,7 @@ def enter(book, which):
     promise, job, desk = book.promises[which], book.jobs[which // 2], book.desk[0]
     promise.state, promise.known = OPEN, -1
     promise.bin = decile_of(promise.stated)
+    # Before the book is warm nothing is steered, and nothing owed.
     promise.counted = 1 if desk.done >= desk.warm else 0
     if promise.counted:
         owe(book, which, job, 1.0)
@@ -239,6 +131,7 @@ def settle(book, which, state, now):
     if which % 2 == BY_DEADLINE and promise.counted:
         book.users[job.user].exposed[promise.bin] -= 1
     if state == DROPPED:
+        # As if it had never been made.
         if promise.counted:
             owe(book, which, job, -1.0)
         return
@@ -262,6 +155,7 @@ def offer_deadline(book, k, level):
     job, promise = book.jobs[k], book.promises[2 * k + BY_LEVEL]
     law, group = book.laws[job.slot], group_of(book, BY_LEVEL, job)
     grid, top, others = law.grid, law.top, promise.others
+    # What is owed moves the aim; what is said stays what was asked for.
     aim = moved(level, pressure(book, BY_LEVEL, job, decile_of(level)))
     offset = time_of(grid, top, score_for(book, group, aim))
     promise.asked, promise.stated, promise.aim = level, level, aim
@@ -291,6 +185,8 @@ def offer_chance(book, k, deadline):
     promise.deadline = deadline
     promise.mark = score_of(grid, top, offset)
     promise.raw = law_below(grid, top, offset)
+    # Three steps: the plain law, the scores of the latest jobs, the curve of what became of such
+    # promises. Then what is owed moves it.
     promise.asked = chance_of(book, group, promise.mark)
     promise.aim = min(max(bent(book, group, promise.asked), 0.001), 0.999)
     promise.chance = promise.asked
@@ -326,6 +222,7 @@ def expire(book, now):
 def refresh(book, now):
     """Renew the calibration of all, and of partitions, where enough has happened."""
     desk = book.desk[0]
+    # Each renewal looks at all open jobs: the more there are, the rarer.
     if book.groups[0].stale < max(desk.patience, 0.5 * desk.open):
         return
     look_at_open(book, now)
@@ -340,6 +237,7 @@ def submit(book, k, now):
     """Take in a job: its law is told, and its promises can be made."""
     job, desk = book.jobs[k], book.desk[0]
     job.submit, job.status, job.settled, job.score = now, PENDING, -1, 0.0
+    # Laws are large: open jobs share a pool of them, and a job keeps its slot while it is open.
     desk.free -= 1
     job.slot, job.place = book.free[desk.free], desk.open
     book.open_jobs[desk.open] = k
@@ -355,13 +253,14 @@ def submit(book, k, now):
 @kernel
 def start(book, job, now):
     """Take note that a job starts to run."""
+    # Only the first start tells a wait; a restart's would count the run before it.
     if job.failures == 0:
         wait, rows = float(now - job.submit), job.rows
         for level in range(2):
             take_in(book.near[rows[level]], wait)
             take_in(book.far[rows[2 + level]], wait)
         take_in(book.far[job.keys[WAIT3]], wait)
-        take_in(book.far[DRAINS], wait / (job.drain + _LEAST))
+        take_in(book.far[DRAINS], wait / (job.drain + LEAST_DRAIN))
     job.status, job.started = RUNNING, now
     leave_queue(book, job)
     part = book.parts[job.part]
@@ -402,11 +301,13 @@ def close(book, job, now, status):
     else:
         leave_queue(book, job)
     law, desk = book.laws[job.slot], book.desk[0]
+    # A lost job never ends: a score beyond all.
     job.score = 50.0
     if status != LOST:
         job.score = middle_score(law.grid, law.top, float(now - job.submit))
     job.status, job.settled = status, now - job.submit
     desk.open -= 1
+    # The last of the open jobs takes the place of the one that leaves.
     last = book.open_jobs[desk.open]
     book.open_jobs[job.place] = last
     book.jobs[last].place = job.place
@@ -427,6 +328,8 @@ def finish(book, k, now, status):
             take_in(book.far[keys[RUN2 + level]], value)
         take_in(book.far[TURNAROUNDS], float(now - job.submit))
     close(book, job, now, status)
+    # A job that was withdrawn says nothing of how long jobs take, and its promises nothing of the
+    # book.
     if status != VOID:
         book.desk[0].done += 1
         for level in range(ALIKE):
@@ -449,6 +352,7 @@ def wait_again(book, job, now):
 @kernel
 def happen(book, kind, k, now):
     """Take in one event."""
+    # A deadline has passed once a later second comes: before anything else of this second.
     expire(book, now)
     if kind == SUBMIT:
         submit(book, k, now)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from forestall._compile import kernel
+from forestall.predict.ordered_kernels import below, up_to
 from forestall.predict.turnaround.book_state import (
     ALIKE,
     BINS,
@@ -30,7 +31,7 @@ from forestall.predict.turnaround.book_state import (
     RUNNING,
     VOID,
 )
-from forestall.predict.turnaround.law_kernels import below, put, score_of, up_to
+from forestall.predict.turnaround.law_kernels import put, score_of
 
 GAPS = (701, 301, 132, 57, 23, 10, 4, 1)
 """Ciura's gaps for Shell's method."""
@@ -56,11 +57,13 @@ def join_cohort(book, group, k):
     own, depth = book.groups[group], depth_of(group)
     number = own.pushed
     place = number % depth
+    # The ring is full: this place holds the oldest. Its score stands among the sorted ones only if
+    # it is known.
     if number >= depth:
         old = book.jobs[own.cohort[place]]
         if old.status in (DONE, LOST):
             ordered = own.ordered
-            for i in range(below(ordered, own.held, old.score), own.held - 1):
+            for i in range(below(ordered, 0, own.held, old.score), own.held - 1):
                 ordered[i] = ordered[i + 1]
             own.held -= 1
     own.cohort[place] = k
@@ -95,6 +98,8 @@ def sort(values, count):
 def estimate(book, group):
     """Make the distribution of scores anew: product-limit estimate over the cohort."""
     own, jobs = book.groups[group], book.jobs
+    # Open jobs are censored at the score that they have reached; what came to nothing is too, for
+    # ever.
     waiting, count = book.desk[0].scratch, 0
     for i in range(min(own.pushed, depth_of(group))):
         job = jobs[own.cohort[i]]
@@ -103,6 +108,8 @@ def estimate(book, group):
             count += 1
     sort(waiting, count)
     held, ordered, score, reached = own.held, own.ordered, own.score, own.below
+    # One more at risk than there are jobs: the largest score seen is not taken for the largest of
+    # all, and nobody is promised certainty.
     alive, left, c, steps = 1.0, float(held + count) + 1.0, 0, 0
     for i in range(held):
         while c < count and waiting[c] < ordered[i]:
@@ -110,12 +117,15 @@ def estimate(book, group):
             left -= 1.0
         alive *= 1.0 - 1.0 / left
         left -= 1.0
+        # Equal scores are one jump.
         if steps > 0 and score[steps - 1] == ordered[i]:
             reached[steps - 1] = 1.0 - alive
         else:
             score[steps], reached[steps] = ordered[i], 1.0 - alive
             steps += 1
     own.steps, own.stale, own.tail = steps, 0, 0.1
+    # Beyond the last score the law goes on exponentially; its scale is the distance of the upper 10
+    # and 2.5 % over log 4.
     if held >= 20:
         upper, most = ordered[held - held // 10 - 1], ordered[held - 1 - held // 40]
         own.tail = min(max((most - upper) / math.log(4.0), 0.05), 1.0)
@@ -149,7 +159,7 @@ def score_for(book, group, chance):
     if steps == 0 or own.held < _FIRST:
         return chance
     scores, reached = own.score, own.below
-    at = below(reached, steps, chance)
+    at = below(reached, 0, steps, chance)
     if at == steps:
         beyond = math.log((1.0 - reached[steps - 1]) / max(1.0 - chance, 1e-9))
         return scores[steps - 1] + own.tail * max(beyond, 0.0)
@@ -157,6 +167,7 @@ def score_for(book, group, chance):
         return scores[0] * chance / reached[0]
     step = reached[at] - reached[at - 1]
     part = (chance - reached[at - 1]) / step
+    # A jump of many equal scores: only its end reaches the probability.
     if step > 1.5 / steps:
         return scores[at]
     return scores[at - 1] + part * (scores[at] - scores[at - 1])
@@ -183,6 +194,7 @@ def group_of(book, question, job):
 def owed(book, question, group, decile):
     """Return what is owed in a decile as a share of what is allowed, -1 to 1."""
     own, desk = book.groups[group], book.desk[0]
+    # At +-1 the tangent would be infinite: the debt is kept just inside.
     count = max(own.made[question, decile], _FEW)
     share = own.debt[question, decile] / (count * desk.allowed)
     return min(max(share, -0.99), 0.99) * desk.steer
@@ -193,8 +205,11 @@ def pressure(book, question, job, decile):
     """Return the logits for all debts of a decile: those of everybody, and half of those of the
     partition where it is one of several."""
     gain, part = book.desk[0].gain, job.groups[1]
+    # The saturated integrator: tan(pi / 2 x debt) is nearly linear for small debts and has no
+    # bound.
     total = gain * math.tan(0.5 * math.pi * owed(book, question, 0, decile))
     made = book.groups[part].made[question, decile]
+    # A partition of its own debts, unless it is too small to tell or all there is.
     if 200.0 <= made < 0.9 * book.groups[0].made[question, decile]:
         total += 0.5 * gain * math.tan(0.5 * math.pi * owed(book, question, part, decile))
     return total
@@ -225,6 +240,7 @@ def say(book, question, job, chance):
     best, said, own = math.inf, chance, decile_of(chance)
     everybody, desk, user = book.groups[0], book.desk[0], book.users[job.user]
     for decile in range(BINS):
+        # Just below the next decile, so that what is said is counted where it was weighed.
         low, high = max(decile / BINS, 0.001), min((decile + 1) / BINS - 1e-9, 0.999)
         pushed = moved(chance, -pressure(book, question, job, decile))
         pushed = min(max(pushed, low), high)
@@ -237,6 +253,7 @@ def say(book, question, job, chance):
         together, dear = 0.0, _DEAR
         if question == BY_DEADLINE:
             together, dear = min(user.exposed[decile] / room, 2.0), _CHEAP
+        # The square makes small debts nearly free; who pays more than 0.05 makes a decile cheaper.
         cost = way + dear * debt * debt * (0.05 - paid) + desk.spread * together
         if cost < best:
             best, said = cost, pushed
@@ -247,6 +264,7 @@ def say(book, question, job, chance):
 def owe(book, which, job, sign):
     """Enter a promise into the debts (1), or take it out (-1)."""
     promise = book.promises[which]
+    # Promises of job k stand at 2 k + question.
     question, decile = which % 2, promise.bin
     for level in range(OWING):
         own = book.groups[job.groups[level]]
@@ -280,6 +298,7 @@ def look_at_open(book, now):
                 group = group_of(book, question, job)
                 past = chance_of(book, group, job.score)
                 by = chance_of(book, group, promise.mark)
+                # P(score <= mark, given that it has not ended by its present score).
                 chance = (by - past) / (1.0 - past) if past < 1.0 else by
                 reassess(book, 2 * k + question, job, min(max(chance, 0.0), 1.0))
 
@@ -311,6 +330,7 @@ def bend(book, group):
         pools[3 * count + 1] = said * weight
         pools[3 * count + 2] = seen[b, 2] + 10.0 * said
         count += 1
+        # Pool adjacent violators (Ayer et al. 1955): shares kept must rise with what was said.
         while count > 1:
             a, z = 3 * (count - 2), 3 * (count - 1)
             if pools[a + 2] * pools[z] <= pools[z + 2] * pools[a]:

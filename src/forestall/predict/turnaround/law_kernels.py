@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from forestall._compile import kernel
+from forestall.predict.ordered_kernels import below
 from forestall.predict.turnaround.book_state import LEVELS, POINTS
 
 _FAR_AWAY = 12.0
@@ -17,8 +18,10 @@ def take_in(own, value):
     """Add a value to a class; the oldest falls out where it is full."""
     ring, ordered = own.ring, own.ordered
     depth, held, head = len(ring), own.held, own.head
+    # The same values stand twice: in the ring by age, in `ordered` by size, so that the oldest is
+    # known and quantiles are read off.
     if held == depth:
-        for i in range(below(ordered, held, ring[head]), held - 1):
+        for i in range(below(ordered, 0, held, ring[head]), held - 1):
             ordered[i] = ordered[i + 1]
         held -= 1
     put(ordered, held, value)
@@ -30,36 +33,10 @@ def take_in(own, value):
 @kernel
 def put(ordered, held, value):
     """Put a value in its place among the first `held`, which ascend."""
-    at = below(ordered, held, value)
+    at = below(ordered, 0, held, value)
     for i in range(held, at, -1):
         ordered[i] = ordered[i - 1]
     ordered[at] = value
-
-
-@kernel
-def below(ordered, held, value):
-    """Return how many of the first `held` values, ascending, are less than `value`."""
-    low, high = 0, held
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def up_to(ordered, held, value):
-    """Return how many of the first `held` values, ascending, are at most `value`."""
-    low, high = 0, held
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
@@ -69,6 +46,7 @@ def points_of(held, ordered, sample, count):
         for i in range(held):
             sample[i] = ordered[i]
     else:
+        # Quantiles in the middle of POINTS equal parts.
         for i in range(POINTS):
             sample[i] = ordered[(2 * i + 1) * held // (2 * POINTS)]
     count[0] = min(held, POINTS)
@@ -84,6 +62,8 @@ def blend(samples, counts, shrink, out):
         each, and room for two numbers
     """
     left, last = 1.0, -1
+    # Narrow classes first: each takes its share of the weight that is left, by how many jobs it
+    # rests on.
     for k in range(LEVELS):
         counts[k, 2], counts[k, 3] = 0.0, 0.0
         if counts[k, 1] > 0:
@@ -93,14 +73,17 @@ def blend(samples, counts, shrink, out):
             last = k
     if last < 0:
         return False
+    # What nobody took goes to the widest, so that the weights add up to 1.
     counts[last, 2] += left / counts[last, 0]
     reached, made = 0.0, 0
+    # Merge the ascending samples, and write a quantile each time the weight passes its middle.
     while made < POINTS:
         least, which = math.inf, -1
         for k in range(LEVELS):
             at = int(counts[k, 3])
             if counts[k, 1] > 0 and at < counts[k, 0] and samples[k, at] < least:
                 least, which = samples[k, at], k
+        # All taken: rounding alone kept the weight below 1.
         if which < 0:
             least = out[made - 1] if made > 0 else 0.0
             reached = 2.0
@@ -118,6 +101,8 @@ def stair(grid, row, scale, more, time):
     """Return the probability of wait + scale * run time + more <= time; `row` of the grid has the
     probabilities of run times."""
     waits, runs, reached = grid[0], grid[1], grid[row]
+    # Waits ascend, so what is left for the run falls: j only goes down, and both loops together are
+    # O(POINTS).
     j, total, part_of = POINTS + 1, 0.0, 1.0 / scale
     for i in range(POINTS):
         left = (time - waits[i] - more) * part_of
@@ -137,6 +122,7 @@ def stair(grid, row, scale, more, time):
 def law_below(grid, top, time):
     """Return the probability of a turnaround of at most `time`, by the plain law."""
     chance = stair(grid, 2, 1.0, 0.0, time)
+    # Those stopped once and run again: reckoned as two runs and one wait more.
     if top[3] > 0:
         chance += top[3] * stair(grid, 3, 2.0, top[2], time)
     return chance
@@ -164,6 +150,7 @@ def time_of(grid, top, score):
     """Return the least whole seconds, at least 1, with no lower score; int64."""
     if score > top[1]:
         return math.ceil(top[0] * math.exp(min(score - top[1], _FAR_AWAY)))
+    # Bisection over whole seconds: the law rises.
     low, high = 0, int(top[0])
     while high - low > 1:
         middle = (low + high) // 2
@@ -175,13 +162,14 @@ def time_of(grid, top, score):
 
 
 @kernel
-def close_law(grid, top, risk, again, wait):
+def close_law(grid, top, rate, again, wait):
     """Complete a grid of waits and run times: probabilities, longest turnaround.
 
-    risk : failures a second that stop the job; again : share of those that are run again, after
+    rate : failures a second that stop the job; again : share of those that are run again, after
     `wait` seconds more
     """
     runs, reached, stopped = grid[1], grid[2], grid[3]
+    # Run times move up by a place, for a first step at 0 and a last one beyond the longest.
     for j in range(POINTS, 0, -1):
         runs[j] = runs[j - 1]
     runs[0] = 0.0
@@ -189,7 +177,8 @@ def close_law(grid, top, risk, again, wait):
     reached[0], stopped[0] = 0.0, 0.0
     total, lost = 0.0, 0.0
     for j in range(1, POINTS + 1):
-        kept = math.exp(-risk * runs[j]) / POINTS
+        # A run of t seconds ends undisturbed with probability exp(-rate t).
+        kept = math.exp(-rate * runs[j]) / POINTS
         reached[j] = total + 0.5 * kept
         total += kept
         gone = 1.0 / POINTS - kept
@@ -197,6 +186,7 @@ def close_law(grid, top, risk, again, wait):
         lost += gone
     reached[POINTS + 1], stopped[POINTS + 1] = total, lost
     longest = grid[0, POINTS - 1] + runs[POINTS + 1]
+    # Where next to nothing is lost, second runs would only lengthen the search.
     share = again if lost > 1e-9 else 0.0
     if share > 0:
         longest += runs[POINTS + 1] + wait

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import entry, kernel
+from forestall.predict.ordered_kernels import below
 
 Array = npt.NDArray[Any]
 NEVER: Final = np.iinfo(np.int64).max
@@ -141,45 +142,32 @@ def _drop(heap):
     when, job = heap.when[size], heap.job[size]
     at = 0
     while True:
-        below = 2 * at + 1
-        if below >= size:
+        child = 2 * at + 1
+        if child >= size:
             break
-        if below + 1 < size and (
-            heap.when[below + 1] < heap.when[below]
-            or (heap.when[below + 1] == heap.when[below] and heap.job[below + 1] < heap.job[below])
+        if child + 1 < size and (
+            heap.when[child + 1] < heap.when[child]
+            or (heap.when[child + 1] == heap.when[child] and heap.job[child + 1] < heap.job[child])
         ):
-            below += 1
-        if heap.when[below] > when or (heap.when[below] == when and heap.job[below] > job):
+            child += 1
+        if heap.when[child] > when or (heap.when[child] == when and heap.job[child] > job):
             break
-        heap.when[at], heap.job[at] = heap.when[below], heap.job[below]
-        at = below
+        heap.when[at], heap.job[at] = heap.when[child], heap.job[child]
+        at = child
     heap.when[at], heap.job[at] = when, job
-
-
-@kernel
-def _place(ordered, begin, end, value):
-    """Return where in ordered[begin:end] the first that is not below the value stands."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
 def _swap(ordered, begin, end, old, new):
     """Put `new` in the place of one `old`, in order."""
-    gone = _place(ordered, begin, end, old)
+    gone = below(ordered, begin, end, old)
     if new > old:
-        come = _place(ordered, gone, end, new)
+        come = below(ordered, gone, end, new)
         for i in range(gone, come - 1):
             ordered[i] = ordered[i + 1]
         ordered[come - 1] = new
     elif new < old:
-        come = _place(ordered, begin, gone, new)
+        come = below(ordered, begin, gone, new)
         for i in range(gone, come, -1):
             ordered[i] = ordered[i - 1]
         ordered[come] = new
@@ -192,23 +180,25 @@ def _refresh(past, c):
     room = past.ring_at[c + 1] - ring
     first, head = past.first[c], past.head[c]
     out, into = past.sorted_first[c], past.sorted_head[c]
+    # None of the sorted waits counts any more: begin anew.
     if into <= first:
         out, into = first, first
     size = into - out
+    # One goes for one that comes: a single shift of what lies between them.
     while out < first and into < head:
         old, new = past.ring[ring + out % room], past.ring[ring + into % room]
         _swap(past.ordered, begin, begin + size, old, new)
         out += 1
         into += 1
     while out < first:
-        gone = _place(past.ordered, begin, begin + size, past.ring[ring + out % room])
+        gone = below(past.ordered, begin, begin + size, past.ring[ring + out % room])
         for i in range(gone, begin + size - 1):
             past.ordered[i] = past.ordered[i + 1]
         size -= 1
         out += 1
     while into < head:
         value = past.ring[ring + into % room]
-        come = _place(past.ordered, begin, begin + size, value)
+        come = below(past.ordered, begin, begin + size, value)
         for i in range(begin + size, come, -1):
             past.ordered[i] = past.ordered[i - 1]
         past.ordered[come] = value
@@ -223,6 +213,7 @@ def _add(past, c, wait, history):
     ring = past.ring_at[c]
     past.ring[ring + past.head[c] % (past.ring_at[c + 1] - ring)] = wait
     past.head[c] += 1
+    # The window slides; the sorted waits follow when they are next asked for.
     if past.head[c] - past.first[c] > history:
         past.first[c] = past.head[c] - history
 
@@ -237,8 +228,9 @@ def _correlate(past, c):
     spread, together, before = 0.0, 0.0, 0.0
     for i in range(past.first[c], past.head[c]):
         wait = past.ring[ring + i % room]
-        low = _place(past.ordered, begin, begin + size, wait)
-        high = _place(past.ordered, low, begin + size, wait + 1)
+        low = below(past.ordered, begin, begin + size, wait)
+        high = below(past.ordered, low, begin + size, wait + 1)
+        # Twice the middle rank, from the middle of all: 0 on the mean, and ties share theirs.
         rank = float(low + high - 2 * begin - size)
         spread += rank * rank
         if i > past.first[c]:
@@ -246,6 +238,7 @@ def _correlate(past, c):
         before = rank
     if spread == 0.0:
         return 0.0
+    # Pearson's relation between the rank correlation and that of normal variables.
     return 2.0 * np.sin(np.pi / 6.0 * together / spread)
 
 
@@ -256,6 +249,7 @@ def _longest_run(past, rules, c):
     if past.rho_at[c] < 0 or STALE * (past.head[c] - past.rho_at[c]) > size:
         past.rho[c] = _correlate(past, c)
         past.rho_at[c] = past.head[c]
+    # Upwards: a longer run is the careful answer.
     step = int(np.ceil(max(past.rho[c], 0.0) / rules.step - 1e-9))
     return rules.lengths[min(step, len(rules.lengths) - 1)]
 
@@ -280,15 +274,19 @@ def _judge(log, past, rules, answers, job, missed, now):
     if rules.gain > 0.0:
         c = past.parent[rules.sharing, fine]
         aim = rules.aims[0]
+        # Quantile tracking: each miss lowers the share aimed at, each bound that held raises it a
+        # little, in balance where misses come as often as asked.
         past.short[c] += rules.gain * (aim - (1.0 if missed else 0.0))
         past.short[c] = min(max(past.short[c], 0.0), aim)
     c = past.parent[level, fine]
+    # A bound that was given before the change says nothing of what is now.
     if not rules.trims or log.ready[job] < past.changed[c]:
         return
     if not missed:
         past.run[c] = 0
         return
     past.run[c] += 1
+    # The first comparison is cheap, and settles nearly all.
     if past.run[c] >= rules.lengths[0] and past.run[c] >= _longest_run(past, rules, c):
         _trim(past, rules, c, now)
 
@@ -306,6 +304,7 @@ def _leave(log, past, rules, answers, job, history):
             past.broken[c] -= 1
         if log.started[job]:
             _add(past, c, min(wait, LONGEST), history)
+    # A miss was judged when the bound broke.
     if log.started[job] and not was_broken:
         _judge(log, past, rules, answers, job, False, left)
 
@@ -323,6 +322,7 @@ def _break(log, past, rules, answers, job, now):
 def _step(past, rules, fine):
     """Return the step of `aims` that now holds for a class."""
     share = past.short[past.parent[rules.sharing, fine]]
+    # Aims fall: the first that is no larger than the share.
     low, high = 0, len(rules.aims) - 1
     while low < high:
         middle = (low + high) // 2
@@ -380,6 +380,7 @@ def walk(log, past, rules, answers, heap, history, until):
             breaking = heap.when[0] if heap.size[0] > 0 else NEVER
             if min(leaving, breaking) >= now:
                 break
+            # Of one second: jobs leave before bounds break.
             if leaving <= breaking:
                 _leave(log, past, rules, answers, log.order[gone], history)
                 gone += 1
@@ -389,6 +390,7 @@ def walk(log, past, rules, answers, heap, history, until):
         if job == count:
             break
         _quote(log, past, rules, answers, job)
+        # The log knows the wait already; the heap hands the miss out only when its time comes.
         bound = answers.bound[job]
         if bound >= 0 and log.left[job] - now > bound:
             _push(heap, now + bound, job)

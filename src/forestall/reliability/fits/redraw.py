@@ -25,9 +25,9 @@ import numpy.typing as npt
 
 from forestall.reliability.fits.sample import Sample
 from forestall.reliability.fits.solve import solve
-from forestall.reliability.history.life_table import Steps
+from forestall.reliability.history.life_table import FailureSteps
 from forestall.reliability.lifetimes.base import Floats, Lifetime
-from forestall.reliability.lifetimes.batch import BLOCK, Batch, Fittable, Part
+from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, Fittable
 from forestall.traces.streams import stream
 
 Flags = npt.NDArray[np.bool_]
@@ -124,9 +124,9 @@ class RedrawnGaps:
         ordered = np.take_along_axis(self.time, np.argsort(kind, axis=1, kind="stable"), axis=1)
         censored = np.count_nonzero(right, axis=1)
         ended = count - self.low - censored
-        left = Part.none(rows)
+        left = BatchPart.none(rows)
         if self.low.any():
-            left = Part(np.full((rows, 1), self.floor), self.low[:, None].astype(np.float64))
+            left = BatchPart(np.full((rows, 1), self.floor), self.low[:, None].astype(np.float64))
         return Batch(_part(ordered, 0 * ended, ended), _part(ordered, ended, censored), left)
 
 
@@ -255,7 +255,7 @@ def _censoring(time: Floats, censored: Flags) -> tuple[Floats, Floats]:
 
     What fails at a time is no longer at risk of being censored at it.
     """
-    steps = Steps.of(time[censored], time[:0], time[:0])
+    steps = FailureSteps.of(time[censored], time[:0], time[:0])
     longer = len(time) - np.searchsorted(time, steps.time, side="left")
     failed = np.sort(time[~censored])
     gone = np.searchsorted(failed, steps.time, "right") - np.searchsorted(failed, steps.time)
@@ -283,16 +283,16 @@ def _even(time: float) -> float:
     return float(code.view(np.float64)[0])
 
 
-def _part(ordered: Floats, first: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> Part:
+def _part(ordered: Floats, first: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> BatchPart:
     """Return `count` values of each row from its place `first` on."""
     most = int(count.max(initial=0))
     if most == 0:
-        return Part.none(len(ordered))
+        return BatchPart.none(len(ordered))
     column = np.arange(most)
     offset = np.minimum(column, count[:, None] - 1).clip(0)
     place = np.minimum(first[:, None] + offset, ordered.shape[1] - 1)
     time = np.take_along_axis(ordered, place, axis=1)
     if count.min() == most:
-        return Part(time)
+        return BatchPart(time)
     weight = (column < count[:, None]).astype(np.float64)
-    return Part(np.where(count[:, None] > 0, time, 1.0), weight)
+    return BatchPart(np.where(count[:, None] > 0, time, 1.0), weight)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Family, Floats
-from forestall.reliability.lifetimes.batch import Batch, Part
+from forestall.reliability.lifetimes.batch import Batch, BatchPart
 
 Zeros = Literal["auto", "censored", "exact", "drop"]
 ZEROS: tuple[Zeros, ...] = ("auto", "censored", "exact", "drop")
@@ -118,13 +118,13 @@ class Sample:
     def batch(self) -> Batch:
         """The sample as a batch of one row, times divided by `scale`."""
         unit = self.scale
-        exact, right = (Part(times[None, :], None, unit) for times in (self.exact, self.right))
+        exact, right = (BatchPart(times[None, :], None, unit) for times in (self.exact, self.right))
         if len(self._logs) == len(self.exact):
             exact.__dict__["log"] = (self._logs - self.log_scale)[None, :]
-        left = Part.none(1)
+        left = BatchPart.none(1)
         if len(self.left):
             limits, counts = np.unique(self.left, return_counts=True)
-            left = Part(limits[None, :], counts[None, :].astype(np.float64), unit)
+            left = BatchPart(limits[None, :], counts[None, :].astype(np.float64), unit)
         return Batch(exact, right, left)
 
     @cached_property

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from forestall.reliability.fits.newton import Solution
 from forestall.reliability.lifetimes.base import Floats
-from forestall.reliability.lifetimes.batch import Batch, Fittable, Part
+from forestall.reliability.lifetimes.batch import Batch, BatchPart, Fittable
 from forestall.reliability.lifetimes.weibull import WEIBULL
 
 Solver = Callable[[Fittable, Batch], Solution]
@@ -44,8 +44,8 @@ def shifted(batch: Batch, location: Floats) -> Batch:
     if not location.any():
         return batch
 
-    def part(times: Part) -> Part:
-        return Part(np.maximum(times.time - location[:, None], _TINY), times.weight)
+    def part(times: BatchPart) -> BatchPart:
+        return BatchPart(np.maximum(times.time - location[:, None], _TINY), times.weight)
 
     return Batch(part(batch.exact), part(batch.right), part(batch.left))
 
@@ -94,7 +94,7 @@ def solve_threshold(batch: Batch, start: Floats | None, solve: Solver) -> Soluti
         return Solution(theta, loglik, converged, np.zeros(theta.shape, dtype=np.bool_))
 
 
-def _second(exact: Part, least: Floats) -> Floats:
+def _second(exact: BatchPart, least: Floats) -> Floats:
     """Return float64[B], the smallest exact gap above the smallest; inf where there is none, or
     where too few different ones follow for a shape."""
     above = np.where(exact.time > least[:, None], exact.time, np.inf)

@@ -30,7 +30,7 @@ Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class FailureSteps:
     """Failures in order, ties taken together; k distinct times at which something failed.
 
     Attributes
@@ -49,7 +49,7 @@ class Steps:
     until: float
 
     @classmethod
-    def of(cls, exact: Floats, right: Floats, left: Floats) -> Steps:
+    def of(cls, exact: Floats, right: Floats, left: Floats) -> FailureSteps:
         """Return the steps of gaps that ended, were censored, and ended by some time."""
         ended = np.sort(np.concatenate([exact, left]))
         censored = np.sort(right)
@@ -67,7 +67,7 @@ class LifeTable:
     Attributes
     ----------
     time : float64[k], rising, in the unit of the gaps
-    at_risk, failed : int64[k], as in `Steps`
+    at_risk, failed : int64[k], as in `FailureSteps`
     estimate : float64[k], the value from that time up to the next
     variance : float64[k], of the estimate; nan where there is none
     low, high : float64[k], pointwise confidence band at `level`
@@ -233,9 +233,9 @@ def nelson_aalen(
 
 
 def survival_of(exact: Floats, right: Floats, left: Floats, *, level: float = 0.95) -> KaplanMeier:
-    """Return Kaplan and Meier's curve of a sample in its parts (see `Steps.of`)."""
+    """Return Kaplan and Meier's curve of a sample in its parts (see `FailureSteps.of`)."""
     _check_level(level)
-    steps = Steps.of(exact, right, left)
+    steps = FailureSteps.of(exact, right, left)
     survival = np.cumprod(1 - steps.failed / steps.at_risk).astype(np.float64, copy=False)
     spread = np.cumsum(_greenwood(steps.failed, steps.at_risk))
     inside = survival > 0  # all but the last, where all that was at risk may have failed
@@ -254,9 +254,9 @@ def survival_of(exact: Floats, right: Floats, left: Floats, *, level: float = 0.
 
 
 def hazard_of(exact: Floats, right: Floats, left: Floats, *, level: float = 0.95) -> NelsonAalen:
-    """Return Nelson and Aalen's curve of a sample in its parts (see `Steps.of`)."""
+    """Return Nelson and Aalen's curve of a sample in its parts (see `FailureSteps.of`)."""
     _check_level(level)
-    steps = Steps.of(exact, right, left)
+    steps = FailureSteps.of(exact, right, left)
     hazard: Floats = np.cumsum(steps.failed / steps.at_risk)
     variance: Floats = np.cumsum(steps.failed / steps.at_risk.astype(np.float64) ** 2)
     low, high = _log_band(hazard, variance, level)

@@ -26,7 +26,7 @@ BLOCK = 32_768
 """Elements that one pass works on at a time, so that its temporaries stay in the cache."""
 
 
-class Part:
+class BatchPart:
     """Observations of one sort in a batch: seen to end, outlasted, or ended before they were seen.
 
     Parameters
@@ -90,7 +90,7 @@ class Part:
             return np.asarray(np.add.reduce(terms, axis=1))
         return np.asarray(np.einsum("bn,bn->b", self.weight, terms))
 
-    def columns(self, size: int) -> Iterator[Part]:
+    def columns(self, size: int) -> Iterator[BatchPart]:
         """Yield the part in slices of at most `size` columns; logarithms come along if known."""
         n = len(self)
         if n <= size:
@@ -100,11 +100,11 @@ class Part:
         for first in range(0, n, size):
             yield self._some((slice(None), slice(first, first + size)))
 
-    def rows(self, index: slice | npt.NDArray[np.intp]) -> Part:
+    def rows(self, index: slice | npt.NDArray[np.intp]) -> BatchPart:
         """Return some of the rows."""
         return self._some((index,))
 
-    def thinned(self, step: int) -> Part:
+    def thinned(self, step: int) -> BatchPart:
         """Return every `step`-th column, each weighing as much as before."""
         some = self._some((slice(None), slice(None, None, step)))
         if 2 * len(self) >= step * len(some):
@@ -114,19 +114,19 @@ class Part:
         some.weight = weight * share
         return some
 
-    def _some(self, index: tuple[slice | npt.NDArray[np.intp], ...]) -> Part:
+    def _some(self, index: tuple[slice | npt.NDArray[np.intp], ...]) -> BatchPart:
         """Return what `index` leaves; what is known of all is known of it."""
         weight = None if self.weight is None else self.weight[index]
-        part = Part(self._raw[index], weight, self._unit)
+        part = BatchPart(self._raw[index], weight, self._unit)
         for name in ("time", "log"):
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][index]
         return part
 
     @staticmethod
-    def none(rows: int) -> Part:
+    def none(rows: int) -> BatchPart:
         """Return a part without observations."""
-        return Part(np.empty((rows, 0)))
+        return BatchPart(np.empty((rows, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,21 +140,21 @@ class Batch:
     left : gaps that ended by this (left-censored)
     """
 
-    exact: Part
-    right: Part
-    left: Part
+    exact: BatchPart
+    right: BatchPart
+    left: BatchPart
 
     @classmethod
     def of(cls, exact: Floats, right: Floats | None = None, left: Floats | None = None) -> Batch:
         """Return the batch of these arrays, float64[n] for one sample or float64[B, n] for B."""
         rows = np.atleast_2d(np.asarray(exact, dtype=np.float64))
 
-        def part(values: Floats | None) -> Part:
+        def part(values: Floats | None) -> BatchPart:
             if values is None:
-                return Part.none(len(rows))
-            return Part(np.atleast_2d(np.asarray(values, dtype=np.float64)))
+                return BatchPart.none(len(rows))
+            return BatchPart(np.atleast_2d(np.asarray(values, dtype=np.float64)))
 
-        return cls(Part(rows), part(right), part(left))
+        return cls(BatchPart(rows), part(right), part(left))
 
     @classmethod
     def of_rows(cls, time: Floats, censored: npt.NDArray[np.bool_] | None = None) -> Batch:
@@ -173,15 +173,15 @@ class Batch:
         column = np.arange(time.shape[1])
         exact, right = ordered[:, :most], ordered[:, least:]
         if most == least:
-            return cls(Part(exact), Part(right), Part.none(len(time)))
+            return cls(BatchPart(exact), BatchPart(right), BatchPart.none(len(time)))
         seen = (column[:most] < ended[:, None]).astype(np.float64)
         going = (column[least:] >= ended[:, None]).astype(np.float64)
         first = np.where(ended[:, None] > 0, ordered[:, :1], 1.0)
         last = np.where(ended[:, None] < time.shape[1], ordered[:, -1:], 1.0)
         return cls(
-            Part(np.where(seen > 0, exact, first), seen),
-            Part(np.where(going > 0, right, last), going),
-            Part.none(len(time)),
+            BatchPart(np.where(seen > 0, exact, first), seen),
+            BatchPart(np.where(going > 0, right, last), going),
+            BatchPart.none(len(time)),
         )
 
     def __len__(self) -> int:
@@ -204,7 +204,7 @@ class Batch:
         return len(self.right) + len(self.left) > 0
 
     @cached_property
-    def ended(self) -> Part:
+    def ended(self) -> BatchPart:
         """Exact gaps, and the left-censored as if they were exact: for starting values."""
         return self.exact if len(self.left) == 0 else joined(self.exact, self.left)
 
@@ -225,7 +225,7 @@ class Batch:
         return Batch(self.exact.thinned(step), self.right.thinned(step), self.left.thinned(step))
 
 
-def joined(first: Part, second: Part) -> Part:
+def joined(first: BatchPart, second: BatchPart) -> BatchPart:
     """Return the observations of both."""
     if len(first) == 0 or len(second) == 0:
         return second if len(first) == 0 else first
@@ -233,7 +233,7 @@ def joined(first: Part, second: Part) -> Part:
     if first.weight is not None or second.weight is not None:
         parts = (first, second)
         weight = np.hstack([np.ones_like(p.time) if p.weight is None else p.weight for p in parts])
-    part = Part(np.hstack([first.time, second.time]), weight)
+    part = BatchPart(np.hstack([first.time, second.time]), weight)
     part.__dict__["log"] = np.hstack([first.log, second.log])
     return part
 
@@ -289,3 +289,41 @@ class Fittable(Family):
     def remarks(self, batch: Batch, theta: Floats) -> tuple[str, ...]:
         """Return what a reader of the fit `theta` float64[p] to that one sample should know."""
         return ()
+
+
+class ByHazard(Fittable):
+    """A family whose time is a closed form of its cumulative hazard: quantiles and draws use it."""
+
+    @abstractmethod
+    def time_of_hazard(self, hazard: Floats, *theta: npt.ArrayLike) -> Floats:
+        """Return the time by which the cumulative hazard is that."""
+
+    def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
+        """Return the time by which a share `p` has failed."""
+        with np.errstate(all="ignore"):
+            return self.time_of_hazard(-np.log1p(-np.asarray(p, dtype=np.float64)), *theta)
+
+    def draw(
+        self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
+    ) -> Floats:
+        """Return random lifetimes: the cumulative hazard at the end of one is exponential."""
+        with np.errstate(all="ignore"):
+            return self.time_of_hazard(rng.standard_exponential(shape), *theta)
+
+
+class Climbing(Fittable):
+    """A family that climbs to its maximum in coordinates of its own."""
+
+    @abstractmethod
+    def climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return float64[B, p], the maximum of each row as far as found, and bool[B], whether it
+        was."""
+
+    def start(self, batch: Batch) -> Floats:
+        """Return the maximum, or how far the way there was found."""
+        return self.climbed(batch)[0]
+
+    def closed(self, batch: Batch) -> Floats | None:
+        """Return the maximum; None if it was not found for all rows."""
+        theta, found = self.climbed(batch)
+        return theta if found.all() else None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import betaln
 
 from forestall.reliability.lifetimes.base import Floats, Kind
-from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable
+from forestall.reliability.lifetimes.batch import Batch, ByHazard, Derivatives
 from forestall.reliability.lifetimes.climb import climb, climb_from
 from forestall.reliability.lifetimes.generalized_pareto import LOMAX_MOVE, first_law
 from forestall.reliability.lifetimes.stretched import Six, StretchedStandard, chained, moved, sums
@@ -52,7 +52,7 @@ _SHEAR = np.array([[1.0, 0.0], [1.0, 1.0]])
 _BURR_MOVE = np.array([[[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]])
 
 
-class Burr(Fittable):
+class Burr(ByHazard):
     """Burr XII: sf = (1 + (t / scale)^shape_c)^-shape_d.
 
     Lomax for shape_c = 1, loglogistic for shape_d = 1; as shape_d and the scale grow it comes close
@@ -103,19 +103,7 @@ class Burr(Fittable):
             low = level + np.log(d)  # where e^level would be rounded to 0
             return np.where(level < -700, low, np.log(-np.expm1(-d * _log_one_plus(level))))
 
-    def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
-        with np.errstate(all="ignore"):
-            return self._time(-np.log1p(-np.asarray(p, dtype=np.float64)), *theta)
-
-    def draw(
-        self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
-    ) -> Floats:
-        """Return random lifetimes."""
-        with np.errstate(all="ignore"):
-            return self._time(rng.standard_exponential(shape), *theta)
-
-    def _time(self, hazard: Floats, *theta: npt.ArrayLike) -> Floats:
+    def time_of_hazard(self, hazard: Floats, *theta: npt.ArrayLike) -> Floats:
         """Return the time by which the cumulative hazard is that."""
         c, d, scale = self.burr(*theta)
         spent = hazard / d

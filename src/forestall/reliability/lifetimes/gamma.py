@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.special import digamma, gammaincinv, gammaln, lambertw
 
 from forestall.reliability.lifetimes.base import Floats
-from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable, Part
+from forestall.reliability.lifetimes.batch import Batch, BatchPart, Climbing, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb_from
 from forestall.reliability.lifetimes.incomplete import (
     log_lower,
@@ -58,7 +58,9 @@ class StandardGamma(StretchedStandard):
         mixed = rate * (level - digamma(k) - slope)
         return value, slope, bend, rate, mixed, rate * (k - y - rate)
 
-    def exact_sums(self, part: Part, k: Floats, power: Floats, log_scale: Floats) -> Floats | None:
+    def exact_sums(
+        self, part: BatchPart, k: Floats, power: Floats, log_scale: Floats
+    ) -> Floats | None:
         """Return the sums from those of times, or of their squares, and of logarithms."""
         if not ((power == 1).all() or (power == 2).all()):
             return None
@@ -214,7 +216,7 @@ class Nakagami(PowerOfGamma):
         return moved(full, _NAKAGAMI_MOVE)
 
 
-class GeneralizedGamma(PowerOfGamma):
+class GeneralizedGamma(Climbing, PowerOfGamma):
     """Generalized gamma: density ~ t^(shape power - 1) e^(-(t / scale)^power).
 
     It comes as close to the lognormal as one likes, with a shape that grows, a power that falls and
@@ -234,16 +236,7 @@ class GeneralizedGamma(PowerOfGamma):
         shape, power, scale = (np.asarray(v, dtype=np.float64) for v in theta)
         return shape, power, scale
 
-    def start(self, batch: Batch) -> Floats:
-        """Return the maximum, or how far the way there was found."""
-        return self._climbed(batch)[0]
-
-    def closed(self, batch: Batch) -> Floats | None:
-        """Return the maximum, found in coordinates of its own; None if it was not for all rows."""
-        theta, found = self._climbed(batch)
-        return theta if found.all() else None
-
-    def _climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return the maximum of each row as far as found, and whether it was."""
         logs = _Logs.of(batch)
         high = np.tile(_HIGH, (len(batch), 1))

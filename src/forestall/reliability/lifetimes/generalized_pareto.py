@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.reliability.lifetimes.base import Floats
-from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable, Part
+from forestall.reliability.lifetimes.batch import Batch, BatchPart, ByHazard, Derivatives
 from forestall.reliability.lifetimes.climb import climb
 from forestall.reliability.lifetimes.stretched import Six, StretchedStandard, chained, moved, sums
 
@@ -75,7 +75,7 @@ LOMAX_MOVE = np.array([[[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]])
 """From shape, log power and log scale to shape and log scale."""
 
 
-class GeneralizedPareto(Fittable):
+class GeneralizedPareto(ByHazard):
     """Generalized Pareto: sf = (1 + shape t / scale)^(-1 / shape), exponential for shape 0.
 
     With a shape below 0 no lifetime is longer than -scale / shape. Below -1 the likelihood has no
@@ -108,19 +108,8 @@ class GeneralizedPareto(Fittable):
         with np.errstate(divide="ignore"):
             return np.log(-np.expm1(self.logsf(t, *theta)))
 
-    def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
-        with np.errstate(all="ignore"):
-            return self._time(-np.log1p(-np.asarray(p, dtype=np.float64)), *theta)
-
-    def draw(
-        self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
-    ) -> Floats:
-        """Return random lifetimes."""
-        with np.errstate(all="ignore"):
-            return self._time(rng.standard_exponential(shape), *theta)
-
-    def _time(self, hazard: Floats, *theta: npt.ArrayLike) -> Floats:
+    def time_of_hazard(self, hazard: Floats, *theta: npt.ArrayLike) -> Floats:
+        """Return the time by which the cumulative hazard is that."""
         shape, scale = (np.asarray(v, dtype=np.float64) for v in theta)
         flat = np.abs(shape) < 1e-300
         return scale * np.where(flat, hazard, np.expm1(shape * hazard) / np.where(flat, 1.0, shape))
@@ -247,7 +236,7 @@ def first_law(batch: Batch, lowest: float) -> tuple[Floats, Floats]:
     return best[:, 0], best[:, 1]
 
 
-def _longest(part: Part) -> Floats:
+def _longest(part: BatchPart) -> Floats:
     """Return float64[B], the longest gap of each row."""
     time = part.time if part.weight is None else np.where(part.weight > 0, part.time, 0.0)
     return np.asarray(np.max(time, axis=1, initial=0.0))

@@ -44,6 +44,16 @@ class LocationScale(Fittable):
     def z(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
         """Return (y - mu) / sigma at time `t`."""
 
+    def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
+        """Return the logarithm of the survival."""
+        with np.errstate(all="ignore"):
+            return self.standard.logsf(self.z(t, *theta))
+
+    def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
+        """Return the logarithm of the cdf."""
+        with np.errstate(all="ignore"):
+            return self.standard.logcdf(self.z(t, *theta))
+
     def derivatives(self, batch: Batch, unconstrained: Floats) -> Derivatives:
         """Return log-likelihood, gradient and Hessian in unconstrained coordinates."""
         at, other = self.mu_at, 1 - self.mu_at
@@ -132,16 +142,6 @@ class ShapeScale(LocationScale):
         """Return the logarithm of the density at 0 for scale 1: by default as of t^(shape - 1)."""
         return np.where(shape < 1, np.inf, np.where(shape > 1, -np.inf, 0.0))
 
-    def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
-        with np.errstate(all="ignore"):
-            return self.standard.logsf(self.z(t, *theta))
-
-    def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
-        with np.errstate(all="ignore"):
-            return self.standard.logcdf(self.z(t, *theta))
-
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
         """Return the time by which a share `p` has failed."""
         shape, scale = numbers(theta)
@@ -226,14 +226,6 @@ class Lognormal(LocationScale):
             inside = self.standard.logpdf((log - mu) / sigma) - np.log(sigma) - log
         return np.where(np.isfinite(log), inside, -np.inf)
 
-    def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
-        return self.standard.logsf(self.z(t, *theta))
-
-    def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
-        return self.standard.logcdf(self.z(t, *theta))
-
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
         """Return the time by which a share `p` has failed."""
         mu, sigma = numbers(theta)
@@ -299,16 +291,6 @@ class Gumbel(LocationScale):
         scale = numbers(theta)[1]
         with np.errstate(all="ignore"):
             return self.standard.logpdf(self.z(t, *theta)) - np.log(scale)
-
-    def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
-        with np.errstate(all="ignore"):
-            return self.standard.logsf(self.z(t, *theta))
-
-    def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
-        with np.errstate(all="ignore"):
-            return self.standard.logcdf(self.z(t, *theta))
 
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
         """Return the time by which a share `p` has failed."""

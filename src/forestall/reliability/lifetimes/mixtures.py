@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Floats
-from forestall.reliability.lifetimes.batch import BLOCK, Batch, Derivatives, Fittable
+from forestall.reliability.lifetimes.batch import BLOCK, Batch, Climbing, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb
 
 _SEARCH = 200  # gaps of a sample that starting values are searched with
@@ -30,7 +30,7 @@ _SPLITS = (0.05, 0.5, 0.95)
 _TRIED = [0.1, 2.0, 0.01, 1.3, 0.5, 4, 0.8, 10, 0.95, 1.05, 40, *10.0 ** np.arange(-7, -0.2, 0.5)]
 
 
-class Hyperexponential(Fittable):
+class Hyperexponential(Climbing):
     """Hyperexponential: sf = share e^(-t / mean_short) + (1 - share) e^(-t / mean_long)."""
 
     name, title = "hyperexponential", "Hyperexponential"
@@ -106,16 +106,7 @@ class Hyperexponential(Fittable):
             mean = share * short + (1 - share) * long
             return mean * mean + 2 * share * (1 - share) * (long - short) ** 2
 
-    def start(self, batch: Batch) -> Floats:
-        """Return the maximum, or how far the way there was found."""
-        return self._climbed(batch)[0]
-
-    def closed(self, batch: Batch) -> Floats | None:
-        """Return the maximum; None if it was not found for all rows."""
-        theta, found = self._climbed(batch)
-        return theta if found.all() else None
-
-    def _climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return the maximum of each row as far as found, and whether it was."""
         mean = _exponential_mean(batch)
         theta = np.stack([np.full_like(mean, _NONE), mean, mean], axis=1)

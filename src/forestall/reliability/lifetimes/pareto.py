@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.reliability.lifetimes.base import Floats
-from forestall.reliability.lifetimes.batch import Batch, Fittable, Part
+from forestall.reliability.lifetimes.batch import Batch, BatchPart, Fittable
 
 
 class Pareto(Fittable):
@@ -132,7 +132,7 @@ class Pareto(Fittable):
         return ("scale",)
 
 
-def _shortest(part: Part) -> Floats:
+def _shortest(part: BatchPart) -> Floats:
     """Return float64[B], the shortest gap of each row; inf where there is none."""
     time = part.time if part.weight is None else np.where(part.weight > 0, part.time, np.inf)
     return np.asarray(np.min(time, axis=1, initial=np.inf))

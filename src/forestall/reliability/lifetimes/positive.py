@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.special import erfcx, log_ndtr, ndtri
 
 from forestall.reliability.lifetimes.base import Floats
-from forestall.reliability.lifetimes.batch import BLOCK, Batch, Derivatives, Fittable, Part
+from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, Derivatives, Fittable
 
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -161,7 +161,7 @@ class InverseGaussian(Fittable):
         return ()
 
 
-def _spread(part: Part, mean: Floats) -> Floats:
+def _spread(part: BatchPart, mean: Floats) -> Floats:
     """Return float64[B], the sum of (t - mean)^2 / (mean^2 t)."""
     total = np.zeros(len(mean))
     for some in part.columns(max(1, BLOCK // len(mean))):
@@ -320,7 +320,7 @@ class BirnbaumSaunders(Fittable):
         return value, np.stack([ga, gb], axis=1), _symmetric(haa, hab, hbb)
 
 
-def _wear_terms(some: Part, rate: Floats, over: Floats) -> Floats:
+def _wear_terms(some: BatchPart, rate: Floats, over: Floats) -> Floats:
     """Return float64[6, B]: what exact gaps add to the value and its derivatives by log shape and
     log scale, but for constants and the logarithms of the gaps."""
     ratio = some.time * over[:, None]

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from forestall.reliability.lifetimes.base import Floats
-from forestall.reliability.lifetimes.batch import BLOCK, Batch, Derivatives, Part
+from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, Derivatives
 
 Six = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
 """A value v(k, L) and its derivatives v_k, v_kk, v_L, v_kL, v_LL."""
@@ -41,7 +41,9 @@ class StretchedStandard(ABC):
         """Return the logarithm of the probability of at most y."""
         return complement(self.right(k, level, y))
 
-    def exact_sums(self, part: Part, k: Floats, power: Floats, log_scale: Floats) -> Floats | None:
+    def exact_sums(
+        self, part: BatchPart, k: Floats, power: Floats, log_scale: Floats
+    ) -> Floats | None:
         """Return what `sums` would for exact gaps, from sums of the sample; None to add it up."""
         return None
 
@@ -100,7 +102,7 @@ def sums(
     return answer
 
 
-def _add(answer: Floats, part: Part, level: Floats, six: Six, stretch: bool) -> None:
+def _add(answer: Floats, part: BatchPart, level: Floats, six: Six, stretch: bool) -> None:
     for row, each in zip(answer, six, strict=False):
         if each.shape[-1] == 1 and len(part) > 1:  # the same for all gaps of a row
             row += each[:, 0] * part.count
@@ -116,7 +118,7 @@ def _add(answer: Floats, part: Part, level: Floats, six: Six, stretch: bool) -> 
 
 
 def chained(
-    total: Floats, exact: Part, power: Floats, log_scale: Floats, by: tuple[Floats, Floats]
+    total: Floats, exact: BatchPart, power: Floats, log_scale: Floats, by: tuple[Floats, Floats]
 ) -> Derivatives:
     """Return log-likelihood float64[B], gradient [B, 3] and Hessian [B, 3, 3] by u, log power and
     log scale.

@@ -9,7 +9,7 @@ import numpy as np
 from forestall._compile import entry, kernel
 from forestall.engine.cycle import event_kernels as engine
 from forestall.engine.cycle import state as states
-from forestall.engine.cycle.state import CONDOR, FALCON
+from forestall.engine.cycle.state import CONDOR
 from forestall.model.cycle import GuestEventKind
 from forestall.simulate.clock.stop_kernels import ENDED, FULL, PAUSED
 from forestall.simulate.cycle import world_kernels as worlds
@@ -25,6 +25,7 @@ FORECAST: Final = 4
 def fits(state, world, log):
     """Return whether the next event surely finds room in all arrays."""
     at = world.at
+    # At the end of the traces the stays of all hosts are cut at once.
     if at[worlds.STAYS] + len(state.hosts) + 1 >= len(world.stays):
         return False
     if state.rules.scheduler == CONDOR and state.at[states.STARTS] >= len(state.draws):
@@ -70,12 +71,15 @@ def run(state, world, forecast, log, limit):
         if at[worlds.EVENTS] >= last:
             return PAUSED
         key, stream = worlds.peek(world)
+        # Guests that end with the last second of the traces still count; nothing after it does.
         if key >= worlds.key_of(world, clock.end, _ENDED + 1, 0):
             break
         count = np.int64(0)
+        # Only a try of a job asks for forecasts: one set a slot, made in Python, which comes back
+        # here.
         if ((key >> worlds.ORDER_BITS) & 3) == _TRY:
             count = engine.free_hosts(state)
-            if count > 0 and state.rules.scheduler == FALCON:
+            if count > 0 and worlds.foretells(state.rules.scheduler):
                 time = (key >> (worlds.ORDER_BITS + worlds.KIND_BITS)) + clock.origin
                 slot = (time - clock.begin) // clock.slot
                 if at[worlds.SLOT] != slot:
@@ -89,6 +93,7 @@ def run(state, world, forecast, log, limit):
             worlds.estimate_all(state, world, forecast, number, count)
             told = count
         elif kind == _ENDED:
+            # Before the engine hears of it, which forgets the job's host.
             worlds.finish(state, world, number)
         engine.take(state, kind, number, told, at[worlds.NOW])
         if state.at[states.HELD] > 0:

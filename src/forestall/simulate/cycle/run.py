@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import records
+from forestall.decide.cycle.own import OwnScheduler
 from forestall.engine.cycle import state as states
-from forestall.engine.cycle.state import SCHEDULERS, CycleRules, CycleState, new_cycle_state
+from forestall.engine.cycle.engine import number_of
+from forestall.engine.cycle.state import CycleRules, CycleState, new_cycle_state
 from forestall.engine.growth import longer
 from forestall.model.cycle import ESTIMATE, FAR, FATE, MILLION, S2, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces
@@ -33,13 +35,15 @@ JUST_BACK: Final = (300.0, 3600.0)
 minutes: a host that has just been left is the likeliest one to be taken back."""
 
 
-def rules_of(parameters: CycleParameters) -> CycleRules:
-    """Return what the engine needs to know of the parameters."""
+def rules_of(parameters: CycleParameters, own: OwnScheduler | None = None) -> CycleRules:
+    """Return what the engine needs to know of the parameters. Raises ParameterError where an own
+    scheduler is meant and none is there."""
     return CycleRules(
-        scheduler=int(SCHEDULERS[parameters.scheduler]),
+        scheduler=number_of(parameters.scheduler, own),
         retry=parameters.retry,
         retries=parameters.retries,
         resumes=int(parameters.restart == "checkpoint"),
+        own=0 if own is None else own.asked.address,
     )
 
 
@@ -118,6 +122,7 @@ def play_cycle(
     parameters: CycleParameters,
     *,
     forecasts: Forecasts | None = None,
+    own: OwnScheduler | None = None,
     log_events: bool = False,
     progress: Progress | None = None,
 ) -> CycleOutcome:
@@ -128,6 +133,7 @@ def play_cycle(
     workload : see `prepare.prepare_guests`
     hosts : as read
     forecasts : of the same hosts and parameters about hosts, to share them between runs
+    own : chooses hosts where the scheduler is "own"
     log_events : keep what the engine was told and decided
     progress : called now and then with the number of jobs done and of all jobs
     """
@@ -135,7 +141,9 @@ def play_cycle(
         forecasts = Forecasts(hosts, parameters)
     forecasts.check(hosts, parameters)
     runs = forecasts.states
-    state = new_cycle_state(len(workload.jobs), len(hosts), rules_of(parameters))
+    state = new_cycle_state(len(workload.jobs), len(hosts), rules_of(parameters, own))
+    if own is not None:
+        own.estimates = state.estimates
     world = new_world(workload, hosts, runs, parameters)
     state.hosts["state"] = states_at(runs, int(workload.jobs.submit[0]))
     generator = stream(parameters.seed, *DRAWS)
@@ -143,6 +151,8 @@ def play_cycle(
     count, asked = len(workload.jobs), 0
     while True:
         status = loop.run(state, world, known, logs, CHUNK)
+        if own is not None:
+            own.asked.check()
         if status == ENDED:
             break
         if status == loop.FORECAST:

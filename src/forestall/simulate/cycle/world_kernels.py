@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from forestall._compile import kernel
 from forestall.decide.cycle import falcon_kernels as falcon
-from forestall.engine.cycle.state import CONDOR, FALCON
+from forestall.engine.cycle.state import CONDOR, FALCON, OWN
 from forestall.model.cycle import (
     FAR,
     MILLION,
@@ -152,6 +152,8 @@ def done_at(world, host, time):
     clock, done = world.clock, world.done[host]
     past = time - clock.begin
     k = min(past // clock.period, len(done) - 2)
+    # Within a sample work goes on evenly; sums are whole numbers, so no error piles up along a
+    # trace.
     rate = (done[k + 1] - done[k]) // clock.period
     return done[k] + rate * (past - k * clock.period)
 
@@ -173,6 +175,7 @@ def reached(world, host, amount, time):
     if low == 0:
         return np.int64(clock.begin)
     rate = (done[low] - done[low - 1]) // clock.period
+    # Rounded up: the first second in which it is done.
     seconds = -(-(amount - done[low - 1]) // rate)
     return clock.begin + (low - 1) * clock.period + seconds
 
@@ -185,6 +188,7 @@ def lived(world, host, guest, begun, until):
     need = guest.work - guest.saved
     since = begun + (saving.restart if guest.saved > 0 else 0)
     done, saved, count = np.int64(0), np.int64(0), np.int64(0)
+    # Interval by interval, as each checkpoint stops the work while it is taken.
     while since < until:
         before = done_at(world, host, since)
         finish = reached(world, host, before + need - done, since)
@@ -193,6 +197,7 @@ def lived(world, host, guest, begun, until):
             return finish, need, saved, count
         running = min(pause, until)
         done += done_at(world, host, running) - before
+        # The checkpoint under way is not complete: what it would have saved is lost.
         if pause + saving.overhead > until:
             break
         saved, count, since = done, count + 1, pause + saving.overhead
@@ -234,6 +239,7 @@ def peek(world):
     best, stream = NEVER, np.int64(-1)
     if world.heap.size[0] > 0:
         best, stream = world.heap.keys[0], HEAP
+    # Two sorted arrays and the heap, as in the loops of the other models.
     if at[CHANGED] < len(world.changes):
         change = world.changes[at[CHANGED]]
         key = key_of(world, change.time, _HOST_STATE, change.host)
@@ -255,6 +261,7 @@ def step(world, key, stream):
     at[KEY] = key & (MAX_ORDER - 1)
     at[TOLD] = -1
     if stream == HEAP:
+        # An item of the heap is a job, and its key's order is the job too.
         cancel(world.heap, at[KEY])
     elif stream == CHANGES:
         at[TOLD] = world.changes[at[CHANGED]].state
@@ -265,6 +272,12 @@ def step(world, key, stream):
 
 
 @kernel
+def foretells(scheduler):
+    """Return whether a scheduler knows how long hosts are foreseen to stay."""
+    return scheduler in (FALCON, OWN)
+
+
+@kernel
 def estimate_all(state, world, forecast, number, count):
     """Write what the scheduler knows of each candidate for a job into `state.estimates`."""
     guest, now, scheduler = world.guests[number], world.at[NOW], state.rules.scheduler
@@ -272,13 +285,14 @@ def estimate_all(state, world, forecast, number, count):
         out = state.estimates[k]
         host = out.host
         out.jct, out.mttf, out.etl, out.jctf, out.rank, out.chance = 0, 0, 0, 0, 0, 0
-        if scheduler == FALCON:
+        if foretells(scheduler):
             here = state.hosts[host].state
+            # As a share of this host, whatever its speed.
             present = rate_now(world, host, now) / (MILLION * world.speeds[host])
             falcon.estimate(out, forecast, host, here, guest.work - guest.saved, present)
-        elif scheduler == CONDOR:
+        if scheduler in (CONDOR, OWN):
             out.rank = rank_of(world, host, now)
-        else:
+        elif scheduler != FALCON:
             until = leaves_at(world, host, now)
             finish, done, _saved, _count = lived(world, host, guest, now, until)
             out.jctf = finish - now if finish < _FAR else _FAR
@@ -311,6 +325,7 @@ def write_stay(world, number, host, ended, end, work, saved, count):
     stay.job, stay.host, stay.ended, stay.checkpoints = number, host, ended, count
     stay.start, stay.end, stay.work, stay.saved = guest.begun, end, work, saved
     stay.chance = guest.chance
+    # Work beyond what is kept; a stay that the traces cut off has lost nothing.
     stay.lost = guest.saved + work - saved if ended not in (_COMPLETED_STAY, _CUT) else 0
     guest.lost += stay.lost
     guest.checkpoints += count
@@ -334,6 +349,7 @@ def lose(world, number, host, reason):
     guest, now, saving = world.guests[number], world.at[NOW], world.saving
     _finish, work, saved, count = lived(world, host, guest, guest.begun, now)
     kept = guest.saved + saved
+    # The owner's load leaves time to save; a host that is gone does not.
     if saving.at_end != 0 and reason != _AWAY:
         kept, count = guest.saved + work, count + 1
     guest.failures += 1
@@ -349,9 +365,10 @@ def carry_out(state, world):
     guest = world.guests[number]
     if kind == _START:
         guest.begun = now
-        guest.chance = out.chance if state.rules.scheduler == FALCON else -1
+        guest.chance = out.chance if foretells(state.rules.scheduler) else -1
         if guest.start < 0:
             guest.start = now
+        # The world knows when the host is left: an end is planned only where it comes before that.
         until = leaves_at(world, out.host, now)
         ends, _done, _saved, _count = lived(world, out.host, guest, now, until)
         if ends < _FAR:

@@ -10,7 +10,7 @@ from forestall.engine.promise.state import CONSERVATIVE
 from forestall.model.events import EventKind
 from forestall.predict.foreseen_kernels import FAR
 from forestall.simulate.clock.heap_kernels import cancel
-from forestall.simulate.clock.stop_kernels import ENDED, FULL, PAUSED, STALLED
+from forestall.simulate.clock.stop_kernels import ASKED, ENDED, FULL, PAUSED, STALLED
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.loop_kernels import carry_out_all, fits
 
@@ -31,31 +31,37 @@ def plan_wake(state, world):
 
 
 @entry
-def run(state, world, log, limit, _again):
+def run(state, world, log, limit, again):
     """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), arrays have to
-    grow (FULL), or nothing will happen any more though jobs are left, a defect (STALLED). Python is
-    never asked."""
+    grow (FULL), a policy in Python has to be asked which jobs start (ASKED: then call with those
+    started and `again`), or nothing will happen any more though jobs are left (STALLED): a defect,
+    or a policy in Python that starts nothing."""
     at = world.at
     stop = at[worlds.EVENTS] + limit
     while at[worlds.LEFT] > 0:
-        if not fits(state, world, log):
-            return FULL
-        if at[worlds.EVENTS] >= stop:
-            return PAUSED
-        key, stream = worlds.peek(world)
-        closing = at[worlds.TOUCHED] > 0 and (
-            stream < 0 or worlds.time_of(world, key) > at[worlds.NOW]
-        )
-        if closing:
-            worlds.close_second(world)
-        elif stream < 0:
-            return STALLED
-        else:
-            worlds.step(world, key, stream)
-            at[worlds.TOUCHED] = 1
-            if at[worlds.KIND] == _PASS:
-                continue
-        engine.take(state, at[worlds.KIND], at[worlds.KEY], at[worlds.UNTIL], at[worlds.NOW])
+        closing = again  # Python is asked at the end of a second only
+        if not again:
+            if not fits(state, world, log):
+                return FULL
+            if at[worlds.EVENTS] >= stop:
+                return PAUSED
+            key, stream = worlds.peek(world)
+            closing = at[worlds.TOUCHED] > 0 and (
+                stream < 0 or worlds.time_of(world, key) > at[worlds.NOW]
+            )
+            if closing:
+                worlds.close_second(world)
+            elif stream < 0:
+                return STALLED
+            else:
+                worlds.step(world, key, stream)
+                at[worlds.TOUCHED] = 1
+                if at[worlds.KIND] == _PASS:
+                    continue
+            engine.take(state, at[worlds.KIND], at[worlds.KEY], at[worlds.UNTIL], at[worlds.NOW])
+            if engine.asks(state, at[worlds.KIND]):
+                return ASKED
+        again = False
         carry_out_all(state, world, log)
         if closing:
             plan_wake(state, world)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
+from forestall.engine.promise.policies import POLICIES, PolicyEntry, is_own
 from forestall.model.settings import Setting
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
@@ -20,7 +21,6 @@ from forestall.simulate.kit.fields import (
     Share,
 )
 
-Policy = Literal["promise", "fcfs", "easy", "conservative"]
 NAMED = frozenset({"trace", "hazard"})
 """Predictors that a name is enough for; "learned" stands for a trained one."""
 
@@ -36,11 +36,15 @@ class Parameters(BaseModel):
 
     nodes: Nodes = 128
     policy: Annotated[
-        Policy,
+        str,
+        POLICIES,
         Setting(
-            "Who decides: promises with deadlines, or a classic scheduler",
-            about="who decides",
+            "Who decides: promises with deadlines, a classic scheduler, or module:Class, a policy "
+            "of your own, whose module is imported",
+            about="who decides; `module:Class` is "
+            "[a policy of your own](../how-to/your-own/own-policy.md)",
             group="machine",
+            order=tuple(POLICIES),
         ),
     ] = "promise"
     predictor: Annotated[
@@ -50,9 +54,10 @@ class Parameters(BaseModel):
             "What promises rest on: the log to come, seen with {accuracy} (trace), or what was "
             "learnt: hazard or a name of `predict list` with {train}, or a predictor's file",
             about="what promises rest on; `hazard` [learns from a training log]"
-            "(../how-to/promise-from-the-past.md), and in Python is a fitted `fs.HazardPredictor`; "
-            "`learned` is a trained [predictor](../models/learners.md): on the command line its "
-            "name with `--train`, or its file, in Python an object of `fs.new_learner` or "
+            "(../how-to/runs/promise-from-the-past.md), and in Python is a fitted "
+            "`fs.HazardPredictor`; `learned` is a trained [predictor](../models/learners.md): on "
+            "the command line its name with `--train`, or its file, in Python an object "
+            "of `fs.new_learner` or "
             "`fs.load_predictor`",
             group="prediction", shown="trace|hazard|NAME|FILE",
         ),
@@ -143,10 +148,15 @@ class Parameters(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _resolve(cls, values: dict[str, object]) -> dict[str, object]:
-        promise = values.get("policy", "promise") == "promise"
-        own = {
-            "checkpoint": "risk" if promise else "none",
-            "placement": "fault-aware" if promise else "first",
-        }
+        policy = values.get("policy", "promise")
+        if not isinstance(policy, str) or (policy not in POLICIES and not is_own(policy)):
+            return values  # refused in a moment
+        entry = POLICIES.chosen(policy)
+        own = {"checkpoint": entry.checkpoint, "placement": entry.placement}
         missing = {name: value for name, value in own.items() if values.get(name) is None}
         return {**values, **missing}
+
+    @property
+    def entry(self) -> PolicyEntry:
+        """What is known of the policy."""
+        return POLICIES.chosen(self.policy)

@@ -17,7 +17,7 @@ from forestall.decide.promise.checkpoint_kernels import (
     CHECKPOINT_RISK,
 )
 from forestall.decide.promise.search_state import LEAST_RISKY, LOWEST
-from forestall.engine.promise.state import CONSERVATIVE, EASY, FCFS, PROMISE, Rules
+from forestall.engine.promise.state import Rules
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError
 from forestall.model.failures import Failures
@@ -29,7 +29,6 @@ from forestall.simulate.kit.jobs import check_times, nothing_left, raised, sieve
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.world_kernels import MAX_ORDER
 
-POLICIES = {"promise": PROMISE, "fcfs": FCFS, "easy": EASY, "conservative": CONSERVATIVE}
 CHECKPOINTS = {
     "none": CHECKPOINT_NONE,
     "risk": CHECKPOINT_RISK,
@@ -123,7 +122,7 @@ def rules_of(parameters: Parameters, *, placed: bool = True) -> Rules:
     assert parameters.checkpoint is not None, "Parameters fills in the default of its policy"
     assert parameters.placement is not None, "Parameters fills in the default of its policy"
     return Rules(
-        policy=int(POLICIES[parameters.policy]),
+        policy=parameters.entry.code,
         checkpoint=int(CHECKPOINTS[parameters.checkpoint]),
         placement=int(PLACEMENTS[parameters.placement]),
         compression=int(parameters.compression),

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import plain, records
+from forestall._lazy import lazily
 from forestall.engine.growth import longer
+from forestall.engine.promise.own import AskedPolicy
 from forestall.engine.promise.plugin import Plugin
 from forestall.engine.promise.state import (
     DECISION,
@@ -31,6 +33,9 @@ from forestall.simulate.promise import loop_kernels as loop
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import Workload, rules_of
+
+with lazily():
+    from forestall.simulate.promise import classic_loop_kernels, promise_loop_kernels
 
 
 @dataclass(frozen=True)
@@ -149,17 +154,20 @@ def play(
     prediction: Prediction,
     *,
     plugin: Plugin | None = None,
+    policy: AskedPolicy | None = None,
     log_events: bool = False,
     placed: bool = True,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Simulate with the compiled engine by a prediction, which it takes for its own. What a plugin
-    has in Python is asked as the loop comes to it: slower, with the same results.
+    """Simulate with the compiled engine by a prediction, which it takes for its own. What is in
+    Python, a plugin or a policy, is asked as the loop comes to it: slower, with the same results.
 
     `placed` False leaves node sets out, which only the classic policies without failures allow.
     """
-    assert placed or (parameters.policy != "promise" and len(failures) == 0)
-    assert plugin is None or parameters.policy == "promise"
+    entry, asked = parameters.entry, plugin or policy
+    assert placed or not (entry.promises or len(failures))
+    assert entry.promises or plugin is None
+    assert entry.own == (policy is not None)
     rules = rules_of(parameters, placed=placed)
     if plugin is not None:
         rules, prediction = plugin.rules(rules), plugin.prediction(prediction)
@@ -170,10 +178,13 @@ def play(
     run, status = _loop_of(parameters), stops.PAUSED
     while status != stops.ENDED:
         status = run(state, world, log, CHUNK, status == stops.ASKED)
-        assert status != stops.STALLED, "jobs are left, yet nothing will happen any more"
+        if status == stops.STALLED:
+            assert policy is not None, "jobs are left, yet nothing will happen any more"
+            left = int(world.at[worlds.LEFT])
+            raise InputError(f"policy {policy.policy.name} starts nothing more; jobs left: {left}")
         if status == stops.ASKED:
-            assert plugin is not None, "only a plugin is asked"
-            plugin.answer(state, int(world.at[worlds.NOW]))
+            assert asked is not None, "only what is Python is asked"
+            asked.answer(state, int(world.at[worlds.NOW]))
         elif status == stops.FULL:
             check_clock(world, workload)
             state = grown(state)
@@ -187,13 +198,19 @@ def play(
 def _loop_of(parameters: Parameters) -> Callable[..., int]:
     """Return the compiled loop; only the one that is needed is loaded, and compiled the first
     time."""
-    if parameters.policy == "promise":
-        from forestall.simulate.promise import promise_loop_kernels
-
+    if parameters.entry.promises:
         return promise_loop_kernels.run
-    from forestall.simulate.promise import classic_loop_kernels
 
     return classic_loop_kernels.run
+
+
+def _promised(
+    state: State, parameters: Parameters
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return the promises and their deadlines, -1 throughout under a policy that makes none."""
+    if not parameters.entry.promises:
+        return np.zeros(len(state.jobs)), np.full(len(state.jobs), -1, dtype=np.int64)
+    return np.asarray(state.jobs["promise"]).copy(), np.asarray(state.jobs["deadline"]).copy()
 
 
 def collect(
@@ -211,8 +228,7 @@ def collect(
         failures,
         parameters,
         world.jobs,
-        np.asarray(state.jobs["promise"]).copy(),
-        np.asarray(state.jobs["deadline"]).copy(),
+        *_promised(state, parameters),
         world.runs[: at[worlds.RUNS]],
         world.ranges[: at[worlds.RANGES]],
         world.played[: at[worlds.STRUCK]],

@@ -28,6 +28,7 @@ def tally(numbers, runs, start, latest, totals):
         if ended[row] == _CANCELLED:
             continue
         task = numbers[row]
+        # Its first stay.
         if latest[0, task] < 0:
             start[task] = since[row]
         latest[0, task], latest[1, task] = node[row], rate[row]

@@ -12,6 +12,8 @@ from forestall.simulate.virtual import world_kernels as worlds
 @kernel
 def fits(state, world, log):
     """Return whether the next event surely finds room in all arrays."""
+    # Asked before the event, so that one is never half taken in: Python grows the arrays, and the
+    # loop goes on.
     if world.at[worlds.TOO_LATE] != 0 or not engine.has_room(state):
         return False
     if len(log.events) == 0:
@@ -46,6 +48,7 @@ def run(state, world, log, limit):
         if at[worlds.EVENTS] >= end:
             return PAUSED
         key, stream = worlds.peek(state, world)
+        # All events of a second have happened: now whatever waits is placed, once.
         if at[worlds.UNPLACED] != 0 and (stream < 0 or worlds.time_of(world, key) > at[worlds.NOW]):
             if not worlds.place_now(state, world):
                 continue

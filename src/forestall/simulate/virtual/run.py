@@ -6,12 +6,13 @@ from __future__ import annotations
 import numpy as np
 
 from forestall._compile import records
-from forestall.decide.virtual.placement_kernels import STRATEGIES, Choosing
+from forestall.decide.virtual.own import OwnStrategy
+from forestall.decide.virtual.placement_kernels import OWN, STRATEGIES, Choosing
 from forestall.engine.growth import longer
 from forestall.engine.virtual import state as states
 from forestall.engine.virtual.grow import grown
 from forestall.engine.virtual.state import JOB, Books, TaskRules, TaskState, new_task_state
-from forestall.model.errors import InputError
+from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions
 from forestall.model.virtual_books import MOVE, RUN, STRUCK
@@ -26,17 +27,21 @@ from forestall.simulate.virtual.prepare import lead_of, slots_per_node, thousand
 from forestall.traces.streams import stream
 
 
-def choosing_of(parameters: VirtualParameters) -> Choosing:
-    """Return how nodes are chosen; alpha below 0 is dynamic."""
+def choosing_of(parameters: VirtualParameters, own: OwnStrategy | None = None) -> Choosing:
+    """Return how nodes are chosen; alpha below 0 is dynamic. Raises ParameterError where an own
+    strategy is meant and none is there."""
     alpha = -1.0 if parameters.alpha == "dynamic" else float(parameters.alpha)
     strategy = parameters.strategy
     if strategy == "omniscient":
         strategy, alpha = "best-fit", 0.5
+    if strategy == "own" and own is None:
+        raise ParameterError("strategy", strategy, "a Strategy, as it was given to the simulation")
     return Choosing(
-        strategy=int(STRATEGIES[strategy]),
+        strategy=int(OWN if own is not None else STRATEGIES[strategy]),
         alpha=alpha,
         migrates=int(parameters.migration != "none"),
         transfer=transfer_of(parameters).whole,
+        own=0 if own is None else own.asked.address,
     )
 
 
@@ -60,7 +65,9 @@ def first_moment(workload: VirtualWorkload, failures: Failures) -> int:
     return int(min([workload.jobs.submit[0], *failures.time[:1]]))
 
 
-def new_state(workload: VirtualWorkload, parameters: VirtualParameters) -> TaskState:
+def new_state(
+    workload: VirtualWorkload, parameters: VirtualParameters, own: OwnStrategy | None = None
+) -> TaskState:
     """Return the engine's state with all jobs known, before anything has happened."""
     jobs = workload.jobs
     tasks = int(jobs.size.sum())
@@ -75,7 +82,7 @@ def new_state(workload: VirtualWorkload, parameters: VirtualParameters) -> TaskS
         capacity,
         thousandths(parameters.task_processors),
         thousandths(parameters.least_rate),
-        choosing_of(parameters),
+        choosing_of(parameters, own),
         rules_of(parameters),
         books,
         jobs=0,
@@ -93,6 +100,8 @@ def new_state(workload: VirtualWorkload, parameters: VirtualParameters) -> TaskS
     if parameters.strategy == "random":
         draws = stream(parameters.seed, "virtual", "random-select").random(tasks)
         state = state._replace(draws=draws)
+    if own is not None:
+        own.fleet = state.fleet
     return state
 
 
@@ -130,18 +139,21 @@ def play_virtual(
     predictions: Predictions,
     parameters: VirtualParameters,
     *,
+    own: OwnStrategy | None = None,
     log_events: bool = False,
     progress: Progress | None = None,
 ) -> VirtualOutcome:
     """Simulate; `failures` are prepared (see `simulate.promise.prepare`) and all there
-    are: `repeat_failures` is not looked at."""
-    state = new_state(workload, parameters)
+    are: `repeat_failures` is not looked at. `own` chooses nodes where the strategy is "own"."""
+    state = new_state(workload, parameters, own)
     world = new_world(workload, failures, predictions, parameters, len(state.vms))
     more = stream(parameters.seed, "virtual", "random-moves")
     logs = new_logs(1024 if log_events else 0)
     count = len(workload.jobs)
     while True:
         status = loop.run(state, world, logs, CHUNK)
+        if own is not None:
+            own.asked.check()
         assert status != STALLED, "jobs are left, yet nothing will happen any more"
         if status == ENDED:
             break

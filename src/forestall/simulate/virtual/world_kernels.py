@@ -92,6 +92,8 @@ class TaskLogs(NamedTuple):
 @kernel
 def key_of(world, time, kind, order):
     """Pack (time, kind, order) into one whole number that sorts like the triple."""
+    # 33 bits of time, 4 of kind, 26 of order: 63 bits, so that keys stay positive and compare as
+    # they are. Kinds are numbered in the order in which they happen within a second.
     return ((time - world.clock[0]) << (ORDER_BITS + KIND_BITS)) | (kind << ORDER_BITS) | order
 
 
@@ -117,6 +119,7 @@ def peek(state, world):
     best, stream = NEVER, np.int64(-1)
     if world.heap.size[0] > 0:
         best, stream = world.heap.keys[0], HEAP
+    # The heads of sorted arrays cost nothing to keep: only what depends on the run is in the heap.
     if at[STRUCK] < len(world.strikes):
         strike = world.strikes[at[STRUCK]]
         key = key_of(world, strike.time, _NODE_FAILED, strike.node)
@@ -146,6 +149,7 @@ def next_due(state, world):
     while at[DUE] < len(world.by_deadline):
         number = world.by_deadline[at[DUE]]
         status = state.jobs[number].status
+        # Deadlines of jobs that have ended, or run on regardless, are passed over for good.
         if status != DONE and not (status == RUNNING and state.rules.stop == 0):
             return number
         at[DUE] += 1
@@ -160,6 +164,7 @@ def step(state, world, key, stream):
     at[KIND] = (key >> ORDER_BITS) & ((1 << KIND_BITS) - 1)
     at[KEY] = key & (MAX_ORDER - 1)
     at[EVENTS] += 1
+    # Any event may have made room, or brought work.
     at[UNPLACED] = 1
     if stream == HEAP:
         cancel(world.heap, world.heap.ids[0])
@@ -202,12 +207,14 @@ def carry_out(state, world):
     """Plan what follows from the event that has just happened, and from what was decided on it."""
     at, slots = world.at, len(state.vms)
     now, kind, key = at[NOW], at[KIND], at[KEY]
+    # Items of the heap: ends of tasks, ends of their migrations, recoveries, departures.
     recoveries, departures = 2 * slots, 2 * slots + len(state.fleet.nodes)
     if kind == _MIGRATION_ENDED:
         plan_end(state, world, state.places[key])
     elif kind == _NODE_FAILED:
         state.books.struck[state.at[states.STRIKES] - 1].number = at[STRUCK] - 1
         plan(world, recoveries + key, state.fleet.nodes[key].back, _NODE_RECOVERED, key)
+        # It has failed already.
         cancel(world.heap, departures + key)
     elif kind == _FORESEEN:
         time = max(now, at[AT] - world.clock[1])

@@ -17,10 +17,10 @@ down.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from functools import partial
 
 from forestall.traces.failures.lines import LineFormat, read_events
-from forestall.traces.failures.raw import FailureFormat, Options, RawFailures
+from forestall.traces.failures.raw import FailureFormat
 
 _STAMP = r"\d{4}-\d\d-\d\d-\d\d\.\d\d\.\d\d"
 _CLOCK = "%Y-%m-%d-%H.%M.%S"
@@ -55,38 +55,23 @@ MIRA = LineFormat(
 )
 
 
-def read_fatal(path: Path, options: Options) -> RawFailures:
-    """Read Blue Gene/L's FATAL events."""
-    return read_events(path, options, FATAL)
-
-
-def read_labelled(path: Path, options: Options) -> RawFailures:
-    """Read Blue Gene/L's labelled log."""
-    return read_events(path, options, LABELLED)
-
-
-def read_mira(path: Path, options: Options) -> RawFailures:
-    """Read Mira's filtered fatal events."""
-    return read_events(path, options, MIRA)
-
-
 FORMATS = (
     FailureFormat(
         "bluegene-fatal",
         "Blue Gene/L FATAL and FAILURE events",
         lambda head: FATAL.pattern.fullmatch(head.first) is not None,
-        read_fatal,
+        partial(read_events, how=FATAL),
     ),
     FailureFormat(
         "bluegene",
         "Blue Gene/L log with alert labels",
         lambda head: LABELLED.pattern.fullmatch(head.first) is not None,
-        read_labelled,
+        partial(read_events, how=LABELLED),
     ),
     FailureFormat(
         "mira",
         "Mira's filtered fatal events (.cor)",
         lambda head: any(MIRA.pattern.fullmatch(line) for line in head.lines[:2]),
-        read_mira,
+        partial(read_events, how=MIRA),
     ),
 )

@@ -11,10 +11,10 @@ Nodes are the names in sorted order, those without failures included.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from functools import partial
 
 from forestall.traces.failures.lines import LineFormat, read_events
-from forestall.traces.failures.raw import FailureFormat, Options, RawFailures
+from forestall.traces.failures.raw import FailureFormat
 
 THUNDERBIRD = LineFormat(
     "Thunderbird's log",
@@ -32,27 +32,17 @@ HPC = LineFormat(
 )
 
 
-def read_thunderbird(path: Path, options: Options) -> RawFailures:
-    """Read Thunderbird's labelled log."""
-    return read_events(path, options, THUNDERBIRD)
-
-
-def read_hpc(path: Path, options: Options) -> RawFailures:
-    """Read the unlabelled HPC log, in which no event counts as a failure."""
-    return read_events(path, options, HPC)
-
-
 FORMATS = (
     FailureFormat(
         "thunderbird",
         "Thunderbird log with alert labels",
         lambda head: THUNDERBIRD.pattern.fullmatch(head.first) is not None,
-        read_thunderbird,
+        partial(read_events, how=THUNDERBIRD),
     ),
     FailureFormat(
         "hpc",
         "loghub's HPC log (no labels, so no failures)",
         lambda head: HPC.pattern.fullmatch(head.first) is not None,
-        read_hpc,
+        partial(read_events, how=HPC),
     ),
 )

@@ -126,16 +126,11 @@ def write(failures: Failures, path: str | Path) -> None:
     """Write a log; all of `Failures` but its remarks comes back. The file appears whole or not."""
     columns: dict[str, pl.Series] = {
         "time": pl.Series(failures.time),
-        "node": _nodes(failures),
+        "node": node_column(failures),
         "downtime": pl.Series(failures.downtime),
     }
     columns["downtime"] = columns["downtime"].set(columns["downtime"] < 0, None)
-    if failures.kind is not None:
-        columns["kind"] = pl.Series(list(failures.kind), dtype=pl.String)
-    if not bool(np.all(np.isnan(failures.detectability))):
-        columns["detectability"] = pl.Series(failures.detectability).fill_nan(None)
-    if failures.predicted is not None:
-        columns["predicted"] = blanked(failures.predicted)
+    columns |= told_columns(failures)
     told: dict[str, Any] = {
         "kind": KIND,
         "origin": failures.origin,
@@ -153,7 +148,20 @@ def write(failures: Failures, path: str | Path) -> None:
     write_parquet(pl.DataFrame(columns), path, told)
 
 
-def _nodes(failures: Failures) -> pl.Series:
+def told_columns(failures: Failures) -> dict[str, pl.Series]:
+    """Return what the log tells of its failures besides when, where and for how long."""
+    columns: dict[str, pl.Series] = {}
+    if failures.kind is not None:
+        columns["kind"] = pl.Series(list(failures.kind), dtype=pl.String)
+    if not bool(np.all(np.isnan(failures.detectability))):
+        columns["detectability"] = pl.Series(failures.detectability).fill_nan(None)
+    if failures.predicted is not None:
+        columns["predicted"] = blanked(failures.predicted)
+    return columns
+
+
+def node_column(failures: Failures) -> pl.Series:
+    """Return the nodes, by name where they have names."""
     if failures.names is None:
         return pl.Series(failures.node)
     return pl.Series(list(failures.names), dtype=pl.String).gather(failures.node)

@@ -7,7 +7,13 @@
 
 from forestall.traces.ras.causes import CauseRules, causal, mine_rules
 from forestall.traces.ras.filters import clusters, labelled, severe, spatial, temporal
-from forestall.traces.ras.pipeline import FilteredLog, FilterSettings, Step, pipeline, to_failures
+from forestall.traces.ras.pipeline import (
+    FilteredLog,
+    FilterSettings,
+    FilterStep,
+    pipeline,
+    to_failures,
+)
 from forestall.traces.ras.places import LEVELS, at_level
 from forestall.traces.ras.read import read_ras
 from forestall.traces.ras.write import write_ras
@@ -16,8 +22,8 @@ __all__ = [
     "LEVELS",
     "CauseRules",
     "FilterSettings",
+    "FilterStep",
     "FilteredLog",
-    "Step",
     "at_level",
     "causal",
     "clusters",

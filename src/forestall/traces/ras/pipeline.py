@@ -67,7 +67,7 @@ class FilterSettings:
 
 
 @dataclass(frozen=True)
-class Step:
+class FilterStep:
     """What one filter did.
 
     Attributes
@@ -111,7 +111,7 @@ class FilteredLog:
 
     log: RasLog
     kept: npt.NDArray[np.int64]
-    steps: tuple[Step, ...]
+    steps: tuple[FilterStep, ...]
     rules: CauseRules | None = None
 
     def failures(self, level: str = "node") -> Failures:
@@ -123,7 +123,7 @@ def pipeline(log: RasLog, settings: FilterSettings | None = None) -> FilteredLog
     """Return a log filtered step by step. Raises ParameterError."""
     how = FilterSettings() if settings is None else settings
     kept = np.arange(len(log))
-    steps: list[Step] = []
+    steps: list[FilterStep] = []
     rules: CauseRules | None = None
     left = log
     for name in how.steps_for(log):
@@ -140,7 +140,7 @@ def pipeline(log: RasLog, settings: FilterSettings | None = None) -> FilteredLog
         removed = np.bincount(gone, minlength=len(log.kinds)).astype(np.int64)
         threshold = None if name in {"severity", "alerts"} else int(getattr(how, name))
         kept = kept[keep]
-        steps.append(Step(name, threshold, len(left), len(kept), removed))
+        steps.append(FilterStep(name, threshold, len(left), len(kept), removed))
         left = left.take(keep)
     return FilteredLog(left, kept, tuple(steps), rules)
 

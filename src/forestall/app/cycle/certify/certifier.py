@@ -8,37 +8,39 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forestall.app.cycle.certify.files import read_cycle_folder
-from forestall.app.cycle.certify.measures import check_measures
-from forestall.app.cycle.certify.spans import (
-    axis_of,
-    check_alone,
-    check_available,
-    check_offers,
-    check_spans,
-)
-from forestall.app.cycle.certify.sums import check_hosts, check_jobs
-from forestall.app.cycle.certify.work import (
-    check_saved,
-    check_tries,
-    check_waits,
-    check_work,
-    tries_of,
-    try_times,
-    waits_of,
-)
-from forestall.app.kit.finding import Check
+from forestall.app.cycle.certify import log, spans, sums, work
+from forestall.app.cycle.certify.choices import choices
+from forestall.app.cycle.certify.files import FORETELL
+from forestall.app.cycle.certify.log_files import FILES
+from forestall.app.cycle.certify.measures import GROUPS, Measured, group
+from forestall.app.kit.certify.finding import Certificate
+from forestall.app.kit.certify.rules import Rule, certificate
 
+RULES: tuple[Rule[Measured], ...] = (
+    Rule("jobs and their stays", sums.jobs_and_stays),
+    Rule("availability of hosts", spans.covered),
+    Rule("one guest on a host, one host for a job", spans.alone),
+    Rule("guests only on available hosts", spans.available),
+    Rule("work of each stay", work.work),
+    Rule("work that hosts could do", spans.offers),
+    Rule("work saved and lost", work.saved),
+    Rule("tries", work.tries),
+    Rule("waiting only where no host is free", work.waiting),
+    Rule("hosts", sums.hosts),
+    *(Rule(name, group(name)) for name in GROUPS),
+    Rule("events", log.events, FILES),
+    Rule("decisions", log.decisions, FILES),
+    Rule("candidates", log.candidates, FILES),
+    Rule("choices of the scheduler", choices, FILES),
+)
 WITHOUT_LOG = (
     "which host was chosen, and the hosts free at each start (simulate with --log-events logs them)"
 )
-NEVER_CHECKED = "whether states and work follow from the host traces, which are not in the folder"
-OF_PARTS = (
-    "the exact work of stays in part of a time of one state: it is within what the host could do"
-)
-UNTOLD = (
+NEVER_CHECKED = (
+    "whether states and work follow from the host traces, which are not in the folder",
+    "the exact work of stays in part of a time of one state: it is within what the host could do",
     "names of hosts, and exactly how many samples they gave; "
-    "origin, forecasts, sources, skipped and versions in summary.json"
+    "origin, forecasts, sources, skipped and versions in summary.json",
 )
 OF_WORDS = (
     "figures of candidates.csv where they change no choice, and the words of why in decisions.csv "
@@ -47,44 +49,14 @@ OF_WORDS = (
 OF_FORECASTS = "what was foreseen of hosts, and how promises were corrected by the record"
 
 
-def cycle_checks(folder: Path) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """Return every check of the folder of a run of cycle sharing, and what was not checked.
+def certify_cycle(folder: Path) -> Certificate:
+    """Check the folder of a run of cycle sharing.
 
     Raises TraceError where a file is missing or cannot be read as what it should be; one that can
     be read but tells something impossible fails checks instead.
     """
-    from forestall.app.cycle.certify import log as logs
-
-    run = read_cycle_folder(folder)
-    axis = axis_of(run)
-    waits = waits_of(run)
-    tries = tries_of(run, waits)
-    checks = [
-        check_jobs(run),
-        check_spans(run),
-        check_alone(run),
-        check_available(run, axis),
-        check_work(run, axis),
-        check_offers(run, axis),
-        check_saved(run, axis),
-        check_tries(run, waits, tries),
-        check_waits(run, waits, tries),
-        check_hosts(run),
-        *check_measures(run),
-    ]
-    unknown = [
-        NEVER_CHECKED,
-        OF_PARTS,
-        UNTOLD,
-        *([OF_FORECASTS] if run.given.scheduler == "falcon" else []),
-    ]
-    if not logs.has_log(folder):
-        return tuple(checks), (*unknown, WITHOUT_LOG)
-    log = logs.read_log(folder, run)
-    checks += [
-        logs.check_events(run, log, try_times(run, waits, tries)),
-        logs.check_decisions(run, log),
-        logs.check_candidates(run, log),
-        logs.check_choices(run, log),
-    ]
-    return tuple(checks), (*unknown, OF_WORDS)
+    run = Measured.read(folder)
+    foreseen = (OF_FORECASTS,) if run.given.scheduler in FORETELL else ()
+    logged = any((folder / name).exists() for name in FILES)
+    unknown = (*NEVER_CHECKED, *foreseen, OF_WORDS if logged else WITHOUT_LOG)
+    return certificate(folder, run, RULES, unknown)

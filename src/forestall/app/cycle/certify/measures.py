@@ -1,27 +1,23 @@
-"""The certifier's look at `summary.json`: every measure, computed anew from the tables."""
+"""The certifier's rules of `summary.json`: every measure, computed anew from the tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
-from forestall.app.cycle.certify.files import (
-    COMPLETED,
-    CUT,
-    SHARES,
-    STAY_ENDS,
-    UNFINISHED,
-    UNSCHEDULED,
-    CycleFolder,
-    Reals,
-)
-from forestall.app.cycle.certify.sheet import PARTS
+from forestall.app.cycle.certify.facts import Facts
+from forestall.app.cycle.certify.files import FORETELL, PARTS, SHARES
 from forestall.app.cycle.certify.sums import occurrences, useful_work
-from forestall.app.kit.finding import Check
-from forestall.app.kit.sheet import NONE, Bool, Int
+from forestall.app.kit.certify.finding import Finding
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, spelled
+from forestall.app.kit.certify.sums import differences, total
+from forestall.model.cycle import Fate, StayEnd
 
 TOLERANCE = 1e-9
 DAY, HOUR = 86_400, 3600
@@ -58,12 +54,6 @@ LENGTH_MEASURES = (
 )
 
 
-def total(values: Int) -> int:
-    """Return the sum of whole numbers, however large."""
-    low = values & 0xFFFFFFFF
-    return (int((values >> 32).sum()) << 32) + int(low.sum())
-
-
 def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
@@ -74,8 +64,6 @@ def _mean(values: Int) -> float | None:
 
 def _interval(values: Int, unit: Int) -> list[float] | None:
     """Return the 95 % interval of a mean, units being drawn."""
-    from scipy.special import stdtrit
-
     if len(values) < 2 or (values == values[0]).all():
         return None
     names = np.unique(unit)
@@ -89,17 +77,17 @@ def _interval(values: Int, unit: Int) -> list[float] | None:
     return [max(mean - half, 0.0), mean + half]
 
 
-def _units(folder: CycleFolder) -> tuple[str, Int]:
-    day = folder.jobs.submit // DAY
+def _units(run: Facts) -> tuple[str, Int]:
+    day = run.jobs.submit // DAY
     many = len(np.unique(day)) >= DAYS
     return ("days", day) if many else ("jobs", np.arange(len(day)))
 
 
-def _of_jobs(folder: CycleFolder, mine: Bool) -> dict[str, Any]:
+def _of_jobs(run: Facts, mine: Bool) -> dict[str, Any]:
     """Return the measures of some of the jobs."""
-    jobs, unit = folder.jobs, _units(folder)[1]
+    jobs, unit = run.jobs, _units(run)[1]
     count = int(mine.sum())
-    done = mine & (jobs.fate == COMPLETED) & (jobs.finish != NONE)
+    done = mine & (jobs.fate == Fate.COMPLETED) & (jobs.finish != NONE)
     ran = mine & (jobs.start != NONE)
     made = (jobs.finish - jobs.submit)[done]
     stretch = made / jobs.runtime[done]
@@ -107,9 +95,9 @@ def _of_jobs(folder: CycleFolder, mine: Bool) -> dict[str, Any]:
     return {
         "jobs_simulated": count,
         "jobs_started": int(ran.sum()),
-        "jobs_completed": by[COMPLETED],
-        "jobs_unscheduled": by[UNSCHEDULED],
-        "jobs_unfinished": by[UNFINISHED],
+        "jobs_completed": by[Fate.COMPLETED],
+        "jobs_unscheduled": by[Fate.UNSCHEDULED],
+        "jobs_unfinished": by[Fate.UNFINISHED],
         "makespan": _mean(made),
         "makespan_interval": _interval(made, unit[done]),
         "makespan_median": _at(made, 0.5),
@@ -119,8 +107,8 @@ def _of_jobs(folder: CycleFolder, mine: Bool) -> dict[str, Any]:
         "failures_per_job": _mean(jobs.failures[mine]),
         "failures_per_job_interval": _interval(jobs.failures[mine], unit[mine]),
         "jobs_failed_share": _ratio(int((mine & (jobs.failures > 0)).sum()), count),
-        "unscheduled_share": _ratio(by[UNSCHEDULED], count),
-        "unfinished_share": _ratio(by[UNFINISHED], count),
+        "unscheduled_share": _ratio(by[Fate.UNSCHEDULED], count),
+        "unfinished_share": _ratio(by[Fate.UNFINISHED], count),
         "failures": total(jobs.failures[mine]),
         "tries": total(jobs.tries[mine]),
         "checkpoints": total(jobs.checkpoints[mine]),
@@ -138,8 +126,8 @@ def _at(values: Int, share: float) -> float | None:
     return float(order[low]) + (place - low) * float(order[high] - order[low])
 
 
-def _by_length(folder: CycleFolder) -> list[dict[str, Any]]:
-    jobs = folder.jobs
+def _by_length(run: Facts) -> list[dict[str, Any]]:
+    jobs = run.jobs
     runtime = jobs.runtime
     key = runtime
     if len(np.unique(runtime)) > LENGTHS:
@@ -147,7 +135,7 @@ def _by_length(folder: CycleFolder) -> list[dict[str, Any]]:
     found = []
     for one in np.unique(key):
         mine = key == one
-        told, lengths = _of_jobs(folder, mine), runtime[mine]
+        told, lengths = _of_jobs(run, mine), runtime[mine]
         found.append(
             {
                 "length": _mean(lengths),
@@ -160,12 +148,12 @@ def _by_length(folder: CycleFolder) -> list[dict[str, Any]]:
     return found
 
 
-def _of_promises(folder: CycleFolder) -> dict[str, Any]:
+def _of_promises(run: Facts) -> dict[str, Any]:
     """Return how far the chances that were said came true."""
-    stays = folder.stays
-    if folder.given.scheduler != "falcon":
+    stays = run.stays
+    if run.given.scheduler not in FORETELL:
         return dict.fromkeys(GROUPS["promises"])
-    over = stays.ended != CUT
+    over = stays.ended != StayEnd.UNFINISHED
     said, kept = stays.promise[over] / PARTS, (stays.ended[over] == 0).astype(np.float64)
     foreseen = stays.chance[over] / PARTS
     tenth = np.minimum(stays.promise[over] // (PARTS // 10), 9)
@@ -194,19 +182,19 @@ def _of_promises(folder: CycleFolder) -> dict[str, Any]:
     }
 
 
-def _of_hosts(folder: CycleFolder) -> dict[str, Any]:
-    spans, stays, count = folder.spans, folder.stays, len(folder.hosts)
+def _of_hosts(run: Facts) -> dict[str, Any]:
+    spans, stays, count = run.spans, run.stays, len(run.hosts)
     seconds = spans.end - spans.start
     new = occurrences(spans)
     entered = [int((new & (spans.state == k)).sum()) for k in range(5)]
-    whole = count * (folder.end - folder.start)
-    useful, lost = total(useful_work(folder)), total(stays.lost)
+    whole = count * (run.end - run.start)
+    useful, lost = total(useful_work(run)), total(stays.lost)
     offered, held = total(spans.work), total(stays.end - stays.start)
     shares = [_ratio(total(seconds[spans.state == k]), whole) for k in range(5)]
     ended = np.bincount(stays.ended, minlength=5).tolist()
     return {
         "stays_count": len(stays),
-        "stays_ended": dict(zip(STAY_ENDS, ended, strict=True)),
+        "stays_ended": dict(zip(spelled(StayEnd), ended, strict=True)),
         "useful_work": useful / PARTS,
         "lost_work": lost / PARTS,
         "unfinished_work": (total(stays.work) - useful - lost) / PARTS,
@@ -223,58 +211,37 @@ def _of_hosts(folder: CycleFolder) -> dict[str, Any]:
     }
 
 
-def check_measures(folder: CycleFolder) -> list[Check]:
-    """Every measure of the summary, computed from the tables."""
-    every = np.ones(len(folder.jobs), dtype=np.bool_)
-    mine = {
-        "scheduler": folder.given.scheduler,
-        "seed": folder.given.seed,
-        **_of_jobs(folder, every),
-        **_of_hosts(folder),
-        **_of_promises(folder),
-        "interval_over": _units(folder)[0],
-        "span": folder.end - folder.start,
-        "by_length": _by_length(folder),
-    }
-    checks = []
-    for name, measures in GROUPS.items():
-        wrong: list[str] = []
+@dataclass(frozen=True)
+class Measured(Facts):
+    """The files of a run, and what they give as its measures."""
+
+    @cached_property
+    def measures(self) -> dict[str, Any]:
+        """Every measure of the summary, computed from the tables."""
+        return {
+            "scheduler": self.given.scheduler,
+            "seed": self.given.seed,
+            **_of_jobs(self, np.ones(len(self.jobs), dtype=np.bool_)),
+            **_of_hosts(self),
+            **_of_promises(self),
+            "interval_over": _units(self)[0],
+            "span": self.end - self.start,
+            "by_length": _by_length(self),
+        }
+
+
+def group(name: str) -> Callable[[Measured, Finding], str]:
+    """Return the rule of a group of measures, see `GROUPS`."""
+    measures = GROUPS[name]
+
+    def check(run: Measured, finding: Finding) -> str:
+        mine, said = run.measures, run.summary.held
         for one in measures:
-            _compare(one, folder.summary.get(one, "nothing"), mine[one], wrong)
-        checks.append(Check(name, not wrong, _first(wrong) or _told(name, measures, mine)))
-    return checks
+            finding.each(differences(one, said.get(one, "nothing"), mine[one], TOLERANCE))
+        if measures == ("by_length",):
+            return f"{len(mine['by_length'])} lengths of jobs"
+        if name == "promises" and mine["stays_promised"] is None:
+            return "nothing was promised"
+        return f"{len(measures)} measures"
 
-
-def _told(group: str, measures: Sequence[str], mine: Mapping[str, Any]) -> str:
-    """Return how much a group of measures that agree says."""
-    if measures == ("by_length",):
-        return f"{len(mine['by_length'])} lengths of jobs"
-    if group == "promises" and mine["stays_promised"] is None:
-        return "nothing was promised"
-    return f"{len(measures)} measures"
-
-
-def _first(wrong: Sequence[str]) -> str:
-    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-    return wrong[0] + more if wrong else ""
-
-
-def _compare(name: str, said: Any, here: Any, wrong: list[str]) -> None:
-    """Note where a measure of the summary is not what it is here, part by part."""
-    if isinstance(here, Mapping) and isinstance(said, Mapping) and here.keys() == said.keys():
-        for key in here:
-            _compare(f"{name}.{key}", said[key], here[key], wrong)
-    elif isinstance(here, list) and isinstance(said, list) and len(here) == len(said):
-        for number, (one, other) in enumerate(zip(said, here, strict=True)):
-            _compare(f"{name}[{number}]", one, other, wrong)
-    elif not _same(said, here):
-        wrong.append(f"{name} is {said} in summary.json, {here} here")
-
-
-def _same(said: Any, here: Any) -> bool:
-    numbers = (int, float)
-    if isinstance(here, numbers) and isinstance(said, numbers) and not isinstance(said, bool):
-        if isinstance(here, int):
-            return said == here
-        return math.isclose(here, said, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    return type(said) is type(here) and bool(said == here)
+    return check

@@ -6,34 +6,26 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.hosts.calibrate.page import write_calibration_page
-from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
-from forestall.app.kit.output import write_csv, write_json
+from forestall._lazy import lazily
+from forestall.app.hosts.calibrate.report import FIGURES, report_of
+from forestall.app.kit.output import write_json
+from forestall.app.kit.study_folder import StudyFolder
 from forestall.live.contention.herd import ContentionError
+from forestall.live.contention.points import MemoryPoint, Point
 from forestall.model.errors import TraceError
-from forestall.show.html_pieces import Html, picture
-from forestall.show.style import has_matplotlib
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.app.hosts.calibrate.calibrate import HostCalibration
 
 CALIBRATION: Final = "calibration.json"
-FILES: Final = (
-    "points.csv",
-    "memory.csv",
-    "contention.png",
-    "memory.png",
-    "report.html",
-    SUMMARY,
-)
-"""Files of a calibration, the one that says that all others are there last."""
 
 
 def check_calibration_folder(folder: Path, *, force: bool) -> None:
     """Raise InputError where a folder cannot be written to or holds something else."""
-    check_folder(folder, force=force, ours=lambda one: holds(one, ("calibration", "th1", "th2")))
+    FOLDER.check(folder, force=force)
     _try_to_write(folder)
 
 
@@ -62,63 +54,20 @@ def _try_to_write(folder: Path) -> None:
         raise TraceError(folder, f"cannot be written to: {above}: {said}") from None
 
 
-def write_folder(found: HostCalibration, folder: Path, *, force: bool = False) -> Path:
-    """Write summary.json, points.csv, memory.csv, the figures and report.html, all or none.
+def write_folder(found: HostCalibration, folder: Path, *, force: bool = False) -> str:
+    """Write summary.json, points.csv, memory.csv, the figures and report.html, all or none; return
+    what was written in words.
 
     Raises InputError where the folder cannot be written to, or, unless by `force`, holds something
     else.
     """
     check_calibration_folder(folder, force=force)
-
-    def write(fresh: Path) -> None:
-        write_csv(points_table(found), fresh / "points.csv")
-        if found.memory.points:
-            write_csv(memory_table(found), fresh / "memory.csv")
-        drawn = write_figures(found, fresh) if has_matplotlib() else {}
-        write_calibration_page(fresh / "report.html", found.summary, drawn)
-        write_json(found.summary, fresh / SUMMARY)
-
-    return fill_folder(folder, write, FILES)
-
-
-def write_figures(found: HostCalibration, folder: Path) -> dict[str, Html]:
-    """Write the figures as PNG, and return them as parts of a page, by name."""
-    from forestall.live.contention.figure import contention_figure, memory_figure
-    from forestall.show.figure_files import data_uri, save
-
-    limit = found.plan.limit
-    drawn = {
-        "contention": (
-            contention_figure(found.normal, found.lowered, (found.th1, found.th2), limit),
-            "What the owner loses of its CPU time against its load, for guests at normal and at "
-            "lowest priority.",
-            "Bars are 95 % intervals of the mean over the repeats; the dotted line is the limit, "
-            "the vertical one the threshold, with its 95 % interval from resampled repeats. The "
-            "scales of both sides differ.",
-        )
-    }
-    if found.memory_curves:
-        drawn["memory"] = (
-            memory_figure(found.memory_curves, limit),
-            "What the owner loses of its speed against free memory.",
-            "Bars reach from the least to the largest of the repeats. Left of 0 both working sets "
-            "fit; right of it they do not, and the owner's pages come from the disk.",
-        )
-    shown = {}
-    for name, (figure, alt, caption) in drawn.items():
-        save(figure, folder / f"{name}.png")
-        width = float(figure.get_figwidth())
-        shown[name] = picture(data_uri(figure), alt, caption, width)
-    return shown
+    return FOLDER.write(found, folder)
 
 
 def points_table(found: HostCalibration) -> pl.DataFrame:
     """Return ``repeat,group,asked,guest,began,seconds,owner,guest_cpu,cores,background,load``: a
     row for each phase that counted, as measured."""
-    import polars as pl
-
-    from forestall.live.contention.points import Point
-
     points = found.measured.points
     names = [*Point._fields, "load"]
     columns = {name: [getattr(one, name) for one in points] for name in names}
@@ -127,10 +76,6 @@ def points_table(found: HostCalibration) -> pl.DataFrame:
 
 def memory_table(found: HostCalibration) -> pl.DataFrame:
     """Return ``repeat,guest,size,free,pages,seconds,faults,speed``: a row for each phase."""
-    import polars as pl
-
-    from forestall.live.contention.points import MemoryPoint
-
     points = found.memory.points
     names = [*MemoryPoint._fields, "speed"]
     columns = {name: [getattr(one, name) for one in points] for name in names}
@@ -156,3 +101,12 @@ def write_thresholds(found: HostCalibration, folder: Path, *, force: bool = Fals
     path = folder / CALIBRATION
     write_json(found.calibration, path)
     return path
+
+
+FOLDER: Final = StudyFolder(
+    keys=("calibration", "th1", "th2"),
+    tables=("points.csv", "memory.csv"),
+    figures=FIGURES,
+    report=report_of,
+    rows=lambda found: (points_table(found), memory_table(found) if found.memory.points else None),
+)

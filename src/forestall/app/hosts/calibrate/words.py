@@ -1,4 +1,4 @@
-"""A calibration in words and rows of tables, for terminal and page alike."""
+"""A calibration in words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Final
 from forestall.show.words import Summary
 
 MB: Final = 2**20
-HEADS: Final = ("Processes", "Load alone", "Reduction, normal", "95 %", "Lowest", "95 %")
-MEMORY_HEADS: Final = ("Guest", "Free beside both", "Reduction, normal", "95 %", "Lowest", "95 %")
 NAMES: Final = {"th1": "Th1", "th2": "Th2"}
 PRIORITY: Final = {"th1": "normal", "th2": "lowest"}
 
@@ -24,40 +22,6 @@ def between(low: float | None, high: float | None, digits: int = 1) -> str:
     if low is None or high is None:
         return "\N{EN DASH}"
     return f"{share(low, digits)[:-2]} to {share(high, digits)}"
-
-
-def rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row for each group and load: the owner's load alone, and what it loses."""
-    by = {(one["group"], one["guest"]): one["points"] for one in summary["curves"]}
-    found = []
-    for (group, guest), points in by.items():
-        if guest != "normal":
-            continue
-        lowest = {point["asked"]: point for point in by.get((group, "lowest"), [])}
-        for point in points:
-            other = lowest[point["asked"]]
-            cells = (
-                cell
-                for one in (point, other)
-                for cell in (share(one["reduction"]), between(one["low"], one["high"]))
-            )
-            found.append((f"{group}", share(point["load"]), *cells))
-    return found
-
-
-def memory_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row for each size of the guest; none where the part was left out."""
-    by = {one["guest"]: one["points"] for one in summary["memory"]["curves"]}
-    found = []
-    for point, other in zip(by.get("normal", []), by.get("lowest", []), strict=True):
-        free = (point["free"] + other["free"]) / 2
-        cells = (
-            cell
-            for one in (point, other)
-            for cell in (share(one["reduction"]), between(one["low"], one["high"]))
-        )
-        found.append((mb(point["size"]), mb(free), *cells))
-    return found
 
 
 def mb(size: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.judge.alarms.words import verdict
+from forestall.app.judge.alarms.report import verdict
 from forestall.app.reliability.failures.study import versions
 from forestall.app.reliability.fit.fit import finite
 from forestall.app.runs.settings import inputs_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.judge.jobs.words import advised, verdict
+from forestall.app.judge.jobs.report import advised, verdict
 from forestall.app.reliability.failures.study import versions
 from forestall.app.reliability.fit.fit import finite
 from forestall.assess.benefit import MONTH_HOURS

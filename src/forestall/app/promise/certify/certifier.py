@@ -11,68 +11,101 @@ completed checkpoints, and of all of those of the run that finished, are checkpo
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from forestall.app.kit.finding import Certificate, Check, Finding
-from forestall.app.kit.sheet import Int
-from forestall.app.promise.certify.files import ACCOUNT, Folder, read_folder
+from forestall.app.kit.certify.finding import Certificate, Finding
+from forestall.app.kit.certify.rules import Rule, certificate
+from forestall.app.kit.certify.sums import Said, close, told, unlike
+from forestall.app.promise.certify import runs as of_runs
+from forestall.app.promise.certify.files import ACCOUNT, PromiseRun
 from forestall.app.promise.certify.nodes import Sweep, sweep
-from forestall.app.promise.certify.runs import check_kills, check_runs, check_sizes, names_of
 
 TOLERANCE = 1e-12
 
 
-def _overhead_runs(given: Folder) -> Int:
-    """Return the completed checkpoints of each run whose pause is not part of what was lost."""
-    runs = given.runs
-    return np.where(runs.finished, runs.completed, np.maximum(runs.completed - 1, 0))
+@dataclass(frozen=True)
+class Facts(PromiseRun):
+    """The files of a run, and what several rules make of them."""
+
+    @cached_property
+    def walk(self) -> Sweep:
+        """What the walk over the nodes finds."""
+        return sweep(self)
+
+    @cached_property
+    def account(self) -> dict[str, int | None]:
+        """The node-seconds, by the jobs' work and the walk over the nodes; None where they cannot
+        be told without `runs.csv`."""
+        jobs, walk = self.jobs, self.walk
+        size = jobs.size
+        total = self.given.nodes * int(jobs.finish.max() - jobs.submit.min())
+        useful, lost = int((jobs.runtime * size).sum()), int(jobs.lost.sum())
+        paused = self.given.overhead * size
+        overhead: int | None = None
+        idle: int | None = None
+        if self.complete:
+            overhead = int((paused * self.of_jobs(self.paid)).sum())
+            idle = total - walk.covered
+        elif not bool(np.any((jobs.restarts > 0) & (jobs.checkpoints > 0))):
+            # Runs that failed without a checkpoint have lost all that they did.
+            overhead = int((paused * jobs.checkpoints).sum())
+            idle = total - walk.covered - lost
+        return {
+            "useful": useful,
+            "lost": lost,
+            "checkpoint_overhead": overhead,
+            "idle": idle,
+            "down": walk.down,
+            "total": total,
+        }
 
 
-def _sums(given: Folder, values: Int) -> Int:
-    total = np.zeros(len(given.jobs.ids), dtype=np.int64)
-    np.add.at(total, given.runs.job, values)
-    return total
+def _two_jobs(run: Facts, finding: Finding) -> str:
+    finding.take(run.walk.two_jobs)
+    return "no node has two jobs at once"
 
 
-def _check_work(given: Folder) -> Check:
+def _while_down(run: Facts, finding: Finding) -> str:
+    finding.take(run.walk.while_down)
+    return "no job runs while its node is down"
+
+
+def _survived(run: Facts, finding: Finding) -> str:
+    finding.take(run.walk.survived)
+    return "no run goes on past a failure of its nodes"
+
+
+def _work(run: Facts, finding: Finding) -> str:
     """Busy time is useful time, lost time and the pauses of checkpoints, job by job."""
-    jobs, runs, pause = given.jobs, given.runs, given.summary.overhead
-    finding = Finding("work of each job")
-    ids = np.array(jobs.ids, dtype=object)
-    size = jobs["size"]
-    if given.complete:
-        busy = _sums(given, runs.end - runs.start) * size
-        need = (
-            jobs["runtime"] * size
-            + jobs["lost"]
-            + pause * size * _sums(given, _overhead_runs(given))
-        )
+    jobs, runs, pause = run.jobs, run.runs, run.given.overhead
+    ids, size = jobs.name, jobs.size
+    if run.complete:
+        busy = run.of_jobs(runs.end - runs.start) * size
+        need = jobs.runtime * size + jobs.lost + pause * size * run.of_jobs(run.paid)
     else:  # the last run only: all of a job without restarts, at most the rest of one with them
         busy = (runs.end - runs.start) * size
-        need = (jobs["runtime"] + pause * jobs["checkpoints"]) * size
-        unknown = (jobs["restarts"] > 0) & (jobs["checkpoints"] > 0)
+        need = (jobs.runtime + pause * jobs.checkpoints) * size
+        unknown = (jobs.restarts > 0) & (jobs.checkpoints > 0)
         need = np.where(unknown, np.minimum(need, busy), need)
     text = "job {0} was busy for {1} node-seconds, and useful, lost and checkpoint time are {2}"
     finding.where(busy != need, text, ids, busy, need)
-    if given.summary.checkpoint == "none":
-        finding.where(jobs["checkpoints"] > 0, "job {0} has checkpoints, which were off", ids)
-    if given.complete:
-        _check_losses(given, finding)
-    return finding.check(f"useful, lost and checkpoint time of {len(ids)} jobs fill their runs")
+    if run.given.checkpoint == "none":
+        finding.where(jobs.checkpoints > 0, "job {0} has checkpoints, which were off", ids)
+    if run.complete:
+        _losses(run, finding)
+    return f"useful, lost and checkpoint time of {len(ids)} jobs fill their runs"
 
 
-def _check_losses(given: Folder, finding: Finding) -> None:
+def _losses(run: Facts, finding: Finding) -> None:
     """What each run lost, and what the jobs say of their runs."""
-    jobs, runs, pause = given.jobs, given.runs, given.summary.overhead
-    names, ids = names_of(jobs, runs.job), np.array(jobs.ids, dtype=object)
-    size = jobs["size"][runs.job]
-    length = runs.end - runs.start
-    failed = ~runs.finished
-    finding.where(
-        runs.finished & (runs.lost != 0), "job {0} lost work in a run that finished", names
-    )
+    jobs, runs, pause, names = run.jobs, run.runs, run.given.overhead, run.names
+    size, length, failed = jobs.size[runs.job], runs.end - runs.start, ~runs.finished
+    text = "job {0} lost work in a run that finished"
+    finding.where(runs.finished & (runs.lost != 0), text, names)
     all_lost = failed & (runs.completed == 0) & (runs.lost != length * size)
     text = "job {0} lost {1} in a run without checkpoints of {2} s on {3} nodes"
     finding.where(all_lost, text, names, runs.lost, length, size)
@@ -80,35 +113,31 @@ def _check_losses(given: Folder, finding: Finding) -> None:
     most = (length - pause * (runs.completed - 1)) * size
     off = some & ((runs.lost < pause * size) | (runs.lost > most) | (runs.lost % size != 0))
     finding.where(off, "job {0} cannot have lost {1} after a checkpoint", names, runs.lost)
-    lost = _sums(given, runs.lost)
-    text = "job {0}: lost {1} in jobs.csv, {2} in runs.csv"
-    finding.where(lost != jobs["lost"], text, ids, jobs["lost"], lost)
-    completed = _sums(given, runs.completed)
-    broken = jobs["checkpoints"] - completed  # those in progress when a run failed
+    lost = Said("lost", jobs.lost, run.of_jobs(runs.lost))
+    unlike(finding, "job {2}: {column} {0} in jobs.csv, {1} in runs.csv", [lost], jobs.name)
+    completed = run.of_jobs(runs.completed)
+    broken = jobs.checkpoints - completed  # those in progress when a run failed
     text = "job {0}: {1} checkpoints performed, {2} completed"
-    odd = (broken < 0) | (broken > jobs["restarts"])
-    finding.where(odd, text, ids, jobs["checkpoints"], completed)
+    odd = (broken < 0) | (broken > jobs.restarts)
+    finding.where(odd, text, jobs.name, jobs.checkpoints, completed)
 
 
-def _account(given: Folder, walk: Sweep) -> tuple[dict[str, int | None], Check]:
-    """The node-seconds, by the jobs' work and the walk over the nodes, beside the summary's."""
-    jobs, said = given.jobs, given.summary.node_seconds
-    size = jobs["size"]
-    total = given.summary.nodes * int(jobs["finish"].max() - jobs["submit"].min())
-    useful, lost = int((jobs["runtime"] * size).sum()), int(jobs["lost"].sum())
-    mine: dict[str, int | None] = {"useful": useful, "lost": lost}
-    paused = given.summary.overhead * size
-    restarted = jobs["restarts"] > 0
-    if given.complete:
-        mine["checkpoint_overhead"] = int((paused * _sums(given, _overhead_runs(given))).sum())
-        mine["idle"] = total - walk.covered
-    elif not bool(np.any(restarted & (jobs["checkpoints"] > 0))):
-        # Runs that failed without a checkpoint have lost all that they did.
-        mine["checkpoint_overhead"] = int((paused * jobs["checkpoints"]).sum())
-        mine["idle"] = total - walk.covered - lost
-    else:
-        mine["checkpoint_overhead"] = mine["idle"] = None
-    mine["down"], mine["total"] = walk.down, total
+def _promises(run: Facts, finding: Finding) -> str:
+    jobs, ids = run.jobs, run.jobs.name
+    kept = jobs.finish <= jobs.deadline
+    wrong = jobs.promised & (kept != jobs.kept)
+    text = "job {0} finished at {1}, promised for {2}, and kept says otherwise"
+    finding.where(wrong, text, ids, jobs.finish, jobs.deadline)
+    if not bool(jobs.promised.any()):
+        return "none were made"
+    finding.where(~jobs.promised, "job {0} has no promise, and others have", ids)
+    return f"{int(jobs.kept.sum())} of {int(jobs.promised.sum())} kept"
+
+
+def _account(run: Facts, finding: Finding) -> str:
+    """The node-seconds as computed here are those of the summary, and add up."""
+    mine, said, jobs = run.account, run.given.node_seconds, run.jobs
+    total = mine["total"]
     parts = [value for name, value in mine.items() if name != "total"]
     wrong = [
         f"{name} is {said[name]} in summary.json, {value} here"
@@ -121,57 +150,58 @@ def _account(given: Folder, walk: Sweep) -> tuple[dict[str, int | None], Check]:
         )
     if sum(said[name] for name in ACCOUNT[:-1]) != said["total"]:
         wrong.append("the parts in summary.json do not sum to its total")
-    most = int((paused * jobs["checkpoints"]).sum())
-    if not 0 <= said["checkpoint_overhead"] <= most:
-        wrong.append(
-            f"checkpoint_overhead {said['checkpoint_overhead']} is not within 0 and {most}"
-        )
-    good = f"useful + lost + checkpoint overhead + idle + down = {total} node-seconds"
-    return mine, Check("account of node-seconds", not wrong, "; ".join(wrong) or good)
+    most = int((run.given.overhead * jobs.size * jobs.checkpoints).sum())
+    overhead = said["checkpoint_overhead"]
+    if not 0 <= overhead <= most:
+        wrong.append(f"checkpoint_overhead {overhead} is not within 0 and {most}")
+    finding.all(wrong)
+    return f"useful + lost + checkpoint overhead + idle + down = {total} node-seconds"
 
 
 # ------------------------------------------------------------------------------------- measures
 
 
-def _check_promises(given: Folder) -> Check:
-    jobs = given.jobs
-    finding = Finding("promises")
-    ids = np.array(jobs.ids, dtype=object)
-    kept = jobs["finish"] <= jobs.deadline
-    wrong = jobs.promised & (kept != jobs.kept)
-    text = "job {0} finished at {1}, promised for {2}, and kept says otherwise"
-    finding.where(wrong, text, ids, jobs["finish"], jobs.deadline)
+def _qos(run: Facts, finding: Finding) -> str:
+    jobs, qos = run.jobs, None
     if bool(jobs.promised.any()):
-        finding.where(~jobs.promised, "job {0} has no promise, and others have", ids)
-    share = f"{int(jobs.kept.sum())} of {int(jobs.promised.sum())} kept"
-    return finding.check(share if bool(jobs.promised.any()) else "none were made")
-
-
-def _check_measures(given: Folder) -> list[Check]:
-    jobs, said = given.jobs, given.summary
-    work = (jobs["runtime"] * jobs["size"]).astype(np.float64)
-    span = int(jobs["finish"].max() - jobs["submit"].min())
-    kept = jobs.promised & (jobs["finish"] <= jobs.deadline)
-    qos = None
-    if bool(jobs.promised.any()):
+        work = (jobs.runtime * jobs.size).astype(np.float64)
+        kept = jobs.promised & (jobs.finish <= jobs.deadline)
         qos = math.fsum((work * jobs.promise)[kept]) / math.fsum(work)
-    utilization = math.fsum(work) / (span * said.nodes) if span > 0 else 0.0
-    lost = int(given.failures.lost.sum())
-    return [
-        _equal("qos", qos, said.qos),
-        _equal("utilization", utilization, said.utilization),
-        _equal("lost work", lost, said.lost_work),
-    ]
+    return _equal(finding, qos, run.given.qos)
 
 
-def _equal(name: str, here: float | None, said: float | None) -> Check:
-    if here is None or said is None:
-        same = here is None and said is None
-    else:
-        same = math.isclose(here, said, rel_tol=TOLERANCE, abs_tol=0.0)
-    return Check(name, same, f"{said} in summary.json" + ("" if same else f", {here} here"))
+def _utilization(run: Facts, finding: Finding) -> str:
+    jobs = run.jobs
+    span = int(jobs.finish.max() - jobs.submit.min())
+    work = math.fsum((jobs.runtime * jobs.size).astype(np.float64))
+    here = work / (span * run.given.nodes) if span > 0 else 0.0
+    return _equal(finding, here, run.given.utilization)
 
 
+def _lost_work(run: Facts, finding: Finding) -> str:
+    return _equal(finding, int(run.failures.lost.sum()), run.given.lost_work)
+
+
+def _equal(finding: Finding, here: float | None, said: float | None) -> str:
+    same = said is here if here is None or said is None else close(said, here, TOLERANCE)
+    finding.each([] if same else [told(said, here, same)])
+    return told(said, here, same)
+
+
+RULES: tuple[Rule[Facts], ...] = (
+    Rule("nodes of a run", of_runs.sizes),
+    Rule("order of runs", of_runs.order),
+    Rule("one job on a node", _two_jobs),
+    Rule("no job on a node that is down", _while_down),
+    Rule("no job survives a failure of its node", _survived),
+    Rule("failures and failed runs", of_runs.kills),
+    Rule("work of each job", _work),
+    Rule("promises", _promises),
+    Rule("account of node-seconds", _account),
+    Rule("qos", _qos),
+    Rule("utilization", _utilization),
+    Rule("lost work", _lost_work),
+)
 _WITHOUT_RUNS = (
     "nodes and lengths of the runs that failed (runs.csv is not there)",
     "whether a node ran two jobs, or a job while down, during runs that failed",
@@ -180,23 +210,10 @@ _WITHOUT_RUNS = (
 
 
 def certify_promise(folder: Path) -> Certificate:
-    """Check the folder of a run of the promise model or a classic policy."""
-    given = read_folder(folder)
-    walk = sweep(given)
-    account, balanced = _account(given, walk)
-    checks = [
-        check_sizes(given),
-        check_runs(given),
-        walk.two_jobs.check("no node has two jobs at once"),
-        walk.while_down.check("no job runs while its node is down"),
-        walk.survived.check("no run goes on past a failure of its nodes"),
-        check_kills(given),
-        _check_work(given),
-        _check_promises(given),
-        balanced,
-        *_check_measures(given),
-    ]
-    unknown = list(() if given.complete else _WITHOUT_RUNS)
-    if account["idle"] is None:
+    """Check the folder of a run of the promise model or a classic policy: `jobs.csv`,
+    `failures.csv`, `summary.json` and, if there, `runs.csv`."""
+    run = Facts.read(folder)
+    unknown = list(() if run.complete else _WITHOUT_RUNS)
+    if run.account["idle"] is None:
         unknown.append("checkpoint overhead and idle time: restarted jobs have checkpoints")
-    return Certificate(tuple(checks), account, tuple(unknown))
+    return certificate(folder, run, RULES, unknown, run.account)

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
-from forestall.app.kit.finding import Finding
-from forestall.app.kit.sheet import Int
-from forestall.app.promise.certify.files import Folder, NodeRanges
+from forestall.app.kit.certify.finding import Finding
+from forestall.app.kit.certify.intervals import Axis, inside, merged, overlapping, touches
+from forestall.app.kit.certify.sheet import Int
+from forestall.app.promise.certify.files import NodeRanges, PromiseRun
 
 BLOCK = 4_000_000
 """Node intervals looked at together: bounds the memory, whatever the size of the machine."""
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """Node and time as one number, node first: intervals of all nodes in one order."""
-
-    base: int
-    width: int
-
-    def key(self, node: Int, time: Int) -> Int:
-        clipped = np.clip(time - self.base, 0, self.width - 1)
-        key: Int = node * self.width + clipped
-        return key
-
-
-def _merged(start: Int, end: Int) -> tuple[Int, Int]:
-    """Return the union of intervals on one axis as disjoint ones, ascending."""
-    some = end > start
-    start, end = start[some], end[some]
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], np.maximum.accumulate(end[order])
-    begins = np.ones(len(start), dtype=np.bool_)
-    begins[1:] = start[1:] > end[:-1]
-    ends = np.append(begins[1:], True) if len(start) else begins
-    return start[begins], end[ends]
 
 
 def _blocks(nodes: NodeRanges, machine: int) -> Iterator[tuple[int, int, Int, Int]]:
@@ -54,17 +31,34 @@ def _blocks(nodes: NodeRanges, machine: int) -> Iterator[tuple[int, int, Int, In
 
 
 @dataclass(frozen=True)
-class _Names:
-    """Names of jobs, looked up only for the row that is shown."""
+class _World:
+    """The given files on one axis. `outage_*`: what is within the account, with its node."""
 
-    ids: list[str]
-    job: Int
+    run: PromiseRun
+    axis: Axis
+    begin: int
+    end: int
+    failing: Int
+    down_from: Int
+    down_to: Int
+    outage_node: Int
+    outage_from: Int
+    outage_to: Int
 
-    def __getitem__(self, row: int) -> str:
-        return self.ids[int(self.job[row])]
-
-    def after(self, rows: int) -> _Names:
-        return _Names(self.ids, self.job[rows:])
+    @classmethod
+    def of(cls, run: PromiseRun) -> Self:
+        """Return the world of a run."""
+        jobs, runs, failures = run.jobs, run.runs, run.failures
+        begin, end = int(jobs.submit.min()), int(jobs.finish.max())
+        axis = Axis.over(runs.start, runs.end, failures.time, np.array([begin, end]))
+        failing = axis.key(failures.node, failures.time)
+        down_from, down_to = merged(
+            failing, axis.key(failures.node, failures.time + failures.downtime)
+        )
+        node = axis.owner(down_from)
+        low, high = (axis.key(node, np.full(len(node), at)) for at in (begin, end))
+        within = (np.clip(down_from, low, high), np.clip(down_to, low, high))
+        return cls(run, axis, begin, end, np.sort(failing), down_from, down_to, node, *within)
 
 
 @dataclass
@@ -75,91 +69,48 @@ class Sweep:
     of outages, and those of outages and runs together, each second of a node counted once.
     """
 
-    two_jobs: Finding
-    while_down: Finding
-    survived: Finding
+    two_jobs: Finding = field(default_factory=Finding)
+    while_down: Finding = field(default_factory=Finding)
+    survived: Finding = field(default_factory=Finding)
     down: int = 0
     covered: int = 0
 
 
-@dataclass(frozen=True)
-class _World:
-    """The given files on one axis. `outage_*`: what is within the account, with its node."""
-
-    given: Folder
-    axis: _Axis
-    begin: int
-    end: int
-    failing: Int
-    down_from: Int
-    down_to: Int
-    outage_node: Int
-    outage_from: Int
-    outage_to: Int
-
-
-def sweep(given: Folder) -> Sweep:
+def sweep(run: PromiseRun) -> Sweep:
     """Look at every node from its first run to its last."""
-    world = _world(given)
-    found = Sweep(
-        Finding("one job on a node"),
-        Finding("no job on a node that is down"),
-        Finding("no job survives a failure of its node"),
-        down=int((world.outage_to - world.outage_from).sum()),
-    )
-    for low, high, run, node in _blocks(given.runs.nodes, given.summary.nodes):
-        order = np.argsort(world.axis.key(node, given.runs.start[run]), kind="stable")
-        _look(world, found, run[order], node[order])
-        found.covered += _covered(world, low, high, run, node)
+    world = _World.of(run)
+    found = Sweep()
+    found.down = int((world.outage_to - world.outage_from).sum())
+    for low, high, row, node in _blocks(run.nodes, run.given.nodes):
+        order = np.argsort(world.axis.key(node, run.runs.start[row]), kind="stable")
+        _look(world, found, row[order], node[order])
+        found.covered += _covered(world, low, high, row, node)
     return found
 
 
-def _world(given: Folder) -> _World:
-    jobs, runs, failures = given.jobs, given.runs, given.failures
-    begin, end = int(jobs["submit"].min()), int(jobs["finish"].max())
-    times = np.concatenate([runs.start, runs.end, failures.time, [begin, end]])
-    axis = _Axis(int(times.min()), int(np.ptp(times)) + 2)
-    failing = axis.key(failures.node, failures.time)
-    recovered = axis.key(failures.node, failures.time + failures.downtime)
-    down_from, down_to = _merged(failing, recovered)
-    outages = _apart(axis, down_from, down_to, begin, end)
-    return _World(given, axis, begin, end, np.sort(failing), down_from, down_to, *outages)
-
-
-def _look(world: _World, found: Sweep, run: Int, node: Int) -> None:
+def _look(world: _World, found: Sweep, row: Int, node: Int) -> None:
     """Note what cannot be in these runs of these nodes, which are in order of (node, start)."""
-    runs = world.given.runs
-    start, end = runs.start[run], runs.end[run]
-    start_key, end_key = world.axis.key(node, start), world.axis.key(node, end)
-    name = _Names(world.given.jobs.ids, runs.job[run])
-    twice = start_key[1:] < np.maximum.accumulate(end_key)[:-1]
+    start, end = world.run.runs.start[row], world.run.runs.end[row]
+    name = world.run.names[row]
+    starts, ends = world.axis.key(node, start), world.axis.key(node, end)
+    twice = overlapping(starts, ends)
     text = "node {0} runs job {1} at {2}, when job {3} has not ended"
-    found.two_jobs.where(twice, text, node[1:], name.after(1), start[1:], name)
+    found.two_jobs.where(twice, text, node, name, start, np.roll(name, 1))
     text = "job {0} runs on node {1} from {2} to {3}, "
-    if len(world.down_from):
-        at = np.searchsorted(world.down_from, end_key, side="left") - 1
-        is_down = (at >= 0) & (world.down_to[np.maximum(at, 0)] > start_key)
-        found.while_down.where(is_down, text + "and the node is down", name, node, start, end)
-    after = np.searchsorted(world.failing, start_key, side="right")
-    past = np.searchsorted(world.failing, end_key, side="left") > after
+    is_down = touches(world.down_from, world.down_to, starts, ends)
+    found.while_down.where(is_down, text + "and the node is down", name, node, start, end)
+    past = inside(world.failing, starts, ends, at_start=False)
     found.survived.where(past, text + "past a failure of the node", name, node, start, end)
 
 
-def _covered(world: _World, low: int, high: int, run: Int, node: Int) -> int:
+def _covered(world: _World, low: int, high: int, row: Int, node: Int) -> int:
     """Return the seconds in which these nodes, all of [low, high), run something or are down."""
-    runs = world.given.runs
-    start = world.axis.key(node, np.clip(runs.start[run], world.begin, world.end))
-    end = world.axis.key(node, np.clip(runs.end[run], world.begin, world.end))
+    runs = world.run.runs
+    start = world.axis.key(node, np.clip(runs.start[row], world.begin, world.end))
+    end = world.axis.key(node, np.clip(runs.end[row], world.begin, world.end))
     mine = (world.outage_node >= low) & (world.outage_node < high)
-    starts, ends = _merged(
+    starts, ends = merged(
         np.concatenate([start, world.outage_from[mine]]),
         np.concatenate([end, world.outage_to[mine]]),
     )
     return int((ends - starts).sum())
-
-
-def _apart(axis: _Axis, start: Int, end: Int, begin: int, finish: int) -> tuple[Int, Int, Int]:
-    """Return the node of each outage and the outage cut to [begin, finish], on the axis."""
-    node = start // axis.width
-    low, high = node * axis.width + (begin - axis.base), node * axis.width + (finish - axis.base)
-    return node, np.clip(start, low, high), np.clip(end, low, high)

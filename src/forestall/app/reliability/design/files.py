@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forestall._lazy import lazily
 from forestall.app.kit.folder import check_folder, fill_folder, holds
 from forestall.app.reliability.design.design import Design
 from forestall.app.reliability.design.search import SearchResult, structure_told
+from forestall.show.drawings import figure_files
+from forestall.show.figure_files import save
 from forestall.show.style import (
     BLACK,
     DASHES,
@@ -22,11 +25,15 @@ from forestall.show.style import (
     new_figure,
 )
 
+with lazily():
+    import polars as pl
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUMMARY = "design.json"
-FILES = ("changes.csv", "tradeoff.csv", "tradeoff.png", SUMMARY)
+TRADEOFF = "tradeoff"
+FILES = ("changes.csv", "tradeoff.csv", *figure_files((TRADEOFF,)), SUMMARY)
 
 
 def is_design_folder(folder: Path) -> bool:
@@ -40,11 +47,9 @@ def check_design_folder(folder: Path, *, force: bool) -> None:
 
 
 def save_design(design: Design, folder: Path) -> Path:
-    """Write design.json and changes.csv, and tradeoff.csv and .png after a search."""
+    """Write design.json and changes.csv, and after a search tradeoff.csv, .png and .svg."""
 
     def write(fresh: Path) -> None:
-        import polars as pl
-
         told = design.json
         text = json.dumps(told, indent=2, allow_nan=False) + "\n"
         (fresh / SUMMARY).write_text(text, encoding="utf-8")
@@ -53,16 +58,14 @@ def save_design(design: Design, folder: Path) -> Path:
             return
         _write_curve(design.found, fresh / "tradeoff.csv")
         if has_matplotlib():
-            from forestall.show.figure_files import save
-
-            save(tradeoff(design.found), fresh / "tradeoff.png")
+            drawn = tradeoff(design.found)
+            for name in figure_files((TRADEOFF,)):
+                save(drawn, fresh / name)
 
     return fill_folder(folder, write, FILES)
 
 
 def _write_curve(found: SearchResult, path: Path) -> None:
-    import polars as pl
-
     rows = [
         {
             "queues_at_most": k,

@@ -10,6 +10,7 @@ import numpy as np
 from forestall.app.reliability.fit.fit import FitQuestion, Told, finite, plain_ranking, tell
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
+from forestall.reliability.fits.ranking import fit_all
 from forestall.show.words import percent
 
 if TYPE_CHECKING:
@@ -132,8 +133,6 @@ def laws_of(
     history: History, by: By, unit: str, question: FitQuestion, families: Sequence[str] | None
 ) -> Laws:
     """Return the laws of gaps; `question` says how intervals and p-values are found."""
-    from forestall.reliability.fits.ranking import fit_all
-
     sampled = Sampled.of(history.gaps(by), unit, history.clock_step)
     if sampled.ended < 2:
         why = f"Gaps that ended with a failure: {sampled.ended}, too few for a law."

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from forestall.app.reliability.failures import figures as draw
 from forestall.app.reliability.failures import words
-from forestall.app.reliability.fit.plot import quieten
+from forestall.app.reliability.fit.plot import quieten, settle
 from forestall.app.reliability.fit.words import between
 from forestall.app.reliability.fit.words import figure as number
+from forestall.reliability.fits import plots
+from forestall.reliability.history.life_table import kaplan_meier
+from forestall.show.blocks import Figure
 from forestall.show.style import new_figure
 from forestall.show.words import percent
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawn
 
     from forestall.app.reliability.failures.study import FailureStudy
     from forestall.reliability.fits.estimate import Fitted
@@ -39,26 +41,16 @@ NAMES: Final = (
 """Of the figures, in the order of the page; their files are these with .png."""
 
 
-@dataclass(frozen=True)
-class LogPicture:
-    """A figure with what it is (for those who cannot see it) and what it shows for this log."""
+def _figure(name: str, make: Callable[[], Drawn], alt: str, caption: str) -> Figure:
+    """Return a figure that is laid out once, however often it is written."""
 
-    name: str
-    figure: Figure
-    alt: str
-    caption: str
+    def draw() -> Drawn:
+        drawn = make()
+        quieten(drawn)
+        settle(drawn)
+        return drawn
 
-
-def pictures(found: FailureStudy) -> Iterator[LogPicture]:
-    """Yield the figures that this log has."""
-    makers: tuple[Callable[[FailureStudy], LogPicture | None], ...] = (
-        _per_year, _per_node, _probabilities, _hazard, _survival, _bathtub, _worst, _bursts,
-    )  # fmt: skip
-    for make in makers:
-        one = make(found)
-        if one is not None:
-            quieten(one.figure)
-            yield one
+    return Figure(name, draw, alt, caption)
 
 
 def year_head(found: FailureStudy) -> str:
@@ -66,7 +58,8 @@ def year_head(found: FailureStudy) -> str:
     return "Year" if found.summary["years_are"] == "calendar" else "Year of age of the node"
 
 
-def _per_year(found: FailureStudy) -> LogPicture | None:
+def per_year(found: FailureStudy) -> Figure:
+    """Return failures and their rate year by year."""
     rows = list(found.years)
     most = max(rows, key=lambda row: row["failures"])
     when = words.year_name(found.summary, most)
@@ -78,10 +71,11 @@ def _per_year(found: FailureStudy) -> LogPicture | None:
         "intervals."
     )
     alt = "Failures per year: " + ", ".join(f"{row['year']} {row['failures']:,}" for row in rows)
-    return LogPicture(NAMES[0], draw.failures_per_year(rows, year_head(found)), alt, caption)
+    return _figure(NAMES[0], lambda: draw.failures_per_year(rows, year_head(found)), alt, caption)
 
 
-def _per_node(found: FailureStudy) -> LogPicture | None:
+def per_node(found: FailureStudy) -> Figure | None:
+    """Return how failures spread over the nodes."""
     table = found.history.node_years(found.summary["years_are"])
     if not (table.node_days >= draw.SHORT_STAY).any():
         return None
@@ -94,7 +88,7 @@ def _per_node(found: FailureStudy) -> LogPicture | None:
         "never failed. Boxes hold the middle half of the nodes, whiskers 95 %, dots are the rest."
     )
     alt = "Box plot of failures per node and year in service."
-    return LogPicture(NAMES[1], draw.failures_per_node(table, year_head(found)), alt, caption)
+    return _figure(NAMES[1], lambda: draw.failures_per_node(table, year_head(found)), alt, caption)
 
 
 def _laws(found: FailureStudy) -> list[Fitted]:
@@ -106,16 +100,11 @@ def _laws(found: FailureStudy) -> list[Fitted]:
     return both
 
 
-def _probabilities(found: FailureStudy) -> LogPicture | None:
+def _probabilities(found: FailureStudy) -> Figure | None:
+    """Return P-P and Q-Q plots of the gaps of nodes."""
     laws = _laws(found)
     if not laws:
         return None
-    from forestall.reliability.fits.plots import plot_pp, plot_qq
-
-    figure = new_figure((9.4, 4.9))
-    left, right = figure.subplots(1, 2)
-    plot_pp(laws, left, title="P-P: shares failed")
-    plot_qq(laws, right, unit=found.asked.unit, title="Q-Q: gaps")
     told = {law.family.title: law.goodness(0).ks for law in laws}
     near = min(told, key=lambda name: told[name])
     distances = ", ".join(f"{name} {ks:.3f}" for name, ks in told.items())
@@ -124,25 +113,37 @@ def _probabilities(found: FailureStudy) -> LogPicture | None:
         f"{near} (largest distance in shares: {distances})."
     )
     alt = f"P-P and Q-Q plots of the gaps of nodes for {', '.join(told)}."
-    return LogPicture(NAMES[2], figure, alt, caption)
+    return _figure(NAMES[2], lambda: _draw_probabilities(laws, found.asked.unit), alt, caption)
 
 
-def _hazard(found: FailureStudy) -> LogPicture | None:
+def _draw_probabilities(laws: list[Fitted], unit: str) -> Drawn:
+    figure = new_figure((9.4, 4.9))
+    left, right = figure.subplots(1, 2)
+    plots.plot_pp(laws, left, title="P-P: shares failed")
+    plots.plot_qq(laws, right, unit=unit, title="Q-Q: gaps")
+    return figure
+
+
+def _hazard(found: FailureStudy) -> Figure | None:
+    """Return the hazard of nodes over the time since their last failure."""
     laws = _laws(found)
     if not laws:
         return None
-    from forestall.reliability.fits.plots import plot_hazard
+    alt = "Hazard rate of nodes over the time since their last failure, seen and by the laws."
+    caption = words.on_clustering(found.summary)
+    return _figure(NAMES[3], lambda: _draw_hazard(found, laws), alt, caption)
 
+
+def _draw_hazard(found: FailureStudy, laws: list[Fitted]) -> Drawn:
     title = "Hazard: how soon does a node fail again?"
-    figure = plot_hazard(laws, unit=found.asked.unit, title=title)
+    figure = plots.plot_hazard(laws, unit=found.asked.unit, title=title)
     sampled = found.node.sampled
     mean = sampled.ended / float(sampled.gap.sum())
     for axes in figure.axes:
         low, high = axes.get_ylim()
         axes.set_ylim(max(low, mean / FAR), min(high, mean * FAR))
         axes.set_xlim(left=_shortest(found))
-    alt = "Hazard rate of nodes over the time since their last failure, seen and by the laws."
-    return LogPicture(NAMES[3], figure, alt, words.on_clustering(found.summary))
+    return figure
 
 
 def _shortest(found: FailureStudy) -> float:
@@ -152,37 +153,48 @@ def _shortest(found: FailureStudy) -> float:
     return float(ended[ended > 0].min(initial=sampled.gap.max())) / 1.5
 
 
-def _survival(found: FailureStudy) -> LogPicture | None:
+def _survival(found: FailureStudy) -> Figure | None:
+    """Return how long nodes go without a failure."""
     laws = _laws(found)
     if not laws:
         return None
-    from forestall.reliability.fits.plots import plot_survival
-    from forestall.reliability.history.life_table import kaplan_meier
-
     sampled = found.node.sampled
     median, low, high = kaplan_meier(sampled.gap, sampled.censored).median
-    unit = found.asked.unit
     if np.isfinite(median):
         ends = between((low, high)) if np.isfinite(high) else f"{number(low)} or more"
-        caption = f"Half of the gaps last {number(median)} {unit} or less ({ends})."
+        caption = f"Half of the gaps last {number(median)} {found.asked.unit} or less ({ends})."
     else:
         caption = "More than half of the gaps last longer than was seen."
     caption += " Gaps still running at the end of observation count up to there (Kaplan-Meier)."
-    figure = plot_survival(laws, unit=unit, title="How long nodes go without a failure")
+    alt = "Share of gaps that last longer, seen and by the laws."
+    return _figure(NAMES[4], lambda: _draw_survival(found, laws), alt, caption)
+
+
+def _draw_survival(found: FailureStudy, laws: list[Fitted]) -> Drawn:
+    title = "How long nodes go without a failure"
+    figure = plots.plot_survival(laws, unit=found.asked.unit, title=title)
     for axes in figure.axes:
         if axes.get_xscale() == "log":
             axes.set_xlim(left=_shortest(found))
-    return LogPicture(
-        NAMES[4], figure, "Share of gaps that last longer, seen and by the laws.", caption
-    )
+    return figure
 
 
-def _bathtub(found: FailureStudy) -> LogPicture | None:
-    if found.aged.rate is None or len(found.history) < FEWEST:
+OF_GAPS: Final = (_probabilities, _hazard, _survival)
+"""Figures of the gaps of nodes, each None where there are too few."""
+
+
+def bathtub(found: FailureStudy) -> Figure | None:
+    """Return the failure rate of nodes over their age."""
+    rate = found.aged.rate
+    if rate is None or len(found.history) < FEWEST:
         return None
-    figure = draw.bathtub(found.aged.rate, _process_curve(found), found.aged.head)
     alt = "Failure rate of nodes over their age, with its interval."
-    return LogPicture(NAMES[5], figure, alt, words.on_age(found.summary))
+    return _figure(
+        NAMES[5],
+        lambda: draw.bathtub(rate, _process_curve(found), found.aged.head),
+        alt,
+        words.on_age(found.summary),
+    )
 
 
 def _process_curve(found: FailureStudy) -> tuple[Any, Any] | None:
@@ -193,7 +205,8 @@ def _process_curve(found: FailureStudy) -> tuple[Any, Any] | None:
     return ages, process.intensity(ages)
 
 
-def _worst(found: FailureStudy) -> LogPicture | None:
+def worst(found: FailureStudy) -> Figure | None:
+    """Return the nodes with the highest rates."""
     rows = found.worst.rows()
     if not rows:
         return None
@@ -201,13 +214,20 @@ def _worst(found: FailureStudy) -> LogPicture | None:
     told, rates = words.on_nodes(found.summary), words.on_rates(found.summary)
     caption = f"{told} Highest: {names} failures. {rates}"
     alt = f"Nodes with the highest failure rates: {names}."
-    return LogPicture(NAMES[6], draw.worst_nodes(rows, found.summary["rate"]["rate"]), alt, caption)
+    return _figure(
+        NAMES[6], lambda: draw.worst_nodes(rows, found.summary["rate"]["rate"]), alt, caption
+    )
 
 
-def _bursts(found: FailureStudy) -> LogPicture | None:
+def bursts(found: FailureStudy) -> Figure | None:
+    """Return how gaps of the machine go with the gaps before them."""
     gaps = found.bursting.gaps
     if gaps is None:
         return None
-    figure = draw.autocorrelation(gaps.correlation.tolist(), gaps.band)
     alt = "Autocorrelation of the gaps of the whole machine by lag."
-    return LogPicture(NAMES[7], figure, alt, words.on_bursts(found.summary)[-1])
+    return _figure(
+        NAMES[7],
+        lambda: draw.autocorrelation(gaps.correlation.tolist(), gaps.band),
+        alt,
+        words.on_bursts(found.summary)[-1],
+    )

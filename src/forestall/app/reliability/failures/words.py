@@ -1,8 +1,8 @@
-"""What a failure log tells, as sentences and rows of text; everything from `summary.json`."""
+"""What a failure log tells, as sentences; everything from `summary.json`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import floor, log10
 from typing import Any, Final
 
@@ -26,17 +26,6 @@ TESTS: Final = {
     "lewis-robinson": "Lewis-Robinson",
     "mann": "Mann",
 }
-WHOM: Final = {"node": "of one node", "system": "of the whole machine"}
-YEAR_HEADS: Final = ("Year", "Failures", "Node-years", "Rate", "95 % interval", "Shape", "Scale")
-FULL_YEAR_HEADS: Final = (
-    "Year", "Failures", "Rate", "interval", "Shape", "interval", "Scale", "interval", "Within it",
-)  # fmt: skip
-CAUSE_HEADS: Final = (
-    "Cause", "Failures", "Share", "Rate", "MTBF, node", "Shape", "interval", "Mean repair",
-)  # fmt: skip
-NODE_HEADS: Final = ("Node", "Failures", "Expected", "Rate", "95 % interval", "q", "")
-TREND_HEADS: Final = ("", "Test", "Statistic", "p", "Says", "Against")
-LAW_HEADS: Final = ("", "Shape", "interval", "Scale", "interval", "Mean", "interval")
 
 
 def headline(summary: Summary) -> str:
@@ -57,54 +46,25 @@ def headline(summary: Summary) -> str:
     )
 
 
-def measure_rows(summary: Summary) -> list[tuple[str, str, str]]:
-    """Return (measure, value, what it means) of rate, MTBF and availability."""
-    rate, mtbf = summary["rate"], summary["mtbf"]
-    meaning = "failures per 1000 node-days"
-    if rate["rate"] is not None:
-        meaning += f" ({between((rate['low'], rate['high']))} if independent)"
-    rows = [
-        ("Rate", figure(rate["rate"], 3), meaning),
-        ("MTBF, machine", _hours(mtbf["system_hours"]), "from one failure to the next, anywhere"),
-        ("MTBF, node", _hours(mtbf["node_hours"]), _exposure(summary)),
-    ]
-    repairs = summary["repairs"]
-    if repairs is None:
-        return [*rows, ("Availability", words.NOTHING, "the log tells no repair times")]
-    return [
-        *rows,
-        ("Availability", words.percent(repairs["availability"]), "of node time, by repair times"),
-        (
-            "Repair",
-            _hours(repairs["mean_hours"]),
-            f"on average; half within {_hours(repairs['median_hours'])}, 95 % within "
-            f"{_hours(repairs['p95_hours'])} ({repairs['known']:,} of {repairs['of']:,} known)",
-        ),
-    ]
-
-
-def _exposure(summary: Summary) -> str:
-    of = "up" if summary["clock"] == "uptime" else "in service"
-    failures = words.counted(summary["failures"], "failure")
-    return f"{figure(summary['node_years'])} node-years {of} over {failures}"
-
-
-def _hours(hours: object) -> str:
-    number = words.number(hours)
+def hours(value: object) -> str:
+    """Return hours in the unit that suits them; long times in years."""
+    number = words.number(value)
     if number is None:
         return words.NOTHING
     years = number / HOURS_A_YEAR
     return f"{years:,.1f} years" if years >= 2 else format_duration(number * 3600)
 
 
-def gaps_line(fits: Summary, by: str, unit: str) -> str:
-    """Return what gaps there are, of nodes or of the system."""
-    parts = [f"{words.counted(fits['gaps'], 'gap')}, {fits['ended']:,} ended by a failure"]
+def gaps_line(fits: Summary, unit: str) -> str:
+    """Return what gaps there are, in which unit of time."""
+    parts = [
+        f"{words.counted(fits['gaps'], 'gap')} (in {unit}), {fits['ended']:,} ended by a failure"
+    ]
     if fits["censored"]:
         parts.append(f"{fits['censored']:,} still running when observation ended (censored)")
     if fits["zeros"]:
         parts.append(f"{fits['zeros']:,} of 0")
-    return f"Gaps between failures {WHOM[by]} ({unit}): " + ", ".join(parts)
+    return ", ".join(parts) + "."
 
 
 def zeros_line(fits: Summary, unit: str) -> str:
@@ -116,22 +76,6 @@ def zeros_line(fits: Summary, unit: str) -> str:
     if fits["clock_step"] is not None:
         what = "half the step of the log's clock"
     return f"Gaps of 0 count as shorter than {what}, {least} (left-censored)."
-
-
-def law_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row of `LAW_HEADS` for the Weibull law of nodes and of the machine."""
-    rows = []
-    for by, name in (("node", "One node"), ("system", "Whole machine")):
-        law = summary["fits"][by]["weibull"]
-        if law is not None:
-            cells = [name]
-            for key in ("shape", "scale", "mean"):
-                value = law["mean"] if key == "mean" else law["params"][key]
-                hidden = law["beyond"] and key != "shape"
-                told = (figure(value, 3), between(law["ci"].get(key)))
-                cells += (words.NOTHING, words.NOTHING) if hidden else told
-            rows.append(tuple(cells))
-    return rows
 
 
 def laws_note(summary: Summary) -> str:
@@ -246,108 +190,6 @@ def _age(years: float) -> str:
     return "0" if years == 0 else format_duration(years * HOURS_A_YEAR * 3600)
 
 
-def trend_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row of `TREND_HEADS` for each test."""
-    rows: list[tuple[str, ...]] = []
-    for by, name in (("node", "Nodes"), ("system", "Machine")):
-        for k, row in enumerate(summary["trend"][by]["tests"]):
-            first = name if k == 0 else ""
-            if row["p_value"] is None:
-                rows.append(
-                    (
-                        first,
-                        TESTS[row["test"]],
-                        words.NOTHING,
-                        words.NOTHING,
-                        "too few failures",
-                        "",
-                    )
-                )
-                continue
-            rows.append(
-                (
-                    first, TESTS[row["test"]], f"{row['statistic']:,.2f}", chance(row["p_value"]),
-                    TRENDS[row["direction"]], row["null"],
-                )
-            )  # fmt: skip
-        process = summary["trend"][by]["power_law"]
-        if process.get("shape") is not None:
-            says = "less than 1: fewer" if process["shape_high"] < 1 else "1 is steady"
-            says = "more than 1: more" if process["shape_low"] > 1 else says
-            ends = between((process["shape_low"], process["shape_high"]))
-            rows.append(
-                ("", "power-law shape", figure(process["shape"], 3), words.NOTHING, says, ends)
-            )
-    return rows
-
-
-def year_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row of `YEAR_HEADS` a year."""
-    return [
-        (
-            str(row["year"]), words.count(row["failures"]), figure(row["node_years"]),
-            figure(row["rate"], 3), between((row["low"], row["high"])),
-            figure(row["shape"], 3), _scale(row),
-        )
-        for row in summary["years"]
-    ]  # fmt: skip
-
-
-def _scale(row: Row) -> str:
-    return words.NOTHING if row["beyond"] else figure(row["scale"], 3)
-
-
-def _scales(row: Row) -> tuple[str, str]:
-    if row["beyond"]:
-        return words.NOTHING, words.NOTHING
-    return _scale(row), between((row["scale_low"], row["scale_high"]))
-
-
-def full_year_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row of `FULL_YEAR_HEADS` a year."""
-    return [
-        (
-            str(row["year"]), words.count(row["failures"]), figure(row["rate"], 3),
-            between((row["low"], row["high"])),
-            figure(row["shape"], 3), between((row["shape_low"], row["shape_high"])),
-            *_scales(row),
-            TRENDS[row["trend"]],
-        )
-        for row in summary["years"]
-    ]  # fmt: skip
-
-
-def cause_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row of `CAUSE_HEADS` a cause."""
-    return [
-        (
-            row["cause"], words.count(row["failures"]), words.percent(row["share"]),
-            figure(row["rate"], 3), _hours(_node_hours(row)), figure(row.get("shape"), 3),
-            between((row.get("shape_low"), row.get("shape_high"))),
-            _hours(row["mean_repair_hours"]),
-        )
-        for row in summary["causes"]
-    ]  # fmt: skip
-
-
-def _node_hours(row: Row) -> float:
-    """Return node time over failures, hours."""
-    hours: float = row["node_years"] * HOURS_A_YEAR / row["failures"]
-    return hours
-
-
-def node_rows(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Return a row of `NODE_HEADS` a node."""
-    return [
-        (
-            row["node"], words.count(row["failures"]), figure(row["expected"], 3),
-            figure(row["rate"], 3), between((row["low"], row["high"])), chance(row["q"]),
-            "beyond the fleet" if row["beyond_fleet"] else "worse" if row["worse"] else "",
-        )
-        for row in rows
-    ]  # fmt: skip
-
-
 def on_nodes(summary: Summary) -> str:
     """Say whether nodes differ, and how many stand out."""
     apart = summary["nodes_apart"]
@@ -426,9 +268,3 @@ def on_bursts(summary: Summary) -> list[str]:
             f"{gaps['band']:.{digits}f}): {meaning}."
         )
     return lines
-
-
-def remark_rows(summary: Summary) -> list[str]:
-    """Return what was odd about the log and what should be minded, a line each."""
-    remarks = [f"{one['action']}: {one['text']}" for one in summary["remarks"]]
-    return remarks + [f"hint: {hint}" for hint in summary["hints"]]

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
+from forestall.reliability.fits.estimate import fit
+from forestall.reliability.fits.ranking import fit_all
+from forestall.traces.gaps import read_gaps
 
 if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
@@ -106,8 +109,6 @@ def fit_file(path: Path, question: FitQuestion, *, strict: bool = False) -> FitA
 
     Raises TraceError for a file that cannot be used, ParameterError where no fit is possible.
     """
-    from forestall.traces.gaps import read_gaps
-
     gaps = read_gaps(path, strict=strict)
     if question.resolution is None:
         question = replace(question, resolution=gaps.resolution)
@@ -118,15 +119,11 @@ def fit_gaps(
     gaps: object, censored: object, question: FitQuestion, cleaning: Cleaning | None = None
 ) -> FitAnswer:
     """Fit what was asked for to gaps in one unit of time; see `fit_file`."""
-    from forestall.reliability.fits.estimate import fit
-
     ranking: Ranking | None = None
     how: dict[str, Any] = {"zeros": question.zeros, "resolution": question.resolution}
     if question.family is not None:
         fitted = fit(gaps, question.family, censored=censored, **how)
     else:
-        from forestall.reliability.fits.ranking import fit_all
-
         ranking = fit_all(gaps, censored=censored, rank_by=question.rank_by, **how)
         if question.p_values:
             ranking = ranking.with_p_values(question.draws, question.seed)

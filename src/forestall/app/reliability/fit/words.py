@@ -1,30 +1,11 @@
-"""Fits as rows of text, for the terminal and for pages."""
+"""Numbers of fits in words: with the digits that count, intervals, p-values, parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from math import floor, isfinite, log10
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from math import floor, log10
 
 from forestall.show import words
-
-CRITERIA: Final = {
-    "aic": "AIC",
-    "bic": "BIC",
-    "loglik": "log-likelihood",
-    "ks": "Kolmogorov-Smirnov",
-    "ad": "Anderson-Darling",
-}
-METHODS: Final = {
-    "likelihood": "from the likelihood",
-    "wald": "from standard errors",
-    "bootstrap": "from a bootstrap",
-}
-RANKED_HEADS: Final = ("", "Family", "Log-lik.", "AIC", "BIC", "KS", "AD", "Weight", "Parameters")
-SHORT_HEADS: Final = ("", "Family", "AIC", "KS", "AD", "Weight", "Parameters")
-CHANCE_HEADS: Final = ("Family", "KS", "p", "AD", "p")
-
-Plain = Mapping[str, Any]
 
 
 def figure(value: object, digits: int = 4) -> str:
@@ -70,140 +51,7 @@ def chance(p: object) -> str:
     return f"{value:.3f}" if value < 0.9995 else "1"
 
 
-def sample_line(fit: Plain, unit: str = "") -> str:
-    """Return what was fitted: gaps, how many ended, how many did not, what became of zeros."""
-    parts = [words.counted(fit["gaps"], "gap") + (f" (in {unit})" if unit else "")]
-    parts.append(f"{fit['failures']:,} of them ended by a failure")
-    if fit["censored"]:
-        parts.append(f"{fit['censored']:,} still running when observation ended (censored)")
-    if fit["zeros"]:
-        parts.append(f"{fit['zeros']:,} of 0")
-    return ", ".join(parts)
-
-
-def parameter_rows(fit: Plain, unit: str = "") -> list[tuple[str, ...]]:
-    """Return (parameter, value, interval, standard error) of each parameter and the mean."""
-    errors = fit["standard_errors"]
-    rows: list[tuple[str, ...]] = [
-        (
-            _with_unit(name, unit),
-            figure(value),
-            between(fit["ci"].get(name), 4),
-            figure(errors[name]),
-        )
-        for name, value in fit["params"].items()
-    ]
-    if "mean" not in fit["params"]:
-        mean = "infinite" if fit["mean"] is None else figure(fit["mean"])
-        label = f"mean ({unit})" if unit else "mean"
-        rows.append((label, mean, between(fit["ci"].get("mean"), 4), ""))
-    return rows
-
-
-def parameter_heads(fit: Plain) -> tuple[str, ...]:
-    """Return the heads of `parameter_rows`."""
-    return ("", "Value", f"{fit['level']:.0%} interval".replace("%", " %"), "Standard error")
-
-
-def measure_rows(fit: Plain) -> list[tuple[str, ...]]:
-    """Return (measure, value, what it means) of a fit's likelihood and distances."""
-    rows: list[tuple[str, ...]] = [
-        ("Log-likelihood", figure(fit["loglik"], 7), ""),
-        ("AIC, BIC", f"{figure(fit['aic'], 7)}, {figure(fit['bic'], 7)}", "less is better"),
-    ]
-    for name in ("ks", "ad"):
-        means = "0 is a perfect fit"
-        if f"{name}_p" in fit:
-            means = _verdict(words.number(fit[f"{name}_p"]), fit["draws"])
-        rows.append((CRITERIA[name], figure(fit[name]), means))
-    return rows
-
-
-def ranking_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
-    """Return a row of `RANKED_HEADS` for each family that was fitted, best first."""
-    fitted = (one for one in families if one["why"] is None)
-    return [
-        (
-            str(place),
-            one["family"],
-            score(one["loglik"]),
-            score(one["aic"]),
-            score(one["bic"]),
-            figure(one["ks"], 3),
-            figure(one["ad"], 3),
-            words.NOTHING if one["same_as"] or one["weight"] is None else f"{one['weight']:.3f}",
-            parameters(one["params"]),
-        )
-        for place, one in enumerate(fitted, 1)
-    ]
-
-
-def short_ranking_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
-    """Return a row of `SHORT_HEADS` for each family that was fitted, best first."""
-    fitted = [one for one in families if one["why"] is None]
-    return [
-        (*full[:2], full[3], *full[5:8], parameters(one["params"], 3))
-        for one, full in zip(fitted, ranking_rows(fitted), strict=True)
-    ]
-
-
-def chance_rows(families: Iterable[Plain]) -> list[tuple[str, ...]]:
-    """Return (family, KS, its p-value, AD, its p-value), of those that have p-values."""
-    return [
-        (
-            one["family"],
-            figure(one["ks"], 3),
-            chance(one["ks_p"]),
-            figure(one["ad"], 3),
-            chance(one["ad_p"]),
-        )
-        for one in families
-        if one["why"] is None and "ks_p" in one
-    ]
-
-
-def ranking_notes(families: Iterable[Plain]) -> list[str]:
-    """Return a line for each reason why families could not be fitted, and for each that stands last
-    or without weight for another reason."""
-    lines = []
-    families = list(families)
-    unfitted: dict[str, list[str]] = {}
-    for one in families:
-        if one["why"] is not None:
-            why = one["why"].replace(f"of {one['family']} ", "")
-            unfitted.setdefault(why, []).append(one["family"])
-    for one in families:
-        if one["why"] is not None:
-            continue
-        if one["same_as"]:
-            lines.append(f"note: {one['family']}: same law as {one['same_as']}, counted there")
-        if one["unbounded"]:
-            lines.append(
-                f"note: {one['family']}: its likelihood has no bound, so it does not count"
-            )
-        elif not one["converged"]:
-            lines.append(
-                f"note: {one['family']}: the maximum was not reached, so it does not count"
-            )
-    return lines + [f"not fitted: {', '.join(names)}: {why}" for why, names in unfitted.items()]
-
-
 def parameters(values: Mapping[str, object], digits: int = 4) -> str:
     """Return parameters in one line: ``shape 0.712, scale 411.2``."""
     named = ((name.replace("_", " "), figure(value, digits)) for name, value in values.items())
     return ", ".join(f"{name} {value}" for name, value in named)
-
-
-def _with_unit(name: str, unit: str) -> str:
-    plain = name.replace("_", " ")
-    is_time = name in {"scale", "location", "mean", "shape_scale", "mean_short", "mean_long"}
-    return f"{plain} ({unit})" if unit and is_time else plain
-
-
-def _verdict(p: float | None, draws: int) -> str:
-    if p is None or not isfinite(p):
-        return "no p-value"
-    told = f"p {chance(p)} from {draws:,} draws: "
-    if p < 0.05:
-        return told + "the gaps are not drawn from this law"
-    return told + "nothing speaks against this law"

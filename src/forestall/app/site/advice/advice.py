@@ -28,15 +28,22 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site.facts import Advice
+from forestall.app.site.advice.kind import Advice
 from forestall.app.site.nodes.failure_rate import Measured, measured
 from forestall.app.site.shared import how_ended
 from forestall.app.site.summary import known_nodes
-from forestall.app.site.words import clean, counted, duration, percent
+from forestall.assess.run_ends import Ends, cause
+from forestall.reliability.checkpoints.training import best_exact
+from forestall.reliability.history.rates import poisson_interval
+from forestall.reliability.queues.queues import Queue, queue_failure
+from forestall.reliability.queues.structures import LADDER
+from forestall.reliability.systems.pools import Pool, spares_of_pool
+from forestall.reliability.systems.systems import from_mttf
+from forestall.show.clean import clean
+from forestall.show.quantities import counted, duration, percent
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.assess.run_ends import Ends
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
 
@@ -168,8 +175,6 @@ def advice(found: Found) -> tuple[Advice, ...]:
 def size_classes(accounting: Accounting, ends: Ends | None = None) -> list[SizeClass]:
     """Return the classes that runs are in, in order of size; `ends` says how they ended, where that
     is known already."""
-    from forestall.assess.run_ends import Ends, cause
-
     known = Ends.of(accounting) if ends is None else ends
     elapsed = known.elapsed
     ended = accounting.base().among(["NODE_FAIL"]) & (known.causes != cause("operator_down"))
@@ -200,8 +205,6 @@ def _bare(nodes: int) -> SizeClass:
 
 def best_interval(nodes: float, rate: float, cost: float) -> float:
     """Return the best interval of a long run, s; the exact form for a constant failure rate."""
-    from forestall.reliability.checkpoints.training import best_exact
-
     return best_exact(nodes * rate, cost)
 
 
@@ -264,8 +267,6 @@ def alarm(size: SizeClass, rate: Measured, asked: Asked) -> Alarm:
 
 def spares(size: SizeClass, rate: Measured) -> list[Advice]:
     """Return how many spares a long run of this size needs."""
-    from forestall.reliability.systems.pools import Pool, spares_of_pool
-
     length = float(np.quantile(size.elapsed, 0.9))
     nodes = max(1, round(size.mean))
     chance = -math.expm1(-nodes * rate.rate * length)
@@ -295,9 +296,6 @@ def spares(size: SizeClass, rate: Measured) -> list[Advice]:
 def limits(size: SizeClass, rate: Measured | None, asked: Asked) -> list[Advice]:
     """Return the time limit that would have saved most of what node failures took from runs of this
     size, where it would have saved anything."""
-    from forestall.reliability.history.rates import poisson_interval
-    from forestall.reliability.queues.structures import LADDER
-
     failed, elapsed = size.failed, size.elapsed
     count = int(failed.sum())
     if count < FEWEST_FAILURES:
@@ -345,9 +343,6 @@ def _chances(size: SizeClass, rate: Measured | None, limit: float, longest: floa
     """Return in words how likely runs to the limit fail, now and then."""
     if rate is None or rate.failures < FEWEST_FAILURES:
         return ""
-    from forestall.reliability.queues.queues import Queue, queue_failure
-    from forestall.reliability.systems.systems import from_mttf
-
     law, nodes = from_mttf(rate.mttf), max(1, round(size.mean))
     now, then = (queue_failure(Queue("all", nodes, one), law) for one in (longest, limit))
     return (
@@ -359,8 +354,6 @@ def _chances(size: SizeClass, rate: Measured | None, limit: float, longest: floa
 def far_off(accounting: Accounting, asked: Asked, ends: Ends | None = None) -> list[Advice]:
     """Return requests that did not suffice time and again: what one user's jobs of one name took
     when they ran out of memory or time, the first time left out. `ends` as in `size_classes`."""
-    from forestall.assess.run_ends import Ends
-
     elapsed = (Ends.of(accounting) if ends is None else ends).elapsed
     base = accounting.base()
     found: list[Advice] = []

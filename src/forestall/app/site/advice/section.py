@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from forestall.app.site.advice.advice import ON_ALARMS, RECALL
-from forestall.app.site.facts import Advice, Figure, Section, Table, Untold, plain
+from forestall.app.site.advice.kind import Advice
 from forestall.app.site.summary import sure
-from forestall.app.site.words import at_level, between, duration, durations, percent, said
+from forestall.show.blocks import Table
+from forestall.show.facts import Fact, Untold, plain
+from forestall.show.quantities import at_level, between, duration, durations, percent, said
+from forestall.show.report import Section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,14 +36,14 @@ def section(advice: Sequence[Advice], asked: Asked, found: Found | None = None) 
         why = "nothing in these records points to something that would have saved node-hours"
         untold = Untold(TITLE, why, "records of node outages and of how jobs ended")
         lead = "Nothing to do was found in these records."
-        return Section("advice", TITLE, lead, tables=tables, untold=(untold,))
+        return Section("advice", TITLE, lead, body=tables, untold=(untold,))
     lead = _lead(advice, asked)
     return Section(
         "advice",
         TITLE,
         lead,
         series=(*(_figure(one, asked) for one in advice), *_alarm_figures(found, asked)),
-        tables=tables,
+        body=tables,
         notes=(*_assumptions(advice), *NOTES),
     )
 
@@ -65,9 +68,9 @@ def _lead(advice: Sequence[Advice], asked: Asked) -> str:
     return text
 
 
-def _figure(one: Advice, asked: Asked) -> Figure:
+def _figure(one: Advice, asked: Asked) -> Fact:
     why = "" if one.saves is not None else "the records do not tell what it saves"
-    return Figure(
+    return Fact(
         "advice_saves",
         f"Would have saved: {one.text}",
         one.saves,
@@ -82,7 +85,7 @@ def _figure(one: Advice, asked: Asked) -> Figure:
     )
 
 
-def _alarm_figures(found: Found | None, asked: Asked) -> list[Figure]:
+def _alarm_figures(found: Found | None, asked: Asked) -> list[Fact]:
     if found is None or found.rate is None:
         return []
     count = found.rate.failures
@@ -90,7 +93,7 @@ def _alarm_figures(found: Found | None, asked: Asked) -> list[Figure]:
     for one in found.alarms:
         labels = {"nodes": one.size.label}
         told.append(
-            Figure(
+            Fact(
                 "best_checkpoint_interval",
                 f"Best checkpoint interval: {one.size.words}",
                 one.interval,
@@ -104,7 +107,7 @@ def _alarm_figures(found: Found | None, asked: Asked) -> list[Figure]:
             )
         )
         told.append(
-            Figure(
+            Fact(
                 "alarm_threshold",
                 f"Least P(failure | alarm) to act on: {one.size.words}",
                 one.threshold,

@@ -8,13 +8,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site.facts import Advice, Figure, Picture, Section, Untold
+from forestall.app.site.advice.kind import Advice
 from forestall.app.site.lemons.study import FALSE_DISCOVERY_RATE, LemonsStudy, study
 from forestall.app.site.lemons.tables import signal_table, worst_table
+from forestall.app.site.nodes.pictures import worst_nodes
 from forestall.app.site.nodes.section import figure
-from forestall.app.site.words import at_level, clean, counted, fixed, number, percent
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.nodes.lemons import Lemons
+from forestall.show.clean import clean
+from forestall.show.facts import Fact, Untold
+from forestall.show.quantities import at_level, counted, fixed, number, percent
+from forestall.show.report import Section
 
 __all__ = ["FALSE_DISCOVERY_RATE", "advice", "section", "study"]
 
@@ -46,20 +50,18 @@ def section(study: LemonsStudy) -> Section:
             KEY, TITLE, f"No node could be compared with others: {study.why}.",
             untold=(Untold("Lemon nodes", study.why, "sacctmgr show event, or a failure log"),),
         )  # fmt: skip
-    from forestall.app.site.nodes.pictures import worst_nodes
 
     drawn = worst_nodes(found)
-    pictures: tuple[Picture, ...] = () if drawn is None else (drawn,)
+    tables = (worst_table(study, found), signal_table(study, found))
     return Section(
         KEY,
         TITLE,
         lead(study, found),
-        tuple(_figures(study, found)),
-        tuple(_series(study, found)),
-        tuple(part for part in (worst_table(study, found), signal_table(study, found)) if part),
-        pictures,
-        tuple(notes(study, found)),
-        tuple(_untold(study, found)),
+        facts=tuple(_figures(study, found)),
+        body=tuple(part for part in (*tables, drawn) if part is not None),
+        series=tuple(_series(study, found)),
+        notes=tuple(notes(study, found)),
+        untold=tuple(_untold(study, found)),
     )
 
 
@@ -100,18 +102,18 @@ def named(name: str) -> str:
     return f"node {name}" if name.isdecimal() else clean(name, 60)
 
 
-def _figures(study: LemonsStudy, found: Lemons) -> list[Figure]:
+def _figures(study: LemonsStudy, found: Lemons) -> list[Fact]:
     at = found.lemons
     n, level = int(found.own.sum()), found.level
     gone = found.gone
     shared = "failures of different nodes are independent once bursts count as one"
     figures = [
-        Figure("lemon_nodes", "nodes that fail more than chance allows", len(at), "nodes",
-               len(found), f"{shared}; false-discovery rate "
-               f"{at_level(found.false_discovery_rate)}"),
-        Figure("lemon_failure_share", "share of all failures on them",
-               float(found.share[at].sum()) if n else None, "ratio", n,
-               why="" if n else "no failure was seen"),
+        Fact("lemon_nodes", "nodes that fail more than chance allows", len(at), "nodes",
+             len(found), f"{shared}; false-discovery rate "
+             f"{at_level(found.false_discovery_rate)}"),
+        Fact("lemon_failure_share", "share of all failures on them",
+             float(found.share[at].sum()) if n else None, "ratio", n,
+             why="" if n else "no failure was seen"),
         figure("lemon_excess_share", "share of all failures beyond those of average nodes",
                gone if n else Interval(*[math.nan] * 3), "ratio", n,
                assumes="rates drawn toward the fleet (empirical Bayes), against the flattery of "
@@ -151,7 +153,7 @@ def _assumes(study: LemonsStudy) -> str:
     )
 
 
-def _series(study: LemonsStudy, found: Lemons) -> list[Figure]:
+def _series(study: LemonsStudy, found: Lemons) -> list[Fact]:
     """Return of each lemon its rate and its q-value."""
     made = []
     for k in found.lemons.tolist():
@@ -160,8 +162,8 @@ def _series(study: LemonsStudy, found: Lemons) -> list[Figure]:
         made += [
             figure("lemon_node_failure_rate", f"failures of {found.name[k]} to expect", rate,
                    "per_1000_node_days", int(found.own[k]), labels=labels, level=found.level),
-            Figure("lemon_node_q_value", f"q-value of {found.name[k]}", float(found.q_value[k]),
-                   "ratio", int(found.own[k]), labels=labels),
+            Fact("lemon_node_q_value", f"q-value of {found.name[k]}", float(found.q_value[k]),
+                 "ratio", int(found.own[k]), labels=labels),
         ]  # fmt: skip
     return made
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site.facts import Table, records_of
 from forestall.app.site.nodes.study import LEAST
-from forestall.app.site.words import at_level, clean, fixed, percent
 from forestall.reliability.nodes.signals import SEVEN
+from forestall.show.blocks import Table
+from forestall.show.clean import clean
+from forestall.show.facts import records_of
+from forestall.show.quantities import at_level, fixed, percent
 
 if TYPE_CHECKING:
     from forestall.app.site.lemons.study import LemonsStudy

@@ -6,19 +6,24 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from forestall.app.site import sources
-from forestall.app.site.facts import plain
 from forestall.app.site.lemons import section as lemons_section
 from forestall.app.site.lemons.study import LemonsStudy
+from forestall.app.site.lemons.tables import row
+from forestall.app.site.report import Findings, advice_json, versions
+from forestall.app.site.summary import headline
 from forestall.model.errors import ParameterError
+from forestall.show.as_json import section_json
+from forestall.show.facts import plain
+from forestall.show.text import grid, paragraph, remarks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forestall.app.site.asked import Asked
-    from forestall.app.site.facts import Section, Table
-    from forestall.app.site.report import Report
     from forestall.app.site.sources import Given, Progress
     from forestall.model.site.site_records import SiteRecords
+    from forestall.show.blocks import Table
+    from forestall.show.report import Section
 
 MOST_ROWS = 30
 """Rows of a table that are printed."""
@@ -42,15 +47,11 @@ class Found:
     @property
     def headline(self) -> str:
         """What was looked at, in a sentence."""
-        from forestall.app.site.summary import headline
-
         return headline(self.site, self.asked)
 
-    def report(self) -> Report:
-        """Return it as a report of one section, for `forestall.app.site.openmetrics`."""
-        from forestall.app.site.report import Report, versions
-
-        return Report(
+    def report(self) -> Findings:
+        """Return it as a report of one section, for `forestall.app.site.shown`."""
+        return Findings(
             asked=self.asked,
             dated=sources.is_dated(self.site),
             headline=self.headline,
@@ -65,9 +66,6 @@ class Found:
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values: what a report has of it, and every node that failed,
         the worst first."""
-        from forestall.app.site.lemons.tables import row
-        from forestall.app.site.report import advice_json, section_json
-
         report = self.report()
         found = self.study.found
         nodes: list[dict[str, Any]] = []
@@ -109,8 +107,6 @@ def find(
 
 def text_of(found: Found) -> str:
     """Return it as text of at most 100 columns, with a newline at its end."""
-    from forestall.app.site.text import paragraph, remarks
-
     section = found.section
     lines = [*paragraph(found.headline), *paragraph(section.lead)]
     for table in section.tables:
@@ -127,9 +123,7 @@ def text_of(found: Found) -> str:
 
 
 def _table(table: Table) -> list[str]:
-    from forestall.app.site.text import grid, paragraph
-
-    lines = [table.title, *grid(table.rows[:MOST_ROWS], table.heads, right=table.right)]
+    lines = [table.title, *grid(table.texts[:MOST_ROWS], table.heads, right=table.right)]
     if len(table.rows) > MOST_ROWS:
         lines.append(f"... and {len(table.rows) - MOST_ROWS:,} rows more (--json)")
     return [*lines, *paragraph(table.note, indent="  ")]

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, records_of
+import numpy as np
+
 from forestall.app.site.losses.amounts import (
     HOUR,
     NONE,
@@ -18,15 +19,25 @@ from forestall.app.site.losses.amounts import (
     with_interval,
 )
 from forestall.app.site.losses.goodput import assumed_of, assuming
+from forestall.app.site.nodes.failure_rate import measured
 from forestall.app.site.shared import how_ended
-from forestall.app.site.words import counted, number, percent
+from forestall.app.site.swf_jobs import waits_told
+from forestall.assess.goodput import Blocks
+from forestall.assess.job_ettr import study as study_of_jobs
+from forestall.assess.run_ends import tells_interruptions
+from forestall.show.blocks import Figure, Table
+from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.quantities import counted, number, percent
+from forestall.show.report import Section
+from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
     from forestall.app.site.nodes.failure_rate import Measured
-    from forestall.assess.goodput import Assumed, Blocks
+    from forestall.assess.goodput import Assumed
     from forestall.assess.job_ettr import EttrClass
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
@@ -65,8 +76,6 @@ class Study:
 
 def section(site: SiteRecords, asked: Asked) -> Section:
     """Return the section; see `forestall.assess.job_ettr` for how it is counted."""
-    from forestall.assess.run_ends import tells_interruptions
-
     records = site.accounting
     if records is None:
         return _nothing("no accounting of jobs was given", "sacct's records of jobs")
@@ -85,29 +94,24 @@ def section(site: SiteRecords, asked: Asked) -> Section:
         KEY,
         TITLE,
         _lead(found, asked),
-        figures=_figures(found, asked),
+        facts=_figures(found, asked),
         series=_series(found, asked),
-        tables=tuple(one for one in tables if one is not None),
-        pictures=(_picture(found, asked),),
+        body=(*(one for one in tables if one is not None), _picture(found, asked)),
         notes=_notes(found),
         untold=_untold(found),
     )
 
 
 def _study(site: SiteRecords, records: Accounting, asked: Asked) -> Study | None:
-    from forestall.app.site.nodes.failure_rate import measured
-    from forestall.app.site.swf_jobs import waits_told
-    from forestall.assess.goodput import Blocks
-    from forestall.assess.job_ettr import study
-    from forestall.traces.streams import stream
-
     ends = how_ended(site)
     assumed = assumed_of(asked)
     blocks = Blocks.over(asked.begin, asked.until)
     weights = blocks.weights(stream(asked.seed, "books", "ettr"))
     rate = measured(site, asked, least=1)
     per_day = rate.rate * DAY if rate is not None else None
-    found = study(records, assumed, blocks, weights, rate=per_day, ends=ends, level=asked.level)
+    found = study_of_jobs(
+        records, assumed, blocks, weights, rate=per_day, ends=ends, level=asked.level
+    )
     if found.every is None:
         return None
     waits = waits_told(records)
@@ -139,23 +143,23 @@ def _lead(found: Study, asked: Asked) -> str:
     return text.replace("1 classes", "1 class")
 
 
-def _figures(found: Study, asked: Asked) -> tuple[Figure, ...]:
+def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
     one, assumes = found.every, assuming(found.assumed)
     made = [
-        Figure("ettr", "ETTR without waits", unit="ratio", records=one.jobs, assumes=assumes,
-               labels={"waits": "no"}, **value_of(one.ettr_running, asked.level)),
+        Fact("ettr", "ETTR without waits", unit="ratio", records=one.jobs, assumes=assumes,
+             labels={"waits": "no"}, **value_of(one.ettr_running, asked.level)),
     ]  # fmt: skip
     if found.waits:
         made += [
-            Figure("ettr", "ETTR with all waits", unit="ratio", records=one.jobs, assumes=assumes,
-                   labels={"waits": "yes"}, **value_of(one.ettr, asked.level)),
-            Figure("ettr_mean", "mean ETTR of jobs with all waits", unit="ratio", records=one.jobs,
-                   assumes=assumes, **value_of(one.mean, asked.level)),
+            Fact("ettr", "ETTR with all waits", unit="ratio", records=one.jobs, assumes=assumes,
+                 labels={"waits": "yes"}, **value_of(one.ettr, asked.level)),
+            Fact("ettr_mean", "mean ETTR of jobs with all waits", unit="ratio", records=one.jobs,
+                 assumes=assumes, **value_of(one.mean, asked.level)),
         ]  # fmt: skip
     if found.rate is not None:
         rate, low, high = (PER * DAY * one for one in (found.rate.rate, *found.rate.ends()))
         made.append(
-            Figure(
+            Fact(
                 "ettr_failure_rate", "failures that the model takes", rate, "per_1000_node_days",
                 found.rate.failures,
                 f"From {found.rate.what} over {number(found.rate.node_days)} node-days.",
@@ -165,25 +169,25 @@ def _figures(found: Study, asked: Asked) -> tuple[Figure, ...]:
     return tuple(made)
 
 
-def _series(found: Study, asked: Asked) -> tuple[Figure, ...]:
+def _series(found: Study, asked: Asked) -> tuple[Fact, ...]:
     made = []
     for rows, unit in ((found.classes, "nodes"), (found.gpus, "gpus")):
         for row in rows:
             labels = {unit: row.label.replace(",", "")}
             made.append(
-                Figure("ettr_by_size", f"ETTR without waits, {row.label} {unit}", unit="ratio",
-                       records=row.jobs, labels=labels, **value_of(row.ettr_running, asked.level))
+                Fact("ettr_by_size", f"ETTR without waits, {row.label} {unit}", unit="ratio",
+                     records=row.jobs, labels=labels, **value_of(row.ettr_running, asked.level))
             )  # fmt: skip
             if found.waits:
                 made.append(
-                    Figure("ettr_by_size_with_waits", f"ETTR, {row.label} {unit}", unit="ratio",
-                           records=row.jobs, labels=labels, **value_of(row.ettr, asked.level))
+                    Fact("ettr_by_size_with_waits", f"ETTR, {row.label} {unit}", unit="ratio",
+                         records=row.jobs, labels=labels, **value_of(row.ettr, asked.level))
                 )  # fmt: skip
     made += [
-        Figure("ettr_expected", f"ETTR that the model expects, {row.label} nodes",
-               row.model.time.exact, "ratio", row.jobs,
-               "Failures at a constant rate, alike on all nodes.",
-               labels={"nodes": row.label.replace(",", "")})
+        Fact("ettr_expected", f"ETTR that the model expects, {row.label} nodes",
+             row.model.time.exact, "ratio", row.jobs,
+             "Failures at a constant rate, alike on all nodes.",
+             labels={"nodes": row.label.replace(",", "")})
         for row in found.long
         if row.model is not None
     ]  # fmt: skip
@@ -318,7 +322,7 @@ def _untold(found: Study) -> tuple[Untold, ...]:
     return tuple(entries)
 
 
-def _picture(found: Study, asked: Asked) -> Picture:
+def _picture(found: Study, asked: Asked) -> Figure:
     rows = found.long if found.long and found.rate is not None else found.classes
     lasting = rows is found.long
     which = "jobs that ran a day or more" if lasting else "all jobs"
@@ -329,14 +333,10 @@ def _picture(found: Study, asked: Asked) -> Picture:
     )
     if any(row.model is not None for row in rows):
         caption += " The line is what the model expects for the measured rate of failures."
-    return Picture("ettr", lambda: _draw(rows), f"ETTR by size: {told}.", caption)
+    return Figure("ettr", lambda: _draw(rows), f"ETTR by size: {told}.", caption)
 
 
 def _draw(rows: tuple[EttrClass, ...]) -> Drawn:
-    import numpy as np
-
-    from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure
-
     figure = new_figure()
     axes = figure.subplots()
     place = np.arange(len(rows), dtype=np.float64)

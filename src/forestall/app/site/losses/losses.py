@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, records_of
+import numpy as np
+
 from forestall.app.site.losses.amounts import HOUR, every, hours, part
 from forestall.app.site.shared import how_ended
-from forestall.app.site.words import counted, said
+from forestall.app.site.summary import known_nodes
+from forestall.assess.losses import capacity, losses
+from forestall.assess.run_ends import LABELS, LOST, RULES, tells_interruptions
+from forestall.show.blocks import Figure, Table
+from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.quantities import counted, said
+from forestall.show.report import Section
+from forestall.show.style import BLUE, INK, SKY, dress, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -29,9 +37,6 @@ NATURES: Final = {
 
 def section(site: SiteRecords, asked: Asked) -> Section:
     """Return the section; see `forestall.assess.losses` for how it is counted."""
-    from forestall.assess.losses import losses
-    from forestall.assess.run_ends import tells_interruptions
-
     records = site.accounting
     if records is None:
         why = "no accounting of jobs was given"
@@ -50,14 +55,9 @@ def section(site: SiteRecords, asked: Asked) -> Section:
         KEY,
         TITLE,
         _lead(found, told),
-        figures=_figures(found, asked, room),
+        facts=_figures(found, asked, room),
         series=_series(found, asked, room),
-        tables=tuple(
-            one
-            for one in (_causes(found, asked), _gpus(found), _capacity(room), _rules())
-            if one is not None
-        ),
-        pictures=(_picture(found),) if found.lost.node_seconds else (),
+        body=_body(found, asked, room),
         notes=_notes(found, asked),
         untold=(*_untold(found, records, told), *why_not),
     )
@@ -96,15 +96,11 @@ def _lead(found: Losses, told: bool) -> str:
 
 
 def _label(row: CauseSum) -> str:
-    from forestall.assess.run_ends import LABELS
-
     return LABELS[row.cause]
 
 
 def _ranked(found: Losses) -> list[CauseSum]:
     """Return the causes that took node-hours away, the largest first."""
-    from forestall.assess.run_ends import LOST
-
     rows = [found.of(name) for name in LOST if found.of(name).runs]
     return sorted(rows, key=lambda row: (-row.node_seconds, row.cause))
 
@@ -120,7 +116,7 @@ def _bounds(found: Losses) -> tuple[tuple[str, str, str], ...]:
     )  # fmt: skip
 
 
-def _figures(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Figure, ...]:
+def _figures(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Fact, ...]:
     whole, lost = found.over(), found.lost
     made = []
     none = "" if found.ends_told else "no run's record says how it ended"
@@ -134,25 +130,23 @@ def _figures(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Figure
             "records": found.runs, "assumes": assumes, "labels": {"bound": bound}, "why": none,
         }  # fmt: skip
         value = None if none else units / HOUR
-        made.append(Figure("lost_work", f"lost, {words}", value, "node_hours", **common))
+        made.append(Fact("lost_work", f"lost, {words}", value, "node_hours", **common))
         if asked.node_hour_cost is not None and value is not None:
             cost = value * asked.node_hour_cost
-            made.append(Figure("lost_cost", f"cost of it, {words}", cost, "money", **common))
+            made.append(Fact("lost_cost", f"cost of it, {words}", cost, "money", **common))
         if found.gpu_runs and value is not None:
             label = f"GPU-hours lost, {words}"
-            made.append(Figure("lost_work", label, gpus / HOUR, "gpu_hours", **common))
+            made.append(Fact("lost_work", label, gpus / HOUR, "gpu_hours", **common))
     made.append(
-        Figure("used", "all that jobs took", whole.node_seconds / HOUR, "node_hours", found.runs)
+        Fact("used", "all that jobs took", whole.node_seconds / HOUR, "node_hours", found.runs)
     )
     if room is not None and room.ungiven >= 0:
         value = room.ungiven / HOUR
-        made.append(Figure("ungiven", "never given to a job", value, "node_hours", found.runs))
+        made.append(Fact("ungiven", "never given to a job", value, "node_hours", found.runs))
     return tuple(made)
 
 
-def _series(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Figure, ...]:
-    from forestall.assess.run_ends import LOST
-
+def _series(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Fact, ...]:
     made = []
     bounds = _bounds(found)
     for row in found.rows:
@@ -168,27 +162,25 @@ def _series(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Figure,
                 "labels": labels,
             }  # fmt: skip
             value = units / HOUR
-            made.append(Figure("by_cause", _label(row), value, "node_hours", **common))
+            made.append(Fact("by_cause", _label(row), value, "node_hours", **common))
             if found.gpu_runs:
-                made.append(Figure("by_cause", _label(row), gpus / HOUR, "gpu_hours", **common))
+                made.append(Fact("by_cause", _label(row), gpus / HOUR, "gpu_hours", **common))
             if asked.node_hour_cost is not None and row.cause in LOST:
                 cost = value * asked.node_hour_cost
-                made.append(Figure("by_cause_cost", _label(row), cost, "money", **common))
-        made.append(Figure("runs", _label(row), row.runs, "count", row.runs,
-                           labels={"cause": row.cause}))  # fmt: skip
+                made.append(Fact("by_cause_cost", _label(row), cost, "money", **common))
+        made.append(Fact("runs", _label(row), row.runs, "count", row.runs,
+                         labels={"cause": row.cause}))  # fmt: skip
     if room is not None:
         for nature, units in room.down.items():
-            made.append(Figure("down", NATURES[nature], units / HOUR, "node_hours", room.outages,
-                               labels={"nature": nature}))  # fmt: skip
+            made.append(Fact("down", NATURES[nature], units / HOUR, "node_hours", room.outages,
+                             labels={"nature": nature}))  # fmt: skip
     if found.continued.runs:
-        made.append(Figure("timeouts_continued", "timeouts that look continued",
-                           found.continued.continued, "count", found.continued.runs))  # fmt: skip
+        made.append(Fact("timeouts_continued", "timeouts that look continued",
+                         found.continued.continued, "count", found.continued.runs))  # fmt: skip
     return tuple(made)
 
 
 def _causes(found: Losses, asked: Asked) -> Table:
-    from forestall.assess.run_ends import LOST
-
     whole = found.over().node_seconds
     kept = [found.of(name) for name in ("completed", "running", "unknown_end")]
     cost = asked.node_hour_cost
@@ -235,7 +227,6 @@ def _causes(found: Losses, asked: Asked) -> Table:
 def _gpus(found: Losses) -> Table | None:
     if not found.gpu_runs:
         return None
-    from forestall.assess.run_ends import LOST
 
     whole = found.over().gpu_seconds
     shown = [row for row in found.rows if row.gpu_seconds]
@@ -278,9 +269,6 @@ def _capacity(room: Capacity | None) -> Table | None:
 
 def _room(site: SiteRecords, asked: Asked) -> tuple[Capacity | None, tuple[Untold, ...]]:
     """Return what became of the nodes' time, or why that cannot be told."""
-    from forestall.app.site.summary import known_nodes
-    from forestall.assess.losses import capacity
-
     what = "Node-hours never given to jobs"
     if asked.partition is not None or asked.min_nodes > 1:
         why = "the records were cut to some jobs, and others had nodes as well"
@@ -316,9 +304,13 @@ def _outages(site: SiteRecords, begin: int, until: int) -> NodeEvents | None:
     return events if covered else None
 
 
-def _rules() -> Table:
-    from forestall.assess.run_ends import RULES
+def _body(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Table | Figure, ...]:
+    tables = (_causes(found, asked), _gpus(found), _capacity(room), _rules())
+    drawn = (_picture(found),) if found.lost.node_seconds else ()
+    return *(one for one in tables if one is not None), *drawn
 
+
+def _rules() -> Table:
     rows = tuple(
         (rule.label, ", ".join(rule.states) or "any", rule.when, rule.lost) for rule in RULES
     )
@@ -328,7 +320,8 @@ def _rules() -> Table:
         for rule in RULES
     ]  # fmt: skip
     heads = ("Counted as", "State in the records", "Where", "Lost")
-    return Table("rules", "The rules by which runs are counted", heads, rows, records_of(plain))
+    title = "The rules by which runs are counted"
+    return Table("rules", title, heads, rows, records_of(plain), folded=True)
 
 
 def _notes(found: Losses, asked: Asked) -> tuple[str, ...]:
@@ -389,11 +382,11 @@ def _untold(found: Losses, records: Accounting, told: bool) -> tuple[Untold, ...
     return tuple(entries)
 
 
-def _picture(found: Losses) -> Picture:
+def _picture(found: Losses) -> Figure:
     ranked = _ranked(found)
     first = ", ".join(f"{_label(row)} {hours(row.node_seconds)}" for row in ranked[:4])
     often = every(found.interval)
-    return Picture(
+    return Figure(
         "losses",
         lambda: _draw(found, ranked),
         f"Bars of lost node-hours by cause: {first}.",
@@ -403,10 +396,6 @@ def _picture(found: Losses) -> Picture:
 
 
 def _draw(found: Losses, ranked: list[CauseSum]) -> Drawn:
-    import numpy as np
-
-    from forestall.show.style import BLUE, INK, SKY, dress, legend, new_figure
-
     rows = ranked[::-1]
     figure = new_figure((8.4, 1.5 + 0.34 * len(rows)))
     axes = figure.subplots()

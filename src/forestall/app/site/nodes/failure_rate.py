@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.app.site.words import between, counted, duration, number
+from forestall.app.site.nodes.fleet import known_nodes
+from forestall.app.site.sources import asked_of, cut, gather, younger
 from forestall.model.errors import ParameterError, TraceError
 from forestall.reliability.history.rates import compound_interval
+from forestall.reliability.nodes.fleet import fleet_of_failures
+from forestall.show.quantities import between, counted, duration, number
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
@@ -120,13 +123,9 @@ class Measured:
 def measured(site: SiteRecords, asked: Asked, least: int = LEAST) -> Measured | None:
     """Return the failure rate of records that are cut to what was asked; None where they tell
     nothing of failures or of the time in which there were none, or cover less than `least` s."""
-    from forestall.reliability.nodes.fleet import fleet_of_failures
-
     if asked.until - asked.begin < least:
         return None
     if site.events is not None:
-        from forestall.app.site.nodes.fleet import known_nodes
-
         known = known_nodes(site, site.events, asked)
         found = _of_fleet(known.fleet(asked), OF_OUTAGES, asked.level)
         if found is not None:
@@ -141,8 +140,6 @@ def measured(site: SiteRecords, asked: Asked, least: int = LEAST) -> Measured | 
 
 def rate_of_records(given: Given) -> Measured:
     """Return the failure rate of what is `given`; ParameterError where it has no failure."""
-    from forestall.app.site.sources import asked_of, cut, gather, younger
-
     site = gather(given)
     if given.min_nodes > 1 and (site.events is not None or site.failures is not None):
         allowed = "1 here: outages and failures of nodes count whatever ran on them"

@@ -6,8 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.app.site.facts import Picture
-from forestall.app.site.words import clean, number, said
+from forestall.show.blocks import Figure
+from forestall.show.clean import clean
+from forestall.show.quantities import number, said
+from forestall.show.style import (
+    BLUE,
+    GREY,
+    INK,
+    SKY,
+    VERMILLION,
+    dress,
+    legend,
+    new_figure,
+    tick_text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -24,7 +36,7 @@ NAME: Final = 28
 """Longer names are cut in pictures."""
 
 
-def pictures(found: NodesStudy) -> tuple[Picture, ...]:
+def pictures(found: NodesStudy) -> tuple[Figure, ...]:
     """Return the pictures that these records have."""
     groups = found.groups or {}
     made = []
@@ -38,7 +50,7 @@ def pictures(found: NodesStudy) -> tuple[Picture, ...]:
     return tuple(made)
 
 
-def _by_hour(groups: Groups, zone: str) -> Picture:
+def _by_hour(groups: Groups, zone: str) -> Figure:
     rates = groups.of_events
     most = int(np.nanargmax(rates.rate))
     least = int(np.nanargmin(rates.rate))
@@ -47,7 +59,7 @@ def _by_hour(groups: Groups, zone: str) -> Picture:
         f"({number(float(rates.rate[most]))} per 1000 node-days), fewest from {least:02d} to "
         f"{least + 1:02d} h ({number(float(rates.rate[least]))})."
     )
-    return Picture(
+    return Figure(
         "nodes_by_hour",
         lambda: _draw_hours(groups, zone),
         f"Failure rate of nodes by hour of the day ({zone}), with intervals.",
@@ -57,8 +69,6 @@ def _by_hour(groups: Groups, zone: str) -> Picture:
 
 
 def _draw_hours(groups: Groups, zone: str) -> Drawn:
-    from forestall.show.style import BLUE, INK, SKY, dress, legend, new_figure
-
     rates = groups.of_events
     figure = new_figure((8.4, 3.6))
     axes = figure.subplots()
@@ -78,7 +88,7 @@ def _draw_hours(groups: Groups, zone: str) -> Drawn:
     return figure
 
 
-def _of_groups(by: str, groups: Groups) -> Picture:
+def _of_groups(by: str, groups: Groups) -> Figure:
     rates = groups.of_events
     days = rates.node_days > 0
     order = [k for k in np.argsort(-np.nan_to_num(rates.rate), kind="stable").tolist() if days[k]]
@@ -88,7 +98,7 @@ def _of_groups(by: str, groups: Groups) -> Picture:
         f"{said(1000 / float(rates.rate[worst]), 'days')} in service."
     )
     what = {"partition": "partition", "hardware": "kind of hardware"}[by]
-    return Picture(
+    return Figure(
         f"nodes_by_{by}",
         lambda: _draw_groups(by, groups, order[:MOST]),
         f"Mean time between failures of nodes by {what}, with intervals.",
@@ -99,8 +109,6 @@ def _of_groups(by: str, groups: Groups) -> Picture:
 
 def _draw_groups(by: str, groups: Groups, order: list[int]) -> Drawn:
     from matplotlib.ticker import FuncFormatter
-
-    from forestall.show.style import BLUE, INK, dress, legend, new_figure, tick_text
 
     rates = groups.of_events
     figure = new_figure((8.0, 1.3 + 0.3 * max(len(order), 3)))
@@ -129,7 +137,7 @@ def _draw_groups(by: str, groups: Groups, order: list[int]) -> Drawn:
     return figure
 
 
-def worst_nodes(found: Lemons) -> Picture | None:
+def worst_nodes(found: Lemons) -> Figure | None:
     """Return the picture of the nodes with the highest rates; None without failures."""
     order = [k for k in found.order.tolist() if found.own[k]][:MOST]
     if not order:
@@ -140,7 +148,7 @@ def worst_nodes(found: Lemons) -> Picture | None:
         f"Highest is {clean(found.name[worst])}: {number(float(found.rate[worst]))} failures of "
         f"its own per 1000 node-days, where its kind has {number(float(found.average[worst]))}."
     )
-    return Picture(
+    return Figure(
         "lemons",
         lambda: _draw_nodes(found, order),
         f"Nodes with the highest failure rates; {count} of them are lemons.",
@@ -150,8 +158,6 @@ def worst_nodes(found: Lemons) -> Picture | None:
 
 
 def _draw_nodes(found: Lemons, order: list[int]) -> Drawn:
-    from forestall.show.style import GREY, INK, VERMILLION, dress, legend, new_figure
-
     figure = new_figure((8.0, 1.4 + 0.26 * max(len(order), 4)))
     axes = figure.subplots()
     places = np.arange(len(order), 0, -1)

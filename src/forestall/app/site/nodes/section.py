@@ -6,13 +6,15 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.site.facts import Figure, Section, Untold
+from forestall.app.site.nodes.pictures import pictures
 from forestall.app.site.nodes.study import NodesStudy, study
 from forestall.app.site.nodes.tables import NAMES, tables
 from forestall.app.site.nodes.words import ends, finite, is_told, lead, notes, untold
-from forestall.app.site.words import counted, duration, number
 from forestall.reliability.history.mean_times import Interval, rate_per_1000
 from forestall.reliability.nodes.node_times import NodeTimes
+from forestall.show.facts import Fact, Untold
+from forestall.show.quantities import counted, duration, number
+from forestall.show.report import Section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,18 +34,16 @@ def section(found: NodesStudy) -> Section:
         return _nothing(found)
     if found.times is None:
         return _of_runs(found)
-    from forestall.app.site.nodes.pictures import pictures
 
     return Section(
         KEY,
         TITLE,
         lead(found),
-        tuple(_figures(found)),
-        tuple(_series(found)),
-        tables(found),
-        pictures(found),
-        tuple(notes(found)),
-        tuple(untold(found)),
+        facts=tuple(_figures(found)),
+        body=(*tables(found), *pictures(found)),
+        series=tuple(_series(found)),
+        notes=tuple(notes(found)),
+        untold=tuple(untold(found)),
     )
 
 
@@ -58,9 +58,9 @@ def figure(
     level: float = 0.95,
     labels: Mapping[str, str] | None = None,
     why: str = "no failure was seen",
-) -> Figure:
+) -> Fact:
     """Return an interval as a figure; what is not finite is not told."""
-    return Figure(
+    return Fact(
         key,
         label,
         finite(value.value),
@@ -75,7 +75,7 @@ def figure(
     )
 
 
-def _figures(found: NodesStudy) -> list[Figure]:
+def _figures(found: NodesStudy) -> list[Fact]:
     times, watch = found.times, found.found
     assert times is not None
     assert watch is not None
@@ -86,10 +86,10 @@ def _figures(found: NodesStudy) -> list[Figure]:
                "days", n, assumes=POISSON, level=level),
         figure("node_failure_rate", "node failures", times.rate, "per_1000_node_days", n,
                assumes=POISSON, level=level, why="no node was in service"),
-        Figure("node_failures", "failures, node by node", n, "count", n),
-        Figure("node_failure_events", "failures, bursts as one",
-               times.events, "count", n,
-               "like failures of 3 nodes or more within minutes have one cause"),
+        Fact("node_failures", "failures, node by node", n, "count", n),
+        Fact("node_failure_events", "failures, bursts as one",
+             times.events, "count", n,
+             "like failures of 3 nodes or more within minutes have one cause"),
         figure("node_event_rate", "rate, bursts as one", times.rate_events, "per_1000_node_days",
                n, assumes=POISSON, level=level, why="no node was in service"),
     ]  # fmt: skip
@@ -104,7 +104,7 @@ def _figures(found: NodesStudy) -> list[Figure]:
     return figures + _away(times)
 
 
-def _too_short(one: Figure, found: NodesStudy) -> Figure:
+def _too_short(one: Fact, found: NodesStudy) -> Fact:
     """Return a figure that says how little it rests on, where the records are short for a rate."""
     if one.unit == "count" or one.value is None:
         return one
@@ -112,10 +112,10 @@ def _too_short(one: Figure, found: NodesStudy) -> Figure:
     return replace(one, assumes=f"{one.assumes}; {caution}" if one.assumes else caution)
 
 
-def _away(times: NodeTimes) -> list[Figure]:
+def _away(times: NodeTimes) -> list[Fact]:
     """Return the figures of repairs and availability."""
     repairs, level = times.repairs, times.level
-    figures: list[Figure] = []
+    figures: list[Fact] = []
     if repairs is not None:
         n = repairs.ended + repairs.open
         open_ones = "the records end before so many nodes were back"
@@ -142,7 +142,7 @@ def _away(times: NodeTimes) -> list[Figure]:
     return figures
 
 
-def _series(found: NodesStudy) -> list[Figure]:
+def _series(found: NodesStudy) -> list[Fact]:
     """Return the rates of groups as figures."""
     made = []
     for by, groups in ({} if found.short else found.groups or {}).items():
@@ -161,8 +161,8 @@ def _series(found: NodesStudy) -> list[Figure]:
     assert watch is not None
     for nature, seconds in watch.fleet.seconds.items():
         made.append(
-            Figure("node_out_of_service", f"out of service, {nature}", seconds / 3600,
-                   "node_hours", watch.fleet.spells.get(nature, 0), labels={"nature": nature})
+            Fact("node_out_of_service", f"out of service, {nature}", seconds / 3600,
+                 "node_hours", watch.fleet.spells.get(nature, 0), labels={"nature": nature})
         )  # fmt: skip
     return made
 
@@ -185,10 +185,10 @@ def _of_runs(found: NodesStudy) -> Section:
         figure("job_node_event_rate", "the same, runs that ended together as one",
                jobs.rate_events, "per_1000_node_days", jobs.runs,
                assumes=f"{POISSON}; {of_jobs}", level=level, why="no job ran"),
-        Figure("job_node_failures", "runs that a node's failure ended", jobs.runs, "count",
-               jobs.runs),
-        Figure("job_node_failures_known", "of those, runs whose failed node is known", jobs.named,
-               "count", jobs.runs),
+        Fact("job_node_failures", "runs that a node's failure ended", jobs.runs, "count",
+             jobs.runs),
+        Fact("job_node_failures_known", "of those, runs whose failed node is known", jobs.named,
+             "count", jobs.runs),
     )  # fmt: skip
     why = "there are no records of outages; failures are seen only where a job ran"
     return Section(

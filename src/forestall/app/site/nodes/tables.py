@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.site.facts import Table, records_of
-from forestall.app.site.words import at_level, counted, durations, fixed, percent
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.nodes.node_times import Groups, Law
+from forestall.show.blocks import Table
+from forestall.show.facts import records_of
+from forestall.show.quantities import at_level, counted, durations, fixed, percent
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.app.site.facts import Untold
 from forestall.app.site.nodes.tables import differ
-from forestall.app.site.words import (
+from forestall.show.clean import clean, example
+from forestall.show.facts import Untold
+from forestall.show.quantities import (
     at_level,
     between,
-    clean,
     counted,
     duration,
-    example,
     fixed,
     number,
     percent,

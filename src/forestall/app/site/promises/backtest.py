@@ -8,23 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall.app.site import sources
 from forestall.app.site.promises import section as promises_section
 from forestall.app.site.promises.study import Question, Study, study
+from forestall.app.site.report import Findings, versions
+from forestall.app.site.summary import headline
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
+from forestall.show.as_json import SCHEMA, section_json
+from forestall.show.text import grid, paragraph, remarks
+from forestall.show.text import title as titled
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.app.site.facts import Section
-    from forestall.app.site.report import Report
     from forestall.app.site.sources import Given, Progress
     from forestall.model.site.site_records import SiteRecords
+    from forestall.show.report import Section
 
 QUESTIONS: Final = {
     "deadline": ("deadline",),
     "probability": ("probability",),
     "both": ("deadline", "probability"),
 }
-SCHEMA: Final = 1
-"""Of the JSON; it grows when a key changes its meaning or goes away, not when one is added."""
 CUT: Final = ("partition", "min_nodes", "level", "zone")
 """What of `Asked` means something here; its level is that of intervals."""
 TITLE: Final = "What promises would have been worth: a back-test"
@@ -45,12 +47,9 @@ class Found:
     study: Study
     section: Section
 
-    def report(self) -> Report:
+    def report(self) -> Findings:
         """Return it as a report of one section, for the page and for OpenMetrics."""
-        from forestall.app.site.report import Report, versions
-        from forestall.app.site.summary import headline
-
-        return Report(
+        return Findings(
             asked=self.asked,
             dated=sources.is_dated(self.site),
             headline=headline(self.site, self.asked),
@@ -89,8 +88,6 @@ class Found:
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        from forestall.app.site.report import section_json
-
         report = self.report()
         told = report.as_json()
         return {
@@ -155,13 +152,10 @@ def find(
 
 def text_of(found: Found) -> str:
     """Return it as text of at most 100 columns, the verdict first, with a newline at its end."""
-    from forestall.app.site.text import grid, paragraph, remarks
-    from forestall.app.site.text import title as titled
-
     part = found.section
     lines = [*titled(part.title), *paragraph(part.lead)]
     for table in part.tables:
-        lines += ["", *paragraph(table.title), *grid(table.rows, table.heads, right=table.right)]
+        lines += ["", *paragraph(table.title), *grid(table.texts, table.heads, right=table.right)]
         lines += paragraph(table.note, indent="  ") if table.key.endswith("deciles") else []
     lines += ["", *paragraph(found.report().headline)]
     for note in part.notes[promises_section.RULES :]:

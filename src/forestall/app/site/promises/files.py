@@ -5,17 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.kit import pages
+import numpy as np
+
+from forestall._lazy import lazily
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
+from forestall.app.kit.study_folder import table_of, written
 from forestall.app.site.promises.backtest import TITLE
-from forestall.show.html_pieces import write_page
+from forestall.app.site.shown import page, shown
+from forestall.show.drawings import draw, figure_files
+from forestall.show.page import write_page
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.parquet import put_parquet
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.app.site.promises.backtest import Found
     from forestall.app.site.sources import Progress
 
@@ -29,7 +35,7 @@ FILES: Final = (
     "deciles.csv",
     "predictors.csv",
     "groups.csv",
-    *(f"{name}.png" for name in FIGURES),
+    *figure_files(FIGURES),
     "report.html",
     SUMMARY,
 )
@@ -47,19 +53,18 @@ def check_backtest_folder(folder: Path, *, force: bool) -> None:
 
 def write_backtest_folder(found: Found, folder: Path, progress: Progress) -> str:
     """Write everything into a folder, and return what was written in words."""
-    from forestall.app.site.page import page
 
     def write(fresh: Path) -> None:
         write_ledger(ledger_table(found), fresh)
         for name in ("deciles", "predictors", "groups"):
-            write_csv(pages.table_of(rows(found, name)), fresh / f"{name}.csv")
-        made = [pages.Picture(**vars(one)) for one in found.section.pictures]
-        pages.write_pictures(made, fresh, progress)
-        write_page(fresh / "report.html", page(found.report(), progress, TITLE))
+            write_csv(table_of(rows(found, name)), fresh / f"{name}.csv")
+        report = found.report()
+        drawn = draw(shown(report), progress, fresh)
+        write_page(fresh / "report.html", page(report, title=TITLE, drawn=drawn))
         write_json(found.as_json(), fresh / SUMMARY)
 
     fill_folder(folder, write, FILES)
-    return pages.written(folder)
+    return written(folder)
 
 
 def rows(found: Found, name: str) -> list[dict[str, Any]]:
@@ -85,8 +90,6 @@ def write_ledger(table: pl.DataFrame, folder: Path) -> None:
 def ledger_table(found: Found) -> pl.DataFrame:
     """Return every promise with its outcome, a row each, in the order in which they were made;
     probabilities have six digits, wait and run time three after the point."""
-    import polars as pl
-
     study, accounting = found.study, found.site.accounting
     if not study.answers or accounting is None:
         return pl.DataFrame(schema={"job": pl.Int64})
@@ -106,8 +109,6 @@ def ledger_table(found: Found) -> pl.DataFrame:
 
 def _first_runs(found: Found) -> Any:
     """Return the position of the first run of each job of the accounting, int64[jobs]."""
-    import numpy as np
-
     accounting = found.site.accounting
     assert accounting is not None
     which = accounting.which

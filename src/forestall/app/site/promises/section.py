@@ -6,11 +6,15 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, records_of
+from forestall.app.site.promises import pictures as draw
 from forestall.app.site.promises.study import Answer, Question, Study
 from forestall.app.site.promises.study import study as replayed
 from forestall.app.site.promises.words import band, digits, interval, points, times
-from forestall.app.site.words import clean, counted, number, percent, titled
+from forestall.show.blocks import Figure, Table
+from forestall.show.clean import clean
+from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.quantities import counted, number, percent, titled
+from forestall.show.report import Section
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
@@ -55,10 +59,9 @@ def section(found: Study) -> Section:
         key=KEY,
         title=TITLE,
         lead=lead(found),
-        figures=figures(found),
+        facts=facts(found),
         series=series(found),
-        tables=tables(found),
-        pictures=pictures(found),
+        body=(*tables(found), *figures(found)),
         notes=notes(found),
         untold=untold(found),
     )
@@ -153,16 +156,16 @@ def _of_groups(found: Study) -> str:
     return f"; worst: {', '.join(told)} points" if told else ""
 
 
-def figures(found: Study) -> tuple[Figure, ...]:
+def facts(found: Study) -> tuple[Fact, ...]:
     """Return the numbers that matter most, by question."""
-    made: list[Figure] = []
+    made: list[Fact] = []
     for one in found.answers:
         label, scores = {"question": one.question}, one.scores
         about = f"{ASKS[one.question].lower()}"
         worst = scores.worst
         assumes = "jobs come as they did; promises change nothing about them"
         made += [
-            Figure(
+            Fact(
                 "promise_worst_decile",
                 f"largest difference of said and kept shares in a decile, points ({about})",
                 None if worst is None else abs(worst.off),
@@ -182,15 +185,15 @@ def figures(found: Study) -> tuple[Figure, ...]:
     return tuple(made)
 
 
-def _figure(key: str, label: str, value: float, unit: str, answer: Answer) -> Figure:
+def _figure(key: str, label: str, value: float, unit: str, answer: Answer) -> Fact:
     told = None if isinstance(value, float) and not math.isfinite(value) else value
-    return Figure(
+    return Fact(
         key, label, told, unit, answer.scores.made, labels={"question": answer.question},
         why="" if told is not None else "no work is known",
     )  # fmt: skip
 
 
-def series(found: Study) -> tuple[Figure, ...]:
+def series(found: Study) -> tuple[Fact, ...]:
     """Return what the tables show: kept share and said probability of each decile."""
     made = []
     for answer in found.answers:
@@ -200,11 +203,11 @@ def series(found: Study) -> tuple[Figure, ...]:
             labels = {"question": answer.question, "decile": band(one)}
             low, high = interval(one)
             made += [
-                Figure(
+                Fact(
                     "promise_kept", f"share kept: {band(one)}", one.seen, "ratio", one.made,
                     low=low, high=high, level=found.asked.level, labels=labels,
                 ),
-                Figure(
+                Fact(
                     "promise_said", f"probability said: {band(one)}", one.said, "ratio", one.made,
                     labels=labels,
                 ),
@@ -389,17 +392,15 @@ def groups_table(answer: Answer) -> Table:
     )
 
 
-def pictures(found: Study) -> tuple[Picture, ...]:
+def figures(found: Study) -> tuple[Figure, ...]:
     """Return the figures: reliability and sharpness."""
-    from forestall.app.site.promises import pictures as draw
-
     made = []
     for one in found.answers:
         worst = one.scores.worst
         what = ASKS[one.question].lower()
         told = "" if worst is None else f" The worst decile is off by {points(worst.off)} points."
         made.append(
-            Picture(
+            Figure(
                 f"promises_{one.question}",
                 partial(draw.reliability, one, ASKS[one.question]),
                 f"Share of promises kept over probability said, {what}.",
@@ -410,7 +411,7 @@ def pictures(found: Study) -> tuple[Picture, ...]:
     answers = [one for one in found.answers if one.question == "deadline" and one.sharp.count]
     if answers:
         made.append(
-            Picture(
+            Figure(
                 "promises_sharpness",
                 partial(draw.sharpness, answers[0]),
                 "How far deadlines lay beyond run times, by probability said.",

@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site import words
 from forestall.app.site.swf_jobs import waits_told
+from forestall.assess.promises import by_group, decile_of, score, sharpness
 from forestall.model import ledger as entries
 from forestall.model.site.job_records import NEVER
+from forestall.predict.turnaround.book_state import BY_LEVEL, END, NONE
+from forestall.predict.turnaround.entries import ledger_of
+from forestall.predict.turnaround.replay import mixed_levels, named_deadlines, replay
+from forestall.predict.turnaround.tasks import tasks_of
+from forestall.show.quantities import counted
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from forestall.assess.promises import PromiseGroup, PromiseScores, Sharpness
@@ -139,20 +145,16 @@ class Study:
 
 def study(accounting: Accounting, asked: Question, progress: Progress | None = None) -> Study:
     """Return what promises would have been worth on these records."""
-    from forestall.predict.turnaround.replay import mixed_levels, named_deadlines, replay
-    from forestall.predict.turnaround.tasks import tasks_of
-    from forestall.traces.streams import stream
-
     tasks = tasks_of(accounting, asked.latest)
     began = tasks.started < NEVER
     waits = waits_told(accounting) and bool((tasks.started > tasks.submit)[began].any())
     ended = int((tasks.finish < NEVER).sum())
     if ended <= asked.warm_up:
         why = (
-            f"{words.counted(ended, 'jobs')} ended, and promises count after a warm-up of "
+            f"{counted(ended, 'jobs')} ended, and promises count after a warm-up of "
             f"{asked.warm_up:,} jobs that ended"
         )
-        remedy = f"records of more than {words.counted(asked.warm_up, 'jobs')} that ended"
+        remedy = f"records of more than {counted(asked.warm_up, 'jobs')} that ended"
         if asked.warm_up > WARM_UP:
             remedy += ", or a shorter --warm-up"
         return Study(asked, len(tasks), tasks.left_out, waits, why=why, remedy=remedy)
@@ -189,9 +191,6 @@ def results(book: BookState) -> BookState:
 
 
 def _answer(replayed: ReplayedBook, question: str, asked: Question, until: int) -> Answer:
-    from forestall.assess.promises import decile_of, score, sharpness
-    from forestall.predict.turnaround.entries import ledger_of
-
     number = entries.QUESTIONS.index(question)
     book, tasks = ledger_of(replayed, number), replayed.tasks
     late = book.counted & (book.quoted >= (asked.begin if asked.begin is not None else -NEVER))
@@ -235,8 +234,6 @@ def _moved(
     replayed: ReplayedBook, book: Ledger, number: int, counted: Flags
 ) -> tuple[float, float]:
     """Return how far debts and curve moved probabilities, mean and largest."""
-    from forestall.predict.turnaround.book_state import BY_LEVEL, NONE
-
     promise = replayed.book.promises[number::2]
     said = promise["aim"][promise["state"] != NONE] if number == BY_LEVEL else book.stated
     off = np.abs(said - book.asked)[counted]
@@ -247,9 +244,6 @@ def _others(
     replayed: ReplayedBook, book: Ledger, number: int, counted: Flags, until: int, asked: Question
 ) -> tuple[Other, ...]:
     """Return what the predictors in the shadow were worth on the same jobs."""
-    from forestall.assess.promises import score, sharpness
-    from forestall.predict.turnaround.book_state import BY_LEVEL
-
     tasks, found = replayed.tasks, []
     told = replayed.book.promises["others"][number::2]
     run = tasks.ran.astype(np.float64)
@@ -279,16 +273,12 @@ def _others(
 
 def book_kept(tasks: Tasks, after: Floats) -> Flags:
     """Return which jobs ended by themselves within so many seconds of their submission."""
-    from forestall.predict.turnaround.book_state import END
-
     done = (tasks.finish < NEVER) & (tasks.ending == END)
     took = np.where(done, tasks.finish - tasks.submit, 0)
     return np.asarray(done & (took <= after))
 
 
 def _groups(tasks: Tasks, book: Ledger, counted: Flags) -> dict[str, tuple[PromiseGroup, ...]]:
-    from forestall.assess.promises import by_group
-
     said, kept = book.stated[counted], book.outcome[counted] == entries.KEPT
     size = (np.frexp(tasks.size[counted].astype(np.float64))[1].astype(np.int64) - 1) // 2
     kinds = range(int(size.max(initial=0)) + 1)

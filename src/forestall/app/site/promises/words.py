@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forestall.app.site.words import number
+from forestall.show.quantities import number
 
 if TYPE_CHECKING:
     from forestall.assess.promises import ScoredDecile

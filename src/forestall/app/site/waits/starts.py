@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, records_of
 from forestall.app.site.losses.amounts import ends_of, error, value_of, with_interval
-from forestall.app.site.words import counted, duration, percent
+from forestall.assess.start_errors import ON_TIME, QUANTILES, start_errors
+from forestall.show.blocks import Figure, Table
+from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.quantities import counted, duration, percent
+from forestall.show.report import Section
+from forestall.show.style import BLUE, INK, SKY, VERMILLION, dress, new_figure
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -24,9 +29,6 @@ POLL: Final = "squeue --start, asked again and again while jobs wait"
 
 def section(site: SiteRecords, asked: Asked) -> Section:
     """Return the section; see `forestall.assess.start_errors` for how it is counted."""
-    from forestall.assess.start_errors import start_errors
-    from forestall.traces.streams import stream
-
     if site.estimates is None or not len(site.estimates):
         return _nothing("there are no records of what the batch system said about starts", POLL)
     if site.accounting is None or not len(site.accounting):
@@ -48,10 +50,9 @@ def section(site: SiteRecords, asked: Asked) -> Section:
         KEY,
         TITLE,
         _lead(found.every, asked),
-        figures=_figures(found, found.every, asked),
+        facts=_figures(found, found.every, asked),
         series=_series(found, asked),
-        tables=tuple(one for one in tables if one is not None),
-        pictures=(_picture(found),),
+        body=(*(one for one in tables if one is not None), _picture(found)),
         notes=_notes(found),
         untold=_untold(found),
     )
@@ -68,8 +69,6 @@ def _middle(one: Errors) -> str:
 
 
 def _lead(every: Errors, asked: Asked) -> str:
-    from forestall.assess.start_errors import ON_TIME
-
     text = (
         f"{with_interval(every.late, asked.level)} of {counted(every.estimates, 'estimates')} for "
         f"{counted(every.jobs, 'runs')} were too early: the job started later than said, by more "
@@ -81,29 +80,25 @@ def _lead(every: Errors, asked: Asked) -> str:
     return text
 
 
-def _figures(found: StartErrors, every: Errors, asked: Asked) -> tuple[Figure, ...]:
-    from forestall.assess.start_errors import ON_TIME
-
+def _figures(found: StartErrors, every: Errors, asked: Asked) -> tuple[Fact, ...]:
     assumes = f"Later or earlier: by more than {ON_TIME} s."
     return (
-        Figure("start_later", "started later than said", unit="ratio", records=every.estimates,
-               assumes=assumes, **value_of(every.late, asked.level)),
-        Figure("start_earlier", "started earlier than said", unit="ratio",
-               records=every.estimates, assumes=assumes, **value_of(every.early, asked.level)),
-        Figure("start_error", "median of foreseen minus true start", unit="seconds",
-               records=every.estimates, assumes="Below 0: the job started later than said."
-               + (" At most this: some had not started." if every.bounded[2] else ""),
-               labels={"quantile": "0.5"}, **value_of(every.median, asked.level)),
-        Figure("start_estimates_withdrawn", "starts foreseen and then withdrawn", found.withdrawn,
-               "jobs", found.asked),
-        Figure("start_never", "foreseen starts that never came", found.never, "jobs",
-               every.jobs),
+        Fact("start_later", "started later than said", unit="ratio", records=every.estimates,
+             assumes=assumes, **value_of(every.late, asked.level)),
+        Fact("start_earlier", "started earlier than said", unit="ratio",
+             records=every.estimates, assumes=assumes, **value_of(every.early, asked.level)),
+        Fact("start_error", "median of foreseen minus true start", unit="seconds",
+             records=every.estimates, assumes="Below 0: the job started later than said."
+             + (" At most this: some had not started." if every.bounded[2] else ""),
+             labels={"quantile": "0.5"}, **value_of(every.median, asked.level)),
+        Fact("start_estimates_withdrawn", "starts foreseen and then withdrawn", found.withdrawn,
+             "jobs", found.asked),
+        Fact("start_never", "foreseen starts that never came", found.never, "jobs",
+             every.jobs),
     )  # fmt: skip
 
 
-def _series(found: StartErrors, asked: Asked) -> tuple[Figure, ...]:
-    from forestall.assess.start_errors import QUANTILES
-
+def _series(found: StartErrors, asked: Asked) -> tuple[Fact, ...]:
     made = []
     groups = [("ahead", found.by_ahead), ("wait", found.by_wait)]
     groups += [("last", (found.last,))] if found.last is not None else []
@@ -111,21 +106,19 @@ def _series(found: StartErrors, asked: Asked) -> tuple[Figure, ...]:
         for one in rows:
             labels = {"by": group, "horizon": one.label}
             made.append(
-                Figure("start_later_by_horizon", f"started later than said, {one.label}",
-                       unit="ratio", records=one.estimates, labels=labels,
-                       **value_of(one.late, asked.level))
+                Fact("start_later_by_horizon", f"started later than said, {one.label}",
+                     unit="ratio", records=one.estimates, labels=labels,
+                     **value_of(one.late, asked.level))
             )  # fmt: skip
             made += [
-                Figure("start_error_by_horizon", f"foreseen minus true start, {one.label}", value,
-                       "seconds", one.estimates, labels=labels | {"quantile": f"{q:g}"})
+                Fact("start_error_by_horizon", f"foreseen minus true start, {one.label}", value,
+                     "seconds", one.estimates, labels=labels | {"quantile": f"{q:g}"})
                 for q, value in zip(QUANTILES, one.quantiles, strict=True)
             ]  # fmt: skip
     return tuple(made)
 
 
 def _table(key: str, title: str, rows: tuple[Errors, ...], last: Errors | None) -> Table | None:
-    from forestall.assess.start_errors import QUANTILES
-
     shown = [*rows, *([last] if last is not None else [])]
     if not shown:
         return None
@@ -157,8 +150,6 @@ def _table(key: str, title: str, rows: tuple[Errors, ...], last: Errors | None) 
 
 
 def _notes(found: StartErrors) -> tuple[str, ...]:
-    from forestall.assess.start_errors import ON_TIME
-
     notes = [
         f"{counted(found.asked, 'estimates')} were read: {found.silent:,} foresaw no start, "
         f"{found.begun:,} were asked of runs that had started or ended, {found.unknown:,} are of "
@@ -183,9 +174,9 @@ def _untold(found: StartErrors) -> tuple[Untold, ...]:
     return (Untold("What became of some estimates", why, "accounting of the same time"),)
 
 
-def _picture(found: StartErrors) -> Picture:
+def _picture(found: StartErrors) -> Figure:
     told = ", ".join(f"{one.label}: {_middle(one)}" for one in found.by_ahead)
-    return Picture(
+    return Figure(
         "start_errors",
         lambda: _draw(found.by_ahead),
         f"Errors of start estimates by how far ahead they foresaw: {told}.",
@@ -195,8 +186,6 @@ def _picture(found: StartErrors) -> Picture:
 
 
 def _draw(rows: tuple[Errors, ...]) -> Drawn:
-    from forestall.show.style import BLUE, INK, SKY, VERMILLION, dress, new_figure
-
     figure = new_figure((8.4, 1.7 + 0.42 * len(rows)))
     axes = figure.subplots()
     place = np.arange(len(rows))[::-1]

@@ -10,17 +10,32 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site.facts import Figure, Picture, Section, Table, Untold, plain
-from forestall.app.site.words import clean, counted, duration, number, percent
+from forestall.assess.coverage import (
+    WEEK,
+    Outcomes,
+    blocks_of,
+    coverage,
+    held_share,
+    in_burst,
+    shares,
+)
+from forestall.predict.waits.online import BoundRule, WaitHistory, classes_of, replay
+from forestall.show.blocks import Figure, Table
+from forestall.show.clean import clean
+from forestall.show.facts import Fact, Untold, plain
+from forestall.show.quantities import counted, duration, number, percent
+from forestall.show.report import Section
+from forestall.show.style import BLUE, GREY, VERMILLION, dress, legend, new_figure
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
-    from forestall.assess.coverage import Coverage, CoverageShare, Outcomes
+    from forestall.assess.coverage import Coverage, CoverageShare
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
-    from forestall.predict.waits.online import QuotedBounds, WaitHistory
+    from forestall.predict.waits.online import QuotedBounds
 
 Ints = npt.NDArray[np.int64]
 
@@ -91,7 +106,6 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     accounting = site.accounting
     if accounting is None or len(accounting) == 0:
         return _nothing("there are no records of jobs", "accounting records (sacct)")
-    from forestall.predict.waits.online import WaitHistory
 
     waits = WaitHistory.of(accounting, MOST)
     if len(waits) == 0 or not waits.started.any():
@@ -108,27 +122,22 @@ def section(site: SiteRecords, asked: Asked) -> Section:
         key=KEY,
         title=TITLE,
         lead=_lead(found, rows),
-        figures=_figures(found, asked),
+        facts=_figures(found, asked),
         series=_series(rows, found, asked),
-        tables=(_partitions(rows, found), _ways(found, asked)),
-        pictures=(_picture(found),),
+        body=(_partitions(rows, found), _ways(found, asked), _picture(found)),
         notes=_notes(found),
         untold=_untold(rows),
     )
 
 
-def _nothing(why: str, remedy: str, *figures: Figure) -> Section:
+def _nothing(why: str, remedy: str, *facts: Fact) -> Section:
     return Section(
-        KEY, TITLE, f"No bound on waiting times: {why}.", figures,
+        KEY, TITLE, f"No bound on waiting times: {why}.", facts,
         untold=(Untold("How long jobs will wait", why, remedy),),
     )  # fmt: skip
 
 
 def _study(accounting: Accounting, waits: WaitHistory, asked: Asked) -> Study:
-    from forestall.assess.coverage import Outcomes, coverage
-    from forestall.predict.waits.online import BoundRule, classes_of, replay
-    from forestall.traces.streams import stream
-
     classes = classes_of(accounting, waits)
     found = replay(waits, classes, BoundRule(QUANTILE))
     adapted = replay(waits, classes, BoundRule.adaptive(QUANTILE))
@@ -176,39 +185,39 @@ def _lead(found: Study, rows: tuple[Row, ...]) -> str:
     return text
 
 
-def _median(found: Study, asked: Asked) -> Figure:
-    return Figure(
+def _median(found: Study, asked: Asked) -> Fact:
+    return Fact(
         "waiting_time_median", "Median wait of jobs that started", found.median, "seconds",
         int(np.count_nonzero(found.waits.started)),
         "the wait begins when a job could first start", level=asked.level,
     )  # fmt: skip
 
 
-def _figures(found: Study, asked: Asked) -> tuple[Figure, ...]:
+def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
     told, adapted = found.told, found.told_adapted
     held, other = told.held, adapted.held
     apart = "weeks (days in short records) are unlike each other by chance only"
     return (
         _median(found, asked),
-        Figure(
+        Fact(
             "waiting_bound_coverage", f"Held of the {STATED} bounds on the wait",
             held.share, "ratio", held.made, apart, held.low, held.high, held.level,
         ),
-        Figure(
+        Fact(
             "waiting_bound_median", f"Median of the {STATED} bounds",
             told.median_bound, "seconds", held.made, RESTS, level=asked.level,
         ),
-        Figure(
+        Fact(
             "waiting_bound_coverage_adaptive", "Held where the level adapts to earlier misses",
             other.share if other.made else None, "ratio", other.made, apart,
             other.low, other.high, other.level, why="" if other.made else "no bounds",
         ),
-        Figure(
+        Fact(
             "waiting_bound_none", "Jobs that could be given no bound",
             told.unbounded / max(told.jobs, 1), "ratio", told.jobs,
             "a class needs 59 waits, and few that wait longer than their bound",
         ),
-        Figure(
+        Fact(
             "waiting_bound_misses_in_a_row", "Misses in a row, at most", told.longest, "count",
             held.made, "in order of submission",
         ),
@@ -217,9 +226,6 @@ def _figures(found: Study, asked: Asked) -> tuple[Figure, ...]:
 
 def _rows(found: Study, asked: Asked) -> tuple[Row, ...]:
     """Return the partitions with most jobs, the largest first."""
-    from forestall.assess.coverage import shares
-    from forestall.traces.streams import stream
-
     groups = len(found.names)
     jobs = np.bincount(found.partition, minlength=groups)
     order = np.argsort(-jobs, kind="stable")[:PARTITIONS]
@@ -255,14 +261,14 @@ def _rows(found: Study, asked: Asked) -> tuple[Row, ...]:
     return tuple(out)
 
 
-def _series(rows: tuple[Row, ...], found: Study, asked: Asked) -> tuple[Figure, ...]:
+def _series(rows: tuple[Row, ...], found: Study, asked: Asked) -> tuple[Fact, ...]:
     out = []
     for row in rows:
         labels = {"partition": row.name}
         for quantile, value in ((QUANTILE, row.bound), (0.5, row.half)):
             finite = math.isfinite(value)
             out.append(
-                Figure(
+                Fact(
                     "waiting_bound",
                     f"Bound on the wait of a job submitted at the end of the records, {row.name}",
                     value if finite else None, "seconds", row.known, RESTS, level=asked.level,
@@ -273,14 +279,14 @@ def _series(rows: tuple[Row, ...], found: Study, asked: Asked) -> tuple[Figure, 
         if row.held.made:
             held = row.held
             out.append(
-                Figure(
+                Fact(
                     "waiting_bound_coverage", f"Held of the bounds, {row.name}", held.share,
                     "ratio", held.made, "", held.low, held.high, held.level, labels,
                 )
             )  # fmt: skip
     told = found.told
-    out.append(Figure("waiting_bounds_made", "Bounds made", told.held.made, "jobs", told.jobs))
-    out.append(Figure("waiting_bounds_held", "Bounds held", told.held.held, "jobs", told.jobs))
+    out.append(Fact("waiting_bounds_made", "Bounds made", told.held.made, "jobs", told.jobs))
+    out.append(Fact("waiting_bounds_held", "Bounds held", told.held.held, "jobs", told.jobs))
     return tuple(out)
 
 
@@ -335,9 +341,6 @@ def _partitions(rows: tuple[Row, ...], found: Study) -> Table:
 
 def _ways(found: Study, asked: Asked) -> Table:
     """Return how the bounds did for jobs of bursts and others, and what adapting costs."""
-    from forestall.assess.coverage import held_share, in_burst
-    from forestall.traces.streams import stream
-
     user = found.accounting.user.code[found.waits.row]
     inside = in_burst(user, found.outcomes.when)
     decided, missed = found.outcomes.decided, found.outcomes.missed
@@ -388,9 +391,9 @@ def _ways(found: Study, asked: Asked) -> Table:
     return Table("waits_held", title, heads, cells, records, note, (1, 2, 3, 4, 5))
 
 
-def _picture(found: Study) -> Picture:
+def _picture(found: Study) -> Figure:
     held = found.told.held
-    return Picture(
+    return Figure(
         "waits_coverage",
         lambda: _draw(found),
         f"Share of {STATED} bounds that held, by week; {percent(held.share)} over all.",
@@ -400,8 +403,6 @@ def _picture(found: Study) -> Picture:
 
 
 def _draw(found: Study) -> Drawn:
-    from forestall.show.style import BLUE, GREY, VERMILLION, dress, legend, new_figure
-
     made, held, begin = _weeks(found)
     some = np.flatnonzero(made >= FEWEST)
     when = begin[some]
@@ -427,8 +428,6 @@ def _draw(found: Study) -> Drawn:
 
 def _weeks(found: Study) -> tuple[Ints, Ints, Ints]:
     """Return how many bounds were made and held in each week, and when it began."""
-    from forestall.assess.coverage import WEEK, blocks_of
-
     some = np.flatnonzero(found.outcomes.decided)
     when = found.outcomes.when[some]
     made, held = blocks_of(

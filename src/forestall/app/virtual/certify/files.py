@@ -1,143 +1,153 @@
 """The files of a run of virtual machines as the certifier reads them, sharing nothing with what
-wrote them.
-
-`jobs.csv`, `tasks.csv`, `runs.csv`, `migrations.csv`, `failures.csv` and `summary.json`; whatever
-cannot be what it should be is a TraceError that names the file, the line and the field. Rates and
-work are read as whole thousandths.
-"""
+wrote them: `jobs.csv`, `tasks.csv`, `runs.csv`, `migrations.csv`, `failures.csv` and
+`summary.json`. Rates and work are read as whole thousandths."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import ClassVar, Self
 
 import numpy as np
 
-from forestall.app.kit.sheet import (
-    MAX_AMOUNT,
-    MAX_COUNT,
-    MAX_NODES,
-    Bool,
-    Int,
-    Sheet,
-    read_summary,
-    value_of,
-)
-from forestall.decide.virtual.entries import MIGRATIONS, STRATEGIES
+from forestall.app.kit.certify import sheet as read
+from forestall.app.kit.certify.sheet import Int, Rows, Sheet, Summary
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
+PARTS = 1000
+"""Rates and work are held as whole thousandths of a processor, of a processor-second."""
 JOB_FATES = ("completed", "late", "uncompleted", "dropped")
-STAY_ENDS = ("completed", "moved", "aborted", "stopped", "late", "cancelled")
-COMPLETED, MOVED, ABORTED, STOPPED, LATE, CANCELLED = range(6)
-TASK_FATES = (*STAY_ENDS, "dropped")
-DROPPED = 6
-BEGINNINGS = ("placed", "migrated", "restarted")
-PLACED, MIGRATED, RESTARTED = range(3)
-MOVE_ENDS = ("arrived", "target failed", "source failed", "ended first", "deadline first")
-ARRIVED, TARGET_FAILED, SOURCE_FAILED, ENDED_FIRST, DEADLINE_FIRST = range(5)
+TASK_FATES = (*read.spelled(Ended), "dropped")
+DROPPED = len(Ended)
 
 
 @dataclass(frozen=True)
-class JobRows:
-    """`jobs.csv`; `start` and `finish` are NONE where empty; `first` is the number of each job's
-    first task among all tasks, and of all tasks."""
+class JobRows(Rows):
+    """`jobs.csv`; `start` and `finish` are NONE where empty."""
 
-    name: Int
-    submit: Int
-    size: Int
-    runtime: Int
-    deadline: Int
-    start: Int
-    finish: Int
-    completed: Bool
-    done: Int
-    fate: Int
-    lost: Int
-    restarts: Int
-    migrations: Int
-    first: Int
+    FILE: ClassVar = "jobs.csv"
+    name: Int = read.number_of_job()
+    submit: Int = read.seconds()
+    size: Int = read.whole(1, 2**31)
+    runtime: Int = read.whole(1, MAX_SECONDS)
+    deadline: Int = read.seconds()
+    start: Int = read.seconds(empty=True)
+    finish: Int = read.seconds(empty=True)
+    completed: Int = read.whole(0, 2)
+    done: Int = read.whole(named="tasks_completed")
+    fate: Int = read.words(JOB_FATES, "outcome")
+    lost: Int = read.parts(3)
+    restarts: Int = read.whole()
+    migrations: Int = read.whole()
 
+    def refused(self, sheet: Sheet) -> None:
+        """See `Rows`."""
+        if self.first[-1] >= read.MAX_COUNT:
+            raise TraceError(sheet.path, f"{self.first[-1]} tasks are too many", field="size")
 
-@dataclass(frozen=True)
-class TaskRows:
-    """`tasks.csv`; `index` is the number of each row's task among all tasks, `job` the position of
-    its job."""
-
-    job: Int
-    number: Int
-    index: Int
-    node: Int
-    start: Int
-    end: Int
-    rate: Int
-    work: Int
-    done: Int
-    fate: Int
-    migrations: Int
-    restarts: Int
-    checkpoints: Int
-    lost: Int
+    @cached_property
+    def first(self) -> Int:
+        """The number of each job's first task among all tasks, and of all tasks."""
+        return np.concatenate(([0], np.cumsum(self.size)))
 
 
-@dataclass(frozen=True)
-class StayRows:
-    """`runs.csv`, and in which line of it each row stands."""
+def _task(sheet: Sheet, name: str) -> Int:
+    """Return the number of each row's task within its job."""
+    number = sheet.whole(name)
+    size = sheet.given["jobs"].size[sheet.jobs("job", sheet.given["ids"])]
+    sheet.refuse(number >= size, name, "a task of its job, which jobs.csv gives a size")
+    return number
 
-    job: Int
-    number: Int
-    index: Int
-    node: Int
-    start: Int
-    runs_from: Int
-    end: Int
-    rate: Int
-    work: Int
-    begun: Int
-    ended: Int
-    lost: Int
-    checkpoints: Int
-    line: Int
 
-    def __len__(self) -> int:
-        return len(self.job)
-
-    def take(self, rows: Int | Bool) -> StayRows:
-        """Return some of the rows."""
-        return StayRows(*(values[rows] for values in vars(self).values()))
+def _index(sheet: Sheet, _: str) -> Int:
+    """Return the number of each row's task among all tasks."""
+    first: Int = sheet.given["jobs"].first[sheet.jobs("job", sheet.given["ids"])]
+    return first + sheet.whole("task")
 
 
 @dataclass(frozen=True)
-class MoveRows:
+class TaskRows(Rows):
+    """`tasks.csv`; `job` is the position of the job."""
+
+    FILE: ClassVar = "tasks.csv"
+    job: Int = read.job()
+    number: Int = read.column(_task, "task")
+    index: Int = read.column(_index, there=False)
+    fate: Int = read.words(TASK_FATES, "outcome")
+    node: Int = read.whole(0, "nodes", empty=True)
+    start: Int = read.seconds(empty=True)
+    end: Int = read.seconds(empty=True)
+    rate: Int = read.parts(3, empty=0)
+    work: Int = read.parts(3)
+    done: Int = read.parts(3)
+    migrations: Int = read.whole()
+    restarts: Int = read.whole()
+    checkpoints: Int = read.whole()
+    lost: Int = read.parts(3)
+    line: Int = read.line()
+
+    def refused(self, sheet: Sheet) -> None:
+        """See `Rows`."""
+        never = (self.fate == Ended.MOVED) | (self.fate == Ended.CANCELLED)
+        sheet.refuse(never, "outcome", "what becomes of a task")
+        for name in ("node", "start", "end", "rate"):
+            odd = sheet.empty(name) != (self.fate == DROPPED)
+            sheet.refuse(odd, name, "empty just where the task was dropped")
+
+
+@dataclass(frozen=True)
+class StayRows(Rows):
+    """`runs.csv`: every stay of a task on a node."""
+
+    FILE: ClassVar = "runs.csv"
+    job: Int = read.job()
+    number: Int = read.column(_task, "task")
+    index: Int = read.column(_index, there=False)
+    node: Int = read.whole(0, "nodes")
+    start: Int = read.seconds()
+    runs_from: Int = read.seconds()
+    end: Int = read.seconds()
+    rate: Int = read.parts(3)
+    work: Int = read.parts(3)
+    begun: Int = read.words(read.spelled(Begun))
+    ended: Int = read.words(read.spelled(Ended), "outcome")
+    lost: Int = read.parts(3)
+    checkpoints: Int = read.whole()
+    line: Int = read.line()
+
+
+@dataclass(frozen=True)
+class MoveRows(Rows):
     """`migrations.csv`; `predicted` is NONE where empty."""
 
-    time: Int
-    job: Int
-    number: Int
-    index: Int
-    source: Int
-    target: Int
-    end: Int
-    predicted: Int
-    outcome: Int
-
-    def __len__(self) -> int:
-        return len(self.time)
+    FILE: ClassVar = "migrations.csv"
+    time: Int = read.seconds()
+    job: Int = read.job()
+    number: Int = read.column(_task, "task")
+    index: Int = read.column(_index, there=False)
+    source: Int = read.whole(0, "nodes")
+    target: Int = read.whole(0, "nodes")
+    end: Int = read.seconds()
+    predicted: Int = read.whole(-read.MAX_AMOUNT, read.MAX_AMOUNT, empty=True)
+    outcome: Int = read.words(read.spelled(MoveEnd, " "))
+    line: Int = read.line()
 
 
 @dataclass(frozen=True)
-class FailureRows:
+class FailureRows(Rows):
     """`failures.csv`: every failure that was played."""
 
-    time: Int
-    node: Int
-    downtime: Int
-    tasks: Int
-    lost: Int
+    FILE: ClassVar = "failures.csv"
+    BESIDES: ClassVar = ("predicted",)
+    time: Int = read.seconds()
+    node: Int = read.whole(0, "nodes")
+    downtime: Int = read.whole(0, MAX_SECONDS)
+    tasks: Int = read.whole()
+    lost: Int = read.parts(3)
 
 
 @dataclass(frozen=True)
@@ -159,9 +169,53 @@ class Given:
     interval: int
     overhead: int
 
+    @classmethod
+    def of(cls, said: Summary) -> Self:
+        """Return what the summary says."""
+        p = "parameters."
+        migrates, copy, still = _transfer(said)
+        told = said.told(p + "lead")
+        periodic = said.word(p + "checkpoint", ("none", "periodic")) == "periodic"
+        return cls(
+            nodes=said.whole(p + "nodes", 1, read.MAX_NODES),
+            capacity=PARTS * said.whole(p + "processors_per_node", 1, 2**20),
+            most=round(PARTS * said.number(p + "task_processors", 0, 2**20)),
+            least=round(PARTS * said.number(p + "least_rate", 0, 2**20)),
+            migrates=migrates,
+            copy=copy,
+            still=still,
+            lead=said.whole(p + "lead", 0, MAX_SECONDS) if told else copy + still,
+            stops=said.word(p + "past_deadline", ("stop", "run")) == "stop",
+            backfill=said.flag(p + "backfill"),
+            interval=said.whole(p + "checkpoint_interval", 1, MAX_SECONDS) if periodic else 0,
+            overhead=said.whole(p + "checkpoint_overhead", 0, MAX_SECONDS) if periodic else 0,
+        )
+
+
+def _transfer(said: Summary) -> tuple[bool, int, int]:
+    """Return whether tasks migrate, s of copying while they run, and s of standstill."""
+    p = "parameters."
+    kind = said.word(p + "migration", ("stop-and-copy", "pre-copy", "none"))
+    strategy = said.word(p + "strategy", ("random", "first-fit", "best-fit", "omniscient", "own"))
+    migrates = kind != "none" and (strategy != "random" or said.flag(p + "random_migrates"))
+    cost = said.whole(p + "migration_cost", 0, MAX_SECONDS)
+    most = said.number(p + "max_downtime", 0, MAX_SECONDS)
+    if not said.told(p + "vm_memory"):
+        return (migrates, 0, cost) if kind != "pre-copy" else (migrates, cost, math.ceil(most))
+    memory, link = said.number(p + "vm_memory", 0, 2**31), said.number(p + "link", 1e-9, 2**31)
+    if kind != "pre-copy":
+        return migrates, 0, math.ceil(memory / link)
+    # At most 29 rounds that send at most three times the memory; each sends what the last let dirty
+    dirty = said.number(p + "dirty_rate", 0, 2**31)
+    copying, sent, left, rounds = 0.0, 0.0, memory, 0
+    while left / link > most and sent + left <= 3 * memory and rounds < 29:
+        copying, sent, rounds = copying + left / link, sent + left, rounds + 1
+        left = min(memory, dirty * (left / link))
+    return migrates, math.ceil(copying), math.ceil(left / link)
+
 
 @dataclass(frozen=True)
-class VirtualFolder:
+class VirtualRun:
     """All files of a run's folder."""
 
     jobs: JobRows
@@ -170,217 +224,25 @@ class VirtualFolder:
     moves: MoveRows
     failures: FailureRows
     given: Given
-    summary: Mapping[str, Any]
-    path: Path
+    summary: Summary
 
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Return what the files of this folder say."""
+        summary = Summary.of(folder)
+        given = Given.of(summary)
+        jobs = JobRows.read(folder)
+        known = {"jobs": jobs, "ids": jobs.name, "nodes": given.nodes}
+        return cls(
+            jobs,
+            TaskRows.read(folder, **known),
+            StayRows.read(folder, **known),
+            MoveRows.read(folder, **known),
+            FailureRows.read(folder, nodes=given.nodes),
+            given,
+            summary,
+        )
 
-# ------------------------------------------------------------------------------------ the summary
-
-
-class _Parameters:
-    def __init__(self, path: Path, summary: Any) -> None:
-        self.path, self.summary = path, summary
-
-    def number(self, name: str, least: float, below: float) -> float:
-        keys = f"parameters.{name}"
-        value = value_of(self.path, self.summary, keys, (int, float), "a number")
-        if not least <= value < below:
-            raise TraceError(self.path, f"{value!r} is not {least} to {below}", field=keys)
-        return float(value)
-
-    def whole(self, name: str, least: int, below: int) -> int:
-        value = self.number(name, least, below)
-        if value != int(value):
-            raise TraceError(self.path, f"{value!r} is not whole", field=f"parameters.{name}")
-        return int(value)
-
-    def word(self, name: str, known: Sequence[str]) -> str:
-        keys = f"parameters.{name}"
-        value: str = value_of(self.path, self.summary, keys, (str,), "a word")
-        if value not in known:
-            raise TraceError(self.path, f"{value!r} is none of {', '.join(known)}", field=keys)
-        return value
-
-    def flag(self, name: str) -> bool:
-        keys = f"parameters.{name}"
-        return bool(value_of(self.path, self.summary, keys, (bool,), "true or false"))
-
-    def told(self, name: str) -> bool:
-        kinds = (int, float, type(None))
-        keys = f"parameters.{name}"
-        return value_of(self.path, self.summary, keys, kinds, "a number or null") is not None
-
-
-def _transfer(asked: _Parameters) -> tuple[bool, int, int]:
-    """Return whether tasks migrate, s of copying while they run, and s of standstill."""
-    kind = asked.word("migration", tuple(MIGRATIONS))
-    strategy = asked.word("strategy", tuple(STRATEGIES))
-    migrates = kind != "none" and (strategy != "random" or asked.flag("random_migrates"))
-    cost = asked.whole("migration_cost", 0, MAX_SECONDS)
-    most = asked.number("max_downtime", 0, MAX_SECONDS)
-    if not asked.told("vm_memory"):
-        return (migrates, 0, cost) if kind != "pre-copy" else (migrates, cost, math.ceil(most))
-    memory, link = asked.number("vm_memory", 0, 2**31), asked.number("link", 1e-9, 2**31)
-    if kind != "pre-copy":
-        return migrates, 0, math.ceil(memory / link)
-    # At most 29 rounds that send at most three times the memory; each sends what the last let dirty
-    dirty = asked.number("dirty_rate", 0, 2**31)
-    copying, sent, left, rounds = 0.0, 0.0, memory, 0
-    while left / link > most and sent + left <= 3 * memory and rounds < 29:
-        copying, sent, rounds = copying + left / link, sent + left, rounds + 1
-        left = min(memory, dirty * (left / link))
-    return migrates, math.ceil(copying), math.ceil(left / link)
-
-
-def _given(path: Path, summary: Any) -> Given:
-    asked = _Parameters(path, summary)
-    migrates, copy, still = _transfer(asked)
-    lead = asked.whole("lead", 0, MAX_SECONDS) if asked.told("lead") else copy + still
-    periodic = asked.word("checkpoint", ("none", "periodic")) == "periodic"
-    return Given(
-        nodes=asked.whole("nodes", 1, MAX_NODES),
-        capacity=1000 * asked.whole("processors_per_node", 1, 2**20),
-        most=round(1000 * asked.number("task_processors", 0, 2**20)),
-        least=round(1000 * asked.number("least_rate", 0, 2**20)),
-        migrates=migrates,
-        copy=copy,
-        still=still,
-        lead=lead,
-        stops=asked.word("past_deadline", ("stop", "run")) == "stop",
-        backfill=asked.flag("backfill"),
-        interval=asked.whole("checkpoint_interval", 1, MAX_SECONDS) if periodic else 0,
-        overhead=asked.whole("checkpoint_overhead", 0, MAX_SECONDS) if periodic else 0,
-    )
-
-
-def is_virtual(folder: Path) -> bool:
-    """Return whether the summary in a folder says that it is of a run of virtual machines."""
-    try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(summary, dict) and summary.get("model") == "virtual"
-
-
-# ------------------------------------------------------------------------------------- the tables
-
-
-def _read_jobs(folder: Path) -> JobRows:
-    sheet = Sheet(folder, "jobs")
-    if not len(sheet):
-        raise TraceError(sheet.path, "holds no jobs")
-    sheet.refuse(~sheet.frame["job"].is_first_distinct(), "job", "a job of its own")
-    size = sheet.whole("size", 1, 2**31)
-    first = np.concatenate(([0], np.cumsum(size)))
-    if first[-1] >= MAX_COUNT:
-        raise TraceError(sheet.path, f"{first[-1]} tasks are too many", field="size")
-    return JobRows(
-        name=sheet.whole("job", -MAX_AMOUNT, MAX_AMOUNT),
-        submit=sheet.seconds("submit"),
-        size=size,
-        runtime=sheet.whole("runtime", 1, MAX_SECONDS),
-        deadline=sheet.seconds("deadline"),
-        start=sheet.seconds("start", empty=True),
-        finish=sheet.seconds("finish", empty=True),
-        completed=sheet.whole("completed", 0, 2) == 1,
-        done=sheet.whole("tasks_completed"),
-        fate=sheet.words("outcome", JOB_FATES),
-        lost=sheet.amounts("lost"),
-        restarts=sheet.whole("restarts"),
-        migrations=sheet.whole("migrations"),
-        first=first,
-    )
-
-
-def _tasks_of(sheet: Sheet, jobs: JobRows) -> tuple[Int, Int, Int]:
-    """Return the position of each row's job, the task's number in it, and among all tasks."""
-    job = sheet.jobs(jobs.name)
-    number = sheet.whole("task")
-    sheet.refuse(number >= jobs.size[job], "task", "a task of its job, which jobs.csv gives a size")
-    return job, number, jobs.first[job] + number
-
-
-def _read_tasks(folder: Path, jobs: JobRows, nodes: int) -> TaskRows:
-    sheet = Sheet(folder, "tasks")
-    job, number, index = _tasks_of(sheet, jobs)
-    fate = sheet.words("outcome", TASK_FATES)
-    sheet.refuse((fate == MOVED) | (fate == CANCELLED), "outcome", "what becomes of a task")
-    node = sheet.whole("node", 0, nodes, empty=True)
-    dropped = fate == DROPPED
-    for name in ("node", "start", "end", "rate"):
-        empty = sheet.frame[name].is_null().to_numpy()
-        sheet.refuse(empty != dropped, name, "empty just where the task was dropped")
-    return TaskRows(
-        *(job, number, index, node),
-        start=sheet.seconds("start", empty=True),
-        end=sheet.seconds("end", empty=True),
-        rate=sheet.amounts("rate", empty=True),
-        work=sheet.amounts("work"),
-        done=sheet.amounts("done"),
-        fate=fate,
-        migrations=sheet.whole("migrations"),
-        restarts=sheet.whole("restarts"),
-        checkpoints=sheet.whole("checkpoints"),
-        lost=sheet.amounts("lost"),
-    )
-
-
-def _read_stays(folder: Path, jobs: JobRows, nodes: int) -> StayRows:
-    sheet = Sheet(folder, "runs")
-    return StayRows(
-        *_tasks_of(sheet, jobs),
-        node=sheet.whole("node", 0, nodes),
-        start=sheet.seconds("start"),
-        runs_from=sheet.seconds("runs_from"),
-        end=sheet.seconds("end"),
-        rate=sheet.amounts("rate"),
-        work=sheet.amounts("work"),
-        begun=sheet.words("begun", BEGINNINGS),
-        ended=sheet.words("outcome", STAY_ENDS),
-        lost=sheet.amounts("lost"),
-        checkpoints=sheet.whole("checkpoints"),
-        line=np.arange(len(sheet)) + 2,
-    )
-
-
-def _read_moves(folder: Path, jobs: JobRows, nodes: int) -> MoveRows:
-    sheet = Sheet(folder, "migrations")
-    time = sheet.seconds("time")
-    return MoveRows(
-        time,
-        *_tasks_of(sheet, jobs),
-        source=sheet.whole("source", 0, nodes),
-        target=sheet.whole("target", 0, nodes),
-        end=sheet.seconds("end"),
-        predicted=sheet.whole("predicted", -MAX_AMOUNT, MAX_AMOUNT, empty=True),
-        outcome=sheet.words("outcome", MOVE_ENDS),
-    )
-
-
-def _read_failures(folder: Path, nodes: int) -> FailureRows:
-    sheet = Sheet(folder, "failures")
-    return FailureRows(
-        time=sheet.seconds("time"),
-        node=sheet.whole("node", 0, nodes),
-        downtime=sheet.whole("downtime", 0, MAX_SECONDS),
-        tasks=sheet.whole("tasks"),
-        lost=sheet.amounts("lost"),
-    )
-
-
-def read_virtual_folder(folder: Path) -> VirtualFolder:
-    """Return what the files of this folder say."""
-    path = folder / "summary.json"
-    summary = read_summary(path)
-    given = _given(path, summary)
-    jobs = _read_jobs(folder)
-    return VirtualFolder(
-        jobs,
-        _read_tasks(folder, jobs, given.nodes),
-        _read_stays(folder, jobs, given.nodes),
-        _read_moves(folder, jobs, given.nodes),
-        _read_failures(folder, given.nodes),
-        given,
-        summary,
-        path,
-    )
+    def names(self, rows: TaskRows | StayRows | MoveRows) -> Int:
+        """Return the job of each row."""
+        return self.jobs.name[rows.job]

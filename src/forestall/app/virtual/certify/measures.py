@@ -1,124 +1,87 @@
-"""The certifier's look at `summary.json`: counts, rates and the account of capacity, anew."""
+"""The certifier's rules of `summary.json`: counts, rates and the account of capacity, anew."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
-from forestall.app.kit.finding import Check
-from forestall.app.kit.sheet import Int, value_of
-from forestall.app.virtual.certify.chains import Chain
-from forestall.app.virtual.certify.files import (
-    ABORTED,
-    COMPLETED,
-    DROPPED,
-    JOB_FATES,
-    LATE,
-    RESTARTED,
-    SOURCE_FAILED,
-    STOPPED,
-    TARGET_FAILED,
-    VirtualFolder,
-)
-from forestall.app.virtual.certify.nodes import Outages, held
-from forestall.app.virtual.certify.tables import end_of, job_fates
+from forestall.app.kit.certify.finding import Finding
+from forestall.app.kit.certify.sums import close, measured, told
+from forestall.app.virtual.certify.facts import Facts
+from forestall.app.virtual.certify.files import DROPPED, JOB_FATES, PARTS
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
-TOLERANCE = 1e-12
-ACCOUNT = ("useful", "lost", "stopped", "paused", "idle", "down", "total")
+TOLERANCE: Final = 1e-12
+ACCOUNT: Final = ("useful", "lost", "stopped", "paused", "idle", "down", "total")
+RATES: Final = ("job_completion_rate", "task_completion_rate", "utilization")
 
 
-def account_of(folder: VirtualFolder, chain: Chain, down: Outages) -> dict[str, int]:
-    """Return where the capacity went, thousandths of a processor-second."""
-    jobs, stays, given = folder.jobs, chain.stays, folder.given
-    begin, end = int(jobs.submit.min()), end_of(folder, chain)
-    ended = stays.index[chain.final & ((stays.ended == COMPLETED) | (stays.ended == LATE))]
-    whole = np.zeros(int(jobs.first[-1]), dtype=np.bool_)
-    whole[ended] = True
-    counted = stays.work - stays.lost
-    full = whole[stays.index]
-    done = _total(stays.work)
-    hold = _total(held(folder))
-    total = given.nodes * given.capacity * (end - begin)
-    out = given.capacity * down.seconds(begin, end)
-    return {
-        "useful": _total(counted[full]),
-        "lost": _total(stays.lost),
-        "stopped": _total(counted[~full]),
-        "paused": hold - done,
-        "idle": total - hold - out,
-        "down": out,
-        "total": total,
-    }
-
-
-def _total(values: Int) -> int:
-    """Return the sum of whole numbers, however large."""
-    low = values & 0xFFFFFFFF
-    return (int((values >> 32).sum()) << 32) + int(low.sum())
-
-
-def check_account(folder: VirtualFolder, mine: dict[str, int]) -> Check:
+def account(run: Facts, finding: Finding) -> str:
     """The parts of the account are as told, none is negative, and they add up."""
-    wrong = []
-    said = {}
+    mine, wrong, said = run.account, [], {}
     for name in ACCOUNT:
-        keys = f"processor_seconds.{name}"
-        value = value_of(folder.path, folder.summary, keys, (int, float), "a number")
-        said[name] = round(value * 1000)
-        if not math.isclose(said[name], mine[name], rel_tol=TOLERANCE, abs_tol=0.5):
-            wrong.append(f"{name} is {value} in summary.json, {mine[name] / 1000} here")
-    wrong += [f"{name} is negative: {mine[name] / 1000}" for name in ACCOUNT if mine[name] < 0]
+        value = run.summary.measure(f"processor_seconds.{name}")
+        said[name] = round(value * PARTS)
+        if not close(said[name], mine[name], TOLERANCE, 0.5):
+            wrong.append(f"{name} is {value} in summary.json, {mine[name] / PARTS} here")
+    wrong += [f"{name} is negative: {mine[name] / PARTS}" for name in ACCOUNT if mine[name] < 0]
     parts = sum(said[name] for name in ACCOUNT[:-1])
-    if not math.isclose(parts, said["total"], rel_tol=TOLERANCE, abs_tol=0.5):
-        wrong.append(f"the parts in summary.json add up to {parts / 1000}, not to its total")
+    if not close(parts, said["total"], TOLERANCE, 0.5):
+        wrong.append(f"the parts in summary.json add up to {parts / PARTS}, not to its total")
+    finding.all(wrong)
     good = "useful + lost + stopped + paused + idle + down = {:,.3f} processor-seconds"
-    return Check("account of capacity", not wrong, "; ".join(wrong) or good.format(parts / 1000))
+    return good.format(parts / PARTS)
 
 
-def check_measures(folder: VirtualFolder, chain: Chain, account: dict[str, int]) -> list[Check]:
-    """Counts and rates of the summary, computed from the stays."""
-    mine = _measures(folder, chain, account)
-    wrong, rates = [], []
-    for name, here in mine.items():
-        said = value_of(folder.path, folder.summary, name, (int, float), "a number")
-        same = math.isclose(here, said, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-        if name in ("job_completion_rate", "task_completion_rate", "utilization"):
-            detail = f"{said} in summary.json" + ("" if same else f", {here} here")
-            rates.append(Check(name.replace("_", " "), same, detail))
-        elif not same:
-            wrong.append(f"{name} is {said} in summary.json, {here} here")
-    counts = Check("counts", not wrong, "; ".join(wrong) or "jobs, tasks, moves, failures")
-    return [*rates, counts]
+def rate(name: str) -> Callable[[Facts, Finding], str]:
+    """Return the rule of one of `RATES`."""
+
+    def check(run: Facts, finding: Finding) -> str:
+        said, here = run.summary.measure(name), _measures(run)[name]
+        same = close(said, here, TOLERANCE, TOLERANCE)
+        finding.each([] if same else [told(said, here, same)])
+        return told(said, here, same)
+
+    return check
 
 
-def _measures(folder: VirtualFolder, chain: Chain, account: dict[str, int]) -> dict[str, float]:
-    jobs, stays, moves = folder.jobs, chain.stays, folder.moves
-    job = np.bincount(job_fates(folder, chain)["fate"], minlength=len(JOB_FATES))
+def counts(run: Facts, finding: Finding) -> str:
+    """Counts of the summary, from the stays."""
+    mine = {name: here for name, here in _measures(run).items() if name not in RATES}
+    finding.all(measured(run.summary, mine, TOLERANCE))
+    return "jobs, tasks, moves, failures"
+
+
+def _measures(run: Facts) -> dict[str, float]:
+    jobs, chain, moves, account = run.jobs, run.chain, run.moves, run.account
+    stays = chain.stays
+    job = np.bincount(run.told["fate"], minlength=len(JOB_FATES))
     final = np.bincount(stays.ended[chain.final], minlength=DROPPED + 1)
     tasks = int(jobs.first[-1])
-    failed = (moves.outcome == TARGET_FAILED) | (moves.outcome == SOURCE_FAILED)
+    failed = (moves.outcome == MoveEnd.TARGET_FAILED) | (moves.outcome == MoveEnd.SOURCE_FAILED)
     total = account["total"]
     return {
-        "job_completion_rate": job[JOB_FATES.index("completed")] / len(jobs.name),
-        "task_completion_rate": final[COMPLETED] / tasks,
+        "job_completion_rate": job[JOB_FATES.index("completed")] / len(jobs),
+        "task_completion_rate": final[Ended.COMPLETED] / tasks,
         "utilization": account["useful"] / total if total else 0.0,
-        "jobs_count": len(jobs.name),
+        "jobs_count": len(jobs),
         "jobs_completed": int(job[JOB_FATES.index("completed")]),
         "jobs_late": int(job[JOB_FATES.index("late")]),
         "jobs_dropped": int(job[JOB_FATES.index("dropped")]),
         "tasks_count": tasks,
-        "tasks_completed": int(final[COMPLETED]),
-        "tasks_late": int(final[LATE]),
-        "tasks_aborted": int(final[ABORTED]),
-        "tasks_stopped": int(final[STOPPED]),
+        "tasks_completed": int(final[Ended.COMPLETED]),
+        "tasks_late": int(final[Ended.LATE]),
+        "tasks_aborted": int(final[Ended.ABORTED]),
+        "tasks_stopped": int(final[Ended.STOPPED]),
         "tasks_dropped": tasks - int(chain.final.sum()),
-        "lost_work": account["lost"] / 1000,
-        "stopped_work": account["stopped"] / 1000,
-        "restarts": int((stays.begun == RESTARTED).sum()),
+        "lost_work": account["lost"] / PARTS,
+        "stopped_work": account["stopped"] / PARTS,
+        "restarts": int((stays.begun == Begun.RESTARTED).sum()),
         "checkpoints": int(stays.checkpoints.sum()),
         "migrations": len(moves),
         "migrations_failed": int(failed.sum()),
-        "failures_played": len(folder.failures.time),
-        "failures_hit": int((folder.failures.tasks > 0).sum()),
+        "failures_played": len(run.failures.time),
+        "failures_hit": int((run.failures.tasks > 0).sum()),
     }

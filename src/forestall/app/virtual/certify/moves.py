@@ -1,4 +1,4 @@
-"""The certifier's look at `migrations.csv`: every move links two stays, or a stay and a
+"""The certifier's rule of `migrations.csv`: every move links two stays, or a stay and a
 reservation."""
 
 from __future__ import annotations
@@ -6,37 +6,21 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from forestall.app.kit.finding import Check, Finding
-from forestall.app.kit.sheet import NONE, Bool, Int
-from forestall.app.virtual.certify.chains import Chain
-from forestall.app.virtual.certify.files import (
-    ABORTED,
-    ARRIVED,
-    CANCELLED,
-    COMPLETED,
-    DEADLINE_FIRST,
-    ENDED_FIRST,
-    LATE,
-    MIGRATED,
-    MOVE_ENDS,
-    MOVED,
-    SOURCE_FAILED,
-    STOPPED,
-    TARGET_FAILED,
-    StayRows,
-    VirtualFolder,
-)
-from forestall.app.virtual.certify.nodes import Axis
+from forestall.app.kit.certify.finding import Finding
+from forestall.app.kit.certify.intervals import Axis
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, spelled
+from forestall.app.virtual.certify.facts import Facts
+from forestall.app.virtual.certify.files import StayRows
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
 _KEYS = ["index", "time", "target", "again"]
 
 
-def check_moves(folder: VirtualFolder, chain: Chain) -> Check:
+def moves_and_stays(run: Facts, finding: Finding) -> str:
     """Each move has its stay or reservation at the target, and the stay at its source that it
     ended; it came when it could, and became what is said of it."""
-    moves, given = folder.moves, folder.given
-    finding = Finding("moves and the stays they link")
-    names = folder.jobs.name[moves.job]
+    moves, given = run.moves, run.given
+    names = run.jobs.name[moves.job]
     line = np.arange(len(moves)) + 2
     none = np.full(len(moves), not given.migrates)
     text = "task {1} of job {0} moves at {2}, and nothing is to migrate (migrations.csv, line {3})"
@@ -44,19 +28,19 @@ def check_moves(folder: VirtualFolder, chain: Chain) -> Check:
     early = (moves.predicted != NONE) & (moves.time < moves.predicted - given.lead)
     text = "task {1} of job {0} moves at {2}, for {3} (migrations.csv, line {4})"
     finding.where(early, text, names, moves.number, moves.time, moves.predicted, line)
-    move, stay = _matched(folder, finding)
-    here = folder.stays.take(stay)
-    reserved = here.ended == CANCELLED
-    _check_flown(folder, chain, finding, move[~reserved], here.take(~reserved))
-    _check_broken(folder, chain, finding, move[reserved], here.take(reserved))
-    arrived = int((moves.outcome == ARRIVED).sum())
-    return finding.check(f"{len(moves)} moves, {arrived} arrived")
+    move, stay = _matched(run, finding)
+    here = run.stays.take(stay)
+    reserved = here.ended == Ended.CANCELLED
+    _check_flown(run, finding, move[~reserved], here.take(~reserved))
+    _check_broken(run, finding, move[reserved], here.take(reserved))
+    arrived = int((moves.outcome == MoveEnd.ARRIVED).sum())
+    return f"{len(moves)} moves, {arrived} arrived"
 
 
-def _matched(folder: VirtualFolder, finding: Finding) -> tuple[Int, Int]:
+def _matched(run: Facts, finding: Finding) -> tuple[Int, Int]:
     """Return rows of moves and of the stays (or reservations) at their targets that go together."""
-    moves, stays = folder.moves, folder.stays
-    rows = np.flatnonzero(stays.begun == MIGRATED)
+    moves, stays = run.moves, run.stays
+    rows = np.flatnonzero(stays.begun == Begun.MIGRATED)
     right = {"index": stays.index[rows], "time": stays.start[rows], "target": stays.node[rows]}
     left = {"index": moves.index, "time": moves.time, "target": moves.target}
     again = pl.int_range(pl.len()).over(_KEYS[:3]).alias("again")
@@ -68,93 +52,97 @@ def _matched(folder: VirtualFolder, finding: Finding) -> tuple[Int, Int]:
         "task {1} of job {0} moves at {2} to node {3}, and is not there (migrations.csv, line {4})"
     )
     labels = (moves.number[alone], moves.time[alone], moves.target[alone], alone + 2)
-    finding.where(every, text, folder.jobs.name[moves.job[alone]], *labels)
+    finding.where(every, text, run.jobs.name[moves.job[alone]], *labels)
     odd = stays.take(
         theirs.join(mine, on=_KEYS, how="anti", maintain_order="left")["stay"].to_numpy()
     )
     text = "task {1} of job {0} comes to node {2} at {3} by no move (runs.csv, line {4})"
     labels = (odd.number, odd.node, odd.start, odd.line)
-    finding.where(np.ones(len(odd), dtype=np.bool_), text, folder.jobs.name[odd.job], *labels)
+    finding.where(np.ones(len(odd), dtype=np.bool_), text, run.jobs.name[odd.job], *labels)
     both = mine.join(theirs, on=_KEYS, maintain_order="left")
     return both["move"].to_numpy(), both["stay"].to_numpy()
 
 
-def _note(
-    folder: VirtualFolder, finding: Finding, move: Int, bad: Bool, what: str, *values: Int
-) -> None:
+def _note(run: Facts, finding: Finding, move: Int, bad: Bool, what: str, *values: Int) -> None:
     """Note the moves (rows of migrations.csv) of which `what` holds."""
-    moves = folder.moves
-    labels = (folder.jobs.name[moves.job[move]], moves.number[move], moves.time[move], move + 2)
+    moves = run.moves
+    labels = (run.jobs.name[moves.job[move]], moves.number[move], moves.time[move], move + 2)
     text = "the move of task {1} of job {0} at {2} " + what + " (migrations.csv, line {3})"
     finding.where(bad, text, *labels, *values)
 
 
-def _check_flown(
-    folder: VirtualFolder, chain: Chain, finding: Finding, move: Int, here: StayRows
-) -> None:
+def _check_flown(run: Facts, finding: Finding, move: Int, here: StayRows) -> None:
     """Moves that left their source: the stay before ended there for them."""
-    moves, given, stays = folder.moves, folder.given, chain.stays
-    place = np.zeros(len(folder.stays), dtype=np.int64)
+    moves, given, stays = run.moves, run.given, run.chain.stays
+    place = np.zeros(len(run.stays), dtype=np.int64)
     place[stays.line - 2] = np.arange(len(stays))
     at = place[here.line - 2]
     back = np.maximum(at - 1, 0)
-    gone = chain.fresh[at] | (stays.ended[back] != MOVED) | (stays.node[back] != moves.source[move])
+    gone = (
+        run.chain.fresh[at]
+        | (stays.ended[back] != Ended.MOVED)
+        | (stays.node[back] != moves.source[move])
+    )
     what = "leaves node {4}, where its stay before does not end in a move"
-    _note(folder, finding, move, gone, what, moves.source[move])
+    _note(run, finding, move, gone, what, moves.source[move])
     left = moves.time[move] + given.copy
     what = "should leave its source at {4}, and does at {5}"
     off = ~gone & (stays.end[back] != left)
-    _note(folder, finding, move, off, what, left, stays.end[back])
+    _note(run, finding, move, off, what, left, stays.end[back])
     broken = here.end < here.runs_from
     said = moves.outcome[move]
-    mine = np.where(broken, np.where(here.ended == STOPPED, DEADLINE_FIRST, TARGET_FAILED), ARRIVED)
-    _check_outcome(folder, finding, move, said, mine)
+    mine = np.where(
+        broken,
+        np.where(here.ended == Ended.STOPPED, MoveEnd.DEADLINE_FIRST, MoveEnd.TARGET_FAILED),
+        MoveEnd.ARRIVED,
+    )
+    _check_outcome(run, finding, move, said, mine)
     ended = np.where(broken, here.end, here.runs_from)
     what = "ends at {4}, by its stay at {5}"
-    _note(folder, finding, move, moves.end[move] != ended, what, moves.end[move], ended)
+    _note(run, finding, move, moves.end[move] != ended, what, moves.end[move], ended)
 
 
-def _check_outcome(
-    folder: VirtualFolder, finding: Finding, move: Int, said: Int, mine: Int
-) -> None:
-    words = np.array(MOVE_ENDS)
+def _check_outcome(run: Facts, finding: Finding, move: Int, said: Int, mine: Int) -> None:
+    words = np.array(spelled(MoveEnd, " "))
     what = "is said to be '{4}', and was '{5}' by its stays"
-    _note(folder, finding, move, said != mine, what, words[said], words[mine])
+    _note(run, finding, move, said != mine, what, words[said], words[mine])
 
 
-def _check_broken(
-    folder: VirtualFolder, chain: Chain, finding: Finding, move: Int, here: StayRows
-) -> None:
+def _check_broken(run: Facts, finding: Finding, move: Int, here: StayRows) -> None:
     """Live moves that broke: the task was at the source until then, or longer."""
     if not len(move):
         return
-    moves, stays, failures = folder.moves, chain.stays, folder.failures
+    moves, stays, failures = run.moves, run.chain.stays, run.failures
     axis = Axis.over(stays.end, here.end, failures.time)
     ends = axis.key(stays.index, stays.end)
     at = np.minimum(np.searchsorted(ends, axis.key(here.index, here.end)), len(ends) - 1)
     home = (stays.index[at] == here.index) & (stays.node[at] == moves.source[move])
     home &= stays.start[at] <= moves.time[move]
     what = "reserved node {4}, and the task was not at its source meanwhile"
-    _note(folder, finding, move, ~home, what, moves.target[move])
-    live = moves.time[move] + folder.given.copy
+    _note(run, finding, move, ~home, what, moves.target[move])
+    live = moves.time[move] + run.given.copy
     what = "breaks at {4}, when it was over"
-    _note(folder, finding, move, here.end > live, what, here.end)
+    _note(run, finding, move, here.end > live, what, here.end)
     over = stays.end[at] == here.end
     failing = axis.key(failures.node, failures.time)
     target = np.isin(axis.key(moves.target[move], here.end), failing)
     ended = stays.ended[at]
     # What ended the task's stay comes first of what can have happened in that second ...
     mine = np.select(
-        [over & ((ended == COMPLETED) | (ended == LATE)), over & (ended == STOPPED), target],
-        [ENDED_FIRST, DEADLINE_FIRST, TARGET_FAILED],
-        default=SOURCE_FAILED,
+        [
+            over & ((ended == Ended.COMPLETED) | (ended == Ended.LATE)),
+            over & (ended == Ended.STOPPED),
+            target,
+        ],
+        [MoveEnd.ENDED_FIRST, MoveEnd.DEADLINE_FIRST, MoveEnd.TARGET_FAILED],
+        default=MoveEnd.SOURCE_FAILED,
     )
     said = moves.outcome[move]
     # ... save where both nodes failed in it, one of them first.
-    both = over & (ended == ABORTED) & target & (said == SOURCE_FAILED)
-    mine = np.where(both, SOURCE_FAILED, mine)
-    unlike = (mine == SOURCE_FAILED) & ~(over & (ended == ABORTED))
-    _note(folder, finding, move, unlike, "broke at {4} for no reason", here.end)
-    _check_outcome(folder, finding, move, said, mine)
+    both = over & (ended == Ended.ABORTED) & target & (said == MoveEnd.SOURCE_FAILED)
+    mine = np.where(both, MoveEnd.SOURCE_FAILED, mine)
+    unlike = (mine == MoveEnd.SOURCE_FAILED) & ~(over & (ended == Ended.ABORTED))
+    _note(run, finding, move, unlike, "broke at {4} for no reason", here.end)
+    _check_outcome(run, finding, move, said, mine)
     what = "ends at {4}, its reservation at {5}"
-    _note(folder, finding, move, moves.end[move] != here.end, what, moves.end[move], here.end)
+    _note(run, finding, move, moves.end[move] != here.end, what, moves.end[move], here.end)

@@ -1,0 +1,246 @@
+"""What several rules make of the files of a run of cycle sharing: what hosts were, how much work a
+stay can have done, and when jobs were tried.
+
+Within a run of one state only its work as a whole is known. Of a part of it the work is at most
+what the host does at full speed in that part, and at least the whole less what it does at full
+speed in the rest; a run that is covered wholly gives exactly its work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from forestall.app.cycle.certify.files import PARTS, CycleRun
+from forestall.app.cycle.certify.log_files import LogFiles
+from forestall.app.kit.certify.intervals import spread
+from forestall.app.kit.certify.sheet import Bool, Int
+from forestall.model.cycle import Fate, StayEnd
+
+NO_START = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class HostAxis:
+    """All hosts' runs on one axis, one host after the other: keys of where rows begin, work done
+    before each row, and what is needed of the rows."""
+
+    run: CycleRun
+    key: Int
+    done: Int
+    cap: Int
+    low: int
+    width: int
+
+    def row(self, host: Int, time: Int) -> Int:
+        """Return the row that each host is in at a time; the first or last one where there is
+        none."""
+        inside = np.clip(time - self.low, 0, self.width - 1)
+        at = np.searchsorted(self.key, host * self.width + inside, side="right") - 1
+        rows: Int = np.clip(at, 0, max(len(self.key) - 1, 0))
+        return rows
+
+    def bounds(self, host: Int, since: Int, until: Int) -> tuple[Int, Int]:
+        """Return the least and the most work that hosts can have done from `since` to `until`."""
+        if not len(self.key):
+            none = np.zeros(len(host), dtype=np.int64)
+            return none, none
+        until = np.maximum(since, until)
+        first, last = self.row(host, since), self.row(host, np.maximum(until - 1, since))
+        spans = self.run.spans
+        within = first == last
+        head = np.where(within, until, spans.end[first]) - since
+        least, most = self._part(first, head)
+        tail_least, tail_most = self._part(last, until - spans.start[last])
+        between = np.where(within, 0, self.done[last] - self.done[first] - spans.work[first])
+        least = least + np.where(within, 0, tail_least) + between
+        most = most + np.where(within, 0, tail_most) + between
+        return least, most
+
+    def _part(self, row: Int, seconds: Int) -> tuple[Int, Int]:
+        spans, cap = self.run.spans, self.cap[row]
+        work, length = spans.work[row], spans.end[row] - spans.start[row]
+        covered = np.clip(seconds, 0, length)
+        most = np.minimum(work, covered * cap)
+        least = np.maximum(work - (length - covered) * cap, 0)
+        return np.minimum(least, most), most
+
+
+def caps(run: CycleRun) -> Int:
+    """Return int64[rows]: the most that the host of each row of `availability.csv` can do in a
+    second, in millionths."""
+    spans, most = run.spans, run.most
+    low = np.rint(run.hosts.speed * PARTS * (1 - run.given.th1)).astype(np.int64) + 1
+    rates: Int = np.select(
+        [spans.state == 0, spans.state == 1], [most[spans.host], low[spans.host]]
+    )
+    return np.minimum(rates, most[spans.host])
+
+
+def axis_of(run: CycleRun) -> HostAxis:
+    """Return the axis of all hosts' runs."""
+    spans, stays = run.spans, run.stays
+    ends = [run.start, run.end]
+    for times in (spans.start, spans.end, stays.start, stays.end):
+        if len(times):
+            ends += [int(times.min()), int(times.max())]
+    low, width = min(ends), max(ends) - min(ends) + 2
+    done = np.concatenate(([0], np.cumsum(spans.work)[:-1]))[: len(spans)]
+    return HostAxis(run, spans.host * width + (spans.start - low), done, caps(run), low, width)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What each stay can have done: the least and the most work, in all and up to its last
+    completed checkpoint, in millionths; checkpoints completed on the way; whether its end lies in
+    a pause, where no work can be done."""
+
+    least: Int
+    most: Int
+    kept_least: Int
+    kept_most: Int
+    checkpoints: Int
+    paused: Bool
+
+
+def progress_of(run: CycleRun, axis: HostAxis) -> Progress:
+    """Return what each stay can have done.
+
+    Progress begins when a restart from a checkpoint is over. A checkpoint begins after each
+    interval, and takes its pause; one whose pause ends as the stay does is complete.
+    """
+    stays, given = run.stays, run.given
+    count, done = len(stays), stays.ended == StayEnd.COMPLETED
+    since = stays.start + np.where(stays.before > 0, given.restart, 0)
+    left = np.maximum(stays.end - since, 0)
+    if not given.interval:
+        parts, full = (left > 0).astype(np.int64), np.zeros(count, dtype=np.int64)
+    else:
+        turn = given.interval + given.overhead
+        parts = -(-left // turn)
+        # A completed stay has those that begin before its end; others those that are over by then.
+        full = np.where(done, -(-(left - given.interval) // turn), left // turn)
+        full = np.maximum(full, 0)
+    owner, number = spread(parts)
+    length = given.interval if given.interval else np.iinfo(np.int64).max // 4
+    begin = since[owner] + number * (length + given.overhead if given.interval else 0)
+    until = np.minimum(stays.end[owner] - begin, length) + begin
+    # Work is done in the first second that it can be: what was done a second before was less.
+    before = np.where(done[owner], np.minimum(until, stays.end[owner] - 1), until)
+    host = stays.host[owner]
+    most = axis.bounds(host, begin, until)[1]
+    least = axis.bounds(host, begin, np.maximum(before, begin))[0]
+    kept = number < full[owner]
+
+    def summed(values: Int, chosen: Bool | None = None) -> Int:
+        total = np.zeros(count, dtype=np.int64)
+        rows = owner if chosen is None else owner[chosen]
+        np.add.at(total, rows, values if chosen is None else values[chosen])
+        return total
+
+    paused = done & (full >= parts) & (parts > 0)
+    kept_least = axis.bounds(host, begin, until)[0]
+    return Progress(
+        summed(least), summed(most), summed(kept_least, kept), summed(most, kept), full, paused
+    )
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Times from a submission, or the loss of a host, to the next start, or to no start: position
+    of the job; from when on; until when (NO_START: never); whether nothing was started before."""
+
+    job: Int
+    since: Int
+    until: Int
+    fresh: Bool
+
+
+def waits_of(run: CycleRun) -> Waits:
+    """Return all waits."""
+    stays, jobs = run.stays, run.jobs
+    since = np.where(stays.first, jobs.submit[stays.job], 0)
+    since[1:] = np.where(stays.first[1:], since[1:], stays.end[:-1])
+    idle = np.ones(len(jobs), dtype=np.bool_)
+    idle[stays.job] = False
+    never = np.flatnonzero(idle)
+    lost = stays.last & stays.left
+    job = np.concatenate((stays.job, never, stays.job[lost]))
+    start = np.concatenate((since, jobs.submit[never], stays.end[lost]))
+    until = np.concatenate(
+        (stays.start, np.full(len(never) + int(lost.sum()), NO_START, dtype=np.int64))
+    )
+    fresh = np.concatenate(
+        (stays.first, np.ones(len(never), np.bool_), np.zeros(int(lost.sum()), np.bool_))
+    )
+    return Waits(job, start, until, fresh)
+
+
+def tries_of(run: CycleRun, waits: Waits) -> Int:
+    """Return how often a job was tried in each wait, the last time with success where it was
+    started; those of jobs that were given up as `jobs.csv` says."""
+    jobs, given = run.jobs, run.given
+    started = waits.until != NO_START
+    ended = np.where(started, waits.until, given.end - 1)
+    tries = np.maximum((ended - waits.since) // given.retry + 1, 0)
+    given_up = ~started & (jobs.fate[waits.job] == Fate.UNSCHEDULED)
+    return np.where(given_up, jobs.tries[waits.job], tries)
+
+
+@dataclass(frozen=True)
+class Facts(CycleRun):
+    """The files of a run, and what several rules make of them."""
+
+    @cached_property
+    def axis(self) -> HostAxis:
+        """All hosts' runs on one axis."""
+        return axis_of(self)
+
+    @cached_property
+    def progress(self) -> Progress:
+        """What each stay can have done."""
+        return progress_of(self, self.axis)
+
+    @cached_property
+    def waits(self) -> Waits:
+        """All waits of jobs."""
+        return waits_of(self)
+
+    @cached_property
+    def tries(self) -> Int:
+        """How often a job was tried in each wait."""
+        return tries_of(self, self.waits)
+
+    @cached_property
+    def try_times(self) -> tuple[Int, Int]:
+        """Job and time of every try."""
+        owner, number = spread(self.tries)
+        return self.waits.job[owner], self.waits.since[owner] + number * self.given.retry
+
+    @cached_property
+    def log(self) -> LogFiles:
+        """The log, where it is there."""
+        return LogFiles.read(self.summary.path.parent, self)
+
+    @property
+    def names(self) -> Int:
+        """The job of each stay."""
+        return self.jobs.name[self.stays.job]
+
+    def free_hosts(self, time: Int, job: Int) -> Int:
+        """Return how many hosts are in S1 or S2 and without a guest when a job is tried at a time:
+        jobs that are tried in the same second in order of their submission."""
+        spans, stays = self.spans, self.stays
+        here = spans.available
+        begun, over = np.sort(spans.start[here]), np.sort(spans.end[here])
+        ready = np.searchsorted(begun, time, "right") - np.searchsorted(over, time, "right")
+        came = np.searchsorted(np.sort(stays.start), time, "left")
+        went = np.searchsorted(np.sort(stays.end), time, "right")
+        count = len(self.jobs)
+        keys = np.sort((stays.start - self.start) * count + stays.job)
+        now = (time - self.start) * count
+        earlier = np.searchsorted(keys, now + job, "left") - np.searchsorted(keys, now, "left")
+        free: Int = ready - (came - went) - earlier
+        return free

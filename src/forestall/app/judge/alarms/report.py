@@ -1,0 +1,280 @@
+"""What alarms are worth: the verdict in words, and the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from forestall.app.kit.study_folder import flat, made_with
+from forestall.assess.figures_benefit import horizon_text, plot_lead_times, plot_recall
+from forestall.show import closing
+from forestall.show.blocks import Figure, Listing, Table
+from forestall.show.facts import Fact
+from forestall.show.report import Report, Section
+from forestall.show.words import NOTHING, Summary, count, counted, duration, number, percent
+
+if TYPE_CHECKING:
+    from forestall.app.judge.alarms.judge import AlarmStudy
+
+FEW: Final = 10
+FIGURES: Final = ("recall", "lead_times")
+RULE: Final = (
+    "An alarm is right where a failure of its node follows within the horizon, at least the least "
+    "useful lead time later; a failure is caught where such an alarm came before it. Recall by "
+    "chance is the share of node time at which a failure would have been caught."
+)
+
+
+def verdict(summary: Summary) -> str:
+    """Return in a sentence or two whether the alarms are of use."""
+    if not summary["failures"]:
+        return "No failures in the window: nothing can be said of the alarms."
+    row = main_row(summary)
+    within = horizon_text(row["horizon_s"])
+    if not summary["alarms"]:
+        return f"No alarms: none of {counted(summary['failures'], 'failure')} was announced."
+    beats = row["beats_chance"]
+    lead = {
+        True: "Better than chance",
+        False: "Worse than chance",
+        None: "No better than chance",
+    }[beats]
+    caught = f"{count(row['caught'])} of {counted(row['failures'], 'failure')}"
+    text = (
+        f"{lead}: alarms within {within} before caught {caught} "
+        f"({percent(row['recall'])}{_ends(row)}), where as much alarm time at random "
+        f"would catch {percent(row['chance_recall'])}; {percent(row['precision'])} of the alarms "
+        f"were right, with {rate(row['false_alarms_per_node_day'])} false alarms a node and day"
+    )
+    median = row["lead_time_s"]["median"]
+    if number(median) is not None:
+        text += f"; half of the warnings came at least {duration(median)} ahead"
+    return f"{text}.{_which_nodes(row)}{_few(summary)}"
+
+
+def _ends(row: Summary) -> str:
+    """Return the interval of recall that the verdict goes by."""
+    name = deciding(row)
+    if name is None:
+        return ""
+    low, high = row[name]
+    weeks = ", drawing whole weeks again" if name == "recall_ci_weeks" else ""
+    return f"; {percent(low)} to {percent(high)}{weeks}"
+
+
+def deciding(row: Summary) -> str | None:
+    """Return the key of the interval of recall that the verdict goes by: that of weeks where it
+    holds chance and the other does not, for recall must be beyond chance by both."""
+    weeks = row["recall_ci_weeks"]
+    if row["recall_ci"] is None or weeks is None:
+        return None if row["recall_ci"] is None else "recall_ci"
+    low, high = row["recall_ci"]
+    chance = row["chance_recall"]
+    held = not low <= chance <= high and weeks[0] <= chance <= weeks[1]
+    return "recall_ci_weeks" if held else "recall_ci"
+
+
+def _which_nodes(row: Summary) -> str:
+    """Say where the alarms know which nodes fail rather than when."""
+    recall, same = row["recall"], row["chance_recall_same_nodes"]
+    if not row["beats_chance"] or same < 2 * row["chance_recall"]:
+        return ""
+    if recall is not None and same < 0.8 * recall:
+        return ""
+    return (
+        f" They tell which nodes fail, hardly when: at random times on the same nodes they would "
+        f"catch {percent(same)}."
+    )
+
+
+def _few(summary: Summary) -> str:
+    if summary["failures"] >= FEW:
+        return ""
+    return f" With {counted(summary['failures'], 'failure')} little can be said."
+
+
+def main_row(summary: Summary) -> Summary:
+    """Return the horizon that the verdict is about."""
+    rows = summary["horizons"]
+    found: Summary = next(r for r in rows if r["horizon_s"] == summary["main_horizon_s"])
+    return found
+
+
+def rate(value: object) -> str:
+    """Return a rate with three digits that count."""
+    plain = number(value)
+    return NOTHING if plain is None else f"{plain:.3g}"
+
+
+def interval(ci: Any) -> str:
+    """Return an interval of shares as per cent."""
+    if ci is None:
+        return NOTHING
+    return f"{100 * ci[0]:.1f} to {100 * ci[1]:.1f}"
+
+
+def headline(summary: Summary) -> str:
+    """Return what was judged."""
+    window = summary["window"]
+    dates = f" ({window['from']} to {window['to']})" if window["from"] else ""
+    machine = summary["alarms_about_the_machine"]
+    whole = f" ({count(machine)} about the whole machine)"
+    return (
+        f"{counted(summary['alarms'], 'alarm')}{whole if machine else ''} and "
+        f"{counted(summary['failures'], 'failure')} of {counted(summary['nodes'], 'node')} in "
+        f"{window['days']:,.1f} days{dates}"
+    )
+
+
+def report_of(found: AlarmStudy) -> Report:
+    """Return what the alarms are worth as a report."""
+    summary = found.summary
+    sections = (_recall(found), _leads(found), _fates(summary), _scores(summary), _read(summary))
+    return Report(
+        "What these alarms are worth",
+        headline(summary),
+        sections,
+        verdict=(summary["verdict"],),
+        closing=(closing.made_with(made_with(summary)),),
+    )
+
+
+def _recall(found: AlarmStudy) -> Section:
+    """Return recall beside chance and precision, at each horizon."""
+    row = main_row(found.summary)
+    within = horizon_text(row["horizon_s"])
+    heads = ("Horizon", "Recall", "95 %", "By chance", "Precision", "95 %", "False/node-day",
+             "Lead (median)")  # fmt: skip
+    horizons = found.summary["horizons"]
+    rows = [
+        (
+            horizon_text(one["horizon_s"]),
+            percent(one["recall"]),
+            interval(one["recall_ci"]),
+            percent(one["chance_recall"]),
+            percent(one["precision"]),
+            interval(one["precision_ci"]),
+            rate(one["false_alarms_per_node_day"]),
+            duration(one["lead_time_s"]["median"]),
+        )
+        for one in horizons
+    ]
+    table = Table.of("horizons", heads, rows, [flat(one) for one in horizons], right=range(8))
+    figure = Figure(
+        FIGURES[0],
+        lambda: plot_recall(found.judged),
+        "Recall and precision of the alarms at each horizon, with recall by chance.",
+        f"Within {within}, {percent(row['recall'])} of the failures were announced; as much alarm "
+        f"time at random would catch {percent(row['chance_recall'])}, the black line.",
+    )
+    return Section(
+        "recall", "Recall and precision", facts=_facts(row), body=(table, figure), notes=(RULE,)
+    )
+
+
+def _facts(row: Summary) -> tuple[Fact, ...]:
+    """Return the numbers that matter most, at the main horizon."""
+    within = {"within": horizon_text(row["horizon_s"])}
+
+    def fact(key: str, label: str, value: Any, unit: str, meaning: str, shown: str) -> Fact:
+        why = "" if value is not None else meaning
+        return Fact(key, label, value, unit, labels=within, meaning=meaning, shown=shown, why=why)
+
+    recall, chance, precision = row["recall"], row["chance_recall"], row["precision"]
+    false, lead = row["false_alarms_per_node_day"], row["lead_time_s"]["median"]
+    return (
+        fact("recall", f"Recall, {within['within']}", recall, "ratio",
+             f"of failures; 95 %: {interval(row['recall_ci'])}", percent(recall)),
+        fact("chance_recall", "By chance", chance, "ratio", "share of node time under alarm",
+             percent(chance)),
+        fact("precision", "Precision", precision, "ratio", "of the alarms were right",
+             percent(precision)),
+        fact("false_alarms_per_node_day", "False alarms", false, "number", "a node and day",
+             rate(false)),
+        fact("lead_time", "Lead time", lead, "seconds", "median of the last alarms",
+             duration(lead)),
+    )  # fmt: skip
+
+
+def _leads(found: AlarmStudy) -> Section:
+    """Return how early the warnings came."""
+    row = main_row(found.summary)
+    figure = Figure(
+        FIGURES[1],
+        lambda: plot_lead_times(found.judged),
+        "Share of failures whose last alarm came at least so long before them.",
+        f"Half of the warnings within {horizon_text(row['horizon_s'])} came at least "
+        f"{duration(row['lead_time_s']['median'])} ahead.",
+    )
+    return Section("lead_times", "How early", body=(figure,))
+
+
+def _fates(summary: Summary) -> Section:
+    """Return what became of the alarms at each horizon."""
+    named = {
+        "right": "Right",
+        "repeats": "Repeats",
+        "false_alarms": "False",
+        "echoes": "After a failure",
+        "false_on_nodes_that_never_fail": "On good nodes",
+        "late": "Late",
+        "undecided": "Undecided",
+    }
+    rows = [
+        (horizon_text(row["horizon_s"]), *(count(row[name]) for name in named))
+        for row in summary["horizons"]
+    ]
+    records = [{name: row[name] for name in ("horizon_s", *named)} for row in summary["horizons"]]
+    table = Table.of("fates", ("Horizon", *named.values()), rows, records, right=range(8))
+    return Section("fates", "What became of the alarms", body=(table,))
+
+
+def _scores(summary: Summary) -> Section:
+    """Return what only the alarms of high scores are worth."""
+    heads = ("Score from", "Alarms", "Recall", "By chance", "Precision", "False/node-day",
+             "Lead (median)")  # fmt: skip
+    rows = [
+        (
+            rate(row["score"]),
+            count(row["alarms"]),
+            percent(row["recall"]),
+            percent(row["chance_recall"]),
+            percent(row["precision"]),
+            rate(row["false_alarms_per_node_day"]),
+            duration(row["lead_time_median_s"]),
+        )
+        for row in summary["by_score"]
+    ]
+    within = horizon_text(summary["main_horizon_s"])
+    table = Table.of("by_score", heads, rows, summary["by_score"], right=range(7))
+    return Section("by_score", f"Only alarms of high scores, within {within}", body=(table,))
+
+
+def _read(summary: Summary) -> Section:
+    """Return what must be known of the input to read the numbers."""
+    return Section(
+        "read", "What was read, and what was odd in it", body=(Listing(tuple(notes(summary))),)
+    )
+
+
+def notes(summary: Summary) -> list[str]:
+    """Return what must be known to read the numbers."""
+    found = []
+    outside = summary["alarms_outside_the_window"]
+    if outside:
+        found.append(f"{counted(outside, 'alarm')} outside the window left out")
+    before = summary["failures_before_the_window"]
+    if before:
+        found.append(
+            f"the window begins at the first alarm: {counted(before, 'failure')} before it left "
+            "out (--from says otherwise)"
+        )
+    row = main_row(summary)
+    weeks = row["recall_ci_weeks"] if summary["failures"] else None
+    if weeks is not None:
+        decides = deciding(row) == "recall_ci_weeks"
+        found.append(
+            f"drawing whole weeks again gives {interval(weeks)} % for the verdict's recall"
+            + (", and decides: failures of a week may hang together" if decides else "")
+        )
+    found += [f"{one['text']} ({one['action']})" for one in summary["remarks"]]
+    return found

@@ -1,0 +1,352 @@
+"""What a metric is worth as a predictor of failed jobs: the verdict in words, and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from forestall.app.kit.study_folder import flat, made_with
+from forestall.app.reliability.fit.words import chance as p_text
+from forestall.app.reliability.fit.words import figure
+from forestall.assess.figures import plot_roc
+from forestall.assess.figures_benefit import plot_benefit
+from forestall.show import closing
+from forestall.show.blocks import Block, Figure, Listing, Prose, Table
+from forestall.show.facts import Fact
+from forestall.show.report import Report, Section
+from forestall.show.words import NOTHING, Summary, count, counted, number, percent
+
+if TYPE_CHECKING:
+    from forestall.app.judge.jobs.study import JobStudy
+
+FIGURES: Final = ("roc", "benefit")
+FEW: Final = 10
+WORST: Final = 0.2
+"""Share of the idle periods that the figure's caption is about."""
+
+
+def verdict(summary: Summary) -> str:
+    """Return in a few sentences whether to act, from where on, and what it brings."""
+    benefit, rule = summary["benefit"], summary["rule"]
+    metric, told = summary["metric"], on_area(summary)
+    if rule == "never":
+        return f"Do not act on {metric}: acting costs more than it saves at every threshold. {told}"
+    one = benefit[rule]
+    if beats_chance(summary) is not True:
+        lead = f"Do not act on {metric}: it does not surely tell failing jobs from others."
+        return f"{lead} {told}"
+    brings = (
+        f"{saved(one)} a month{money(summary, one)}, {needless(one)}; acting as often at random "
+        f"would save {figure(one['at_random_per_month_node_hours'], 3)}"
+    )
+    mean = figure(one["no_relation_per_month_node_hours"], 3)
+    beyond = f"{metric} {sign(summary)} {threshold(one['threshold'])}"
+    if not one["beats_no_relation"]:
+        more = one["per_month_node_hours"] > one["no_relation_per_month_node_hours"]
+        why = "not surely more than attribution alone brings" if more else (
+            "of attribution, not of the metric"
+        )  # fmt: skip
+        return (
+            f"Do not act on {metric}: the gain is {why}. Acting when "
+            f"{beyond} would save {brings}, and the same actions without any relation to "
+            f"failures {mean}. {told}"
+        )
+    text = (
+        f"Act when {beyond}: saves {brings}, and the same actions without any relation to "
+        f"failures {mean}. {told}"
+    )
+    held = benefit["held_out"]
+    if held["threshold"] is not None:
+        text += (
+            f" Chosen in the same way on the first two thirds, a threshold of "
+            f"{threshold(held['threshold'])} saves {saved(held)} a month in the last third."
+        )
+    return text
+
+
+def advised(summary: Summary) -> bool:
+    """Return whether the verdict is to act: it pays, the metric tells failing jobs from others, and
+    the gain is more than attribution alone brings."""
+    rule = summary["rule"]
+    if rule == "never" or beats_chance(summary) is not True:
+        return False
+    return bool(summary["benefit"][rule]["beats_no_relation"])
+
+
+def deciding(summary: Summary) -> str | None:
+    """Return the key of the interval of the area that reaches furthest down; None without one."""
+    names = ("auc_ci", "auc_ci_by_node")
+    lows = {k: number(summary[k][0]) for k in names if summary[k] is not None}
+    known = {name: low for name, low in lows.items() if low is not None}
+    return min(known, key=lambda name: known[name]) if known else None
+
+
+def beats_chance(summary: Summary) -> bool | None:
+    """Return whether the area is above 0.5 beyond doubt, by the wider of its intervals."""
+    name = deciding(summary)
+    return None if name is None else bool(summary[name][0] > 0.5)
+
+
+def on_area(summary: Summary) -> str:
+    """Say whether the metric tells periods before failed jobs from others."""
+    if summary["auc"] is None:
+        return "No area: the jobs that periods answer for all failed, or none did."
+    ends, p = summary["auc_ci"], summary["p_value"]
+    together, sure = "", beats_chance(summary)
+    if not sure and deciding(summary) == "auc_ci_by_node" and ends[0] > 0.5:
+        ends, p = summary["auc_ci_by_node"], summary["p_value_by_node"]
+        together = " with the periods of a node together"
+    better = {True: "better than chance", False: "not surely better than chance", None: ""}
+    return (
+        f"Area {summary['auc']:.3f} ({ends[0]:.3f} to {ends[1]:.3f}{together}), "
+        f"{better[sure]} (p {p_equals(p)})."
+    )
+
+
+def p_equals(p: object) -> str:
+    """Return a p-value with its sign: "= 0.012", "< 0.001"."""
+    text = p_text(p)
+    return f"< {text.removeprefix('under ')}" if text.startswith("under") else f"= {text}"
+
+
+def sign(summary: Summary) -> str:
+    """Return how a suspect value stands to the threshold."""
+    return ">=" if summary["side"] == "high" else "<="
+
+
+def threshold(value: object) -> str:
+    """Return a threshold, "never" where there is none."""
+    return "never" if number(value) is None else figure(value, 3)
+
+
+def saved(one: Summary) -> str:
+    """Return node-hours a month with half the width of their interval."""
+    low, high = one["per_month_ci_node_hours"]
+    half = (high - low) / 2
+    return f"{figure(one['per_month_node_hours'], 3)} +- {figure(half, 2)} node-hours"
+
+
+def needless(one: Summary) -> str:
+    """Return how many actions were needless."""
+    return f"{count(one['needless'])} of {counted(one['acted'], 'action')} needless"
+
+
+def money(summary: Summary, one: Summary) -> str:
+    """Return what that is in money, where there is a price."""
+    if one["per_month_money"] is None:
+        return ""
+    currency = summary["benefit"]["currency"]
+    return f" ({figure(one['per_month_money'], 3)}{' ' if currency else ''}{currency})"
+
+
+def dry_run(summary: Summary) -> str:
+    """Return on which nodes one would act now; nothing is done."""
+    nodes = summary["act_on"]
+    if summary["rule"] == "never":
+        return "would act on: nothing (acting does not pay)"
+    if not nodes:
+        return "would act on: nothing (no idle node is beyond the threshold)"
+    most = summary["limit_nodes"]
+    full = f" (the limit of {counted(most, 'node')} at once)" if len(nodes) == most else ""
+    if not advised(summary):
+        return (
+            "would act on: nothing, for the verdict is not to act; by the threshold these would "
+            f"be the nodes: {', '.join(nodes)}{full}"
+        )
+    return f"would act on: {', '.join(nodes)}{full}"
+
+
+def headline(summary: Summary) -> str:
+    """Return what was judged."""
+    jobs, window = summary["jobs"], summary["window"]
+    dates = f" ({window['from']} to {window['to']})" if window["from"] else ""
+    return (
+        f"{counted(jobs['all'], 'job')} on {counted(summary['nodes'], 'node')} in "
+        f"{window['days']:,.1f} days{dates}; {count(jobs['failed'])} of {count(jobs['judged'])} "
+        f"that count failed; {count(jobs['attributed'])} were attributed to an idle period"
+    )
+
+
+def report_of(found: JobStudy) -> Report:
+    """Return what the metric is worth as a report."""
+    summary = found.summary
+    remarks = tuple(f"{one['text']} ({one['action']})" for one in summary["remarks"])
+    read = Section("read", "What was read, and what was odd in it", body=(Listing(remarks),))
+    return Report(
+        f"Is {summary['metric']} worth acting on?",
+        headline(summary),
+        (_telling(found), _paying(found), _periods(summary), read),
+        verdict=(summary["verdict"], dry_run(summary)),
+        closing=(closing.made_with(made_with(summary)),),
+    )
+
+
+def _facts(summary: Summary) -> tuple[Fact, ...]:
+    """Return the numbers that matter most, at the threshold of the verdict."""
+    one = summary["benefit"]["best" if summary["rule"] == "never" else summary["rule"]]
+    auc, acted = summary["auc"], one["acted"]
+    return (
+        Fact("auc", "Area", auc, "number", why="" if auc is not None else on_area(summary),
+             meaning="under the ROC curve", shown=NOTHING if auc is None else f"{auc:.3f}"),
+        Fact("threshold", "Threshold", one["threshold"], "number", why="acting does not pay",
+             meaning=f"of {summary['metric']}", shown=threshold(one["threshold"])),
+        Fact("saved_a_month", "Saved a month", one["per_month_node_hours"], "node_hours",
+             shown=f"{figure(one['per_month_node_hours'], 3)} node-hours"),
+        Fact("acted_on", "Acted on", one["share_acted"], "ratio", meaning="of the idle periods",
+             shown=percent(one["share_acted"])),
+        Fact("needless", "Needless", one["needless"], "count",
+             meaning=f"of {counted(acted, 'action')}", shown=count(one["needless"])),
+    )  # fmt: skip
+
+
+def _telling(found: JobStudy) -> Section:
+    """Return whether the metric tells failing jobs from others."""
+    summary, curve = found.summary, found.curve_roc
+    table = Table.of("area", ("", "Value", ""), area_rows(summary), [
+        {"area": one[0], "value": one[1], "meaning": one[2]} for one in area_rows(summary)
+    ], right=(1,))  # fmt: skip
+    drawn: tuple[Figure, ...] = () if curve is None else (
+        Figure(
+            FIGURES[0],
+            lambda: plot_roc({summary["metric"]: curve}),
+            "ROC curve of the metric over idle periods that answer for jobs.",
+            on_area(summary),
+        ),
+    )  # fmt: skip
+    return Section(
+        "telling", "Does it tell failing jobs?", facts=_facts(summary), body=(table, *drawn)
+    )
+
+
+def _paying(found: JobStudy) -> Section:
+    """Return what acting on the metric brings: at thresholds, and by the share acted on."""
+    summary = found.summary
+    told = tuple(Prose(line, soft=True) for line in notes(summary))
+    body: tuple[Block, ...] = (_worth(summary), _benefit(found), _shares(summary), *told)
+    return Section("paying", "Does acting on it pay?", body=body)
+
+
+def _benefit(found: JobStudy) -> Figure:
+    """Return the net benefit of acting, drawn."""
+    summary = found.summary
+    cores, at = summary["cores_per_node"], found.curve.part_at(WORST)
+    caption = "Acting never pays." if at is None else (
+        f"Acting in the worst 20 % of the idle periods brings {percent(at)} of the highest gain. "
+        "Grey is acting at random, orange what the same actions would bring if the metric told "
+        "nothing: high values answer for more work by attribution alone."
+    )  # fmt: skip
+    return Figure(
+        FIGURES[1],
+        lambda: plot_benefit(
+            found.curve,
+            found.band,
+            found.ideal,
+            name=summary["metric"],
+            blind=found.blind,
+            per_node_hour=cores,
+            unit="node-hours" if cores == 1 else "CPU-hours",
+        ),
+        "Net benefit of acting over the share of idle periods acted on, beside acting at random "
+        "and the perfect predictor.",
+        caption,
+    )
+
+
+def _periods(summary: Summary) -> Section:
+    """Return how many idle periods are of each case, and what that means."""
+    cases = (
+        ("case_1", "Case I", "answerable for a job that failed"),
+        ("case_2", "Case II", "answerable for jobs, none of which failed"),
+        ("case_3", "Case III", "answerable for no job"),
+        ("no_job_follows", "", "no job follows within the window: left out"),
+        ("without_data", "", "without a sample: left out"),
+    )
+    periods = summary["periods"]
+    rows = [(name, count(periods[key]), meaning) for key, name, meaning in cases]
+    records = [{"case": key, "periods": periods[key]} for key, _, _ in cases]
+    table = Table.of("periods", ("", "Periods", ""), rows, records, right=(1,))
+    return Section("periods", "Idle periods", body=(table,))
+
+
+def area_rows(summary: Summary) -> list[tuple[str, str, str]]:
+    """Return the area with its intervals and p-values."""
+    if summary["auc"] is None:
+        return [("Area under the ROC curve", NOTHING, on_area(summary))]
+    low, high = summary["auc_ci"]
+    as_high = f"{count(summary['permutations_as_high'])} of {count(summary['permutations'])}"
+    rows = [
+        ("Area under the ROC curve", f"{summary['auc']:.3f}", f"{low:.3f} to {high:.3f} (DeLong)"),
+        ("p-value", p_text(summary["p_value"]), f"one-sided; {as_high} permutations as high"),
+    ]
+    if summary["auc_ci_by_node"] is not None:
+        low, high = summary["auc_ci_by_node"]
+        p = p_text(summary["p_value_by_node"])
+        rows.insert(1, ("", "", f"{low:.3f} to {high:.3f} (periods of a node together)"))
+        rows.append(("", p, "one-sided, periods of a node together"))
+    return rows
+
+
+def _worth(summary: Summary) -> Table:
+    """Return the worth of thresholds."""
+    heads = ("Threshold", "", "Acted on", "Share", "Needless", "Net node-hours", "A month", "95 %")
+    named = {"best": "best", "knee": "80 % of the gain", "held_out": "last third"}
+    there = {name: summary["benefit"][name] for name in named if summary["benefit"][name]}
+    rows = [
+        (
+            threshold(one["threshold"]),
+            named[name],
+            count(one["acted"]),
+            percent(one["share_acted"]),
+            count(one["needless"]),
+            figure(one["net_node_hours"]),
+            figure(one["per_month_node_hours"]),
+            _ends(one["per_month_ci_node_hours"]),
+        )
+        for name, one in there.items()
+    ]
+    records = [{"by": name, **flat(one)} for name, one in there.items()]
+    return Table.of("worth", heads, rows, records, right=(0, 2, 3, 4, 5, 6))
+
+
+def _shares(summary: Summary) -> Table:
+    """Return what acting on the worst so many periods brings."""
+    heads = ("Acted on", "Part of the gain", "Net node-hours", "At random", "5 to 95 %",
+             "No relation", "5 to 95 %")  # fmt: skip
+    rows = [
+        (
+            f"{100 * row['share']:.0f} %",
+            percent(row["part_of_highest"]),
+            figure(row["net_node_hours"]),
+            figure(row["at_random_node_hours"]),
+            _ends((row["at_random_low"], row["at_random_high"])),
+            figure(row["no_relation_node_hours"], 3),
+            _ends((row["no_relation_low"], row["no_relation_high"])),
+        )
+        for row in summary["benefit"]["at_shares"]
+    ]
+    return Table.of("at_shares", heads, rows, summary["benefit"]["at_shares"], right=range(7))
+
+
+def _ends(ends: Sequence[float]) -> str:
+    """Return both ends of an interval."""
+    return f"{figure(ends[0], 3)} to {figure(ends[1], 3)}"
+
+
+def notes(summary: Summary) -> list[str]:
+    """Return what must be known to read the numbers."""
+    benefit = summary["benefit"]
+    found = [
+        f"Acting always brings {figure(benefit['always_node_hours'])} node-hours, the perfect "
+        f"predictor {figure(benefit['perfect_node_hours'])} by acting in "
+        f"{percent(benefit['perfect_share'])} of the periods; a node-hour is "
+        f"{counted(summary['cores_per_node'], 'CPU-hour')}.",
+        "No relation: the same actions, with the failures dealt out anew among the periods that "
+        "answer for jobs. A period with a high value answers for more work, whether it tells "
+        "failures or not; only what lies above that is the metric's.",
+        "Every failed job is taken to be saved by acting on the node that answers for it; --scale "
+        "takes a share of that.",
+    ]
+    if summary["periods"]["case_1"] < FEW:
+        found.append(f"With {counted(summary['periods']['case_1'], 'period')} of Case I little "
+                     "can be said.")  # fmt: skip
+    return found

@@ -1,0 +1,278 @@
+"""Predictors' worth: the verdict in words, and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from forestall.app.judge.predictors.figures import plot_leads, plot_predictors
+from forestall.app.judge.predictors.judge import MAIN
+from forestall.assess import benefit
+from forestall.assess.calibration import reliability_table
+from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
+from forestall.assess.figures_benefit import plot_benefit
+from forestall.assess.roc import roc
+from forestall.model.units import format_duration
+from forestall.show import closing
+from forestall.show.blocks import Block, Figure, Prose, Table
+from forestall.show.report import Report, Section
+from forestall.show.words import Summary
+from forestall.traces.streams import stream
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
+
+    from forestall.app.judge.predictors.study import PredictorStudy
+
+FIGURES: Final = ("predictors", "roc", "precision_recall", "reliability", "benefit", "leads")
+RANDOM_DRAWS: Final = 60
+BINS: Final = 12
+NOTHING: Final = "-"
+HEADS: Final = (
+    "Predictor", "AUC", "Brier skill", "Recall 1 h", "6 h", "24 h", "Lead", "Standing",
+)  # fmt: skip
+STANDS: Final = {
+    "better": "better", "perhaps better": "better?", "even": "even", "perhaps worse": "worse?",
+    "worse": "WORSE",
+}  # fmt: skip
+NOTE: Final = (
+    "* trivial baseline. Brier skill: 1 - Brier / Brier of the constant rate, 24 h ahead. Lead: "
+    "median time from when the alarm came on to the failure. Standing: Brier skill beside that of "
+    "the best baseline; with a question mark where the interval of the difference holds 0."
+)
+
+
+def verdict(summary: Summary) -> str:
+    """Return the account in one line: first what is worse than the best trivial baseline."""
+    base = summary["best_baseline"]
+    rows = [row for row in summary["predictors"] if row["standing"] and not row["baseline"]]
+    parts = []
+    for word in ("worse", "better"):
+        sure = [row["name"] for row in rows if row["standing"] == word]
+        perhaps = [row["name"] for row in rows if row["standing"] == f"perhaps {word}"]
+        named = [", ".join(sure)] if sure else []
+        named += [f"perhaps (the interval holds 0) {', '.join(perhaps)}"] if perhaps else []
+        if named:
+            parts.append(f"{word} than the best trivial baseline ({base}): {'; '.join(named)}")
+    if not rows:
+        parts.append(f"best of the trivial baselines: {base}")
+    parts.append(acting(summary))
+    text = "; ".join(part for part in parts if part)
+    return text[:1].upper() + text[1:]
+
+
+def acting(summary: Summary) -> str:
+    """Return when to act, and what that brings a month."""
+    act, name = summary["act"], summary["chosen"]
+    if act is None:
+        return "the past is too short to say when to act"
+    if act["threshold"] is None:
+        return f"acting on {name} does not pay at these costs"
+    low, high = act["node_hours_per_month_low"], act["node_hours_per_month_high"]
+    half = (high - low) / 2
+    saved = act["node_hours_per_month"]
+    if saved < 0:
+        return (
+            f"do not act on {name}: the past's best threshold, p >= {act['threshold']:.3g}, would "
+            f"have cost {-saved:,.0f} +- {half:,.0f} node-hours a month"
+        )
+    text = (
+        f"act on {name} when p >= {act['threshold']:.3g}: saves {saved:,.0f} +- {half:,.0f} "
+        f"node-hours a month, {act['needless_actions_per_month']:,.0f} needless actions"
+    )
+    stakes = summary["stakes"]
+    if stakes["price_per_node_hour"] is not None:
+        money = saved * stakes["price_per_node_hour"]
+        text += f" ({money:,.0f} {stakes['currency']} a month)"
+    return text if low > 0 else text + " (not surely: the interval holds 0)"
+
+
+def task_line(summary: Summary) -> str:
+    """Return what was judged on what."""
+    held, how = summary["held_out"], summary["how"]
+    return (
+        f"Trained on what lies before {held['from']}, judged on the {held['days']:,.0f} days after "
+        f"it: {held['failures']:,} failures of {summary['nodes']:,} nodes. Recall: failures among "
+        f"the {how['alarm_share']:.0%} of node-time with the highest scores (chance: "
+        f"{how['alarm_share']:.0%}). Intervals ({how['level']:.0%}) from redrawn weeks."
+    )
+
+
+def rows(summary: Summary) -> list[tuple[str, ...]]:
+    """Return a row of `HEADS` for each predictor with figures, of the highest skill first."""
+    return [
+        (
+            row["name"] + (" *" if row["baseline"] else ""),
+            _three(row, "auc", 3),
+            _three(row, "brier_skill", 3),
+            _share(row, "recall_1h"),
+            _share(row, "recall_6h"),
+            _share(row, "recall_24h"),
+            lead(row),
+            "best baseline" if row["name"] == summary["best_baseline"] else STANDS[row["standing"]],
+        )
+        for row in _able(summary)
+    ]
+
+
+def _able(summary: Summary) -> list[Mapping[str, Any]]:
+    """Return the predictors with figures, of the highest skill first."""
+    able = [row for row in summary["predictors"] if row["auc"] is not None]
+    return sorted(able, key=lambda row: -(row["brier_skill"] or -9.0))
+
+
+def lead(row: Mapping[str, Any]) -> str:
+    """Return the lead time in words."""
+    return NOTHING if row["lead_hours"] is None else format_duration(row["lead_hours"] * 3600)
+
+
+def _half(row: Mapping[str, Any], name: str) -> float | None:
+    """Return half the width of an interval."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return None if low is None or high is None else (high - low) / 2
+
+
+def _three(row: Mapping[str, Any], name: str, digits: int) -> str:
+    half = _half(row, name)
+    wide = "" if half is None else f" +-{short(half, digits)}"
+    return f"{short(row[name], digits)}{wide}"
+
+
+def _share(row: Mapping[str, Any], name: str) -> str:
+    half = _half(row, name)
+    if row[name] is None:
+        return NOTHING
+    return f"{row[name]:.0%}" + ("" if half is None else f" +-{100 * half:.0f}")
+
+
+def short(value: float | None, digits: int) -> str:
+    """Return a number without a leading zero: ``.761``, ``-.004``."""
+    if value is None:
+        return NOTHING
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+
+
+def stakes_line(summary: Summary) -> str:
+    """Return what acting costs and what a failure destroys."""
+    stakes = summary["stakes"]
+    text = (
+        f"Acting on a node costs {stakes['action_node_hours']:g} node-hours; a failure destroys "
+        f"{stakes['failure_node_hours']:g} node-hours unless one has acted in the 24 h before it."
+    )
+    if stakes["price_per_node_hour"] is not None:
+        text += f" A node-hour is worth {stakes['price_per_node_hour']:g} {stakes['currency']}."
+    return text
+
+
+def act_table(summary: Summary) -> Table:
+    """Return what acting brings, a month of the held-out time; no rows where that is not known."""
+    act, rows = summary["act"], [("threshold", "never act")]
+    if act is not None and act["threshold"] is not None:
+        low, high = act["node_hours_per_month_low"], act["node_hours_per_month_high"]
+        rows = [
+            ("act when p is at least", f"{act['threshold']:.4g} (chosen on the past)"),
+            ("saved a month", f"{act['node_hours_per_month']:,.0f} node-hours"),
+            (f"{summary['how']['level']:.0%} interval", f"{low:,.0f} to {high:,.0f} node-hours"),
+            ("actions a month", f"{act['actions_per_month']:,.1f}"),
+            ("of them needless", f"{act['needless_actions_per_month']:,.1f}"),
+            ("failures missed a month", f"{act['missed_failures_per_month']:,.1f}"),
+        ]
+    return Table.of("act", ("", "Value"), rows if act is not None else (), right=())
+
+
+def report_of(found: PredictorStudy) -> Report:
+    """Return what predictors are worth as a report."""
+    summary = found.summary
+    how = {name.replace("_", " "): value for name, value in summary["how"].items()}
+    made = {"Log": summary["source"], **how, **summary["versions"]}
+    failed = int(found.task.grid(MAIN).decisions.failed.sum())
+    leads = Figure(
+        FIGURES[5],
+        lambda: plot_leads(found.chosen, failed),
+        f"How long the alarm of {found.chosen.name} was on before failures.",
+        f"Alarms fill {found.task.how.alarm_share:.0%} of node-time.",
+    )
+    return Report(
+        "What will fail, and is knowing it worth acting on?",
+        task_line(summary),
+        (
+            _predictors(found),
+            _chosen(found),
+            _acting(found),
+            Section("leads", "How early?", body=(leads,)),
+        ),
+        verdict=(summary["verdict"],),
+        closing=(closing.made_with(made),),
+    )
+
+
+def _predictors(found: PredictorStudy) -> Section:
+    """Return all predictors beside each other."""
+    summary = found.summary
+    table = Table.of("predictors", HEADS, rows(summary), _able(summary), right=(6,), note=NOTE)
+    figure = Figure(
+        FIGURES[0],
+        lambda: plot_predictors(summary["predictors"]),
+        "Area, Brier skill and recall of every predictor with intervals.",
+        "On held-out time; lines are intervals from redrawn weeks, dashed lines chance.",
+    )
+    out = [f"{row['name']}: {row['why']}" for row in summary["predictors"] if row["why"]]
+    body: tuple[Block, ...] = (table, figure, *(Prose(line, soft=True) for line in out))
+    return Section("predictors", "Predictors", body=body)
+
+
+def _chosen(found: PredictorStudy) -> Section:
+    """Return how well the predictor that was chosen on the past tells failures, drawn."""
+    failed = found.task.grid(MAIN).decisions.failed
+    both = {one.name: one for one in (found.chosen, found.base)}
+    curves = {name: roc(one.scores[MAIN], failed) for name, one in both.items()}
+    name = found.chosen.name
+    body = (
+        Figure(
+            FIGURES[1],
+            lambda: plot_roc(curves, title="ROC, 24 h ahead"),
+            f"ROC curves of {' and '.join(curves)}.",
+            "How many failing node-days are found at which price in others.",
+        ),
+        Figure(
+            FIGURES[2],
+            lambda: plot_precision_recall(curves, title="Precision over recall, 24 h ahead"),
+            f"Precision over recall of {' and '.join(curves)}.",
+            "Which share of the alarms a failure follows within 24 h.",
+        ),
+        Figure(
+            FIGURES[3],
+            lambda: plot_reliability(
+                reliability_table(found.chosen.scores[MAIN], failed, bins=BINS, binning="count"),
+                title=f"Do the probabilities of {name} come true?",
+            ),
+            f"Share of node-days that failed over the probability that {name} gave.",
+            "Points on the diagonal: as many failed as was said.",
+        ),
+    )
+    return Section("chosen", f"{name}, chosen on the past", body=body)
+
+
+def _acting(found: PredictorStudy) -> Section:
+    """Return whether acting on the chosen predictor pays."""
+    summary = found.summary
+    drawn: tuple[Figure, ...] = () if found.act is None else (
+        Figure(
+            FIGURES[4],
+            lambda: benefit_figure(found),
+            f"Net benefit of acting on {found.chosen.name} over the share of node-days acted on.",
+            acting(summary).capitalize() + ".",
+        ),
+    )  # fmt: skip
+    body: tuple[Block, ...] = (Prose(stakes_line(summary)), act_table(summary), *drawn)
+    return Section("acting", "Does acting pay?", body=body)
+
+
+def benefit_figure(found: PredictorStudy) -> Drawn:
+    """Draw the net benefit of acting on the chosen predictor."""
+    assert found.act is not None
+    occasions = found.act.occasions
+    rng = stream(found.task.how.seed, "judge", "random")
+    band = benefit.at_random(occasions, rng, draws=RANDOM_DRAWS)
+    return plot_benefit(found.act.curve, band, benefit.perfect(occasions), name=found.chosen.name)

@@ -1,0 +1,411 @@
+"""What scores are worth: the verdict in words, and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from forestall.app.kit.study_folder import flat, made_with
+from forestall.app.reliability.fit.words import between, figure
+from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
+from forestall.show import closing
+from forestall.show.blocks import Block, Figure, Listing, Table
+from forestall.show.facts import Fact
+from forestall.show.report import Report, Section
+from forestall.show.words import NOTHING, Summary, counted, number
+from forestall.show.words import percent as rounded
+
+if TYPE_CHECKING:
+    from forestall.app.judge.scores.judge import ScoreStudy
+
+FIGURES: Final = ("roc", "precision_recall", "reliability")
+DOUBT: Final = ", though chance may explain it,"
+AREA_RULE: Final = (
+    "The area is the chance that a failure has a higher score than another case, ties counting "
+    "half: 0.5 is chance, 1 perfect. The p-value is the share of permutations of the scores that "
+    "give such an area or a larger one."
+)
+OTHERS: Final = (
+    "Differences are the first score less the other, on the same cases, with the paired test of "
+    "DeLong; Brier scores where both are probabilities."
+)
+
+
+def chance(p: object) -> str:
+    """Return a p-value with two digits that count.
+
+    >>> chance(0.00033), chance(0.0421), chance(0.5), chance(1e-9), chance(None)
+    ('0.0003', '0.042', '0.50', 'under 0.0001', '\N{EN DASH}')
+    """
+    value = number(p)
+    if value is None:
+        return NOTHING
+    if value < 0.0001:
+        return "under 0.0001"
+    return f"{value:.4f}" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def percent(value: object) -> str:
+    """Return a share as per cent; small ones, as failures are, with three digits that count.
+
+    >>> percent(0.256), percent(0.00304), percent(0), percent(None)
+    ('25.6 %', '0.304 %', '0.0 %', '\N{EN DASH}')
+    """
+    share = number(value)
+    if share is None or not 0.0001 <= share < 0.1:
+        return rounded(value)
+    return f"{figure(100 * share, 3)} %"
+
+
+def says(p: object) -> str:
+    """Return a p-value as a part of a sentence."""
+    told = chance(p)
+    return f"p {told}" if told.startswith("under") else f"p = {told}"
+
+
+def area(value: object) -> str:
+    """Return an area or a score with three digits after the point."""
+    found = number(value)
+    return NOTHING if found is None else f"{found:.3f}"
+
+
+def ends(ci: Sequence[object] | None) -> str:
+    """Return an interval with three digits after the point."""
+    if ci is None or all(number(one) is None for one in ci):
+        return NOTHING
+    return f"{area(ci[0])} to {area(ci[1])}"
+
+
+def p_of(summary: Summary) -> float | None:
+    """Return the p-value that the verdict rests on: with groups the larger of the two."""
+    told = [number(summary["p_value"]), number(summary["p_grouped"])]
+    known = [one for one in told if one is not None]
+    return max(known) if known else None
+
+
+def verdict(summary: Summary) -> str:
+    """Return the whole verdict in one line: what is worse first, then the area, then what the
+    scores are worth as probabilities."""
+    parts = [*on_baseline(summary), on_area(summary), *on_probabilities(summary)]
+    text = "; ".join(parts)
+    return text[0].upper() + text[1:]
+
+
+def on_area(summary: Summary) -> str:
+    """Say whether scores tell failures from the rest."""
+    if summary["auc_why"] is not None:
+        if summary["n"] == 1:
+            return f"no verdict: the only case {'failed' if summary['failed'] else 'did not fail'}"
+        cases = f"the {summary['n']:,} cases"
+        return f"no verdict: {summary['auc_why'].replace('them', cases)}"
+    told = f"area {area(summary['auc'])} ({ends(summary['auc_ci'])}), {says(p_of(summary))}"
+    if summary["constant"]:
+        return "no better than chance: all scores are the same"
+    low, high = (number(one) for one in summary["auc_ci"])
+    p, alpha = p_of(summary), 1 - summary["level"]
+    if high is not None and high < 0.5:
+        return f"worse than chance (its opposite would be better): {told}"
+    if p is not None and p <= alpha and low is not None and low > 0.5:
+        return f"better than chance: {told}"
+    return f"not shown to be better than chance: {told}"
+
+
+def on_baseline(summary: Summary) -> list[str]:
+    """Say how the scores do beside the baseline."""
+    for one in summary["others"]:
+        if one["score"] != summary["baseline"]:
+            continue
+        beside, name = one["against"], one["score"]
+        gap, p = number(beside["difference"]), number(beside["p_value"])
+        if gap is None:
+            return []
+        sure = p is not None and p <= 1 - summary["level"]
+        told = f"(area {area(summary['auc'])} against {area(one['auc'])}, {says(p)})"
+        parts = []
+        if gap < 0:
+            parts.append(
+                f"worse than {name} {told}" if sure
+                else f"below {name}{DOUBT} {told}"
+            )  # fmt: skip
+        skill = number(beside["brier_skill"])
+        if skill is not None and skill < 0:
+            brier = f"(Brier {figure(summary['brier'], 4)} against {figure(one['brier'], 4)})"
+            luck = number(beside["brier_p_value"])
+            doubt = "" if luck is not None and luck <= 1 - summary["level"] else DOUBT
+            parts.append(f"worse probabilities than {name}{doubt} {brier}")
+            if gap > 0 and sure:
+                parts.append(f"but a larger area {told}")
+        if parts:
+            return parts
+        if gap == 0:
+            return [f"no better than {name} {told}"]
+        return [f"better than {name} {told}" if sure else f"not shown to beat {name} {told}"]
+    return []
+
+
+def on_probabilities(summary: Summary) -> list[str]:
+    """Say what scores are worth as probabilities; nothing where they are none."""
+    if not summary["probabilities"]:
+        return []
+    found, skill = summary["calibration"], number(summary["brier_skill"])
+    faults = []
+    offset, error = number(found["offset"]), number(found["offset_se"])
+    if offset is not None and error is not None and abs(offset) > 2 * error:
+        way = "low" if offset > 0 else "high"
+        faults.append(f"too {way} ({percent(found['said'])} said, {percent(found['seen'])} came)")
+    slope, error = number(found["slope"]), number(found["slope_se"])
+    if slope is not None and error is not None and abs(slope - 1) > 2 * error:
+        way = "bold" if slope < 1 else "timid"
+        faults.append(f"too {way} (slope {slope:.2f})")
+    parts = []
+    if faults:
+        parts.append("as probabilities " + " and ".join(faults))
+    elif slope is not None:
+        parts.append("as probabilities about right")
+    if skill is not None and skill < 0:
+        base = percent(summary["prevalence"])
+        parts.append(f"Brier skill {skill:.3f}: worse than saying {base} every time")
+    elif skill is not None:
+        parts.append(f"Brier skill {skill:.3f}")
+    return parts
+
+
+def report_of(found: ScoreStudy) -> Report:
+    """Return what the scores are worth as a report."""
+    summary = found.summary
+    cases = f"{summary['n']:,} cases, {summary['failed']:,} failures"
+    read = Section(
+        "read", "What was read, and what was odd in it",
+        body=(Listing(tuple(remark_lines(summary))),),
+    )  # fmt: skip
+    return Report(
+        "What these scores are worth",
+        f"{summary['source']}, column {summary['score']}: {cases}",
+        (_area(found), others(summary), thresholds(summary), _probabilities(found), read),
+        verdict=(summary["verdict"],),
+        top=measures(summary),
+        closing=(closing.made_with(made_with(summary)),),
+    )
+
+
+def measures(summary: Summary) -> tuple[Fact, ...]:
+    """Return every measure of the scores."""
+    share = percent(summary["prevalence"])
+    cases = f"{summary['failed']:,} of them failed, {share}"
+    told = [Fact("cases", "Cases", summary["n"], "count", meaning=cases)]
+    if summary["groups"] is not None:
+        meaning = f"by {summary['group']}; intervals allow for cases of a group that hang together"
+        told.append(Fact("groups", "Groups", summary["groups"], "count", meaning=meaning))
+    told += [
+        _measure("auc", "Area under ROC", summary["auc"], area(summary["auc"]),
+                 f"{interval_of(summary)}; 0.5 is chance"),
+        _measure("p_value", "p-value", summary["p_value"], chance(summary["p_value"]),
+                 how_p(summary)),
+    ]  # fmt: skip
+    if summary["p_grouped"] is not None:
+        told.append(
+            _measure("p_grouped", "p-value by groups", summary["p_grouped"],
+                     chance(summary["p_grouped"]), "of the area, cases of a group hanging together")
+        )  # fmt: skip
+    precision = summary["average_precision"]
+    told.append(
+        _measure("average_precision", "Average precision", precision, area(precision),
+                 f"alarms at random: {share}")
+    )  # fmt: skip
+    return (*told, *(_of_probabilities(summary) if summary["probabilities"] else ()))
+
+
+def _measure(key: str, label: str, value: object, shown: str, meaning: str) -> Fact:
+    """Return a measure; where it has no value its meaning says why."""
+    known = number(value)
+    why = meaning if known is None else ""
+    return Fact(key, label, known, "number", meaning=meaning, shown=shown, why=why)
+
+
+def interval_of(summary: Summary) -> str:
+    """Return the interval of the area with its method."""
+    names = {"delong": "DeLong", "clustered": "DeLong by groups", "newcombe": "Newcombe"}
+    level = f"{100 * summary['level']:g} %"
+    return f"{level}: {ends(summary['auc_ci'])} ({names[summary['auc_method']]})"
+
+
+def how_p(summary: Summary) -> str:
+    """Say where the p-value comes from."""
+    if number(summary["p_value"]) is None:
+        return "needs failures and others"
+    if summary["p_method"] == "normal":
+        return "of so many cases by the normal law of permutations"
+    drawn = counted(summary["draws"], "permutation")
+    return f"{summary['p_exceed']:,} of {drawn} came as far; the normal law says " + chance(
+        summary["p_normal"]
+    )
+
+
+def _of_probabilities(summary: Summary) -> list[Fact]:
+    """Return what the scores are worth as probabilities."""
+    parts, found = summary["brier_parts"], summary["calibration"]
+    within = parts["within_variance"] - parts["within_covariance"]
+    base = f"always {percent(summary['prevalence'])}: {figure(summary['brier_reference'], 3)}"
+    split = (
+        f"reliability - resolution {figure(parts['resolution'], 3)} + uncertainty "
+        f"{figure(parts['uncertainty'], 3)} + within bins {figure(within, 3)}"
+    )
+    moved = summary["clipped"]
+    sure = f"; {moved:,} of 0 or 1 counted as 1e-15 from there" if moved else ""
+    told = [
+        _measure("brier", "Brier score", summary["brier"], figure(summary["brier"], 4),
+                 f"0 is perfect; {base}"),
+        _measure("brier_skill", "Brier skill", summary["brier_skill"],
+                 area(summary["brier_skill"]), f"{ends(summary['brier_skill_ci'])}; 1 is perfect, "
+                 "below 0 worse than always the same"),
+        _measure("brier_reliability", "Brier parts", parts["reliability"],
+                 figure(parts["reliability"], 3), split),
+        _measure("log_loss", "Log loss", summary["log_loss"], figure(summary["log_loss"], 4),
+                 f"nats, 0 is perfect{sure}"),
+        _measure("ece", "Calibration error", summary["ece"], figure(summary["ece"], 3),
+                 f"mean over bins of equal {summary['binning']} (ECE); right probabilities would "
+                 f"show {figure(summary['ece_by_chance'], 3)}"),
+        _measure("said", "Said, seen", found["said"],
+                 f"{percent(found['said'])}, {percent(found['seen'])}",
+                 "mean probability, and share that failed"),
+    ]  # fmt: skip
+    slope, z = found["slope"], found["spiegelhalter_z"]
+    if slope is not None:
+        meaning = f"+- {found['slope_se']:.3f}; below 1: too bold, above 1: too timid"
+        told.append(_measure("slope", "Slope", slope, f"{slope:.3f}", meaning))
+    elif found["why"]:
+        told.append(_measure("slope", "Slope", None, NOTHING, found["why"]))
+    if found["spiegelhalter_p"] is not None:
+        p = found["spiegelhalter_p"]
+        says_p = f"{says(p)} if all probabilities were right" if chance(p) != NOTHING else ""
+        told.append(_measure("spiegelhalter_z", "Spiegelhalter's test", z, f"z {z:.2f}", says_p))
+    return told
+
+
+def _area(found: ScoreStudy) -> Section:
+    """Return whether high scores mean failures."""
+    summary, marked = found.summary, {}
+    if found.marked.threshold < float("inf"):
+        marked = {f"threshold {figure(found.marked.threshold)}": found.marked}
+    title, series = "Do high scores mean failures?", measures(summary)
+    if summary["auc_why"] is not None:
+        return Section("area", title, series=series, notes=(AREA_RULE,))
+    at, told = summary["confusion"], on_area(summary)
+    drawn = (
+        Figure(
+            FIGURES[0],
+            lambda: plot_roc(found.curves, marked),
+            f"ROC curve, area {area(summary['auc'])}.",
+            f"{told[0].upper()}{told[1:]}. Intervals are of {100 * summary['level']:g} %.",
+        ),
+        Figure(
+            FIGURES[1],
+            lambda: plot_precision_recall(found.curves, marked),
+            f"Precision over recall, average precision {area(summary['average_precision'])}.",
+            f"At the marked threshold ({summary['threshold_by']}) {percent(at['precision'])} of "
+            f"the alarms are followed by a failure, and {percent(at['recall'])} of the failures "
+            f"have an alarm; alarms at random are right in {percent(summary['prevalence'])}.",
+        ),
+    )
+    return Section("area", title, series=series, body=drawn, notes=(AREA_RULE,))
+
+
+def others(summary: Summary) -> Section:
+    """Return each score beside the judged one."""
+    heads = ("Score", "Area", "Interval", "Difference", "Interval", "p", "Brier")
+    judged = [summary, *summary["others"]] if summary["others"] else []
+    rows = []
+    for one in judged:
+        beside = one.get("against")
+        gap = [NOTHING] * 3
+        if beside is not None:
+            gap = [area(beside["difference"]), ends(beside["difference_ci"]),
+                   chance(beside["p_value"])]  # fmt: skip
+        name = one["score"] + (" (baseline)" if one["score"] == summary["baseline"] else "")
+        brier = NOTHING if one["brier"] is None else figure(one["brier"], 4)
+        rows.append((name, area(one["auc"]), ends(one["auc_ci"]), *gap, brier))
+    records = [
+        {"score": one["score"], "auc": one["auc"], "brier": one["brier"],
+         **flat(one.get("against") or {})}
+        for one in judged
+    ]  # fmt: skip
+    table = Table.of("others", heads, rows, records, right=(1, 3, 5, 6), caption=OTHERS)
+    return Section("others", "Beside other scores", body=(table,))
+
+
+def thresholds(summary: Summary) -> Section:
+    """Return what alarms at some thresholds are worth."""
+    heads = ("Threshold", "Alarms", "Right", "False", "Missed", "Recall", "Precision", "FPR",
+             "Chosen for")  # fmt: skip
+    points = summary["operating_points"]
+    rows = [
+        (
+            "above all" if one["threshold"] is None else figure(one["threshold"]),
+            f"{one['tp'] + one['fp']:,}",
+            f"{one['tp']:,}",
+            f"{one['fp']:,}",
+            f"{one['fn']:,}",
+            percent(one["recall"]),
+            percent(one["precision"]),
+            percent(one["fpr"]),
+            one["chosen_for"],
+        )
+        for one in points
+    ]
+    caption = "A score at or above the threshold is an alarm."
+    table = Table.of("thresholds", heads, rows, points, right=range(8), caption=caption)
+    return Section("thresholds", "Thresholds", body=(table,))
+
+
+def bins(summary: Summary) -> Table:
+    """Return the reliability table; no rows where the scores are no probabilities."""
+    heads = ("Said", "Mean", "Seen", "Interval", "If right", "Cases", "Failed")
+    found = summary["reliability"] or []
+    rows = [
+        (
+            between((one["begin"], one["end"]), 2),
+            figure(one["said"], 3),
+            figure(one["seen"], 3),
+            between((one["low"], one["high"]), 2),
+            between((one["low_if_true"], one["high_if_true"]), 2),
+            f"{one['count']:,}",
+            f"{one['failed']:,}",
+        )
+        for one in found
+    ]
+    caption = "If right: where the share should lie, were the probabilities right."
+    return Table.of("reliability", heads, rows, found, right=(1, 2, 5, 6), caption=caption)
+
+
+def _probabilities(found: ScoreStudy) -> Section:
+    """Return whether the scores come true as probabilities; nothing where they are none."""
+    summary, name = found.summary, found.asked.score[0]
+    drawn: tuple[Figure, ...] = ()
+    if name in found.tables:
+        told = "; ".join(on_probabilities(summary))
+        drawn = (
+            Figure(
+                FIGURES[2],
+                lambda: plot_reliability(found.tables[name]),
+                "Share that failed over the probability that was said, with counts.",
+                f"{told[:1].upper()}{told[1:]}. Blue bars: where the share should lie, were the "
+                "probabilities right.",
+            ),
+        )
+    body: tuple[Block, ...] = (*drawn, bins(summary))
+    return Section("probabilities", "Do the probabilities come true?", body=body)
+
+
+def remark_lines(summary: Summary) -> list[str]:
+    """Return what was odd about the file, a line each."""
+    lines = [f"{one['action']}: {one['text']}" for one in summary["remarks"]]
+    if summary["auc_method"] == "newcombe" and summary["auc_why"] is None:
+        lines.append(
+            "note: the scores leave DeLong's interval no width (an area of 0, 1/2 or 1, or one "
+            "case of a kind); Newcombe's is shown"
+        )
+    if summary["parameters"]["probabilities"] is False:
+        lines.append("note: scores are not judged as probabilities (--no-probabilities)")
+    elif not summary["probabilities"]:
+        lines.append("note: scores are not all within 0 and 1, so they are no probabilities")
+    return lines

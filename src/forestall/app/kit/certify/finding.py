@@ -1,0 +1,103 @@
+"""Checks of a run, what each finds (the first case in words, and how many), and all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.app.kit.certify.sheet import NONE
+
+
+class Check(NamedTuple):
+    """One check: its name, whether it passed, and what was found."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+class Told:
+    """Values as they stand in a file: empty fields as such, whole parts of a unit in the unit."""
+
+    def __init__(self, values: npt.NDArray[Any], parts: int = 1) -> None:
+        self.values, self.parts = values, parts
+
+    def __getitem__(self, row: int) -> str:
+        value = self.values[row]
+        if value == NONE:
+            return "nothing"
+        return f"{value}" if self.parts == 1 else f"{value / self.parts}"
+
+
+class Finding:
+    """Collects what is wrong for one check."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.count = 0
+        self.first = ""
+
+    def where(self, bad: npt.NDArray[np.bool_], text: str, *labels: Any) -> None:
+        """Note every row in which `bad` holds; `labels` fill the placeholders of `text`."""
+        rows = np.flatnonzero(bad)
+        if rows.size:
+            self.count += int(rows.size)
+            if not self.first:
+                self.first = text.format(*(label[rows[0]] for label in labels))
+
+    def wrong(self, text: str, *values: Any) -> None:
+        """Note what is wrong whatever the row."""
+        self.where(np.ones(1, dtype=np.bool_), text, *([value] for value in values))
+
+    def take(self, other: Finding) -> None:
+        """Note what another finding has found."""
+        self.count += other.count
+        self.first = self.first or other.first
+
+    def each(self, wrong: Sequence[str]) -> None:
+        """Note what is wrong, in words; the first is told, and how many more there are."""
+        self.count += len(wrong)
+        self.first = self.first or (wrong[0] if wrong else "")
+
+    def all(self, wrong: Sequence[str]) -> None:
+        """Note what is wrong, in words, all of which are told."""
+        self.each(["; ".join(wrong)] if wrong else [])
+
+    def check(self, good: str) -> Check:
+        """Return the check: passed with `good` as its detail, or failed with what was found."""
+        if not self.count:
+            return Check(self.name, True, good)
+        more = f" (and {self.count - 1} more)" if self.count > 1 else ""
+        return Check(self.name, False, self.first + more)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the certifier found.
+
+    Attributes
+    ----------
+    checks : every check that was made, in order
+    node_seconds : the account as computed here (useful, lost, checkpoint_overhead, idle, down,
+        total); None where `runs.csv` is missing and the rest does not tell; empty for runs of
+        virtual machines and of cycle sharing, which are no matter of whole nodes
+    not_checked : what was not checked, for want of `runs.csv` or because files do not tell, in
+        words
+    """
+
+    checks: tuple[Check, ...]
+    node_seconds: dict[str, int | None]
+    not_checked: tuple[str, ...] = field(default=())
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check that could be made passed."""
+        return all(check.passed for check in self.checks)
+
+    def __str__(self) -> str:
+        lines = [f"{'ok  ' if c.passed else 'FAIL'} {c.name}: {c.detail}" for c in self.checks]
+        return "\n".join([*lines, *(f"not checked: {text}" for text in self.not_checked)])

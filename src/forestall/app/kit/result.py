@@ -1,0 +1,136 @@
+"""What a run gave, whichever model played it: tables by name, a summary, and the folder of both."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from forestall.app.kit.folder import OTHER_RUN_FILES, RUN_FILES, SUMMARY, fill_folder
+from forestall.app.kit.output import since_first, skipped_table, write_csv, write_json
+from forestall.app.kit.versions import versions
+from forestall.model.cleaning import Cleaning
+from forestall.model.errors import ParameterError
+from forestall.model.units import format_duration
+from forestall.show.page import page, write_page
+from forestall.show.report import Report
+from forestall.show.shown import Shown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Outcome = TypeVar("Outcome", bound=Any)
+FOLDER_FILES = (*OTHER_RUN_FILES, *RUN_FILES)
+"""Files that the folder of a run can hold; the one that says that all others are there last."""
+
+
+@dataclass(frozen=True)
+class RunResult(ABC, Generic[Outcome]):
+    """What a simulation gave.
+
+    Attributes
+    ----------
+    outcome : the arrays behind everything else
+    sources : where jobs and failures (or hosts) came from, as text
+    cleaning : what was left out or changed on the way in
+    """
+
+    _TABLES: ClassVar[tuple[str, ...]]
+    """Its tables: properties of these names, and ``NAME.csv`` in its folder."""
+
+    outcome: Outcome
+    sources: dict[str, str] = field(default_factory=dict)
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    @property
+    @abstractmethod
+    def measures(self) -> dict[str, Any]:
+        """All measures; times in s, shares from 0 to 1."""
+
+    @property
+    @abstractmethod
+    def jobs(self) -> pl.DataFrame:
+        """One row per job, in submit order."""
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Measures, parameters, what was skipped, versions and seed, as `summary.json` has them."""
+        parameters = self.outcome.parameters
+        return {
+            **self._named(),
+            **self.measures,
+            **self._besides(),
+            "seed": parameters.seed,
+            "parameters": parameters.model_dump(),
+            **self._given(),
+            "sources": self.sources,
+            "skipped": self.cleaning.counts(),
+            "versions": versions(),
+        }
+
+    @abstractmethod
+    def _named(self) -> dict[str, Any]:
+        """Return what the summary begins with: the model, and who decided."""
+
+    def _besides(self) -> dict[str, Any]:
+        """Return what stands in the summary beside the measures."""
+        return {}
+
+    def _given(self) -> dict[str, Any]:
+        """Return what stands in the summary beside the parameters."""
+        return {}
+
+    @property
+    def report(self) -> Shown:
+        """What became of the run, as text, page, JSON or Markdown; a notebook shows it."""
+        return Shown(self._told(None))
+
+    def save(
+        self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
+    ) -> Path:
+        """Write `summary.json`, a CSV file of each table (`_TABLES`), `skipped.csv`, `report.html`
+        and, where events were logged, the log: all of them or none; return the folder.
+
+        `gantt` is the span of the report's chart over nodes or hosts, s since the first submission
+        (None: an eventful one); a ParameterError where the model tells how long its run is, and the
+        span begins later.
+        """
+        span = gantt if report else None
+        self._check_span(span)
+
+        def write(fresh: Path) -> None:
+            for name, table in self._tables().items():
+                write_csv(table, fresh / f"{name}.csv")
+            write_csv(skipped_table(self.cleaning), fresh / "skipped.csv")
+            if len(self.outcome.log.events):
+                self._write_log(fresh)
+            if report:
+                told = self._told(since_first(self.jobs, span))
+                write_page(fresh / "report.html", page(told))
+            write_json(self.summary, fresh / SUMMARY)
+
+        return fill_folder(Path(folder), write, FOLDER_FILES)
+
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        return {name: getattr(self, name) for name in self._TABLES}
+
+    def _check_span(self, span: tuple[int, int] | None) -> None:
+        length = None if span is None or self.jobs.is_empty() else self._length()
+        if span is not None and length is not None and span[0] >= length:
+            asked = " to ".join(format_duration(second) for second in span)
+            allowed = f"a span that begins before the run ends, after {format_duration(length)}"
+            raise ParameterError("gantt", asked, allowed)
+
+    def _length(self) -> int | None:
+        """Return s from the first submission to the end; None: any span can be asked for."""
+        return None
+
+    @abstractmethod
+    def _write_log(self, folder: Path) -> None:
+        """Write what the engine was told and what it answered."""
+
+    @abstractmethod
+    def _told(self, span: tuple[int, int] | None) -> Report:
+        """Return the report; `span` is that of its chart, in s of the log's own clock."""

@@ -1,0 +1,96 @@
+"""A run in short, as the terminal tells it: what was run, and its measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from forestall.app.kit.report import measured
+from forestall.app.promise import words
+from forestall.engine.promise.policies import POLICIES
+from forestall.show import words as say_
+from forestall.show.facts import Fact
+
+if TYPE_CHECKING:
+    from forestall.show.words import Summary
+
+
+def headline(summary: Summary, failures: int | None) -> list[str]:
+    """Return what was run, in parts."""
+    parameters = summary["parameters"]
+    policy = summary["policy"]
+    parts = [
+        say_.counted(summary["jobs_count"], "job"),
+        say_.counted(parameters["nodes"], "node"),
+        "no failures" if failures is None else say_.counted(failures, "failure"),
+        f"policy {policy}",
+    ]
+    if POLICIES.chosen(policy).promises:
+        forecast = summary.get("predictor", {}).get("name", "trace")
+        accuracy = f"accuracy {parameters['accuracy']:g}"
+        told = {"trace": accuracy, "own": "a predictor of your own"}
+        parts += [told.get(forecast, f"predictor {forecast}"), f"risk {parameters['risk']:g}"]
+    return [*parts, f"checkpoints {parameters['checkpoint']}", f"seed {summary['seed']}"]
+
+
+def measures(summary: Summary) -> tuple[Fact, ...]:
+    """Return each measure of a run with its unit and what it means."""
+    useful = say_.number((summary.get("node_seconds") or {}).get("useful"))
+    lost = say_.number(summary.get("lost_work"))
+    share = f"{say_.percent(lost / useful)} of the useful work" if useful and lost else ""
+    hit = say_.count(summary.get("failures_hit"))
+    return (
+        *_promises(summary),
+        measured("utilization", "Utilization", summary.get("utilization"), "ratio",
+                 "of node time did useful work", say_.percent),
+        measured("lost_work", "Lost work", None if lost is None else lost / 3600, "node_hours",
+                 share or "nothing was lost to failures", lambda _: say_.node_hours(lost)),
+        _spread("wait", "Wait", summary, "seconds", say_.duration),
+        _spread("response", "Response", summary, "seconds", say_.duration),
+        _spread("bounded_slowdown", "Bounded slowdown", summary, "number",
+                lambda value: say_.ratio(value, 2), " times"),
+        measured("checkpoints", "Checkpoints", summary.get("checkpoints"), "count",
+                 f"performed; {say_.count(summary.get('skipped_checkpoints'))} skipped",
+                 say_.count),
+        measured("restarts", "Restarts", summary.get("restarts"), "count",
+                 "of jobs that a failure had ended", say_.count),
+        measured("failures_played", "Failures", summary.get("failures_played"), "count",
+                 f"while jobs were there; {hit} of them hit a job", say_.count),
+        measured("makespan", "Makespan", summary.get("makespan"), "seconds",
+                 "from first submission to last finish", say_.duration),
+    )  # fmt: skip
+
+
+def _promises(summary: Summary) -> tuple[Fact, ...]:
+    made, promised = words.promises_made(summary)
+    share = say_.number(summary.get("promises_kept"))
+    if not made or share is None:
+        why = "this policy makes none"
+        return (Fact("promises", "Promises", None, "count", why=why, shown="none"),)
+    kept = f"{say_.count(round(share * made))} of {say_.count(made)}"
+    return (
+        measured("promises_kept", "Promises kept", share, "ratio",
+                 f"{kept}; {say_.percent(promised)} promised on average", say_.percent),
+        measured("qos", "Quality of service", summary.get("qos"), "number",
+                 "of 1: work finished by its deadline, weighted by its promise",
+                 lambda value: say_.ratio(value, 4)),
+        measured("brier", "Brier score", summary.get("brier"), "number",
+                 "of the promises; 0 is perfect", lambda value: say_.ratio(value, 4)),
+    )  # fmt: skip
+
+
+def _spread(
+    key: str,
+    label: str,
+    summary: Summary,
+    unit: str,
+    tell: Callable[[object], str],
+    times: str = "",
+) -> Fact:
+    """Return a mean with its median and 95th percentile."""
+    three: dict[str, Any] = summary.get(key) or {}
+    median, p95 = tell(three.get("median")), tell(three.get("p95"))
+    meaning = f"on average; median {median}, 95 % within {p95}"
+    return measured(
+        f"{key}_mean", label, three.get("mean"), unit, meaning, lambda value: tell(value) + times
+    )

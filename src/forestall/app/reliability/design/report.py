@@ -1,0 +1,280 @@
+"""The report on a design: how likely jobs meet a failure, spares, checkpoints, and what changes
+would buy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from forestall.app.reliability.design.files import TRADEOFF, tradeoff
+from forestall.app.reliability.design.search import structure_told
+from forestall.model.units import format_duration
+from forestall.show.blocks import Block, Figure, Listing, Prose, Table
+from forestall.show.facts import Fact
+from forestall.show.report import Report, Section
+from forestall.show.words import probability as percent
+
+if TYPE_CHECKING:
+    from forestall.app.reliability.design.design import Design
+    from forestall.app.reliability.design.search import SearchResult
+    from forestall.reliability.queues.structures import Structure
+
+CURVE_ROWS: Final = 10
+"""Rows of the trade-off, at most."""
+MONTH: Final = 30 * 86_400
+
+
+def report_of(design: Design, top: int | None = None) -> Report:
+    """Return a design as a report, with so many of the best changes (None: all)."""
+    cluster = design.cluster
+    sections = [_machine(design)]
+    if design.queues:
+        sections += [_queues(design), _changes(design, top)]
+    if design.found is not None:
+        sections += _search(design.found)
+    verdict: tuple[str, ...] = ()
+    if design.job_failure is not None:
+        verdict = (
+            f"F_job: {percent(design.job_failure)} of all jobs meet a failure when every queue is "
+            f"full and every job fills it ({percent(1 - design.job_failure)} do not).",
+        )
+    return Report(
+        "What this cluster's queues promise",
+        f"{cluster.name}: {cluster.nodes:,} nodes; ages: {cluster.assumes}",
+        tuple(sections),
+        verdict=verdict,
+        closing=(),
+    )
+
+
+def _machine(design: Design) -> Section:
+    """Return groups of nodes, the time to a failure, and spares for all of them."""
+    mttf = design.mttf
+    lines = []
+    for group in design.cluster.groups:
+        mean, shape = format_duration(group.lifetime.mean()), group.lifetime.params.get("shape", 1)
+        lines.append(f"{group.name}: {group.count:,} nodes, MTTF {mean}, shape {shape:.3g}")
+    lines.append(
+        f"Time to the machine's first failure: {format_duration(mttf['new'])} with all nodes new, "
+        f"{format_duration(mttf['steady'])} between failures in steady state."
+    )
+    if design.interval is not None:
+        every = format_duration(design.interval)
+        lines.append(f"Checkpoints of a job on all nodes: every {every} of work.")
+    lines += [_pool(design), *(f"Note: {remark}" for remark in design.remarks)]
+    if design.queues and design.found is None and design.plan.table.checkpoint is None:
+        lines.append("Without [checkpoint] in the file nothing is said of checkpoints.")
+    facts = (
+        Fact("mttf_new", "First failure, new nodes", mttf["new"], "seconds"),
+        Fact("mttf_steady", "MTBF, steady state", mttf["steady"], "seconds"),
+    )
+    return Section("machine", "Nodes and spares", series=facts, body=(Listing(tuple(lines)),))
+
+
+def _pool(design: Design) -> str:
+    """Say how many spares a pool for all nodes needs."""
+    table, spares = design.plan.table, design.pool.spares
+    repair = None if table.pool is None else table.pool.repair
+    mission = MONTH if table.pool is None else table.pool.mission
+    when = (
+        f"in {format_duration(mission)} without repair"
+        if repair is None
+        else f"at any one moment, with repair in {format_duration(repair)}"
+    )
+    shown = "no number of" if spares is None else f"{spares:,}"
+    return (
+        f"Pool for all nodes: {shown} spares, so that with {percent(table.success)} no job waits "
+        f"for a node {when} (steady state)."
+    )
+
+
+def _queues(design: Design) -> Section:
+    """Return what jobs of each queue meet, and what they need."""
+    rows = [
+        (
+            row.queue.name,
+            f"{row.queue.nodes:,}",
+            format_duration(row.queue.limit),
+            f"{row.queue.slots:,}",
+            percent(row.failure),
+            percent(row.mixed),
+            f"{100 * row.goodput:.0f} %",
+            "-" if row.interval is None else format_duration(row.interval),
+            "-" if row.spares is None else str(row.spares),
+        )
+        for row in design.queues
+    ]
+    records = [
+        {"queue": row.queue.name, "nodes": row.queue.nodes, "limit_s": row.queue.limit,
+         "slots": row.queue.slots, "failure": row.failure, "failure_typical": row.mixed,
+         "finished": row.goodput, "interval_s": row.interval, "spares": row.spares}
+        for row in design.queues
+    ]  # fmt: skip
+    heads = ("Queue", "Nodes", "Limit", "Slots", "F", "F typical", "Finished", "Interval", "Spares")
+    table = Table.of("queues", heads, rows, records)
+    return Section("queues", "Queues", body=(table, Listing(tuple(_on_queues(design)))))
+
+
+def _on_queues(design: Design) -> list[str]:
+    """Return what the columns of queues are, and where a job has no spares or loses copies."""
+    told = design.plan.table.checkpoint
+    lines = [
+        "F: a job that runs to the limit meets a failure.",
+        "F typical: the same with run times of Lublin and Feitelson within the limit.",
+        "Finished: share of the nodes' time in jobs that finish, without checkpoints.",
+    ]
+    if told is not None:
+        lines.append("Interval: work between checkpoints that gives most work in the long run.")
+    target = percent(design.plan.table.success)
+    lines.append(f"Spares: beside a job's nodes, for a success of {target}.")
+    for row in design.queues:
+        if row.spares is None:
+            beside = f"only {row.room:,} nodes" if row.room > 1 else ("no node", "1 node")[row.room]
+            where = f"there is {beside} beside those of a job"
+            lines.append(f"No spares for {row.queue.name}: {where}.")
+    losses = [row for row in design.queues if row.ring_loss is not None]
+    if losses:
+        worst = max(losses, key=lambda row: row.ring_loss or 0.0)
+        copies = 1 if told is None or told.copies is None else told.copies
+        lines.append(
+            f"Ring: with {copies} copies of each checkpoint, some job of {worst.queue.name} (the "
+            f"worst) loses one with all copies with {percent(worst.ring_loss or 0.0)}; copies are "
+            "made again with the next checkpoint (steady state)."
+        )
+    return lines
+
+
+def _changes(design: Design, top: int | None) -> Section:
+    """Return what single changes would buy, the best first."""
+    chosen = design.changes[:top]
+    rows = [
+        (
+            change.title,
+            percent(change.after),
+            f"{-100 * change.gain:+.2f}",
+            f"{100 * change.capacity:+.1f} %",
+            f"{100 * change.held:+.1f} %",
+        )
+        for change in chosen
+    ]
+    records = [
+        {"change": one.title, "failure": one.after, "gain": one.gain, "capacity": one.capacity,
+         "held": one.held}
+        for one in chosen
+    ]  # fmt: skip
+    heads = ("Change", "F_job", "Points", "Capacity", "Nodes held")
+    some = f"the {len(chosen)} best of {len(design.changes)}"
+    table = Table.of("changes", heads, rows, records, ranked=True)
+    body = (table,) if chosen else ()
+    return Section("changes", f"What single changes would buy ({some})", body=body)
+
+
+def _search(found: SearchResult) -> list[Section]:
+    """Return the best queues that were found, the trade-off, and what admission would buy."""
+    body: list[Block] = [Prose(line) for line in _looked_at(found)]
+    if found.now is not None:
+        body += _best(found.equal, found.now.capacity, "as much as now", "equal")
+    if found.now is None or found.wanted != found.now.capacity:
+        body += _best(found.best, found.wanted, "for the work that comes", "best")
+    sections = [Section("search", f"Queues for {found.source}", body=tuple(body))]
+    sections.append(_tradeoff(found))
+    if len(found.admitted) > 1:
+        sections.append(_admitted(found))
+    return sections
+
+
+def _looked_at(found: SearchResult) -> list[str]:
+    """Return which structures were looked at, and what the queues do now."""
+    whole = found.admitted[0]
+    lines = [
+        f"{found.budget:,} nodes"
+        + (" that all share" if found.shared else ", each queue its own")
+        + f", at most {found.queues} queues; {whole.curve.tried:,} structures "
+        + ("(all of the candidates)" if whole.curve.exact else "looked at")
+        + f". The jobs by their own nodes and run times: {percent(whole.own)}."
+    ]
+    if found.now is not None:
+        text = f"Now: F_job {percent(found.now.failure)}, capacity {found.now.capacity:,.0f} of "
+        text += f"{found.budget:,} node-hours per hour"
+        if found.refused > 1e-12:
+            text += f"; {percent(found.refused)} of the jobs fit no queue"
+        lines.append(text)
+    return lines
+
+
+def _best(best: Structure | None, wanted: float, why: str, key: str) -> tuple[Block, ...]:
+    """Return the queues with the fewest failures at a capacity."""
+    at = f"{wanted:,.0f} node-hours per hour"
+    if best is None:
+        return (Prose(f"None of them carries {at} of this mix ({why})."),)
+    text = (
+        f"Best at {at} or more ({why}): F_job {percent(best.failure)}, capacity "
+        f"{best.capacity:,.0f}"
+    )
+    told = list(zip(best.queues, best.failures, best.shares, strict=True))
+    rows = [
+        (
+            queue.name,
+            f"{queue.nodes:,}",
+            format_duration(queue.limit),
+            f"{queue.slots:,}",
+            percent(failure),
+            percent(share),
+        )
+        for queue, failure, share in told
+    ]
+    records = [
+        {"queue": queue.name, "nodes": queue.nodes, "limit_s": queue.limit, "slots": queue.slots,
+         "failure": failure, "share_of_jobs": share}
+        for queue, failure, share in told
+    ]  # fmt: skip
+    heads = ("Queue", "Nodes", "Limit", "Slots", "F", "Share of jobs")
+    return Prose(text), Table.of(key, heads, rows, records)
+
+
+def _tradeoff(found: SearchResult) -> Section:
+    """Return failures against capacity: no other structure does better by both."""
+    listed = found.admitted[0].curve.structures
+    step = max(1, -(-len(listed) // CURVE_ROWS))
+    rows, records = [], []
+    for one in listed[::step]:
+        turnaround = format_duration(one.turnaround) if math.isfinite(one.turnaround) else ""
+        told = (f"{q.nodes} x {format_duration(q.limit)} x {q.slots}" for q in one.queues)
+        rows.append((percent(one.failure), f"{one.capacity:,.0f}", turnaround or "too much",
+                     ", ".join(told)))  # fmt: skip
+        records.append({"failure": one.failure, "capacity_node_hours_per_hour": one.capacity,
+                        "turnaround_s": structure_told(one)["turnaround_s"]})  # fmt: skip
+    heads = ("F_job", "Capacity", "Turnaround", "Queues (nodes x limit x slots)")
+    note = f"Turnaround: mean wait and run time at {found.demand:,.0f} node-hours per hour."
+    caption = "Trade-off for the whole mix: no other has both a lower F_job and more capacity."
+    table = Table.of(TRADEOFF, heads, rows, records, right=(0, 1, 2), caption=caption, note=note)
+    drawn = Figure(
+        TRADEOFF,
+        lambda: tradeoff(found),
+        "Failures over capacity for each number of queues, and over the largest job admitted.",
+    )
+    return Section("tradeoff", "Failures against capacity", body=(table, drawn))
+
+
+def _admitted(found: SearchResult) -> Section:
+    """Return what refusing the largest jobs would buy."""
+    rows = [
+        (
+            f"{100 * one.work:.1f} %",
+            percent(one.jobs),
+            f"{one.nodes:,}",
+            format_duration(one.runtime),
+            percent(one.own),
+            "-" if one.best is None else percent(one.best.failure),
+        )
+        for one in found.admitted
+    ]
+    records = [
+        {"work": one.work, "jobs": one.jobs, "nodes": one.nodes, "longest_s": one.runtime,
+         "own_failure": one.own, "failure": None if one.best is None else one.best.failure}
+        for one in found.admitted
+    ]  # fmt: skip
+    heads = ("Work", "Jobs", "Most nodes", "Longest", "Own failures", "F_job")
+    title = "If the largest jobs are not admitted, at the capacity that the rest needs"
+    table = Table.of("admitted", heads, rows, records, right=range(6))
+    return Section("admitted", title, body=(table,))

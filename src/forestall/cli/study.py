@@ -1,0 +1,65 @@
+"""What commands on studies share: the folder is checked, the work done, the answer told."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from forestall._lazy import lazily
+from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
+
+with lazily():
+    from forestall.show import text
+
+if TYPE_CHECKING:
+    from forestall.app.kit.study_folder import StudyFolder, Summarized
+    from forestall.show.report import Report
+
+S = TypeVar("S", bound="Summarized")
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where an answer goes and how: a folder (None: none), by force, as JSON, or quietly."""
+
+    out: Path | None
+    force: bool
+    quiet: bool
+    as_json: bool
+
+
+def tell_study(
+    folder: StudyFolder[S],
+    work: Callable[[ProgressBar], S],
+    steps: str,
+    output: Output,
+    told: Callable[[S], Report] | None = None,
+) -> None:
+    """Do the work, whose progress is counted in `steps`, write its folder and print its report;
+    `told` is the report as it is printed, where that is another than the folder's."""
+    if output.out is not None:
+        folder.check(output.out, force=output.force)
+    with ProgressBar(steps, quiet=output.quiet) as bar:
+        found = work(bar)
+    written = ""
+    if output.out is not None:
+        with ProgressBar("figures", quiet=output.quiet) as bar:
+            written = folder.write(found, output.out, bar)
+    if output.as_json:
+        say_json(found.summary)
+    elif not output.quiet:
+        say_report((told or folder.report)(found))
+        if written:
+            say()
+            say(written)
+
+
+def say_report(report: Report) -> None:
+    """Print a report in brief."""
+    wrap = sys.stdout.isatty()
+    width = min(WIDTH, shutil.get_terminal_size().columns) if wrap else WIDTH
+    print(text.brief_of(report, width=width, wrap=wrap), end="")

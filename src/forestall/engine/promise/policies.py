@@ -1,0 +1,123 @@
+"""The policies that can be chosen by name: what each does, needs, and is by default.
+
+Whatever asks "which policy is it" asks its entry: settings and the command line for names, runs for
+defaults and for the loop that plays them, kernels for the number. A policy of the user's own (see
+`forestall.engine.promise.own`) has the spelling of its class for a name, `module:Class`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic_core import core_schema
+
+from forestall.model.entries import Entries, Entry
+
+_OWN: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+@dataclass(frozen=True)
+class PolicyEntry(Entry):
+    """A policy.
+
+    Attributes
+    ----------
+    code : what kernels know it by; part of compiled code, so never given to another one
+    promises : whether it promises each job a deadline, by predictions of any kind: it places jobs
+        at every event; the others do so once a second, and predictions only choose their nodes
+    reserves : whether waiting jobs have reservations, whose starts are events of their own
+    checkpoint, placement : what these parameters are where they are not given
+    """
+
+    code: int = -1
+    promises: bool = False
+    reserves: bool = False
+    checkpoint: str = "none"
+    placement: str = "first"
+
+
+class Policies(Entries[PolicyEntry]):
+    """The table of policies, in which the spelling of a class is a policy of the user's own."""
+
+    def chosen(self, name: str) -> PolicyEntry:
+        """Return the entry of a policy; ParameterError where there is none of this name."""
+        return OWN if is_own(name) else super().chosen(name)
+
+    def coded(self, code: int) -> PolicyEntry | None:
+        """Return the entry that kernels know by this number, or None."""
+        return next((one for one in (*self.values(), OWN) if one.code == code), None)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> Any:
+        """Let the table stand in the annotation of a parameter: one of its names, or a class."""
+
+        def allowed(value: Any, names: Any) -> Any:
+            return value if isinstance(value, str) and is_own(value) else names(value)
+
+        return core_schema.no_info_wrap_validator_function(
+            allowed, core_schema.literal_schema(list(self))
+        )
+
+
+def is_own(name: str) -> bool:
+    """Return whether a policy's name spells a class of the user's own: ``module:Class``.
+
+    >>> is_own("mysite.policies:Sjf"), is_own("easy"), is_own("0:1:0.1")
+    (True, False, False)
+    """
+    return _OWN.fullmatch(name) is not None
+
+
+POLICIES: Final = Policies(
+    "policy",
+    (
+        PolicyEntry(
+            "promise",
+            "promises",
+            "every job gets a deadline with a probability at arrival, and keeps what it got",
+            "models/promises.md#the-promise-policy",
+            colour="#0072B2",
+            code=0,
+            promises=True,
+            checkpoint="risk",
+            placement="fault-aware",
+        ),
+        PolicyEntry(
+            "fcfs",
+            "FCFS",
+            "strict order of the queue: nobody passes its head",
+            "models/classic.md#fcfs",
+            colour="#D55E00",
+            code=1,
+        ),
+        PolicyEntry(
+            "easy",
+            "EASY backfilling",
+            "later jobs start where they do not delay the head of the queue",
+            "models/classic.md#easy-backfilling",
+            colour="#009E73",
+            code=2,
+        ),
+        PolicyEntry(
+            "conservative",
+            "conservative backfilling",
+            "later jobs start where they delay no job before them",
+            "models/classic.md#conservative-backfilling",
+            colour="#CC79A7",
+            code=3,
+            reserves=True,
+        ),
+    ),
+)
+"""In the order in which users see them."""
+
+OWN: Final = PolicyEntry(
+    "own",
+    "own policy",
+    "a class of the user's own decides which waiting jobs start",
+    "how-to/your-own/own-policy.md",
+    code=4,
+    own=True,
+)
+"""What every policy of the user's own has in common. No name in the table: its class is."""

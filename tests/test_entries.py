@@ -1,0 +1,227 @@
+"""Everything that can be chosen by name is documented, and keeps the contract of its kind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import forestall as fs
+from forestall.app.runs.certify import certify
+from forestall.app.runs.models import MODELS
+from forestall.app.site.report import SECTIONS
+from forestall.decide.cycle.entries import SCHEDULERS
+from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
+from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
+from forestall.decide.virtual.placement_kernels import STRATEGIES as NUMBERS
+from forestall.engine.cycle.state import SCHEDULERS as CYCLE_NUMBERS
+from forestall.engine.promise.policies import POLICIES
+from forestall.model.entries import Entries, Entry
+from forestall.model.errors import ParameterError
+from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class
+from forestall.reliability.lifetimes.registry import FAMILIES
+from forestall.traces.failures.formats import FORMATS
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+TABLES: dict[str, Entries[Any]] = {
+    "policies": POLICIES,
+    "strategies": STRATEGIES,
+    "migrations": MIGRATIONS,
+    "sources": SOURCES,
+    "schedulers": SCHEDULERS,
+    "checkpoints": CHECKPOINTS,
+    "placements": PLACEMENTS,
+    "forecasts": FORECASTS,
+    "learners": LEARNERS,
+}
+ALL = [(kind, one) for kind, table in TABLES.items() for one in table.values()]
+
+
+def slug(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower().strip()).replace(" ", "-")
+
+
+def section(docs: str) -> str:
+    """The heading that `docs` names, with what stands below it."""
+    page, _, anchor = docs.partition("#")
+    parts = re.split(r"^(#+ .*)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    [heading] = [one for one in found if slug(one.lstrip("# ")) == anchor]
+    return heading + found[heading]
+
+
+@pytest.mark.parametrize(("kind", "one"), ALL, ids=lambda one: getattr(one, "name", one))
+def test_every_entry_is_documented(kind: str, one: Entry) -> None:
+    text = section(one.docs)
+    names = [one.name] if not one.own else ["Strategy", "HostScheduler"]
+    assert any(re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) for name in names), kind
+    assert one.label
+    assert one.about or kind == "learners"  # a learner's class tells it
+
+
+@pytest.mark.parametrize("one", [*MODELS.values()], ids=lambda one: one.name)
+def test_every_model_is_an_entry_of_the_reference(one: Any) -> None:
+    page = (DOCS / "reference" / "parameters.md").read_text(encoding="utf-8")
+    assert f"<!-- parameters: {one.name} -->" in page
+    assert one.label
+
+
+def test_formats_families_and_sections_are_documented() -> None:
+    formats = section("reference/traces.md#failure-logs")
+    assert not [one.name for one in FORMATS if f"`{one.name}`" not in formats]
+    families = section("models/lifetimes.md#the-families")
+    assert not [name for name in FAMILIES if f"`{name}`" not in families]
+    report = (DOCS / "reference" / "report.md").read_text(encoding="utf-8")
+    assert not [key for key in SECTIONS if f"`{key}`" not in report]
+
+
+def test_kernels_know_every_entry() -> None:
+    assert set(NUMBERS) == set(STRATEGIES.named) - {"omniscient"}  # best-fit on the true times
+    assert set(CYCLE_NUMBERS) == set(SCHEDULERS.named)
+    assert set(TRIVIAL) < set(LEARNERS)
+    for name in LEARNERS:
+        assert learner_class(name).name == name
+
+
+def test_a_table_refuses_what_it_does_not_have() -> None:
+    with pytest.raises(ParameterError, match=r"best-fit, omniscient$"):
+        STRATEGIES.chosen("worst-fit")
+    assert STRATEGIES.chosen("random").label == "random"
+    assert len({hash(table) for table in TABLES.values()}) == len(TABLES)
+
+
+# ------------------------------------------------------------------------------- contracts
+
+
+class FirstFit(fs.Strategy):
+    """First-fit as a strategy of one's own."""
+
+    def choose(self, nodes: Any, task: Any) -> int | None:
+        good = (nodes.free > 0) & ~nodes.doubtful & (nodes.lasts >= task.left)
+        return int(np.argmax(np.where(good, nodes.free, 0.0))) if good.any() else None
+
+
+class Falcon(fs.HostScheduler):
+    """Falcon as a scheduler of one's own."""
+
+    def choose(self, hosts: Any) -> int | None:
+        lives = (hosts.jct <= hosts.mttf) & np.isfinite(hosts.jct)
+        some = bool(lives.any())
+        first = np.where(lives, hosts.jctf, np.inf) if some else -hosts.etl
+        return int(np.lexsort((-hosts.mttf, first, ~lives if some else lives))[0])
+
+
+JOBS = fs.generate_jobs(16, 1, days=2, load=0.6)
+FAILURES = fs.generate_failures(16, 6, 1, rate_per_year=4000)
+
+
+def virtual(**more: Any) -> Any:
+    given = {"nodes": 16, "processors_per_node": 4, "log_events": True, **more}
+    return fs.simulate_virtual(JOBS, FAILURES, **given)
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Any:
+    return fs.generate_hosts(5, 40, 1)
+
+
+def cycle(hosts: Any, **more: Any) -> Any:
+    jobs = fs.generate_guests(40, 1, days=5)
+    return fs.simulate_cycle(jobs, hosts, **{"log_events": True, **more})
+
+
+def kept(result: Any, folder: Path, **own: Any) -> None:
+    """A run is certified and replayed."""
+    result.save(folder, report=False)
+    found = certify(folder)
+    assert found.passed, [one for one in found.checks if not one.passed]
+    assert fs.replay(folder, **own).same
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_keeps_the_contract(strategy: str, tmp_path: Path) -> None:
+    own = FirstFit() if strategy == "own" else None
+    result = virtual(strategy=own or strategy)
+    assert result.summary["parameters"]["strategy"] == strategy
+    kept(result, tmp_path / "run", strategy=own)
+
+
+@pytest.mark.parametrize("migration", MIGRATIONS)
+def test_every_way_to_move_keeps_the_contract(migration: str, tmp_path: Path) -> None:
+    kept(virtual(migration=migration), tmp_path / "run")
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_every_scheduler_keeps_the_contract(scheduler: str, hosts: Any, tmp_path: Path) -> None:
+    own = Falcon() if scheduler == "own" else None
+    result = cycle(hosts, scheduler=own or scheduler)
+    assert result.summary["parameters"]["scheduler"] == scheduler
+    kept(result, tmp_path / "run", scheduler=own)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".csv"}
+
+
+def test_first_fit_in_python_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name, strategy in (("built-in", "first-fit"), ("own", FirstFit())):
+        virtual(strategy=strategy, checkpoint="periodic").save(tmp_path / name, report=False)
+    assert files(tmp_path / "built-in") == files(tmp_path / "own")
+
+
+@pytest.mark.parametrize("restart", ["scratch", "checkpoint"])
+def test_falcon_in_python_gives_the_same_bytes(restart: str, hosts: Any, tmp_path: Path) -> None:
+    for name, scheduler in (("built-in", "falcon"), ("own", Falcon())):
+        result = cycle(hosts, scheduler=scheduler, restart=restart)
+        result.save(tmp_path / name, report=False)
+    one, other = files(tmp_path / "built-in"), files(tmp_path / "own")
+    for said in ("decisions.csv", "candidates.csv"):  # they tell ranks and another reason
+        assert one.pop(said) != other.pop(said)
+    assert one == other
+
+
+class Wrong(fs.Strategy, fs.HostScheduler):
+    """Answers what it was made with, or raises it."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def choose(self, *known: Any) -> int | None:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        answer: int | None = self.answer
+        return answer
+
+
+@pytest.mark.parametrize("answer", [16, -1])
+def test_a_node_that_cannot_be_is_refused(answer: int) -> None:
+    with pytest.raises(ParameterError, match=f"strategy: {answer} is not allowed"):
+        virtual(strategy=Wrong(answer))
+
+
+def test_a_host_that_is_not_free_is_refused(hosts: Any) -> None:
+    with pytest.raises(ParameterError, match="scheduler: 5 is not allowed"):
+        cycle(hosts, scheduler=Wrong(5))
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), KeyboardInterrupt()])
+def test_what_an_own_one_raises_comes_through(error: BaseException, hosts: Any) -> None:
+    with pytest.raises(type(error)):
+        virtual(strategy=Wrong(error))
+    with pytest.raises(type(error)):
+        cycle(hosts, scheduler=Wrong(error))
+
+
+def test_none_leaves_the_task_to_the_engine_and_lets_the_guest_wait(hosts: Any) -> None:
+    assert virtual(strategy=Wrong(None)).measures["jobs_dropped"] == 0
+    assert len(cycle(hosts, scheduler=Wrong(None)).outcome.stays) == 0
+
+
+def test_an_own_one_is_needed_where_it_is_meant(hosts: Any) -> None:
+    with pytest.raises(ParameterError, match="a Strategy, as it was given"):
+        virtual(strategy="own")
+    with pytest.raises(ParameterError, match="a HostScheduler, as it was given"):
+        cycle(hosts, scheduler="own")
