@@ -33,8 +33,8 @@ def first_from(foreseen, time):
     count = len(failures)
     if count == 0:
         return 0
-    # Failures of a log that repeats are numbered on through its copies. The copies before this one
-    # end before `time`, since a log is no longer than its period.
+    # Running numbers go through the log, then through its first copy, and so on: the copy by
+    # division, the place in it by bisection.
     copy = 0
     if period > 0 and time > failures[0].time:
         copy = (time - failures[0].time) // period

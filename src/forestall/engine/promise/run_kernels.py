@@ -88,7 +88,7 @@ def job_on(state, node):
 def begin(state, j, now, reason):
     """Start job `j` on the nodes of its row and say so."""
     job = state.jobs[j]
-    # `mark` is c of the lost work (x - c) n: this start, until a checkpoint of this run is done.
+    # `mark` is c of the lost work (x - c) n: this start, until a checkpoint is complete.
     job.status, job.mark, job.progress, job.since = RUNNING, now, job.saved, 0
     if job.row >= 0:
         machines.assign(state.machine, state.timeline.rows[job.row], job.low, job.size)
