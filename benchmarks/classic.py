@@ -1,7 +1,8 @@
 """FCFS, EASY and conservative backfilling on loaded logs.
 
-Yardsticks, timed in the same run: for EASY a straightforward compiled loop (`plain_easy.py`), for
-its node sets rows of bits as long as the machine (`plain_nodes.py`), for `fs.simulate` its kernel
+Yardsticks, timed in the same run: for EASY a straightforward compiled loop (`given/plain_easy.py`),
+for its node sets rows of bits as long as the machine (`plain_nodes.py`), for `fs.simulate`
+its kernel
 alone, for all three the plain Python references of the tests, on the log's first jobs. `python -m
 benchmarks.classic`
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.common import data, line, seconds
-from benchmarks.plain_easy import plain_easy
+from benchmarks.given.plain_easy import plain_easy
 from benchmarks.plain_nodes import place_by_rows
 from forestall.app.promise.simulate import simulate as fs_simulate
 from forestall.model.failures import Failures

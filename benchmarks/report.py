@@ -15,10 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.slurm_rows import write_rows
+from benchmarks.given.slurm_rows import write_rows
 from forestall.app.site import report, sources
 from forestall.app.site.advice import advice
-from forestall.app.site.sources import Given
+from forestall.app.site.sources import GivenRecords
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
 
 def parts(path: Path) -> None:
     """Time reading and each section."""
-    given = Given(paths=(path,))
+    given = GivenRecords(paths=(path,))
     began = time.perf_counter()
     site = sources.gather(given)
     asked = sources.asked_of(site, given)

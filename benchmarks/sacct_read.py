@@ -1,7 +1,8 @@
 """Reading 5,000,000 rows of sacct, beside plain Python's csv module.
 
-The rows are generated (`benchmarks.slurm_rows`): bursts by user, arrays, requeued runs, names that
-are partly unique. The plain loop reads the first rows field by field into lists of numbers and
+The rows are generated (`benchmarks.given.slurm_rows`): bursts by user, arrays, requeued runs,
+names that are partly unique. The plain loop reads the first rows field by field into lists of
+numbers and
 interned text, without looking for anything odd; its time is scaled to all of them. Ours runs in a
 process of its own, so that its peak memory is its own. Times are those of the processor where two
 are compared: other work on the machine does not count.
@@ -22,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 
 from benchmarks.common import ROOT
-from benchmarks.slurm_rows import write_rows
+from benchmarks.given.slurm_rows import write_rows
 
 ROWS = 5_000_000
 SLICE = 200_000

@@ -108,7 +108,7 @@ def queues(folder: Path) -> None:
     from forestall.app.reliability.design.files import tradeoff
     from forestall.traces.jobs.swf import write_swf
 
-    page = (HERE.parent / "how-to" / "design-queues.md").read_text(encoding="utf-8")
+    page = (HERE.parent / "how-to" / "reliability" / "design-queues.md").read_text(encoding="utf-8")
     shown = page.split("```toml\n")[1].split("```")[0]
     with TemporaryDirectory() as name:
         cluster, jobs = Path(name) / "cluster.toml", Path(name) / "jobs.swf"

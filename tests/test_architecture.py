@@ -272,3 +272,64 @@ def test_no_machine_paths_or_registry_hosts() -> None:
             if _MACHINE.search(line)
         ]
     assert not found, "\n".join(found)
+
+
+# Where things stand ------------------------------------------------------------------------------
+
+MOST_FILES = 25
+EXTRAS = {
+    "drain3", "matplotlib", "pydantic_core", "qemu", "sklearn", "threadpoolctl", "zstandard",
+}  # fmt: skip
+"""What functions import themselves: it need not be there. All else stands at the top of a module,
+in a block `with lazily():` where it is heavy."""
+
+SAME_IDEA = {
+    "About": "what an event is about, of a model's log",
+    "Facts": "what several rules of a model's certifier make of a run's files",
+    "FailureRows": "a model's file as its certifier reads it",
+    "Given": "what a model's certifier takes from summary.json",
+    "JobRows": "a model's file as its certifier reads it",
+    "Progress": "what a stay can have done, by a model's certifier",
+    "StayRows": "a model's file as its certifier reads it",
+}
+"""Classes that several modules have under one name, since they are the same for other models."""
+
+
+def test_no_folder_has_too_many_files() -> None:
+    counts: dict[Path, int] = {}
+    for path in MODULES:
+        counts[path.parent] = counts.get(path.parent, 0) + 1
+    full = {where(folder): count for folder, count in counts.items() if count > MOST_FILES}
+    assert not full
+
+
+def test_no_two_ideas_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(where(path, node))
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    strange = {name: found for name, found in twice.items() if name not in SAME_IDEA}
+    assert not strange, f"names that say more, or a reason in SAME_IDEA: {strange}"
+    assert set(SAME_IDEA) <= set(twice), "SAME_IDEA names what is there once only"
+
+
+def own_imports(path: Path) -> list[str]:
+    """Return imports in bodies of functions, but for those of what need not be there."""
+    found = []
+    for function in functions(path):
+        for node in ast.walk(function):
+            names: list[str] = []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or "."]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            if any(name.partition(".")[0] not in EXTRAS for name in names):
+                found.append(f"{where(path, node)}: {ast.unparse(node)}")
+    return found
+
+
+def test_imports_stand_at_the_top() -> None:
+    found = [one for path in MODULES for one in own_imports(path)]
+    assert not found

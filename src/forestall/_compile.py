@@ -209,7 +209,7 @@ trailing_zeros: Final = _word_instruction(
 _ANSWER: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
-class Asked:
+class AskedFunction:
     """A function in Python that kernels ask three whole numbers, for one.
 
     Kernels get its `address`, and call it by `ask`. What it raises cannot pass through them: from
@@ -249,7 +249,7 @@ def _call(_typing: Any, address: Any, first: Any, second: Any, third: Any) -> An
 
 
 def _ask(address, first, second, third):  # type: ignore[no-untyped-def]
-    """Return the answer of an `Asked` at this address."""
+    """Return the answer of an `AskedFunction` at this address."""
     return _call(address, np.int64(first), np.int64(second), np.int64(third))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from scipy.special import kolmogorov
 
 from forestall import judge
 from studies.assessment import paper
@@ -98,8 +99,6 @@ def predictivity(played: Played) -> Claim:
 def uniform_p(values: Floats) -> float:
     """Return the p-value of Kolmogorov and Smirnov's test that values are uniform on [0, 1], by
     Stephens' form of the law of many."""
-    from scipy.special import kolmogorov
-
     count = len(values)
     ordered = np.sort(values)
     place = np.arange(count + 1) / count

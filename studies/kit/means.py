@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.special import stdtrit
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -41,8 +42,6 @@ class Mean:
 
 def mean_of(values: Sequence[float] | Floats) -> Mean:
     """Return the mean of float64[seeds]; of a single one the interval is without bound."""
-    from scipy.special import stdtrit
-
     found = np.asarray(values, dtype=np.float64)
     count, middle = len(found), float(found.mean())
     if count < 2:

@@ -232,8 +232,8 @@ def test_ctrl_c_is_one_line(tmp_path: Path, sent: str) -> None:
     code = (
         "import os, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from forestall.app import settings_run\n"
-        f"settings_run.run = lambda *a, **k: os.kill(os.getpid(), signal.{sent}) or 1 / 0\n"
+        "from forestall.app.runs import single\n"
+        f"single.run = lambda *a, **k: os.kill(os.getpid(), signal.{sent}) or 1 / 0\n"
         "from forestall.cli import main\n"
         "sys.exit(main(sys.argv[1:]))"
     )

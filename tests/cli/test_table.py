@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from cli.calls import call
+from cli.calls import call, failure_log, job_log
 from forestall.cli import commands
 from forestall.cli.application import app
 
@@ -62,3 +62,40 @@ def test_a_wrong_name_says_what_may_be_meant(capsys: pytest.CaptureFixture[str])
     code, out, err = call(capsys, "simulat")
     assert (code, out) == (2, "")
     assert "'simulate'" in err
+
+
+WITHOUT_KERNELS: tuple[tuple[str, ...], ...] = (
+    ("interval", "--mttf", "4d", "--checkpoint-cost", "5m"),
+    ("spares", "--nodes", "100", "--hours", "24", "--mttf", "1000h"),
+    ("fit", "GAPS"),
+    ("traces", "info", "JOBS"),
+    ("traces", "convert", "FAILURES", "OUT"),
+    ("traces", "generate", "failures", "OUT", "--nodes", "8", "--days", "30"),
+    ("reliability", "FAILURES"),
+    ("lemons", "JOBS", "--failures", "FAILURES"),
+    ("agent", "status", "--folder", "FOLDER"),
+    ("guest", "list", "--folder", "FOLDER"),
+    ("machines", "list", "FOLDER"),
+    ("report", "--help"),
+    ("assess", "--help"),
+    ("predict", "--help"),
+    ("simulate", "--help"),
+)
+"""Commands that need no kernel: all but those that simulate, promise, predict or assess."""
+
+
+@pytest.mark.parametrize(
+    "arguments", WITHOUT_KERNELS, ids=lambda arguments: " ".join(arguments[:2])
+)
+def test_commands_without_kernels_load_no_numba(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    gaps = tmp_path / "gaps.csv"
+    gaps.write_text("gap\n" + "".join(f"{gap}\n" for gap in (10, 20, 35, 80, 120, 7, 9, 60)))
+    files = {
+        "GAPS": gaps,
+        "JOBS": job_log(tmp_path / "jobs.csv"),
+        "FAILURES": failure_log(tmp_path / "failures.csv"),
+        "OUT": tmp_path / "out.csv",
+        "FOLDER": tmp_path,
+    }
+    there = loaded(*(str(files.get(one, one)) for one in arguments))
+    assert not {"numba", "matplotlib"} & there

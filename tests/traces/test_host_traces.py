@@ -175,7 +175,7 @@ def test_a_period_that_the_samples_do_not_fill_is_refused(period: int) -> None:
 def test_a_grid_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_traces, "MOST_BYTES", 16_000)
     rows = [(0, 0, 0.5, 0.5), (60 * 1500, 0, 0.5, 0.5)]
-    with pytest.raises(TraceError, match=r"--days.*--period 91s"):  # 24,016 bytes
+    with pytest.raises(TraceError, match=r"\(days\).*\(period 91s\)"):  # 24,016 bytes
         host_traces_of_metrics(metrics_of(rows))
     assert host_traces_of_metrics(metrics_of(rows), period=91).samples == 990
     log = Failures.build([0, 60 * 3000], [0, 1], [60, 60])

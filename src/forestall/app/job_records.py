@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forestall.adapters.slurm.jobs import job_records, looks_like_sacct, read_sacct
+from forestall.traces.files.parquet import is_parquet
+from forestall.traces.jobs.job_records import in_window, looks_like
+from forestall.traces.jobs.job_records import read_job_records as read_table
+
 if TYPE_CHECKING:
     from forestall.model.site.job_records import JobRecords
 
@@ -32,10 +37,6 @@ def read_job_records(
     Without `start` and `days` jobs that never started are kept, after all others. Raises TraceError
     where the file cannot be used, ParameterError for a bad parameter.
     """
-    from forestall.adapters.slurm.jobs import job_records, read_sacct
-    from forestall.traces.jobs.job_records import in_window
-    from forestall.traces.jobs.job_records import read_job_records as read_table
-
     place = Path(path)
     if not _is_sacct(place):
         return read_table(place, start=start, days=days, strict=strict)
@@ -45,13 +46,8 @@ def read_job_records(
 
 def holds_job_records(path: Path) -> bool:
     """Return whether a file holds records of jobs in one of these forms."""
-    from forestall.traces.jobs.job_records import looks_like
-
     return looks_like(path) or _is_sacct(path)
 
 
 def _is_sacct(path: Path) -> bool:
-    from forestall.adapters.slurm.jobs import looks_like_sacct
-    from forestall.traces.files.parquet import is_parquet
-
     return path.is_file() and not is_parquet(path) and looks_like_sacct(path)

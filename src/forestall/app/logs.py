@@ -7,11 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forestall.app.job_records import holds_job_records, read_job_records
 from forestall.app.runs.settings import FAILURE_OPTIONS, inputs_of
+from forestall.app.site.windows import spoken
 from forestall.model.cleaning import Remark
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
+from forestall.traces.failures.raw import Head
+from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.files.parquet import is_parquet, parquet_columns
+from forestall.traces.info import is_failure_log
+from forestall.traces.jobs.job_records_summary import describe_records
+from forestall.traces.jobs.swf import write_swf
+from forestall.traces.jobs.swf_rows import is_swf
+from forestall.traces.jobs.table import REQUIRED, write_job_table
+from forestall.traces.metrics.info import describe_metrics
+from forestall.traces.metrics.read import is_metrics, read_metrics
+from forestall.traces.ras.info import describe_events
+from forestall.traces.ras.read import ras_format, read_ras
+from forestall.traces.ras.tables import own_columns
+from forestall.traces.site.folder import FAILURES, JOBS, is_site_folder, read_summary
+from forestall.traces.write import write_failures
 
 if TYPE_CHECKING:
     from forestall.traces.jobs.job_records_summary import RecordInfo
@@ -33,8 +50,6 @@ class ImportInfo:
 
     def rows(self) -> list[tuple[str, str]]:
         """Return (label, value) pairs for printing."""
-        from forestall.app.site.windows import spoken
-
         told = self.told
         zone = told.get("zone", "UTC")
         found = [("import of", f"{told.get('kind', 'records')}, by {told.get('forestall', '?')}")]
@@ -57,8 +72,6 @@ def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
 
     Raises ParameterError for an option of the other kind of log.
     """
-    from forestall.traces.info import is_failure_log
-
     if not path.exists():
         raise TraceError(path, "cannot be read: No such file or directory")
     failing = "failure_format" in values or is_failure_log(path)
@@ -78,18 +91,6 @@ def kind_of(path: Path) -> str:
 
     Raises TraceError for a table of such a folder that is nothing by itself.
     """
-    from forestall.app.job_records import holds_job_records
-    from forestall.traces.failures.raw import Head
-    from forestall.traces.files.packed import read_head, text_of
-    from forestall.traces.files.parquet import is_parquet, parquet_columns
-    from forestall.traces.info import is_failure_log
-    from forestall.traces.jobs.swf_rows import is_swf
-    from forestall.traces.jobs.table import REQUIRED
-    from forestall.traces.metrics.read import is_metrics
-    from forestall.traces.ras.read import ras_format
-    from forestall.traces.ras.tables import own_columns
-    from forestall.traces.site.folder import FAILURES, JOBS, is_site_folder
-
     if not path.exists():
         return "log"
     if is_site_folder(path):
@@ -128,8 +129,6 @@ def read_beside(
     Raises ParameterError for an option that has no meaning there.
     """
     if kind == "import":
-        from forestall.traces.site.folder import read_summary
-
         for name in values:
             raise ParameterError(name, values[name], "nothing with an imported folder")
         return ImportInfo(read_summary(path))
@@ -140,18 +139,9 @@ def read_beside(
     inputs = inputs_of(path, {**values, "failures": path})
     given: dict[str, Any] = {"start": inputs.start, "days": inputs.days, "strict": inputs.strict}
     if kind == "events":
-        from forestall.traces.ras.info import describe_events
-        from forestall.traces.ras.read import read_ras
-
         return describe_events(read_ras(path, system=inputs.system, **given))
     if kind == "records":
-        from forestall.app.job_records import read_job_records
-        from forestall.traces.jobs.job_records_summary import describe_records
-
         return describe_records(read_job_records(path, **given))
-    from forestall.traces.metrics.info import describe_metrics
-    from forestall.traces.metrics.read import read_metrics
-
     return describe_metrics(read_metrics(path, **given))
 
 
@@ -166,16 +156,10 @@ def write_log(log: Jobs | Failures, out: Path) -> str:
     if suffix not in allowed:
         raise TraceError(out, f"does not say a format; expected a name in {', '.join(allowed)}")
     if isinstance(log, Failures):
-        from forestall.traces.write import write_failures
-
         write_failures(log, out)
     elif suffix == ".swf":
-        from forestall.traces.jobs.swf import write_swf
-
         write_swf(log, out)
     else:
-        from forestall.traces.jobs.table import write_job_table
-
         write_job_table(log, out)
     left = sum(remark.count for remark in log.cleaning.remarks if remark.action != "kept")
     lost = f"; {left:,} rows of the source were left out or changed" if left else ""

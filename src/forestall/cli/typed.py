@@ -7,11 +7,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from forestall._lazy import lazily
 from forestall.cli.choice import spelled
 from forestall.model.errors import ForestallError, ParameterError
 from forestall.model.settings import Kind
 from forestall.model.spelling import named
 from forestall.model.units import MAX_SECONDS, exact_duration
+
+with lazily():
+    from forestall.app.runs import models
 
 OTHERWISE: Final = {"format": "failure_format"}
 """Parameters whose option has another name, where a command has none of their own."""
@@ -46,9 +50,7 @@ def _parameter(error: ParameterError, options: Mapping[str, str]) -> str:
 
 def _is_duration(name: str) -> bool:
     """Return whether a parameter of a run of this name is a duration."""
-    from forestall.app.runs.models import MODELS
-
-    told = (one.declared[name] for one in MODELS.values() if name in one.fields)
+    told = (one.declared[name] for one in models.MODELS.values() if name in one.fields)
     return any(one.kind is Kind.DURATION for one in told)
 
 

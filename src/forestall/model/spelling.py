@@ -16,7 +16,7 @@ _NAMED: Final = re.compile(r"\{([a-z]\w*)\}")
 def named(text: str, spell: Callable[[str], str] = str) -> str:
     """Return a text with the parameters that it names as `spell` has them.
 
-    >>> named("at most {th2}"), named("at most {th2}", "--{}".format)
-    ('at most th2', 'at most --th2')
+    >>> named("at most {th2}"), named("at most {th2}", "`{}`".format)
+    ('at most th2', 'at most `th2`')
     """
     return _NAMED.sub(lambda found: spell(found[1]), text)

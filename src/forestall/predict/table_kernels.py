@@ -11,7 +11,7 @@ import numpy.typing as npt
 from forestall._compile import entry, inlined, kernel
 
 
-class Table(NamedTuple):
+class HazardTable(NamedTuple):
     """Cumulative hazards float32[moments, nodes, horizons] from each moment to each horizon; the
     moments int64[T], ascending, s; 0 and the horizons float64[H + 1], s; int64[1] the row that
     holds now; float64[nodes] room to add in; how long a failed node is expected to stay down, s."""
@@ -26,9 +26,9 @@ class Table(NamedTuple):
 
 def table_of(
     hazard: npt.NDArray[Any], times: npt.NDArray[Any], horizons: tuple[int, ...], downtime: int
-) -> Table:
+) -> HazardTable:
     """Return a table at its first moment."""
-    return Table(
+    return HazardTable(
         np.require(hazard, np.float32, ["C", "W"]),
         np.require(times, np.int64, ["C", "W"]),
         np.array([0, *horizons], dtype=np.float64),

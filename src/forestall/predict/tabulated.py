@@ -13,7 +13,7 @@ from forestall.model.observations import Observations
 from forestall.predict import table_kernels as kernels
 from forestall.predict.base import Floats, Nodes
 from forestall.predict.learner import Learner, hazards_of, median_time
-from forestall.predict.table_kernels import Table, table_of
+from forestall.predict.table_kernels import HazardTable, table_of
 
 STEP = 3600
 """Seconds between the moments of a table, at least."""
@@ -39,7 +39,7 @@ class Tabulated:
         self._table = table_of(hazard, times, self.horizons, 1)
         self._now = int(times[0])
 
-    def arrays(self, downtime: int) -> Table:
+    def arrays(self, downtime: int) -> HazardTable:
         """Return the table for compiled code, at its first moment; the numbers are not copied.
 
         `downtime` is how long a failed node is expected to stay down, s.

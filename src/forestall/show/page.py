@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from forestall.__about__ import __version__
@@ -25,8 +26,6 @@ from forestall.show.quantities import quiet, titled, value_of
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from forestall.show.blocks import Block
     from forestall.show.report import Report, Section
 
@@ -112,8 +111,6 @@ def _style() -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # only pages need it
-
     made = Environment(
         loader=PackageLoader("forestall.show", "templates"),
         autoescape=True,
@@ -141,9 +138,10 @@ def _environment() -> Environment:
 
 
 def _parted(value: str) -> tuple[str, str]:
-    """Return the number of a value and its unit; all of it where it does not begin with one."""
+    """Return the number of a value and its unit; all of it where it is not just one number."""
     number, _, unit = value.partition(" ")
-    return (number, unit) if any(one.isdigit() for one in number) else (value, "")
+    first, more = (any(one.isdigit() for one in part) for part in (number, unit))
+    return (number, unit) if first and not more else (value, "")
 
 
 def _told(text: str, most: int = MOST) -> str:

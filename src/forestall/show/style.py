@@ -106,7 +106,7 @@ def legend(place: Axes | Figure, **options: object) -> None:
 
 
 @dataclass(frozen=True)
-class Clock:
+class AxisClock:
     """Turns seconds into what an axis shows: time since `origin` in `unit`s of `seconds`."""
 
     origin: float
@@ -114,7 +114,7 @@ class Clock:
     seconds: int
 
     @classmethod
-    def spanning(cls, start: float, end: float, origin: float | None = None) -> Clock:
+    def spanning(cls, start: float, end: float, origin: float | None = None) -> AxisClock:
         """Return the clock that suits the largest value to show: minutes, hours or days."""
         span = end - start if origin is None else end - origin
         unit, seconds = ("days", 86_400)

@@ -433,7 +433,7 @@ def test_one_that_is_on_its_way_is_left_alone(house: House) -> None:
 MOVER = """
 import sys
 from pathlib import Path
-from forestall.adapters.qemu.migration import Transfer, hand_over
+from forestall.adapters.qemu.migration import MemoryTransfer, hand_over
 from forestall.adapters.qemu.process import Run
 source, target = (Run(Path(folder), "counter", "x") for folder in sys.argv[1:])
 hand_over(source, target, Transfer(bandwidth=4 << 20))

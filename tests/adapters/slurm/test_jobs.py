@@ -32,7 +32,7 @@ BERLIN = "Europe/Berlin"
 
 def write_rows(path: Path, n: int, **given: Any) -> dict[str, int]:
     """Write rows like those of a busy site and return how many there are of each kind."""
-    place = ROOT / "benchmarks" / "slurm_rows.py"
+    place = ROOT / "benchmarks" / "given" / "slurm_rows.py"
     spec = importlib.util.spec_from_file_location("slurm_rows", place)
     assert spec is not None
     assert spec.loader is not None

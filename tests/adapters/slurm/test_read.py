@@ -10,7 +10,7 @@ import pytest
 
 from forestall.adapters.slurm.read import ask, kind_of, read_files, together
 from forestall.adapters.slurm.run import SlurmError
-from forestall.app.site.sources import Given, gather
+from forestall.app.site.sources import GivenRecords, gather
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.site_records import SiteRecords
 from traces.site.site_tables import ZERO, inventory, outages, runs
@@ -282,4 +282,4 @@ def test_what_sacct_prints_by_default_is_told_from_nothing(
     with pytest.raises(TraceError, match=f"{said}; expected sacct --parsable2 --format="):
         kind_of(path)
     with pytest.raises(TraceError, match=said):
-        gather(Given(paths=(path,)))
+        gather(GivenRecords(paths=(path,)))

@@ -122,11 +122,11 @@ def test_settings_of_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({}, "guests need hosts: --hosts FILE"),
-        ({"hosts": "a", "failures": "b"}, "either --hosts or --failures"),
+        ({}, "guests need hosts: hosts FILE"),
+        ({"hosts": "a", "failures": "b"}, "either hosts or failures"),
         ({"hosts": "a", "failure_format": "lanl"}, "a failure log as well"),
-        ({"hosts": "a", "train": "b"}, "train: 'b'.*only with --model promise or virtual"),
-        ({"hosts": "a", "nodes": "5"}, "nodes: '5'.*only with --model promise or virtual"),
+        ({"hosts": "a", "train": "b"}, "train: 'b'.*only with model promise or virtual"),
+        ({"hosts": "a", "nodes": "5"}, "nodes: '5'.*only with model promise or virtual"),
         ({"hosts": "a", "period": "soon"}, "period: 'soon'"),
         ({"hosts": True}, "hosts"),
     ],
@@ -139,7 +139,7 @@ def test_settings_that_do_not_fit(more: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize("name", ["hosts", "host_speeds", "period", "scheduler", "th1"])
 @pytest.mark.parametrize("model", ["promise", "virtual"])
 def test_other_models_take_no_hosts(name: str, model: str) -> None:
-    with pytest.raises(ParameterError, match=f"{name}.*only with --model cycle"):
+    with pytest.raises(ParameterError, match=f"{name}.*only with model cycle"):
         settings_of(Path("jobs.csv"), {"model": model, name: "1"})
 
 

@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS, LOOKED_AT
+from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS
 from forestall.app.cycle.result import CycleResult
 from forestall.app.kit.log import names_of
 from forestall.app.runs.replay import replay
+from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.errors import TraceError
 from forestall.simulate.cycle.outcome import CycleOutcome
 from forestall.simulate.cycle.prepare import prepare_guests
@@ -93,7 +94,7 @@ def test_candidates(folder: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("scheduler", LOOKED_AT)
+@pytest.mark.parametrize("scheduler", SCHEDULERS.named)
 def test_what_is_not_looked_at_is_empty(scheduler: str, tmp_path: Path) -> None:
     case = random_case(202)
     saved(Case(**{**vars(case), "settings": case.settings | {"scheduler": scheduler}}), tmp_path)
@@ -104,7 +105,7 @@ def test_what_is_not_looked_at_is_empty(scheduler: str, tmp_path: Path) -> None:
         for name in names_of(CANDIDATES[scheduler])[3:]
         if table[name].null_count() < len(table)
     }
-    assert filled <= set(LOOKED_AT[scheduler])
+    assert filled <= set(SCHEDULERS[scheduler].looks_at)
     assert len(filled) >= 1
     decisions = pl.read_csv(tmp_path / "decisions.csv", infer_schema_length=None)
     others = decisions.filter(pl.col("decision") != "start")
@@ -159,5 +160,5 @@ def test_damaged_files(folder: Path, name: str, old: str, new: str, said: str) -
 @pytest.mark.parametrize("name", ["events", "candidates", "decisions"])
 def test_no_log(folder: Path, name: str) -> None:
     (folder / f"{name}.csv").unlink()
-    with pytest.raises(TraceError, match="--log-events writes it"):
+    with pytest.raises(TraceError, match="log_events writes it"):
         replay(folder)

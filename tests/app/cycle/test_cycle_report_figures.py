@@ -18,7 +18,7 @@ pytest.importorskip("matplotlib")
 
 from forestall.app.cycle import figures as drawing
 from forestall.app.cycle.map import DONE, ENDED, GUEST, cells, draw_map
-from forestall.show.style import Clock, new_figure
+from forestall.show.style import AxisClock, new_figure
 
 UNIT = re.compile(r"\((count|days|hours|minutes|number|name|ratio|%[^)]*)\)")
 
@@ -110,7 +110,7 @@ def test_a_crowded_cell_shows_what_prevails() -> None:
     assert got == pytest.approx(np.array([[0, 1.6], [0, 0]]))
     figure = new_figure()
     axes = figure.subplots()
-    said = draw_map(axes, held, guests, 4, (0, 200), Clock(0, "s", 1), crowded=True)
+    said = draw_map(axes, held, guests, 4, (0, 200), AxisClock(0, "s", 1), crowded=True)
     assert said == ["S1", "S3", "S5", GUEST]
     image = axes.images[0].get_array()
     assert image.shape == (4, 200)
@@ -126,7 +126,7 @@ def test_marks_are_where_stays_ended() -> None:
     held = availability((0, 0, 100, "S1"), (0, 100, 200, "S3"), (1, 0, 200, "S2"))
     guests = stays((0, 10, 100, "contention"), (1, 20, 150, "completed"), (1, 160, 400, "away"))
     axes = new_figure().subplots()
-    said = draw_map(axes, held, guests, 2, (0, 200), Clock(0, "s", 1), crowded=False)
+    said = draw_map(axes, held, guests, 2, (0, 200), AxisClock(0, "s", 1), crowded=False)
     assert said == ["S1", "S2", "S3", GUEST, DONE, ENDED]
     done, left = axes.lines
     assert done.get_xydata().tolist() == [[150, 1]]

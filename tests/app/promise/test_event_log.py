@@ -104,7 +104,7 @@ def test_what_the_files_hold(tmp_path: Path) -> None:
 def test_nothing_is_logged_unasked(tmp_path: Path) -> None:
     result(Case([(0, 1, 1, 1)], [], 1)).save(tmp_path, report=False)
     assert not (tmp_path / "events.csv").exists()
-    with pytest.raises(TraceError, match=r"events.csv.*--log-events"):
+    with pytest.raises(TraceError, match=r"events.csv.*with log_events"):
         replay(tmp_path)
 
 

@@ -134,7 +134,7 @@ def test_boxes_are_ranges_cut_at_the_window() -> None:
     ("span", "unit"), [(3600, "minutes"), (86_400, "hours"), (30 * 86_400, "days")]
 )
 def test_time_axes_use_sensible_units(span: int, unit: str) -> None:
-    clock = style.Clock.spanning(1000, 1000 + span)
+    clock = style.AxisClock.spanning(1000, 1000 + span)
     assert clock.unit == unit
     assert f"({unit})" in clock.label()
     assert float(clock(1000 + clock.seconds)) == 1.0

@@ -54,7 +54,7 @@ def test_what_was_known_comes_back_to_the_byte(tmp_path: Path) -> None:
     assert back.nodes.tobytes() == known.nodes.tobytes()
     assert back[1:] == known[1:]
     (tmp_path / "hazard.csv").unlink()
-    with pytest.raises(TraceError, match=r"hazard.csv.*--log-events"):
+    with pytest.raises(TraceError, match=r"hazard.csv.*with log_events"):
         replay(tmp_path)
 
 

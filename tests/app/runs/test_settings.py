@@ -70,7 +70,7 @@ def test_stale_files_go_and_others_stay(tmp_path: Path) -> None:
 def test_a_folder_of_others_needs_force(tmp_path: Path) -> None:
     check_folder(tmp_path, force=False)
     (tmp_path / "summary.json").write_text('{"mine": 1}')
-    with pytest.raises(TraceError, match="--force"):
+    with pytest.raises(TraceError, match="use force"):
         check_folder(tmp_path, force=False)
     check_folder(tmp_path, force=True)
 

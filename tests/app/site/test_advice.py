@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from books_cases import accounts, outages
 from forestall.app.site.advice import advice as own
 from forestall.app.site.asked import Asked
-from forestall.app.site.nodes.failure_rate import OF_OUTAGES, OF_RUNS, Measured, measured
+from forestall.app.site.nodes.failure_rate import OF_OUTAGES, OF_RUNS, MeasuredRate, measured
 from forestall.model.site.site_records import SiteRecords
 from forestall.reliability.queues.structures import LADDER
 from forestall.show.quantities import duration
 
 HOUR, DAY = 3600, 86_400
 ASKED = Asked(0, 100 * DAY)
-RATE = Measured(10, 10, 1000.0, OF_OUTAGES, 0.95)
+RATE = MeasuredRate(10, 10, 1000.0, OF_OUTAGES, 0.95)
 
 
 def runs(count: int, length: int, nodes: int = 4, state: str = "COMPLETED", **more: Any) -> Any:
@@ -72,7 +72,7 @@ def test_no_rate_without_records() -> None:
 
 
 def test_no_failures_give_a_bound() -> None:
-    none = Measured(0, 0, 1000.0, OF_OUTAGES, 0.95)
+    none = MeasuredRate(0, 0, 1000.0, OF_OUTAGES, 0.95)
     assert none.mttf == math.inf
     assert none.mttf_ends() == (pytest.approx(1000 * DAY / 3.6889, rel=1e-4), math.inf)
 
@@ -178,7 +178,7 @@ def test_alarms() -> None:
 
 
 def test_spares_of_large_runs_only() -> None:
-    often = Measured(1000, 1000, 10_000.0, OF_OUTAGES, 0.95)
+    often = MeasuredRate(1000, 1000, 10_000.0, OF_OUTAGES, 0.95)
     accounting = accounts([*runs(20, 24 * HOUR, nodes=64), *runs(20, 60, nodes=1)])
     small, large = own.size_classes(accounting)
     assert own.spares(small, often) == []

@@ -13,7 +13,13 @@ from scipy.stats import chi2
 from books_cases import accounts, outages
 from forestall.app.site.asked import Asked
 from forestall.app.site.nodes import study as nodes_study
-from forestall.app.site.nodes.failure_rate import OF_LOG, OF_OUTAGES, OF_RUNS, Measured, measured
+from forestall.app.site.nodes.failure_rate import (
+    OF_LOG,
+    OF_OUTAGES,
+    OF_RUNS,
+    MeasuredRate,
+    measured,
+)
 from forestall.model.site.inventory import Inventory
 from forestall.model.site.site_records import SiteRecords
 
@@ -95,7 +101,7 @@ def test_failures_that_hang_together_make_the_rate_less_sure() -> None:
     assert found.alone == pytest.approx(144 / 68)
     low, high = found.ends()
     assert low < found.rate < high
-    alone = Measured(12, 12, found.node_days, OF_OUTAGES, 0.95)
+    alone = MeasuredRate(12, 12, found.node_days, OF_OUTAGES, 0.95)
     assert low < alone.ends()[0]
     assert high > alone.ends()[1]
     # The exact interval of a Poisson count, by chi-squared, and scaled to the rate.
@@ -107,14 +113,14 @@ def test_failures_that_hang_together_make_the_rate_less_sure() -> None:
 
 @given(count=st.integers(0, 500), days=st.floats(1, 1e6))
 def test_failures_one_by_one_have_the_interval_of_their_count(count: int, days: float) -> None:
-    one = Measured(count, count, days, OF_LOG, 0.9)
+    one = MeasuredRate(count, count, days, OF_LOG, 0.9)
     low, high = one.ends()
     assert low <= one.rate <= high
     assert high == pytest.approx(chi2.ppf(0.95, 2 * count + 2) / 2 / (days * DAY))
 
 
 def test_one_of_a_kind_in_words() -> None:
-    said = [Measured(1, 1, 9.0, what, 0.95).text for what in (OF_OUTAGES, OF_LOG, OF_RUNS)]
+    said = [MeasuredRate(1, 1, 9.0, what, 0.95).text for what in (OF_OUTAGES, OF_LOG, OF_RUNS)]
     assert [one.partition(" in 9")[0] for one in said] == [
         "1 outage that is a fault",
         "1 failure of the log",

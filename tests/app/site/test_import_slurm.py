@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from forestall.app.site.import_slurm import import_slurm, read_folder, uses_of, words_of
-from forestall.app.site.sources import Given
+from forestall.app.site.sources import GivenRecords
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.job_records import NEVER
 from forestall.traces.jobs.job_records import read_job_records
@@ -26,9 +26,9 @@ ALL = {"runs.parquet", "jobs.parquet", "failures.parquet", "events.parquet", "no
        "import.json"}  # fmt: skip
 
 
-def given(*more: Path, version: str = "22.05", **options: Any) -> Given:
+def given(*more: Path, version: str = "22.05", **options: Any) -> GivenRecords:
     files = (*(RECORDED / version / name for name in NAMES), *more)
-    return Given(paths=files, **options)
+    return GivenRecords(paths=files, **options)
 
 
 @pytest.mark.parametrize("version", ["20.11", "22.05", "24.11", "26.05"])
@@ -101,7 +101,7 @@ def bytes_of(folder: Path, scratch: Path) -> bytes:
 HEAD = "JobID|User|Account|Partition|QOS|State|Submit|Start|End|NNodes|NodeList|Reason|JobName"
 
 
-def secret_site(folder: Path) -> Given:
+def secret_site(folder: Path) -> GivenRecords:
     """Write records whose names are unlike any other text."""
     rows = [HEAD]
     for k in range(40):
@@ -122,7 +122,7 @@ def secret_site(folder: Path) -> Given:
         "NodeName=knulch[00-41] CPUTot=4 RealMemory=1000 State=IDLE Partitions=wumpelpart "
         "ActiveFeatures=fimmelfeature Reason=zausel2 knows [zausel2@1700000000]\n"
     )
-    return Given(paths=(jobs, events, nodes))
+    return GivenRecords(paths=(jobs, events, nodes))
 
 
 SECRETS = ("zausel", "quarxprojekt", "wumpelpart", "zackqos", "77123", "knulch", "geheimlauf",
@@ -202,19 +202,19 @@ def test_a_window_cuts(tmp_path: Path) -> None:
 
 def test_jobs_alone_and_outages_alone(tmp_path: Path) -> None:
     folder = RECORDED / "22.05"
-    done = import_slurm(Given(paths=(folder / NAMES[0],)), tmp_path / "jobs")
+    done = import_slurm(GivenRecords(paths=(folder / NAMES[0],)), tmp_path / "jobs")
     assert {p.name for p in done.folder.iterdir()} == {
         "runs.parquet",
         "jobs.parquet",
         "import.json",
     }
     assert [name for name, _ in uses_of(done)] == ["the folder", "jobs.parquet", "runs.parquet"]
-    done = import_slurm(Given(paths=(folder / NAMES[1],)), tmp_path / "events")
+    done = import_slurm(GivenRecords(paths=(folder / NAMES[1],)), tmp_path / "events")
     assert {p.name for p in done.folder.iterdir()} == {
         "events.parquet", "failures.parquet", "import.json",
     }  # fmt: skip
     with pytest.raises(ParameterError, match="sacct"):
-        import_slurm(Given(paths=(folder / NAMES[2],)), tmp_path / "nodes")
+        import_slurm(GivenRecords(paths=(folder / NAMES[2],)), tmp_path / "nodes")
 
 
 def test_what_cannot_be_read_leaves_nothing(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_what_cannot_be_read_leaves_nothing(tmp_path: Path) -> None:
     bad.write_text("hello\n")
     for paths, said in (((bad,), "starts 'hello'"), ((tmp_path / "no.txt",), "no such file")):
         with pytest.raises(TraceError, match=said):
-            import_slurm(Given(paths=paths), tmp_path / "site")
+            import_slurm(GivenRecords(paths=paths), tmp_path / "site")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.txt"]
 
 
@@ -231,6 +231,6 @@ def test_no_fault_no_failure_log(tmp_path: Path) -> None:
     events.write_text(
         f"NodeName|TimeStart|TimeEnd|State|Reason\nn1|{ZERO}|{ZERO + 9}|DRAIN|update\n"
     )
-    done = import_slurm(Given(paths=(events,)), tmp_path / "site")
+    done = import_slurm(GivenRecords(paths=(events,)), tmp_path / "site")
     assert not (done.folder / "failures.parquet").exists()
     assert done.told["counts"]["failures"] == 0

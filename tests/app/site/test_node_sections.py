@@ -374,7 +374,7 @@ def test_clocks_follow_daylight_saving() -> None:
 def test_real_logs(data: Path, name: str, system: str | None, lemon: str) -> None:
     from forestall.app.site import sources
 
-    given = sources.Given(failures=data / name, system=system)
+    given = sources.GivenRecords(failures=data / name, system=system)
     records = sources.gather(given)
     asked = sources.asked_of(records, given)
     nodes, named, _ = both(sources.cut(records, asked), asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from forestall.app.site.asked import Asked
-from forestall.app.site.report import Findings
+from forestall.app.site.report import SiteFindings
 from forestall.app.site.shown import RENAMED, openmetrics
 from forestall.model.cleaning import Cleaning
 from forestall.show.as_json import odd_json
@@ -16,14 +16,14 @@ DAY = 86_400
 T0 = 1_700_000_000
 
 
-def with_figures(*figures: Fact, **asked: Any) -> Findings:
+def with_figures(*figures: Fact, **asked: Any) -> SiteFindings:
     section = Section("losses", "Losses", "", figures)
-    return Findings(
+    return SiteFindings(
         Asked(T0, T0 + DAY, **asked), True, "", (section,), (), (), Cleaning(), (), {"a": "1"}
     )
 
 
-def samples(made: Findings) -> dict[str, float]:
+def samples(made: SiteFindings) -> dict[str, float]:
     lines = [one for one in openmetrics(made).splitlines() if not one.startswith("#")]
     told = dict(line.rsplit(" ", 1) for line in lines)
     assert len(told) == len(lines)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from forestall.app.site.asked import Asked
 from forestall.app.site.promises import files as backtest_files
 from forestall.app.site.promises import section as promises_section
-from forestall.app.site.promises.study import Question, Study, study
+from forestall.app.site.promises.study import PromiseStudy, Question, study
 from forestall.cli.site import backtest
 from forestall.model.errors import ParameterError
 from forestall.model.site.site_records import SiteRecords
@@ -65,11 +65,11 @@ def code(*arguments: object) -> int:
 
 
 @pytest.fixture(scope="module")
-def found() -> Study:
+def found() -> PromiseStudy:
     return study(some_jobs(2500, 3), Question(warm_up=200))
 
 
-def test_the_section_tells_what_the_study_found(found: Study) -> None:
+def test_the_section_tells_what_the_study_found(found: PromiseStudy) -> None:
     part = promises_section.section(found)
     for answer in found.answers:
         table = next(one for one in part.tables if one.key == f"{answer.question}_deciles")
@@ -98,7 +98,7 @@ def test_the_section_tells_what_the_study_found(found: Study) -> None:
     assert len(re.findall(r"\.(?= |$)", part.lead)) <= 3
 
 
-def test_promises_before_the_warm_up_do_not_count(found: Study) -> None:
+def test_promises_before_the_warm_up_do_not_count(found: PromiseStudy) -> None:
     ledger = found.answers[0].ledger
     first = int(np.flatnonzero(ledger.counted)[0])
     ended = np.sort(found.tasks.finish)  # type: ignore[union-attr]
@@ -149,7 +149,7 @@ def test_how_many_promises_a_verdict_takes() -> None:
     assert f"it takes about {missing:,} more" in promises_section.lead(one)
 
 
-def test_how_far_what_is_said_was_moved(found: Study) -> None:
+def test_how_far_what_is_said_was_moved(found: PromiseStudy) -> None:
     answer = found.answers[1]
     book = answer.ledger
     off = np.abs(book.stated - book.asked)[answer.counted]
@@ -161,7 +161,7 @@ def test_how_far_what_is_said_was_moved(found: Study) -> None:
     assert f"lay {100 * off.mean():.1f} points in the mean" in told
 
 
-def test_the_worst_partition_and_size_are_named(found: Study) -> None:
+def test_the_worst_partition_and_size_are_named(found: PromiseStudy) -> None:
     lead = promises_section.lead(found)
     assert "over all jobs, not within groups" in lead
     for kind in ("partition", "size"):
@@ -225,7 +225,7 @@ def test_the_exit_code_tells_a_check(log: Path, monkeypatch: pytest.MonkeyPatch)
 
     assert code(log, "--question", "deadline", "--quiet") == 0
     assert code(log, "--warm-up", 2900) == 0  # too few for a verdict
-    monkeypatch.setattr(promises_study.Study, "holds", False)
+    monkeypatch.setattr(promises_study.PromiseStudy, "holds", False)
     assert code(log, "--question", "deadline", "--json") == 1
     assert code(log, "--question", "deadline", "--openmetrics", "-") == 1
 

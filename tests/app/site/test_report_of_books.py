@@ -22,7 +22,7 @@ from forestall.app.site import shown as pages
 from forestall.app.site.advice.kind import Advice
 from forestall.app.site.advice.section import section as advice_section
 from forestall.app.site.asked import Asked
-from forestall.app.site.report import Findings, report
+from forestall.app.site.report import SiteFindings, report
 from forestall.app.site.shown import (
     SURE,
     UNSURE,
@@ -108,7 +108,7 @@ def own_section(name: str) -> ModuleType:
     return module
 
 
-def made_with(name: str, site: SiteRecords | None = None) -> Findings:
+def made_with(name: str, site: SiteRecords | None = None) -> SiteFindings:
     module = own_section(name)
     sys.modules[module.__name__] = module
     try:
@@ -118,12 +118,12 @@ def made_with(name: str, site: SiteRecords | None = None) -> Findings:
 
 
 @pytest.fixture(scope="module")
-def plain() -> Findings:
+def plain() -> SiteFindings:
     return made_with("network")
 
 
 @pytest.fixture(scope="module")
-def hostile() -> Findings:
+def hostile() -> SiteFindings:
     return made_with(HOSTILE)
 
 
@@ -140,7 +140,7 @@ What to do
 """
 
 
-def test_golden_text(plain: Findings) -> None:
+def test_golden_text(plain: SiteFindings) -> None:
     site = small_site()
     module = own_section("network")
     sys.modules[module.__name__] = module
@@ -159,7 +159,7 @@ def test_golden_text(plain: Findings) -> None:
     assert "Cause    network" in told
 
 
-def test_the_four_ways_show_the_same_figures(plain: Findings) -> None:
+def test_the_four_ways_show_the_same_figures(plain: SiteFindings) -> None:
     told = json.loads(json.dumps(plain.as_json(), allow_nan=False))
     losses = told["sections"]["losses"]["figures"]
     assert [one["key"] for one in losses] == [
@@ -180,7 +180,7 @@ def test_the_four_ways_show_the_same_figures(plain: Findings) -> None:
     assert "12.5 <small>node-hours</small>" in html
 
 
-def test_the_keys_of_the_json(plain: Findings) -> None:
+def test_the_keys_of_the_json(plain: SiteFindings) -> None:
     told = plain.as_json()
     assert set(told) == {
         "schema", "headline", "window", "asked", "sections", "advice", "untold", "odd", "sources",
@@ -233,7 +233,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_hostile_names_on_the_page(hostile: Findings) -> None:
+def test_hostile_names_on_the_page(hostile: SiteFindings) -> None:
     html = pages.page(hostile)
     html.encode("utf-8")
     seen = Tags()
@@ -248,7 +248,7 @@ def test_hostile_names_on_the_page(hostile: Findings) -> None:
     assert "@media print" in html
 
 
-def test_hostile_names_in_text(hostile: Findings) -> None:
+def test_hostile_names_in_text(hostile: SiteFindings) -> None:
     for full in (False, True):
         told = text_of(hostile, full=full)
         told.encode("utf-8")
@@ -256,7 +256,7 @@ def test_hostile_names_in_text(hostile: Findings) -> None:
         assert all(one.isprintable() or one == "\n" for one in told)
 
 
-def test_hostile_names_in_json(hostile: Findings) -> None:
+def test_hostile_names_in_json(hostile: SiteFindings) -> None:
     assert json.loads(json.dumps(hostile.as_json(), allow_nan=False))
 
 
@@ -291,7 +291,9 @@ def test_openmetrics_is_well_formed(name: str) -> None:
     assert all(family.startswith("forestall_") for family in families)
 
 
-def test_openmetrics_by_the_client_of_prometheus(plain: Findings, hostile: Findings) -> None:
+def test_openmetrics_by_the_client_of_prometheus(
+    plain: SiteFindings, hostile: SiteFindings
+) -> None:
     parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     older = pytest.importorskip("prometheus_client.parser")
     for one in (plain, hostile):
@@ -306,7 +308,7 @@ def test_openmetrics_by_the_client_of_prometheus(plain: Findings, hostile: Findi
         }
 
 
-def test_openmetrics_by_promtool(plain: Findings) -> None:
+def test_openmetrics_by_promtool(plain: SiteFindings) -> None:
     tool = shutil.which("promtool")
     if tool is None:
         pytest.skip("promtool is not installed")
@@ -317,7 +319,7 @@ def test_openmetrics_by_promtool(plain: Findings) -> None:
     assert "error while linting" not in done.stderr
 
 
-def test_openmetrics_into_a_file(plain: Findings, tmp_path: Path) -> None:
+def test_openmetrics_into_a_file(plain: SiteFindings, tmp_path: Path) -> None:
     place = write_openmetrics(tmp_path / "a.prom", plain)
     assert place.read_text() == openmetrics(plain)
     assert [one.name for one in tmp_path.iterdir()] == ["a.prom"]

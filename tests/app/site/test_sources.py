@@ -14,7 +14,7 @@ from forestall.app.site import sources
 from forestall.app.site.asked import Asked
 from forestall.app.site.import_slurm import import_slurm
 from forestall.app.site.nodes.failure_rate import rate_of_records
-from forestall.app.site.sources import Given, cut, gather, window
+from forestall.app.site.sources import GivenRecords, cut, gather, window
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.site.inventory import Inventory
@@ -56,7 +56,7 @@ def sacct(path: Path) -> Path:
 
 
 def test_swf_is_read_as_accounting(tmp_path: Path) -> None:
-    site = gather(Given(paths=(swf(tmp_path / "a.swf"),)))
+    site = gather(GivenRecords(paths=(swf(tmp_path / "a.swf"),)))
     jobs = site.accounting
     assert jobs is not None
     assert jobs.job.tolist() == [1, 2, 3, 4]
@@ -75,7 +75,7 @@ def test_swf_is_read_as_accounting(tmp_path: Path) -> None:
 
 
 def test_processors_become_nodes(tmp_path: Path) -> None:
-    given = Given(paths=(swf(tmp_path / "a.swf"),), processors_per_node=4)
+    given = GivenRecords(paths=(swf(tmp_path / "a.swf"),), processors_per_node=4)
     jobs = gather(given).accounting
     assert jobs is not None
     assert jobs.nodes.tolist() == [1, 2, 0, 1]
@@ -84,7 +84,7 @@ def test_processors_become_nodes(tmp_path: Path) -> None:
 
 def test_an_undated_swf_counts_from_zero(tmp_path: Path) -> None:
     text = "\n".join(line for line in SWF.splitlines() if "Unix" not in line)
-    jobs = gather(Given(paths=(swf(tmp_path / "a.swf", text),))).accounting
+    jobs = gather(GivenRecords(paths=(swf(tmp_path / "a.swf", text),))).accounting
     assert jobs is not None
     assert (jobs.dated, jobs.begin) == (False, 0)
 
@@ -92,12 +92,12 @@ def test_an_undated_swf_counts_from_zero(tmp_path: Path) -> None:
 def test_files_are_told_apart_by_content(tmp_path: Path) -> None:
     packed = tmp_path / "what.ever"
     packed.write_bytes(gzip.compress(SWF.encode()))
-    site = gather(Given(paths=(packed, failure_csv(tmp_path / "jobs.swf"))))
+    site = gather(GivenRecords(paths=(packed, failure_csv(tmp_path / "jobs.swf"))))
     assert site.accounting is not None
     assert len(site.accounting) == 4
     assert site.failures is not None
     assert len(site.failures) == 3
-    slurm = gather(Given(paths=(sacct(tmp_path / "x"),)))
+    slurm = gather(GivenRecords(paths=(sacct(tmp_path / "x"),)))
     assert slurm.accounting is not None
     assert slurm.accounting.state.texts() == ["COMPLETED", "NODE_FAIL"]
 
@@ -107,28 +107,28 @@ def test_files_of_nothing_known(tmp_path: Path, text: str) -> None:
     path = tmp_path / "odd"
     path.write_text(text)
     with pytest.raises(TraceError, match="odd"):
-        gather(Given(paths=(path,)))
+        gather(GivenRecords(paths=(path,)))
 
 
 def test_refusals(tmp_path: Path) -> None:
     one, two = swf(tmp_path / "1.swf"), swf(tmp_path / "2.swf")
     log = failure_csv(tmp_path / "f.csv")
     for given in (
-        Given(),
-        Given(paths=(one, two)),
-        Given(paths=(log,), failures=log),
-        Given(paths=(one, sacct(tmp_path / "s"))),
-        Given(paths=(one,), zone="Mars/Olympus"),
-        Given(paths=(one,), processors_per_node=0),
+        GivenRecords(),
+        GivenRecords(paths=(one, two)),
+        GivenRecords(paths=(log,), failures=log),
+        GivenRecords(paths=(one, sacct(tmp_path / "s"))),
+        GivenRecords(paths=(one,), zone="Mars/Olympus"),
+        GivenRecords(paths=(one,), processors_per_node=0),
     ):
         with pytest.raises(ParameterError):
             gather(given)
     with pytest.raises(TraceError, match="no such file"):
-        gather(Given(paths=(tmp_path / "gone",)))
+        gather(GivenRecords(paths=(tmp_path / "gone",)))
 
 
 def test_a_failure_log_alone(tmp_path: Path) -> None:
-    site = gather(Given(failures=failure_csv(tmp_path / "f.csv")))
+    site = gather(GivenRecords(failures=failure_csv(tmp_path / "f.csv")))
     assert site.accounting is None
     assert site.failures is not None
     assert site.failures.time.tolist() == [10, 20, 500]
@@ -149,18 +149,18 @@ def test_options_with_nothing_to_act_on(tmp_path: Path) -> None:
         ("processors_per_node", {"processors_per_node": 4}),
     ):
         with pytest.raises(ParameterError, match=f"{name}: .*there is none"):
-            gather(Given(paths=(jobs,), **options))  # type: ignore[arg-type]
+            gather(GivenRecords(paths=(jobs,), **options))  # type: ignore[arg-type]
     log = failure_csv(tmp_path / "f.csv")
-    assert gather(Given(failures=log, days=1.0, fold_nodes=2)).failures is not None
-    assert gather(Given(paths=(log,), days=1.0)).failures is not None
+    assert gather(GivenRecords(failures=log, days=1.0, fold_nodes=2)).failures is not None
+    assert gather(GivenRecords(paths=(log,), days=1.0)).failures is not None
 
 
 def test_nodes_alone_are_named(tmp_path: Path) -> None:
     nodes = tmp_path / "nodes.txt"
     nodes.write_text("NodeName=n1 CPUTot=4 State=IDLE\n")
-    site = gather(Given(paths=(nodes,)))
+    site = gather(GivenRecords(paths=(nodes,)))
     with pytest.raises(ParameterError, match=r"nodes\.txt: 1 node .*records of jobs"):
-        sources.asked_of(site, Given())
+        sources.asked_of(site, GivenRecords())
     with pytest.raises(ParameterError, match="tell no partitions"):
         cut(SiteRecords(failures=log(0)), Asked(0, 9, partition="gpu"))
 
@@ -171,16 +171,16 @@ def imported(folder: Path) -> Path:
     events = folder / "events.txt"
     rows = [f"n{k}|{T0 + 50 * k}|{T0 + 50 * k + 9}|DOWN|Not responding" for k in range(1, 4)]
     events.write_text("\n".join(["NodeName|TimeStart|TimeEnd|State|Reason", *rows]) + "\n")
-    import_slurm(Given(paths=(sacct(folder / "jobs.txt"), events)), folder / "site")
+    import_slurm(GivenRecords(paths=(sacct(folder / "jobs.txt"), events)), folder / "site")
     return folder / "site"
 
 
 def test_failures_in_parquet_by_option_and_by_place(tmp_path: Path) -> None:
     log = imported(tmp_path / "x") / "failures.parquet"
     for given in (
-        Given(failures=log),
-        Given(paths=(log,)),
-        Given(paths=(sacct(tmp_path / "j"), log)),
+        GivenRecords(failures=log),
+        GivenRecords(paths=(log,)),
+        GivenRecords(paths=(sacct(tmp_path / "j"), log)),
     ):
         site = gather(given)
         assert site.failures is not None
@@ -190,26 +190,26 @@ def test_failures_in_parquet_by_option_and_by_place(tmp_path: Path) -> None:
 
 def test_an_imported_folder_is_a_source(tmp_path: Path) -> None:
     folder = imported(tmp_path / "x")
-    site = gather(Given(paths=(folder,)))
+    site = gather(GivenRecords(paths=(folder,)))
     assert site.accounting is not None
     assert site.events is not None
     assert site.sources == (
         "site, from jobs.txt: 2 runs (sacct)",
         "site, from events.txt: 3 outages (sacctmgr show event)",
     )
-    rate = rate_of_records(Given(paths=(folder,)))
+    rate = rate_of_records(GivenRecords(paths=(folder,)))
     assert rate.failures == 3
     assert "The records cover but 3.52 min: chance decides." in rate.note
-    again = import_slurm(Given(paths=(folder,)), tmp_path / "again", anonymize=True).site
+    again = import_slurm(GivenRecords(paths=(folder,)), tmp_path / "again", anonymize=True).site
     assert again.accounting is not None
     assert again.accounting.end.tolist() == site.accounting.end.tolist()
     for name, said in (("runs.parquet", "give the folder"), ("jobs.parquet", "give the folder")):
         with pytest.raises(TraceError, match=said):
-            gather(Given(paths=(folder / name,)))
+            gather(GivenRecords(paths=(folder / name,)))
     alone = tmp_path / "alone.parquet"
     alone.write_bytes((folder / "runs.parquet").read_bytes())
     with pytest.raises(TraceError, match="Parquet of something else"):
-        gather(Given(paths=(alone,)))
+        gather(GivenRecords(paths=(alone,)))
 
 
 def test_no_folder_of_this_machine_is_told(tmp_path: Path) -> None:
@@ -217,14 +217,14 @@ def test_no_folder_of_this_machine_is_told(tmp_path: Path) -> None:
     folder.mkdir()
     job_log, failures = swf(folder / "a.swf"), failure_csv(folder / "f.csv", "10,0\n20,1\n30,x\n")
     for given in (
-        Given(paths=(job_log,), failures=failures),
-        Given(paths=(sacct(folder / "jobs.txt"),), failures=failures),
+        GivenRecords(paths=(job_log,), failures=failures),
+        GivenRecords(paths=(sacct(folder / "jobs.txt"),), failures=failures),
     ):
         site = gather(given)
         told = [*site.sources, *(name for one in site.cleanings().remarks for name in one.names)]
         assert not any("home-of-ann" in text for text in told)
     assert site.sources[0] == "jobs.txt: 2 runs (sacct)"
-    assert gather(Given(paths=(job_log,))).cleanings().remarks[0].names == ("a.swf line 9",)
+    assert gather(GivenRecords(paths=(job_log,))).cleanings().remarks[0].names == ("a.swf line 9",)
 
 
 def test_estimates_of_several_sources_are_joined(tmp_path: Path) -> None:
@@ -240,13 +240,14 @@ def test_estimates_of_several_sources_are_joined(tmp_path: Path) -> None:
 def test_a_failure_log_of_another_machine_is_named(tmp_path: Path) -> None:
     log = failure_csv(tmp_path / "f.csv")
     (remark,) = (
-        one for one in gather(Given(paths=(swf(tmp_path / "a.swf"), log))).cleanings().remarks
+        one
+        for one in gather(GivenRecords(paths=(swf(tmp_path / "a.swf"), log))).cleanings().remarks
         if one.kind == "other_machine"
     )  # fmt: skip
     assert remark.names == ("f.csv (2 nodes)",)
     assert "another machine than the jobs' (16 nodes)" in remark.counted
     log.write_text("# nodes: 4\ntime,node\n10,0\n")
-    same = gather(Given(paths=(swf(tmp_path / "a.swf"), log), processors_per_node=4))
+    same = gather(GivenRecords(paths=(swf(tmp_path / "a.swf"), log), processors_per_node=4))
     assert "other_machine" not in same.cleanings().counts()
 
 
@@ -304,15 +305,17 @@ def test_windows() -> None:
 def test_records_that_are_younger_than_what_was_asked_for_say_so() -> None:
     jobs = accounts([{"submit": T0, "start": T0, "end": T0 + DAY}])
     site = SiteRecords(accounting=jobs)
-    said = sources.younger(site, Given(since="90d"))
+    said = sources.younger(site, GivenRecords(since="90d"))
     assert said == (
         "Asked for the time since 2001-06-12 01:46; the records begin 2001-09-09 01:46 (UTC), and "
         "so does the window."
     )
-    assert "2001-01-01 00:00;" in sources.younger(site, Given(since="2001-01-01"))
-    assert "records begin" in sources.younger(site, Given(slurm=True, until="2001-09-10"))
-    for given in (Given(), Given(since="all"), Given(slurm=True, since="all"), Given(since="1d"),
-                  Given(since="2001-09-09T12:00")):  # fmt: skip
+    assert "2001-01-01 00:00;" in sources.younger(site, GivenRecords(since="2001-01-01"))
+    assert "records begin" in sources.younger(site, GivenRecords(slurm=True, until="2001-09-10"))
+    for given in (
+        GivenRecords(), GivenRecords(since="all"), GivenRecords(slurm=True, since="all"),
+        GivenRecords(since="1d"), GivenRecords(since="2001-09-09T12:00"),
+    ):  # fmt: skip
         assert sources.younger(site, given) == ""
 
 
@@ -323,7 +326,7 @@ def test_a_live_report_begins_with_the_records(monkeypatch: pytest.MonkeyPatch) 
                      (T0, T0 + 2 * DAY + 1))  # fmt: skip
     told = SiteRecords(accounting=jobs, events=events, sources=("Slurm itself",))
     monkeypatch.setattr("forestall.adapters.slurm.read.ask", lambda *_, **__: told)
-    given = Given(slurm=True, until="2001-09-11T01:47")
+    given = GivenRecords(slurm=True, until="2001-09-11T01:47")
     site = gather(given)
     assert site.sources[1].startswith("Asked for the time since ")
     asked = sources.asked_of(site, given)
@@ -419,11 +422,11 @@ def test_failures_and_their_service_are_cut() -> None:
 def test_real_logs_side_by_side(data: Path) -> None:
     jobs = data / "swf-misc" / "KTH-SP2-1996-2.swf.gz"
     failures = data / "lanl-failures-1996-2005" / "LA-UR-05-7318-failure-data-1996-2005.csv.gz"
-    site = gather(Given(paths=(jobs, failures), system="20"))
+    site = gather(GivenRecords(paths=(jobs, failures), system="20"))
     assert site.accounting is not None
     assert site.accounting.state.counts() == {"COMPLETED": 20_541, "FAILED": 7_948}
     assert (site.accounting.machine_nodes, site.accounting.dated) == (100, True)
-    done = cut(site, sources.asked_of(site, Given()))
+    done = cut(site, sources.asked_of(site, GivenRecords()))
     assert done.failures is not None
     assert 0 < len(done.failures) < 2_478
     assert int(done.failures.time.min()) >= site.accounting.begin

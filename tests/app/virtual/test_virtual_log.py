@@ -117,5 +117,5 @@ def test_damaged_events(folder: Path, old: str, new: str, said: str) -> None:
 
 def test_no_log(folder: Path) -> None:
     (folder / "events.csv").unlink()
-    with pytest.raises(TraceError, match="--log-events writes it"):
+    with pytest.raises(TraceError, match="log_events writes it"):
         replay(folder)

@@ -122,7 +122,7 @@ def stopped(base: tuple[object, ...], out: Path, how: signal.Signals) -> tuple[i
 SLOWLY = (
     "import signal, sys, time\n"
     "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    "from forestall.app import sweep_kept\n"
+    "from forestall.app.runs import sweep_kept\n"
     "add = sweep_kept.Kept.add\n"
     "def slowly(self, points):\n"
     "    add(self, points)\n"

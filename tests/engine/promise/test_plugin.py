@@ -15,7 +15,7 @@ from forestall.app.promise.simulate import simulate
 from forestall.model.errors import ParameterError
 from forestall.predict.base import Predictor
 from forestall.predict.trace import TracePredictor
-from forestall.simulate.promise.prepare import prepare_failures
+from forestall.simulate.kit.failures import prepare_failures
 from forestall.simulate.promise.run import Outcome
 from simulate.promise.cases import (
     SHARES,

@@ -231,9 +231,9 @@ def test_bad_parameters() -> None:
 PLAIN_PYTHON = """
 import numpy as np
 from predict.waits.test_online import burst_log
-from forestall.predict.waits.online import Rule, replay
+from forestall.predict.waits.online import BoundRule, replay
 waits, classes = burst_log(np.random.default_rng(5), 200)
-for rule in (Rule(0.8, 0.8, history=60), Rule(0.8, 0.8, history=60, gain=0.1)):
+for rule in (BoundRule(0.8, 0.8, history=60), BoundRule(0.8, 0.8, history=60, gain=0.1)):
     print(replay(waits, classes, rule).seconds.tolist())
 """
 

@@ -14,8 +14,9 @@ from forestall.engine.promise.engine import Engine
 from forestall.engine.promise.plugin import Placement
 from forestall.model.errors import ParameterError
 from forestall.predict.tabulated import Tabulated
+from forestall.simulate.kit.failures import expected_downtime
 from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import expected_downtime, foreseen_by, rules_of
+from forestall.simulate.promise.prepare import foreseen_by, rules_of
 from forestall.simulate.promise.run import Outcome, play
 from simulate.promise.cases import Case, assert_equal_outcomes, cases, loaded_case, prepared
 from simulate.promise.rules_in_python import least_risky, lowest

@@ -13,12 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from forestall._lazy import lazily
 from forestall.app.kit import series
 from forestall.app.kit.series import Floats, Ints
 from forestall.app.kit.shares import DAY, FEWEST_UNITS
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.predict.semi_markov.states import FAILING, NAMES
 from forestall.reliability.shares import wilson
+
+with lazily():
+    from scipy import special
 
 HOUR: Final = 3600
 TEXTS: Final = ("outcome", "ended", "state", "name")
@@ -141,8 +145,6 @@ def by_hour(
 
 
 def _by_hour(hours: Ints, share: Floats, busy: Floats) -> HourShares:
-    from scipy.special import stdtrit
-
     of = hours % 24
     count = np.bincount(of, minlength=24).astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -150,7 +152,7 @@ def _by_hour(hours: Ints, share: Floats, busy: Floats) -> HourShares:
         held = np.bincount(of, busy, 24) / count
         free = share[:2].sum(axis=0)
         spread = np.bincount(of, free**2, 24) / count - means[:2].sum(axis=0) ** 2
-        half = stdtrit(np.maximum(count - 1, 1), 0.975) * np.sqrt(
+        half = special.stdtrit(np.maximum(count - 1, 1), 0.975) * np.sqrt(
             np.maximum(spread, 0.0) / np.maximum(count - 1, 1)
         )
     half[count < 3] = np.nan
@@ -222,8 +224,6 @@ def ratio(
     """Return sum(y) / sum(n) with its 95 % interval (Student's t) where units, such as days or
     hosts, are drawn: a ratio estimator (Kish, Survey Sampling, 1965). None where sum(n) is 0; the
     ends are None with fewer than `fewest` units that count."""
-    from scipy.special import stdtrit
-
     kept = n > 0
     y, n = y[kept], n[kept]
     if not len(n):
@@ -233,7 +233,7 @@ def ratio(
     if units < max(fewest, 2):
         return share, None, None
     spread = float(np.sum((y - share * n) ** 2)) * units / (units - 1) / float(n.sum()) ** 2
-    half = float(stdtrit(units - 1, 0.975)) * sqrt(spread)
+    half = float(special.stdtrit(units - 1, 0.975)) * sqrt(spread)
     return share, share - half, share + half
 
 

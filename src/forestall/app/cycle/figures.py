@@ -31,7 +31,7 @@ from forestall.show.style import (
     PURPLE,
     SKY,
     VERMILLION,
-    Clock,
+    AxisClock,
     dress,
     legend,
     new_figure,
@@ -73,7 +73,7 @@ def states_over_time(
     Means over a day where the run is longer than four weeks.
     """
     start, end = counts.span_of(jobs, availability, stays)
-    edges, clock = overview_edges(start, end), Clock.spanning(start, end)
+    edges, clock = overview_edges(start, end), AxisClock.spanning(start, end)
     share = 100 * counts.levels(availability, edges) / hosts
     figure = new_figure((8.4, 3.6))
     axes = figure.subplots()
@@ -143,7 +143,7 @@ def host_map(
     window = (start, end) if start is not None and end is not None else eventful_window(
         stays, first, last, width_of(count)
     )  # fmt: skip
-    clock = Clock.spanning(*window, origin=first)
+    clock = AxisClock.spanning(*window, origin=first)
     crowded = count > FEWER_HOSTS
     figure = new_figure((8.4, min(2.0 + 0.18 * min(count, 30), 6.4)))
     axes = figure.subplots()

@@ -10,9 +10,9 @@ import polars as pl
 from forestall.app.cycle import counts
 from forestall.app.cycle.tables import GUEST_COLOUR, STATE_COLOURS
 from forestall.app.kit import series
-from forestall.app.kit.series import Ints
+from forestall.app.kit.series import Ints, held_by_row
 from forestall.predict.semi_markov.states import NAMES
-from forestall.show.style import BLACK, INK, Clock, legend
+from forestall.show.style import BLACK, INK, AxisClock, legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ def draw_map(
     stays: pl.DataFrame,
     hosts: int,
     window: tuple[int, int],
-    clock: Clock,
+    clock: AxisClock,
     *,
     crowded: bool,
 ) -> list[str]:
@@ -54,7 +54,7 @@ def draw_map(
 
 
 def _bars(
-    axes: Axes, row: Ints, since: Ints, until: Ints, clock: Clock, colour: str, half: float
+    axes: Axes, row: Ints, since: Ints, until: Ints, clock: AxisClock, colour: str, half: float
 ) -> None:
     """Draw a bar, 2 `half` rows high, for each time."""
     from matplotlib.collections import PolyCollection
@@ -72,7 +72,7 @@ def _bars(
 
 
 def _draw_guests(
-    axes: Axes, stays: pl.DataFrame, window: tuple[int, int], clock: Clock
+    axes: Axes, stays: pl.DataFrame, window: tuple[int, int], clock: AxisClock
 ) -> list[str]:
     """Draw each stay as a line with a mark where it ended; return what marks there are."""
     host = series.column(stays, "host")
@@ -100,7 +100,7 @@ def _draw_cells(
     stays: pl.DataFrame,
     hosts: int,
     window: tuple[int, int],
-    clock: Clock,
+    clock: AxisClock,
 ) -> None:
     """Draw what most of the hosts of a cell are for most of its time; guests count as a state of
     their own, in place of S1 and S2."""
@@ -131,8 +131,6 @@ def _draw_cells(
 def cells(table: pl.DataFrame, hosts: int, rows: int, edges: series.Floats) -> series.Floats:
     """Return float64[rows, bins]: how many hosts of each row are in the times of the table, mean
     within each bin; host h is in row ``h * rows // hosts``."""
-    from forestall.app.kit.series import held_by_row
-
     told = table.select(
         node="host", start="start", end="end", rate=pl.lit(1.0)
     )  # a host in a time is a node that is held

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from forestall.app.cycle.hints import on_hosts
+from forestall._lazy import lazily
 from forestall.app.kit.model import Model
+from forestall.app.kit.progress import has_kernels
 from forestall.simulate.cycle.parameters import CycleParameters
+
+with lazily():
+    from forestall.app.cycle import figures, simulate, sweep
+    from forestall.app.cycle import hints as cycle_hints
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
     from forestall.app.cycle.result import CycleResult
-    from forestall.app.cycle.simulate import SharedHosts
     from forestall.app.kit.measure import Measure
     from forestall.app.kit.model import AnyParameters
     from forestall.app.runs.inputs import Inputs
@@ -57,28 +61,22 @@ class Cycle(Model):
         "harvested": ("Work harvested (share)", 1),
     }
 
-    def world(self, inputs: Inputs) -> SharedHosts:
+    def world(self, inputs: Inputs) -> simulate.SharedHosts:
         """See `Model`."""
-        from forestall.app.cycle.simulate import SharedHosts
-
-        return SharedHosts(inputs.read_hosts())
+        return simulate.SharedHosts(inputs.read_hosts())
 
     def simulate(self, jobs: Jobs, failures: Any, **more: Any) -> CycleResult:
         """See `Model`; `failures` are what `world` returned."""
-        from forestall.app.cycle.simulate import SharedHosts, simulate_cycle
-
-        if not isinstance(failures, SharedHosts):
-            return simulate_cycle(jobs, failures, **more)
+        if not isinstance(failures, simulate.SharedHosts):
+            return simulate.simulate_cycle(jobs, failures, **more)
         names = set(self.fields)
         settings = self.parameters(**{n: v for n, v in more.items() if n in names})
         if settings.warm_up < failures.traces.end:  # else `simulate_cycle` says what is wrong
             more["forecasts"] = failures.forecasts(settings)
-        return simulate_cycle(jobs, failures.traces, **more)
+        return simulate.simulate_cycle(jobs, failures.traces, **more)
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
-        from forestall.app.kit.progress import has_kernels
-
         return has_kernels("cycle_*/loop_kernels.*.nbc")
 
     def alike(self, parameters: AnyParameters) -> AnyParameters:
@@ -94,13 +92,11 @@ class Cycle(Model):
             for name, (other, value) in self.idle(given).items()
             if name != "seed" and dict(given)[name] != plain[name]
         ]
-        return [*idle, *on_hosts(jobs, result.outcome)]
+        return [*idle, *cycle_hints.on_hosts(jobs, result.outcome)]
 
     def measures(self) -> tuple[Measure, ...]:
         """See `Model`."""
-        from forestall.app.cycle.sweep import MEASURES
-
-        return MEASURES
+        return sweep.MEASURES
 
     def own_figures(
         self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]
@@ -108,9 +104,8 @@ class Cycle(Model):
         """See `Model`."""
         if "job_length" not in axes or not set(axes) <= _LENGTHS_TELL:
             return {}
-        from forestall.app.cycle.figures import length_lines
 
-        return {"lengths": length_lines(table)}
+        return {"lengths": figures.length_lines(table)}
 
 
 CYCLE = Cycle()

@@ -12,6 +12,9 @@ from typing import Final, Literal
 from forestall.adapters.condor import config
 from forestall.adapters.condor.attributes import ad_text
 from forestall.adapters.condor.expressions import MAX_AGE
+from forestall.adapters.condor.processes import masters
+from forestall.live.agent.guests import GUESTS, register_guest
+from forestall.live.agent.processes import GuestProcesses
 from forestall.live.agent.status import STATUS, read_status
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
@@ -127,10 +130,6 @@ def register_condor(folder: str | Path) -> list[int]:
     is used as it is meant to be. To be called now and then: HTCondor may be started again. Raises
     TraceError where the folder cannot be written to.
     """
-    from forestall.adapters.condor.processes import masters
-    from forestall.live.agent.guests import GUESTS, register_guest
-    from forestall.live.agent.processes import GuestProcesses
-
     place, counted = Path(folder), []
     for pid in masters():
         try:

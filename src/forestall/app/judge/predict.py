@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -10,12 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.app.judge.predict_nodes import matched
 from forestall.app.kit.predictor_files import described, load_predictor, save_predictor, spoken
 from forestall.app.runs.settings import inputs_of
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.nodes import NodeSet
 from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.traces.metrics.read import read_metrics
+from forestall.traces.observed import observed
+from forestall.traces.ras.read import read_ras
+
+with lazily():
+    from forestall.predict import registry
 
 if TYPE_CHECKING:
     from forestall.model.observations import Observations
@@ -42,18 +50,12 @@ class Sources:
 
         Raises ParameterError for logs that do not go together, and for fewer nodes than they have.
         """
-        from forestall.traces.observed import observed
-
         log = inputs_of(self.failures, {**self.values, "failures": self.failures}).read_failures()
         strict = bool(self.values.get("strict", False))
         events = metrics = None
         if self.events is not None:
-            from forestall.traces.ras.read import read_ras
-
             events = read_ras(self.events, strict=strict)
         if self.metrics is not None:
-            from forestall.traces.metrics.read import read_metrics
-
             metrics = read_metrics(self.metrics, strict=strict)
         stop = None if self.until is None else moment(self.until, log.origin, "until")
         nodes = self.nodes
@@ -91,17 +93,15 @@ def moment(text: str, origin: int | None, name: str) -> int:
 
 def listing() -> list[dict[str, Any]]:
     """Return every predictor that learns, with what it needs and whether that is installed."""
-    from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class
-
     found = []
-    for name in LEARNERS:
-        kind = learner_class(name)
+    for name in registry.LEARNERS:
+        kind = registry.learner_class(name)
         found.append(
             {
                 "name": name,
                 "summary": kind.summary,
                 "needs": sorted(kind.needs),
-                "baseline": name in TRIVIAL,
+                "baseline": name in registry.TRIVIAL,
                 "extra": kind.extra,
                 "installed": kind.extra is None or find_spec(EXTRAS[kind.extra]) is not None,
             }
@@ -111,8 +111,6 @@ def listing() -> list[dict[str, Any]]:
 
 def settings_from(given: list[str]) -> dict[str, Any]:
     """Return settings from texts KEY=VALUE; numbers, true, false, null and lists as in JSON."""
-    import json
-
     found: dict[str, Any] = {}
     for text in given:
         key, equals, value = text.partition("=")
@@ -127,12 +125,10 @@ def settings_from(given: list[str]) -> dict[str, Any]:
 
 def made(name: str, settings: Mapping[str, Any]) -> Learner:
     """Return an untrained predictor; InputError for settings that it does not know or allow."""
-    from forestall.predict.registry import LEARNERS, new_learner
-
-    if name not in LEARNERS:
-        raise ParameterError("NAME", name, "one of " + ", ".join(LEARNERS))
+    if name not in registry.LEARNERS:
+        raise ParameterError("NAME", name, "one of " + ", ".join(registry.LEARNERS))
     try:
-        return new_learner(name, **settings)
+        return registry.new_learner(name, **settings)
     except ParameterError as error:
         raise ParameterError(f"set {error.name}", error.value, error.allowed) from None
     except (TypeError, ValueError) as error:  # of a check that expects numbers

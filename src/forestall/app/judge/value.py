@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.app.kit.checked import checked
 from forestall.app.kit.learned import Learned
 from forestall.app.promise.settings import PROMISE
@@ -21,6 +22,9 @@ from forestall.show import closing
 from forestall.show.blocks import Table
 from forestall.show.report import Report, Section
 from forestall.simulate.promise.parameters import Parameters
+
+with lazily():
+    from scipy import special
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,9 +152,8 @@ def spread(values: Sequence[float]) -> tuple[float, float | None]:
     mean = float(np.mean(values))
     if len(values) < 2:
         return mean, None
-    from scipy.special import stdtrit
 
-    wide = float(stdtrit(len(values) - 1, 0.95)) * float(np.std(values, ddof=1))
+    wide = float(special.stdtrit(len(values) - 1, 0.95)) * float(np.std(values, ddof=1))
     return mean, wide / len(values) ** 0.5
 
 

@@ -11,7 +11,7 @@ from forestall.model.units import format_duration
 from forestall.show.style import (
     BLUE,
     INK,
-    Clock,
+    AxisClock,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ TRENDS = 80
 PALE = "#b5dcf5"
 
 
-def draw_busy(axes: Axes, percent: series.Floats, edges: series.Floats, clock: Clock) -> None:
+def draw_busy(axes: Axes, percent: series.Floats, edges: series.Floats, clock: AxisClock) -> None:
     """Draw the share of busy nodes per bin, its mean, and steps of means where it jumps about."""
     widths = np.diff(edges)
     axes.fill_between(

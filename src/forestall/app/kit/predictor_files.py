@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from forestall.__about__ import __version__
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import format_duration
+from forestall.predict.learner import Learner
 from forestall.traces.files.bundle import read_bundle, write_bundle
 
-if TYPE_CHECKING:
-    from forestall.predict.learner import Learner
+with lazily():
+    from forestall.predict import registry
+
 
 WHAT: Final = "forestall predictor"
 VERSION: Final = 1
@@ -25,8 +28,6 @@ def save_predictor(predictor: Learner, path: str | Path) -> None:
     The same predictor gives the same bytes. Raises TraceError where the place cannot be written to,
     ParameterError for what is no learner or was not trained.
     """
-    from forestall.predict.learner import Learner
-
     if not isinstance(predictor, Learner):
         raise ParameterError("predictor", predictor, "one of `forestall predict list`")
     values, arrays = predictor.state()
@@ -39,14 +40,12 @@ def load_predictor(path: str | Path) -> Learner:
 
     Raises TraceError where the file is missing, damaged, of a later version or of another kind.
     """
-    from forestall.predict.registry import LEARNERS, learner_class
-
     values, arrays = read_bundle(path, WHAT, VERSION)
     name = str(values.get("name"))
-    if name not in LEARNERS:
+    if name not in registry.LEARNERS:
         raise TraceError(path, f"holds the predictor {name!r}, which is not known here")
     try:
-        return learner_class(name).from_state(values["state"], arrays)
+        return registry.learner_class(name).from_state(values["state"], arrays)
     except (KeyError, TypeError, ValueError, AssertionError, IndexError) as error:
         raise TraceError(path, f"is a damaged {WHAT} ({error!r})") from None
 

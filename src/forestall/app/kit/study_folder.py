@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from forestall._lazy import lazily
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
 from forestall.show import style
 from forestall.show.drawings import Progress, draw, figure_files
 from forestall.show.page import page, write_page
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.show.report import Report
 
 PAGE = "report.html"
@@ -86,8 +88,6 @@ def written(folder: Path) -> str:
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Return rows as a table, with every column that any of them has."""
-    import polars as pl
-
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in names}, strict=False)
 

@@ -7,7 +7,11 @@ from typing import Any, Final
 
 import polars as pl
 
+from forestall._lazy import lazily
 from forestall.show.style import LINES
+
+with lazily():
+    from scipy import special
 
 INTERVAL: Final = "95 % interval of the mean over seeds"
 
@@ -20,8 +24,6 @@ def spread(table: pl.DataFrame, keys: Sequence[str], column: str) -> pl.DataFram
     ``hi``, the least and the most; ``seeds``, whether the seed alone tells the rows apart. All but
     `keys` are null or false where no row has a value.
     """
-    from scipy.special import stdtrit
-
     value = pl.col(column)
     seeds = pl.col("seed").filter(value.is_not_null()).n_unique() if "seed" in table.columns else 1
     apart = seeds if isinstance(seeds, pl.Expr) else pl.lit(seeds)
@@ -35,7 +37,7 @@ def spread(table: pl.DataFrame, keys: Sequence[str], column: str) -> pl.DataFram
     counts, deviations = found["n"].to_numpy(), found["s"].to_list()
     alone = found["seeds"].to_list()
     half = [
-        float(stdtrit(n - 1, 0.975)) * deviation / n**0.5
+        float(special.stdtrit(n - 1, 0.975)) * deviation / n**0.5
         if n >= FEWEST_SEEDS and one and deviation is not None
         else None
         for n, deviation, one in zip(counts, deviations, alone, strict=True)

@@ -25,7 +25,7 @@ from forestall.show.style import (
     ORANGE,
     SKY,
     VERMILLION,
-    Clock,
+    AxisClock,
     dress,
     legend,
     new_figure,
@@ -117,7 +117,7 @@ def utilization_and_queue(
     1,500 bins of equal width.
     """
     start, end = span_of(jobs, runs)
-    edges, clock = series.edges_of(start, end), Clock.spanning(start, end)
+    edges, clock = series.edges_of(start, end), AxisClock.spanning(start, end)
     figure = new_figure((8.4, 5.4))
     share, count, demand = figure.subplots(3, 1, sharex=True, height_ratios=[2.2, 1, 1])
     busy = series.busy_nodes(jobs, runs, edges) / nodes
@@ -158,7 +158,7 @@ def lost_work_over_time(
     everything = series.column(failures, "time") if len(failures) else np.zeros(1, dtype=np.int64)
     first = start if start is not None else int(everything.min())
     last = max(end if end is not None else int(everything.max()), first + 1)
-    clock = Clock.spanning(first, last)
+    clock = AxisClock.spanning(first, last)
     lost = series.column(hits, "lost") / HOUR
     total = np.cumsum(lost)
     figure = new_figure((8.4, 3.8))

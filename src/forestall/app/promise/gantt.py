@@ -10,7 +10,7 @@ import polars as pl
 from forestall.app.kit import series
 from forestall.app.kit.axes import DOWN
 from forestall.model.nodes import NodeSet
-from forestall.show.style import BLACK, INK, TINTS, VERMILLION, Clock, dress, legend, new_figure
+from forestall.show.style import BLACK, INK, TINTS, VERMILLION, AxisClock, dress, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def gantt(
     first = int(series.column(runs, "start").min()) if len(runs) else 0
     window = chosen_window(runs, failures, start, end)
     seen = within(runs, *window)
-    clock = Clock.spanning(*window, origin=first if origin is None else origin)
+    clock = AxisClock.spanning(*window, origin=first if origin is None else origin)
     figure = new_figure((8.4, 4.8))
     axes = figure.subplots()
     kept = seen.filter(pl.col("outcome") != "failed")
@@ -99,7 +99,7 @@ def boxes(runs: pl.DataFrame, start: int, end: int) -> list[Box]:
     return found
 
 
-def corners(found: list[Box], clock: Clock) -> list[np.ndarray]:
+def corners(found: list[Box], clock: AxisClock) -> list[np.ndarray]:
     """Return the four corners of each rectangle, as the axes count."""
     return [
         np.array([(a, low), (b, low), (b, high), (a, high)])
@@ -110,7 +110,9 @@ def corners(found: list[Box], clock: Clock) -> list[np.ndarray]:
     ]
 
 
-def draw_runs(axes: Axes, found: list[Box], clock: Clock, nodes: int, hatch: str | None) -> None:
+def draw_runs(
+    axes: Axes, found: list[Box], clock: AxisClock, nodes: int, hatch: str | None
+) -> None:
     """Draw rectangles, coloured by job; those of failed runs are hatched and edged in red."""
     from matplotlib.collections import PolyCollection
 
@@ -138,7 +140,7 @@ def draw_runs(axes: Axes, found: list[Box], clock: Clock, nodes: int, hatch: str
 
 
 def draw_failures(
-    axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: Clock
+    axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: AxisClock
 ) -> None:
     """Draw outages as dark rectangles, and failures as crosses: filled where they hit a job."""
     from matplotlib.collections import PolyCollection

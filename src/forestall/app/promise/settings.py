@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forestall._lazy import lazily
 from forestall.app.kit.model import Model
+from forestall.app.kit.progress import has_kernels
 from forestall.engine.promise.policies import POLICIES
 from forestall.simulate.promise.parameters import Parameters
+
+with lazily():
+    from forestall.app.kit import hints
+    from forestall.app.promise import measures, simulate
 
 if TYPE_CHECKING:
     from forestall.app.kit.measure import Measure
@@ -37,14 +43,10 @@ class Promise(Model):
 
     def simulate(self, jobs: Jobs, failures: Failures, **more: Any) -> Result:
         """See `Model`."""
-        from forestall.app.promise.simulate import simulate
-
-        return simulate(jobs, failures, **more)
+        return simulate.simulate(jobs, failures, **more)
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
-        from forestall.app.kit.progress import has_kernels
-
         given = dict(parameters)
         if POLICIES.chosen(given["policy"]).promises:
             return has_kernels("*promise_loop*.nbi", PREDICTIONS[given["predictor"]])
@@ -52,8 +54,6 @@ class Promise(Model):
 
     def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
         """See `Model`."""
-        from forestall.app.kit.hints import on_failures, on_unseen
-
         outcome = result.outcome
         parameters = outcome.parameters
         found = []
@@ -63,16 +63,14 @@ class Promise(Model):
                 f"{{nodes}} {jobs.nodes} for that machine"
             )
         first, last = int(outcome.workload.jobs.submit[0]), int(outcome.jobs["finish"].max())
-        found += on_failures(failures, parameters, len(outcome.played), first, last)
+        found += hints.on_failures(failures, parameters, len(outcome.played), first, last)
         if result.table is not None:
-            found.append(on_unseen(result.predictor.seen.end, int(result.table.times[0])))
+            found.append(hints.on_unseen(result.predictor.seen.end, int(result.table.times[0])))
         return [hint for hint in found if hint]
 
     def measures(self) -> tuple[Measure, ...]:
         """See `Model`."""
-        from forestall.app.promise.measures import MEASURES
-
-        return MEASURES
+        return measures.MEASURES
 
 
 PROMISE = Promise()

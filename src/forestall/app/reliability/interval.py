@@ -21,7 +21,7 @@ from forestall.reliability.systems.ageing import carried
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forestall.app.site.nodes.failure_rate import Measured
+    from forestall.app.site.nodes.failure_rate import MeasuredRate
 
 HOPELESS = 1e-6
 """At no higher efficiency than this, checkpoints are as good as never finished."""
@@ -51,7 +51,7 @@ class IntervalAnswer:
     job: CompletionTime | None
     deadlines: tuple[float, ...]
     recall: float = 0.0
-    measured: Measured | None = None
+    measured: MeasuredRate | None = None
     ends: tuple[float | None, float | None] = (None, None)
 
     @property
@@ -106,7 +106,7 @@ class IntervalAnswer:
         return told
 
 
-def rate_json(rate: Measured) -> dict[str, Any]:
+def rate_json(rate: MeasuredRate) -> dict[str, Any]:
     """Return a measured failure rate as plain values."""
     low, high = rate.mttf_ends()
     return {
@@ -132,7 +132,7 @@ def answer(
     downtime: str = "0",
     work: str | None = None,
     recall: float = 0.0,
-    rate: Measured | None = None,
+    rate: MeasuredRate | None = None,
 ) -> IntervalAnswer:
     """Return the answer to ``forestall interval``; ParameterError names the option.
 
@@ -186,7 +186,7 @@ def answer(
 
 
 def _check(
-    mttf: str | None, rate: Measured | None, recall: float, shape: float, nodes: int
+    mttf: str | None, rate: MeasuredRate | None, recall: float, shape: float, nodes: int
 ) -> None:
     """Raise ParameterError for what does not fit together."""
     if mttf is None and rate is None:

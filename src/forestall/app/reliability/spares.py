@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.app.reliability.interval import rate_json
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS, format_duration, parse_duration
 from forestall.reliability.queues.cluster import age_of
@@ -18,9 +19,10 @@ from forestall.reliability.systems.spares import (
     never_short,
 )
 from forestall.reliability.systems.systems import Age, assumption, from_mttf
+from forestall.show.quantities import duration
 
 if TYPE_CHECKING:
-    from forestall.app.site.nodes.failure_rate import Measured
+    from forestall.app.site.nodes.failure_rate import MeasuredRate
 
 DAY: Final = 86_400
 RATE: Final = 6.5
@@ -46,7 +48,7 @@ class SparesQuestion:
     pool: bool = False
     repair: str | None = None
     copies: int = 0
-    measured: Measured | None = None
+    measured: MeasuredRate | None = None
 
     @property
     def seconds(self) -> float:
@@ -119,7 +121,6 @@ def answer(asked: SparesQuestion) -> SparesAdvice:
     rate = asked.measured
     if rate is None:
         return done
-    from forestall.app.reliability.interval import rate_json
 
     low, high = (_answer_at(asked, end) for end in reversed(rate.mttf_ends()))
     remarks = [f"Measured: {rate.text}", f"At the ends of that: {_range(low, high)}."]
@@ -145,9 +146,7 @@ def _range(low: int | None, high: int | None) -> str:
     return f"{low:,} as well" if low == high else f"{low:,} to {_counted(high)}"
 
 
-def _repair_words(rate: Measured) -> str:
-    from forestall.show.quantities import duration
-
+def _repair_words(rate: MeasuredRate) -> str:
     assert rate.repair is not None
     return f"{duration(rate.repair)} in the mean"
 

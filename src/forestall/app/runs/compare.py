@@ -15,7 +15,7 @@ from forestall.show import words
 
 
 @dataclass(frozen=True)
-class Row:
+class MeasureRow:
     """One measure of all runs: values, as text, and the difference to the first run in words."""
 
     name: str
@@ -29,7 +29,7 @@ class Comparison:
     """Runs side by side: summaries by name, a row for each measure, what differs of parameters."""
 
     summaries: Mapping[str, Mapping[str, Any]]
-    rows: tuple[Row, ...]
+    rows: tuple[MeasureRow, ...]
     differing: Mapping[str, tuple[Any, ...]]
 
     def plain(self) -> dict[str, Any]:
@@ -84,12 +84,12 @@ def names_of(folders: Sequence[Path]) -> list[str]:
     return [f"{name} ({k})" for k, name in enumerate(full, 1)]
 
 
-def row_of(measure: Measure, summaries: Mapping[str, Mapping[str, Any]]) -> Row:
+def row_of(measure: Measure, summaries: Mapping[str, Mapping[str, Any]]) -> MeasureRow:
     """Return a measure of all runs."""
     values = tuple(measure.value(one) for one in summaries.values())
     known = any(value is not None for value in values)
     texts = tuple(measure.text(value) if known else "" for value in values)
-    return Row(
+    return MeasureRow(
         measure.name, values, texts, tuple(difference(measure, v, values[0]) for v in values)
     )
 

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall._lazy import lazily
 from forestall.app.kit.folder import check_folder, fill_folder
 from forestall.app.kit.progress import Tell
 from forestall.app.promise.settings import PROMISE
+from forestall.app.runs.many import comparison
+from forestall.show.page import page, write_page
 from forestall.simulate.promise.parameters import Parameters
+from forestall.traces.generate import generate_failures, generate_jobs
+from forestall.traces.jobs.swf import write_swf
+from forestall.traces.write import write_failures_csv
+
+with lazily():
+    from forestall.app.promise import simulate
 
 if TYPE_CHECKING:
     from forestall.app.promise.result import Result
@@ -59,17 +68,16 @@ def demo(out: Path, tell: Tell, *, seed: int = SEED, force: bool = False) -> Dem
     check_folder(out, force=force, ours=is_demo_folder)
     if not PROMISE.is_compiled(Parameters(nodes=NODES)):
         tell("Compiling, the first time only: about 15 s ...")
-    from forestall.app.promise.simulate import simulate
-    from forestall.traces.generate import generate_failures, generate_jobs
-
     jobs = generate_jobs(NODES, seed, days=DAYS, load=LOAD)
     # The last jobs finish after the last one came.
     failures = generate_failures(NODES, 2 * DAYS, seed, rate_per_year=FAILURES_A_YEAR)
     runs = {
-        name: simulate(jobs, failures, nodes=NODES, accuracy=accuracy, risk=RISK, seed=seed)
+        name: simulate.simulate(
+            jobs, failures, nodes=NODES, accuracy=accuracy, risk=RISK, seed=seed
+        )
         for name, accuracy in RUNS.items()
     }
-    certain = simulate(jobs, failures, nodes=NODES, accuracy=1.0, risk=1.0, seed=seed)
+    certain = simulate.simulate(jobs, failures, nodes=NODES, accuracy=1.0, risk=1.0, seed=seed)
     tell("Drawing figures ...")
     done = Demo(jobs, failures, runs, certain, out)
     fill_folder(out, lambda fresh: _write(done, fresh), FILES)
@@ -82,19 +90,7 @@ def is_demo_folder(folder: Path) -> bool:
 
 
 def _write(done: Demo, folder: Path) -> None:
-    from forestall.app.promise.report import write_report
-    from forestall.app.runs.many import write_comparison
-    from forestall.traces.jobs.swf import write_swf
-    from forestall.traces.write import write_failures_csv
-
     write_swf(done.jobs, folder / "jobs.swf")
     write_failures_csv(done.failures, folder / "failures.csv")
-    shown = done.runs[SHOWN]
-    write_report(
-        folder / "report.html",
-        summary=shown.summary,
-        jobs=shown.jobs,
-        runs=shown.runs,
-        failures=shown.failures,
-    )
-    write_comparison(folder / "comparison.html", done.summaries)
+    done.runs[SHOWN].report.save(folder / "report.html")
+    write_page(folder / "comparison.html", page(comparison(done.summaries)))

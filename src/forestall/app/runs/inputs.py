@@ -6,9 +6,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forestall._lazy import lazily
+from forestall.model.failures import Failures
+from forestall.traces.host_speeds import read_speeds
+from forestall.traces.host_traces import host_traces_of_failures, read_host_traces
+from forestall.traces.read import read_failures, read_jobs
+from forestall.traces.training import read_training
+
+with lazily():
+    from forestall.app.kit import learned
+
 if TYPE_CHECKING:
-    from forestall.app.kit.learned import Training
-    from forestall.model.failures import Failures
     from forestall.model.hosts import HostTraces
     from forestall.model.jobs import Jobs
 
@@ -38,8 +46,6 @@ class Inputs:
 
     def read_jobs(self) -> Jobs:
         """Return the chosen jobs."""
-        from forestall.traces.read import read_jobs
-
         return read_jobs(
             self.log,
             processors_per_node=self.processors_per_node,
@@ -49,9 +55,6 @@ class Inputs:
 
     def read_failures(self) -> Failures:
         """Return the chosen failures, none without a log."""
-        from forestall.model.failures import Failures
-        from forestall.traces.read import read_failures
-
         if self.failures is None:
             return Failures.none()
         return read_failures(
@@ -66,9 +69,6 @@ class Inputs:
 
     def read_hosts(self) -> HostTraces:
         """Return the chosen host traces; those of the failure log where there is no other."""
-        from forestall.traces.host_speeds import read_speeds
-        from forestall.traces.host_traces import host_traces_of_failures, read_host_traces
-
         if self.hosts is None:
             speeds = None if self.host_speeds is None else read_speeds(self.host_speeds)
             failures = self.read_failures()
@@ -84,13 +84,10 @@ class Inputs:
             strict=self.strict,
         )
 
-    def read_training(self, failures: Failures) -> Training | None:
+    def read_training(self, failures: Failures) -> learned.Training | None:
         """Return what was known before these failures, None without a training log."""
         if self.train is None:
             return None
-        from forestall.app.kit.learned import Training
-        from forestall.traces.training import read_training
-
         log = read_training(
             self.train,
             failures,
@@ -102,7 +99,7 @@ class Inputs:
             format=self.failure_format,
             strict=self.strict,
         )
-        return Training(log)
+        return learned.Training(log)
 
     def told(self) -> dict[str, Any]:
         """Return the options of reading that are not the defaults, for `summary.json`."""

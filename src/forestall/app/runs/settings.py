@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall._lazy import lazily
 from forestall.app.kit.model import Model
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.inputs import Inputs
@@ -19,6 +20,9 @@ from forestall.app.runs.models import MODELS, all_parameters, model_of
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.settings import flag_of, real_of, text_of, whole_of
 from forestall.model.units import parse_duration
+
+with lazily():
+    from forestall.predict import registry
 
 if TYPE_CHECKING:
     from forestall.app.kit.model import AnyParameters
@@ -84,10 +88,9 @@ def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str |
     named = (*model.unlearnt, "hazard")
     if given is None or str(given) in named:
         return None
-    from forestall.predict.registry import LEARNERS
 
     name = text_of("predictor", given)
-    if name in LEARNERS and "/" not in name:
+    if name in registry.LEARNERS and "/" not in name:
         return name
     if Path(name).is_file():
         return Path(name)

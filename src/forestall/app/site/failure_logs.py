@@ -12,21 +12,20 @@ from forestall.model.errors import ParameterError
 from forestall.model.site.job_records import NEVER
 from forestall.show.quantities import counted
 from forestall.traces.files.places import placed
+from forestall.traces.read import read_failures
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forestall.app.site.given import Given
+    from forestall.app.site.given import GivenRecords
     from forestall.model.failures import Failures
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
 
 
-def with_failures(site: SiteRecords, path: Path, given: Given) -> SiteRecords:
+def with_failures(site: SiteRecords, path: Path, given: GivenRecords) -> SiteRecords:
     """Return the records with the failures of a log beside them. Raises ParameterError where there
     are outages already, and as `read_failures` does."""
-    from forestall.traces.read import read_failures
-
     if site.events is not None and len(site.events):
         allowed = "no failure log beside the outages that Slurm recorded"
         raise ParameterError("failures", str(path), allowed)

@@ -11,7 +11,7 @@ TIMEOUT: Final = 600
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenRecords:
     """What a command was told about its records; see `forestall.cli.site.options`.
 
     Attributes

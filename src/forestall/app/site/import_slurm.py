@@ -12,15 +12,22 @@ from typing import Any, Final
 import numpy as np
 
 from forestall.__about__ import __version__
+from forestall.adapters.slurm.anonymous import anonymous
+from forestall.adapters.slurm.events import in_order, slurm_failures
 from forestall.adapters.slurm.read import kind_of, renumbered
 from forestall.app.site.asked import Asked
 from forestall.app.site.nodes.fleet import known_nodes, seen_of
-from forestall.app.site.sources import Given, check_zone, cut, gather, spoken, window
+from forestall.app.site.sources import GivenRecords, check_zone, cut, gather, spoken, window
 from forestall.model.cleaning import NAMED, Remark
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.site.node_events import NATURES
 from forestall.model.site.site_records import SiteRecords
+from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.files.parquet import is_parquet
+from forestall.traces.info import is_failure_log
+from forestall.traces.jobs.swf_rows import is_swf
+from forestall.traces.site.accounting import write_jobs
 from forestall.traces.site.folder import (
     FAILURES,
     JOBS,
@@ -31,6 +38,7 @@ from forestall.traces.site.folder import (
     write_summary,
     write_tables,
 )
+from forestall.traces.write import write_failures
 
 __all__ = ["Imported", "import_slurm", "read_folder"]
 
@@ -59,7 +67,7 @@ class Imported:
 
 
 def import_slurm(
-    given: Given,
+    given: GivenRecords,
     out: Path,
     *,
     anonymize: bool = False,
@@ -91,8 +99,6 @@ def import_slurm(
         fell_out = _fell_out(site)
         key: Path | None = None
         if anonymize:
-            from forestall.adapters.slurm.anonymous import anonymous
-
             key = key_file or out.with_name(out.name + ".key")
             site = anonymous(site, _key(key, out), keep_partitions=keep_partitions)
         told = _written(site, folder, given, anonymize)
@@ -100,7 +106,7 @@ def import_slurm(
     return Imported(out, site, told, key, fell_out)
 
 
-def _read(given: Given, progress: Progress | None) -> SiteRecords:
+def _read(given: GivenRecords, progress: Progress | None) -> SiteRecords:
     for path in given.paths:
         if not is_site_folder(path):
             _check_file(path)
@@ -140,11 +146,6 @@ def _check_file(path: Path) -> None:
 
 def _is_log(path: Path) -> bool:
     """Return whether a file is a job log in SWF or a failure log."""
-    from forestall.traces.files.packed import read_head, text_of
-    from forestall.traces.files.parquet import is_parquet
-    from forestall.traces.info import is_failure_log
-    from forestall.traces.jobs.swf_rows import is_swf
-
     if is_parquet(path) or b"\0" in read_head(path):
         return False
     return is_swf(tuple(text_of(read_head(path)).splitlines()[:50])) or is_failure_log(path)
@@ -168,10 +169,10 @@ def _key(path: Path, out: Path) -> bytes:
     return key
 
 
-def _written(site: SiteRecords, folder: Path, given: Given, anonymized: bool) -> dict[str, Any]:
+def _written(
+    site: SiteRecords, folder: Path, given: GivenRecords, anonymized: bool
+) -> dict[str, Any]:
     """Write all tables; return what is to be told of them."""
-    from forestall.traces.site.accounting import write_jobs
-
     rows = write_tables(site, folder)
     begin, until = window(site)
     runs, events = site.accounting, site.events
@@ -194,8 +195,6 @@ def _written(site: SiteRecords, folder: Path, given: Given, anonymized: bool) ->
     if events is not None:
         failures = _failures(site, zero)
         if len(failures):
-            from forestall.traces.write import write_failures
-
             write_failures(failures, folder / FAILURES)
             rows[FAILURES] = len(failures)
         counts["events"] = len(events)
@@ -217,8 +216,6 @@ def _written(site: SiteRecords, folder: Path, given: Given, anonymized: bool) ->
 def _failures(site: SiteRecords, zero: int) -> Failures:
     """Return the failures of all nodes that the records name, on a clock that begins with `zero`,
     as the jobs have it."""
-    from forestall.adapters.slurm.events import in_order, slurm_failures
-
     events = site.events
     assert events is not None
     begin, until = events.span

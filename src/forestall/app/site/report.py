@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.__about__ import __version__
 from forestall.app.site import sources
+from forestall.app.site.advice import advice as own
 from forestall.app.site.advice.kind import Advice
+from forestall.app.site.advice.section import section as advice_section
 from forestall.app.site.summary import headline, sure
 from forestall.app.site.swf_jobs import waits_told
 from forestall.show.as_json import SCHEMA, odd_json, section_json
@@ -21,7 +25,7 @@ from forestall.show.report import Section
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.app.site.sources import Given
+    from forestall.app.site.sources import GivenRecords
     from forestall.model.cleaning import Cleaning
     from forestall.model.site.site_records import SiteRecords
 
@@ -47,7 +51,7 @@ ADVICE: Final = "advice"
 
 
 @dataclass(frozen=True)
-class Findings:
+class SiteFindings:
     """All that a report says, before it is shown (module `shown`).
 
     Attributes
@@ -118,11 +122,11 @@ def advice_json(advice: Advice, asked: Asked) -> dict[str, Any]:
 
 
 def make(
-    given: Given,
+    given: GivenRecords,
     assumed: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Findings:
+) -> SiteFindings:
     """Return the report on what is `given`; `assumed` are fields of `Asked`, `options` what to say
     that was chosen. Raises TraceError and ParameterError for what cannot be used."""
     fields = assumed or {}
@@ -141,15 +145,12 @@ def report(
     told: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Findings:
+) -> SiteFindings:
     """Return the report on records that are cut to what was `asked`; `sections` are modules by key.
 
     `told` says whether the checkpoint interval was told rather than assumed; `progress` is told of
     each section that is done.
     """
-    from forestall.app.site.advice import advice as own
-    from forestall.app.site.advice.section import section as advice_section
-
     steps = len(sections) + 1
     found = own.study(site, asked, told=told)
     advice = list(own.advice(found))
@@ -165,7 +166,7 @@ def report(
     made.insert(0 if ordered else len(made), advice_section(ordered, asked, found))
     if progress is not None:
         progress(steps, steps)
-    return Findings(
+    return SiteFindings(
         asked=asked,
         dated=sources.is_dated(site),
         headline=headline(site, asked),
@@ -193,10 +194,6 @@ def in_order(advice: Sequence[Advice]) -> tuple[Advice, ...]:
 
 def versions() -> dict[str, str]:
     """Return the versions that results may depend on."""
-    from importlib.metadata import version
-
-    from forestall.__about__ import __version__
-
     return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
+from forestall.assess.run_ends import Ends
+from forestall.reliability.nodes.signals import operator_ended
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from forestall.assess.run_ends import Ends
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.node_events import NodeEvents
     from forestall.model.site.site_records import SiteRecords
@@ -25,7 +27,6 @@ def how_ended(site: SiteRecords) -> Ends:
     for known, outages, ends in _LAST:
         if known() is records and (None if outages is None else outages()) is events:
             return ends
-    from forestall.assess.run_ends import Ends
 
     ends = Ends.of(records, _by_operator(site))
     of_events = None if events is None else weakref.ref(events)
@@ -35,8 +36,6 @@ def how_ended(site: SiteRecords) -> Ends:
 
 def _by_operator(site: SiteRecords) -> npt.NDArray[np.bool_] | None:
     """Return which runs an operator ended by taking a node away; None without outages."""
-    from forestall.reliability.nodes.signals import operator_ended
-
     if site.accounting is None or site.events is None:
         return None
     listed = () if site.inventory is None else site.inventory.names

@@ -21,7 +21,7 @@ from forestall.show.text import FACTS, UNTOLD, Short
 if TYPE_CHECKING:
     from forestall.app.site.advice.kind import Advice
     from forestall.app.site.asked import Asked
-    from forestall.app.site.report import Findings
+    from forestall.app.site.report import SiteFindings
     from forestall.show.drawings import Drawings, Progress
 
 TITLE: Final = "What this machine's records tell"
@@ -66,13 +66,13 @@ RENAMED: Final = {
 sections."""
 
 
-def text_of(found: Findings, *, full: bool = False) -> str:
+def text_of(found: SiteFindings, *, full: bool = False) -> str:
     """Return the report as text for a terminal."""
     return texts.text_of(shown(found), full=full, short=SHORT)
 
 
 def page(
-    found: Findings,
+    found: SiteFindings,
     progress: Progress | None = None,
     title: str = TITLE,
     drawn: Drawings | None = None,
@@ -81,17 +81,17 @@ def page(
     return pages.page(shown(found, title), progress, drawn)
 
 
-def openmetrics(found: Findings) -> str:
+def openmetrics(found: SiteFindings) -> str:
     """Return the facts of the report as OpenMetrics text."""
     return metrics.openmetrics(shown(found), RENAMED)
 
 
-def write_openmetrics(path: str | Path, found: Findings) -> Path:
+def write_openmetrics(path: str | Path, found: SiteFindings) -> Path:
     """Write the facts whole or not at all, and return where."""
     return metrics.write_openmetrics(path, shown(found), RENAMED)
 
 
-def shown(found: Findings, title: str = TITLE) -> Report:
+def shown(found: SiteFindings, title: str = TITLE) -> Report:
     """Return the report as it is shown."""
     return Report(
         title=title,
@@ -110,7 +110,7 @@ def shown(found: Findings, title: str = TITLE) -> Report:
     )
 
 
-def _section(part: Section, found: Findings) -> Section:
+def _section(part: Section, found: SiteFindings) -> Section:
     """Return a section with what could not be told and, where it is the advice, what to do."""
     untold = tuple(one for key, one in found.untold if key == part.key)
     if part.key != ADVICE:
@@ -119,7 +119,7 @@ def _section(part: Section, found: Findings) -> Section:
     return replace(part, untold=untold, body=body)
 
 
-def _about(found: Findings) -> tuple[Fact, ...]:
+def _about(found: SiteFindings) -> tuple[Fact, ...]:
     """Return the window of the report."""
     asked = found.asked
     long = "Length of the window that the report is on"
@@ -136,7 +136,7 @@ def _cut(asked: Asked) -> dict[str, str]:
     return told | ({"min_nodes": str(asked.min_nodes)} if asked.min_nodes > 1 else {})
 
 
-def cards(found: Findings) -> list[tuple[Section, Fact]]:
+def cards(found: SiteFindings) -> list[tuple[Section, Fact]]:
     """Return the first fact of each section that is a result: a section leads with its most
     important one. A section that has but counts leads with the first of them."""
     chosen = []
@@ -148,14 +148,14 @@ def cards(found: Findings) -> list[tuple[Section, Fact]]:
     return chosen[:MOST_CARDS]
 
 
-def leads(found: Findings) -> list[str]:
+def leads(found: SiteFindings) -> list[str]:
     """Return the sentences at the top: what was lost, how nodes are, and what to do first."""
     told = [part for key in LEADS for part in found.sections if part.key == key]
     said = [part.lead for part in told if any(one.value is not None for one in part.facts)]
     return [text for text in (*said, first_thing(found)) if text]
 
 
-def first_thing(found: Findings) -> str:
+def first_thing(found: SiteFindings) -> str:
     """Return what to do first, as sentences; "" where nothing is sure to pay."""
     best = next((one for one in found.advice if sure(one)), None)
     return "" if best is None else f"To do first: {clean(best.text)} {saving(best, found.asked)}"

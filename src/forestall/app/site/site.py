@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.site.sources import Given, asked_of, cut, gather
+from forestall.app.site.report import report
+from forestall.app.site.shown import openmetrics, page, text_of
+from forestall.app.site.sources import GivenRecords, asked_of, cut, gather
 from forestall.model.units import parse_duration
+from forestall.show.page import write_page
 
 if TYPE_CHECKING:
-    from forestall.app.site.report import Findings
+    from forestall.app.site.report import SiteFindings
     from forestall.model.site.site_records import SiteRecords
 
 TIMES = ("checkpoint_interval", "checkpoint_cost", "restart")
@@ -26,7 +29,7 @@ class SiteReport:
     site : the records, cut to what was asked
     """
 
-    report: Findings
+    report: SiteFindings
     site: SiteRecords
 
     @property
@@ -37,21 +40,14 @@ class SiteReport:
     @property
     def openmetrics(self) -> str:
         """What ``forestall report --openmetrics -`` prints."""
-        from forestall.app.site.shown import openmetrics
-
         return openmetrics(self.report)
 
     def text(self, *, full: bool = False) -> str:
         """Return what ``forestall report`` prints, with `full` all of it."""
-        from forestall.app.site.shown import text_of
-
         return text_of(self.report, full=full)
 
     def save(self, path: str | Path) -> Path:
         """Write the page, whole or not at all, and return where."""
-        from forestall.app.site.shown import page
-        from forestall.show.page import write_page
-
         return write_page(path, page(self.report))
 
 
@@ -62,7 +58,7 @@ def read_site(*files: str | Path, **options: Any) -> SiteRecords:
     ----------
     files : Slurm's own output, a folder of ``forestall import slurm``, SWF, failure logs; told
         apart by what is in them
-    options : fields of `forestall.app.site.sources.Given`: slurm=True asks the Slurm of this
+    options : fields of `forestall.app.site.sources.GivenRecords`: slurm=True asks the Slurm of this
         machine, failures=PATH adds a failure log, ...
 
     Raises TraceError where a file cannot be used, ParameterError for a bad option.
@@ -81,9 +77,9 @@ def site_report(*files: str | Path, **options: Any) -> SiteReport:
 
     Raises TraceError where a file cannot be used, ParameterError for a bad option.
     """
-    from forestall.app.site.report import report
-
-    read = {name: value for name, value in options.items() if name in Given.__dataclass_fields__}
+    read = {
+        name: value for name, value in options.items() if name in GivenRecords.__dataclass_fields__
+    }
     assumed = {name: value for name, value in options.items() if name not in read}
     for name in TIMES:
         if name in assumed:
@@ -96,7 +92,7 @@ def site_report(*files: str | Path, **options: Any) -> SiteReport:
     return SiteReport(report(site, asked, told=told, options=options), site)
 
 
-def _given(files: tuple[str | Path, ...], options: dict[str, Any]) -> Given:
+def _given(files: tuple[str | Path, ...], options: dict[str, Any]) -> GivenRecords:
     if options.get("failures") is not None:
         options = {**options, "failures": Path(options["failures"])}
-    return Given(tuple(Path(file) for file in files), **options)
+    return GivenRecords(tuple(Path(file) for file in files), **options)

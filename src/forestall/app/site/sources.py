@@ -12,8 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forestall.adapters.slurm import read
+from forestall.adapters.slurm.queue import joined_starts
+from forestall.adapters.slurm.read import kind_of, short_of
+from forestall.app.site.asked import Asked
+from forestall.app.site.cutting import cut_accounting, cut_events, cut_failures, cut_nodes
 from forestall.app.site.failure_logs import on_clock_of, with_failures
-from forestall.app.site.given import TIMEOUT, Given
+from forestall.app.site.given import TIMEOUT, GivenRecords
 from forestall.app.site.swf_jobs import accounting_of_swf
 from forestall.app.site.windows import (
     ALL,
@@ -31,21 +36,26 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.site_records import SiteRecords
 from forestall.model.units import parse_duration
 from forestall.show.quantities import counted
+from forestall.traces.failures.formats import FORMATS
+from forestall.traces.failures.own_parquet import looks_like
+from forestall.traces.failures.raw import Head
+from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.files.parquet import is_parquet
+from forestall.traces.jobs.swf_rows import is_swf
+from forestall.traces.site.folder import WRITTEN, is_site_folder, read_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forestall.app.site.asked import Asked
-
     Progress = Callable[[int, int], None]
 
 __all__ = [
-    "TIMEOUT", "Given", "asked_of", "check_zone", "cut", "gather", "is_dated", "moment",
+    "TIMEOUT", "GivenRecords", "asked_of", "check_zone", "cut", "gather", "is_dated", "moment",
     "on_clock_of", "span", "spoken", "window", "younger",
 ]  # fmt: skip
 
 
-def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
+def gather(given: GivenRecords, progress: Progress | None = None) -> SiteRecords:
     """Return all records that were named, on one clock. Raises TraceError and ParameterError."""
     if given.nothing:
         raise ParameterError("FILES", "", "files to read, {slurm} or {failures}")
@@ -69,10 +79,8 @@ def gather(given: Given, progress: Progress | None = None) -> SiteRecords:
     return replace(site, sources=(*site.sources, late)) if late else site
 
 
-def asked_of(site: SiteRecords, given: Given, **assumed: Any) -> Asked:
+def asked_of(site: SiteRecords, given: GivenRecords, **assumed: Any) -> Asked:
     """Return what was asked of these records: window and cut of `given`, and what is `assumed`."""
-    from forestall.app.site.asked import Asked
-
     if given.min_nodes < 1:
         raise ParameterError("min_nodes", given.min_nodes, "a whole number of at least 1")
     begin, until = window(site, given.since, given.until, given.zone)
@@ -93,8 +101,6 @@ def cut(site: SiteRecords, asked: Asked) -> SiteRecords:
     A run touches the window from its submission to its end. What falls out is counted in
     `sources`. Nothing is copied where nothing falls out.
     """
-    from forestall.app.site.cutting import cut_accounting, cut_events, cut_failures, cut_nodes
-
     said: list[str] = []
     if asked.partition is not None and site.accounting is None and site.inventory is None:
         allowed = "none: the records tell no partitions"
@@ -152,7 +158,7 @@ class _Steps:
             self._progress(self._done, self._total)
 
 
-def _by_kind(given: Given) -> dict[str, list[Path]]:
+def _by_kind(given: GivenRecords) -> dict[str, list[Path]]:
     """Return the files by kind: slurm, folder, swf, failures."""
     found: dict[str, list[Path]] = {}
     for path in given.paths:
@@ -169,7 +175,7 @@ def _by_kind(given: Given) -> dict[str, list[Path]]:
     return found
 
 
-def _refuse_idle(given: Given, files: dict[str, list[Path]]) -> None:
+def _refuse_idle(given: GivenRecords, files: dict[str, list[Path]]) -> None:
     """Raise ParameterError for an option that has nothing to act on."""
     if not given.slurm and given.timeout != TIMEOUT:
         allowed = "a live Slurm to go with it; files are not waited for"
@@ -192,13 +198,6 @@ def _refuse_idle(given: Given, files: dict[str, list[Path]]) -> None:
 
 def _kind(path: Path) -> str:
     """Return what a file or folder is; TraceError where it is nothing that is known."""
-    from forestall.adapters.slurm.read import short_of
-    from forestall.traces.failures.formats import FORMATS
-    from forestall.traces.failures.raw import Head
-    from forestall.traces.files.packed import read_head, text_of
-    from forestall.traces.files.parquet import is_parquet
-    from forestall.traces.jobs.swf_rows import is_swf
-
     if not path.exists():
         raise TraceError(path, "cannot be read: there is no such file or folder")
     if path.is_dir():
@@ -226,9 +225,6 @@ def _kind(path: Path) -> str:
 
 
 def _kind_of_parquet(path: Path) -> str:
-    from forestall.traces.failures.own_parquet import looks_like
-    from forestall.traces.site.folder import WRITTEN, is_site_folder
-
     if looks_like(path):
         return "failures"
     if path.name in WRITTEN and is_site_folder(path.parent):
@@ -239,8 +235,6 @@ def _kind_of_parquet(path: Path) -> str:
 
 
 def _of_slurm(path: Path) -> bool:
-    from forestall.adapters.slurm.read import kind_of
-
     try:
         kind_of(path)
     except TraceError:
@@ -248,25 +242,20 @@ def _of_slurm(path: Path) -> bool:
     return True
 
 
-def _read(kind: str, paths: list[Path], given: Given) -> SiteRecords:
+def _read(kind: str, paths: list[Path], given: GivenRecords) -> SiteRecords:
     if kind == "swf":
         accounting = accounting_of_swf(paths[0], given.processors_per_node, strict=given.strict)
         return SiteRecords(accounting=accounting, sources=(accounting.source,))
     if kind == "folder":
-        from forestall.traces.site.folder import read_folder
-
         site = read_folder(paths[0])
         name = paths[0].resolve().name
         told = (one if one.endswith(".") else f"{name}, from {one}" for one in site.sources)
         return replace(site, sources=tuple(told))
-    from forestall.adapters.slurm import read
 
     return read.read_files(paths, zone=given.zone, strict=given.strict)
 
 
-def _asked_slurm(given: Given) -> SiteRecords:
-    from forestall.adapters.slurm import read
-
+def _asked_slurm(given: GivenRecords) -> SiteRecords:
     now = int(time.time())
     until = None if given.until is None else moment(given.until, "until", given.zone, True)
     end = now if until is None else until
@@ -290,8 +279,6 @@ def _together(parts: list[SiteRecords]) -> SiteRecords:
         for name in ("accounting", "events", "inventory", "estimates", "failures"):
             mine, theirs = getattr(whole, name), getattr(part, name)
             if name == "estimates" and mine is not None and theirs is not None:
-                from forestall.adapters.slurm.queue import joined_starts
-
                 taken[name] = joined_starts(mine, theirs)
                 continue
             if mine is not None and theirs is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forestall.app.site.sources import is_dated, spoken
 from forestall.show.clean import clean
 from forestall.show.quantities import SHORT, brief, counted, duration
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 def headline(site: SiteRecords, asked: Asked) -> str:
     """Return what was looked at, in a sentence: jobs, nodes, window and cut."""
-    from forestall.app.site.sources import is_dated, spoken
-
     dated = is_dated(site)
     parts: list[str] = []
     accounting = site.accounting

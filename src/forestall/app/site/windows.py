@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from forestall.model.units import SECONDS, parse_duration, parse_time
 from forestall.show.quantities import brief
 
 if TYPE_CHECKING:
-    from forestall.app.site.given import Given
+    from forestall.app.site.given import GivenRecords
     from forestall.model.failures import Failures
     from forestall.model.site.site_records import SiteRecords
 
@@ -59,7 +61,7 @@ def _exact(time: int, dated: bool) -> str:
     return spoken(time, True) if dated else f"{time:,} s"
 
 
-def younger(site: SiteRecords, given: Given) -> str:
+def younger(site: SiteRecords, given: GivenRecords) -> str:
     """Return a sentence that the records, and so the window, begin later than was asked for, ""
     where they do not."""
     since = (f"{LIVE_DAYS}d" if given.slurm else ALL) if given.since is None else given.since
@@ -133,9 +135,6 @@ def moment(text: str, name: str, zone: str | None, dated: bool) -> int:
         raise ParameterError(name, text, f"a date such as 2024-01-31{more}")
     if zone is None:
         return parse_time(text, name)
-    from datetime import datetime
-    from zoneinfo import ZoneInfo
-
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -163,7 +162,6 @@ def check_zone(zone: str | None) -> None:
     """Raise ParameterError for a time zone that is not known."""
     if zone is None:
         return
-    from zoneinfo import ZoneInfo
 
     try:
         ZoneInfo(zone)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from forestall._lazy import lazily
 from forestall.app.kit import series
 from forestall.app.kit.axes import draw_busy, flat, say_none
 from forestall.app.kit.sweep_lines import line_colours
@@ -35,11 +36,14 @@ from forestall.show.style import (
     ORANGE,
     SKY,
     VERMILLION,
-    Clock,
+    AxisClock,
     dress,
     legend,
     new_figure,
 )
+
+with lazily():
+    from scipy import special
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +79,7 @@ def capacity_over_time(
     begins with the first submission.
     """
     start, end = counts.span_of(runs, jobs)
-    edges, clock = series.edges_of(start, end), Clock.spanning(start, end)
+    edges, clock = series.edges_of(start, end), AxisClock.spanning(start, end)
     figure = new_figure((8.4, 4.8 if jobs is not None else 3.6))
     panels = [figure.subplots()] if jobs is None else list(
         figure.subplots(2, 1, sharex=True, height_ratios=[2.4, 1])
@@ -126,7 +130,9 @@ def migration_map(
     """
     migrations, failures = counts.typed(migrations), counts.typed(failures)
     window = eventful_window(runs, migrations, failures, start, end)
-    clock = Clock.spanning(*window, origin=counts.span_of(runs)[0] if origin is None else origin)
+    clock = AxisClock.spanning(
+        *window, origin=counts.span_of(runs)[0] if origin is None else origin
+    )
     figure = new_figure((8.4, 5.4))
     axes = figure.subplots()
     shade(figure, axes, runs, nodes, processors_per_node, window, clock)
@@ -163,7 +169,7 @@ def migration_overview(
     migrations, failures = counts.typed(migrations), counts.typed(failures)
     start, end = counts.span_of(runs)
     window = (start if origin is None else origin, end)
-    clock = Clock.spanning(*window)
+    clock = AxisClock.spanning(*window)
     figure = new_figure((8.4, 5.4))
     axes = figure.subplots()
     shade(figure, axes, runs, nodes, processors_per_node, window, clock)
@@ -317,8 +323,6 @@ def line_names(table: pl.DataFrame) -> pl.Expr:
 
 def draw_rate(axes: Axes, rows: pl.DataFrame, column: str, i: int, colour: str) -> None:
     """Draw the mean of one rate over accuracy as line number `i`, with its band."""
-    from scipy.special import stdtrit
-
     drawn = (
         rows.filter(pl.col(column).is_not_null())
         .group_by("prediction_accuracy")
@@ -339,7 +343,7 @@ def draw_rate(axes: Axes, rows: pl.DataFrame, column: str, i: int, colour: str) 
     )  # fmt: skip
     n = drawn["n"].to_numpy()
     if len(n) and n.min() >= FEWEST_SEEDS and bool((drawn["k"] == drawn["n"]).all()):
-        half = 100 * stdtrit(n - 1, 0.975) * drawn["s"].to_numpy() / np.sqrt(n)
+        half = 100 * special.stdtrit(n - 1, 0.975) * drawn["s"].to_numpy() / np.sqrt(n)
         axes.fill_between(
             at, np.maximum(mean - half, 0), np.minimum(mean + half, 100), color=colour,
             alpha=0.18, linewidth=0,

@@ -14,7 +14,7 @@ from forestall.app.kit import series
 from forestall.app.kit import series as series_
 from forestall.app.kit.axes import DOWN
 from forestall.app.virtual import counts
-from forestall.show.style import BLACK, GREEN, INK, ORANGE, PURPLE, VERMILLION, Clock, legend
+from forestall.show.style import BLACK, GREEN, INK, ORANGE, PURPLE, VERMILLION, AxisClock, legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def shade(
     nodes: int,
     processors_per_node: int,
     window: tuple[int, int],
-    clock: Clock,
+    clock: AxisClock,
 ) -> None:
     """Shade each node by how much of it is in use, with the scale beside the axes."""
     from matplotlib.colors import LinearSegmentedColormap
@@ -69,7 +69,9 @@ def shade(
     bar.ax.tick_params(labelsize=8.5, colors=INK)
 
 
-def draw_outages(axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: Clock) -> bool:
+def draw_outages(
+    axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: AxisClock
+) -> bool:
     """Draw outages as dark bars; return whether there are any in the window."""
     node, since, until = series.outages(failures)
     near = (since < window[1]) & (until > window[0])
@@ -80,7 +82,12 @@ def draw_outages(axes: Axes, failures: pl.DataFrame, window: tuple[int, int], cl
 
 
 def boxes(
-    axes: Axes, node: series.Ints, since: series.Ints, until: series.Ints, clock: Clock, colour: str
+    axes: Axes,
+    node: series.Ints,
+    since: series.Ints,
+    until: series.Ints,
+    clock: AxisClock,
+    colour: str,
 ) -> None:
     """Draw a bar as high as a node for each of a few times."""
     from matplotlib.collections import PolyCollection
@@ -94,7 +101,7 @@ def boxes(
 
 
 def draw_failures(
-    axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: Clock, size: float
+    axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: AxisClock, size: float
 ) -> tuple[bool, bool]:
     """Mark failures: filled where they hit tasks; return which of the two kinds there are."""
     within = failures.filter((pl.col("time") >= window[0]) & (pl.col("time") < window[1]))
@@ -117,7 +124,7 @@ def draw_predictions(
     migrations: pl.DataFrame,
     failures: pl.DataFrame,
     window: tuple[int, int],
-    clock: Clock,
+    clock: AxisClock,
 ) -> bool:
     """Mark predicted times, with a dotted line to the failure, and those that tasks fled; return
     whether there are any in the window."""
@@ -142,7 +149,7 @@ def draw_predictions(
 
 
 def draw_moves(
-    axes: Axes, migrations: pl.DataFrame, window: tuple[int, int], clock: Clock
+    axes: Axes, migrations: pl.DataFrame, window: tuple[int, int], clock: AxisClock
 ) -> list[str]:
     """Draw each migration as a line from (begin, source) to (end, target), with a dot at the
     target; return what became of those drawn."""
@@ -168,7 +175,7 @@ def draw_moves(
 
 
 def draw_departures(
-    axes: Axes, migrations: pl.DataFrame, window: tuple[int, int], clock: Clock
+    axes: Axes, migrations: pl.DataFrame, window: tuple[int, int], clock: AxisClock
 ) -> list[str]:
     """Draw departures from nodes as circles by number of tasks; return what became of them."""
     width = max((window[1] - window[0]) / CELLS, 1)

@@ -11,14 +11,15 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
+from forestall.model.observations import Observations
 from forestall.model.predictions import Predictions
 from forestall.model.units import MAX_SECONDS, format_duration
 from forestall.model.virtual import FAR
+from forestall.predict.hazard.hazard import HazardPredictor
+from forestall.predict.learner import Learner, hazards_of, median_time
 from forestall.traces.predictions import perfect, recorded, synthetic
 
 if TYPE_CHECKING:
-    from forestall.predict.hazard.hazard import HazardPredictor
-    from forestall.predict.learner import Learner
     from forestall.simulate.virtual.parameters import VirtualParameters
 
 Int = npt.NDArray[np.int64]
@@ -189,8 +190,6 @@ class _Beforehand:
     before it: the same as if it were asked moment by moment, and quicker."""
 
     def __init__(self, learner: Learner, log: Failures, moments: Int, nodes: int) -> None:
-        from forestall.model.observations import Observations
-
         begin, end = learner.seen.end, int(moments[-1]) + 1
         # Of a failure it hears no more than when and where, as online: how long a node will be down
         # is not known yet. Times in service are those that it knows; the run's log has none before.
@@ -208,8 +207,6 @@ class _Beforehand:
 
     def ask(self, now: int, nodes: Int) -> Floats:
         """Return the seconds until each node's next failure."""
-        from forestall.predict.learner import hazards_of, median_time
-
         place = int(np.searchsorted(self._times, now + (now in self._failed)))
         if place >= self._first + len(self._hazard):
             some = self._times[place : place + self._many]
@@ -219,8 +216,6 @@ class _Beforehand:
 
 
 def _answers(predictor: Any, log: Failures, moments: Int, nodes: int) -> _Online | _Beforehand:
-    from forestall.predict.learner import Learner
-
     known = _at_start(predictor, nodes, int(moments[0]))
     if isinstance(known, Learner) and type(known).time_to_failure is Learner.time_to_failure:
         return _Beforehand(known, log, moments, nodes)
@@ -228,8 +223,6 @@ def _answers(predictor: Any, log: Failures, moments: Int, nodes: int) -> _Online
 
 
 def _name(predictor: object) -> str:
-    from forestall.predict.hazard.hazard import HazardPredictor
-
     if isinstance(predictor, HazardPredictor):
         return "hazard"
     return str(getattr(predictor, "name", "") or type(predictor).__name__)
@@ -241,9 +234,6 @@ def _at_start(predictor: Any, nodes: int, start: int) -> Any:
     Of the time between what it has seen and the start, it knows that nothing failed. Raises
     ParameterError where it has seen what comes after.
     """
-    from forestall.predict.hazard.hazard import HazardPredictor
-    from forestall.predict.learner import Learner
-
     if type(predictor) is HazardPredictor:
         return _hazard_at(predictor, nodes, start)
     if isinstance(predictor, Learner):
@@ -264,8 +254,6 @@ def _hazard_at(predictor: HazardPredictor, nodes: int, start: int) -> HazardPred
 def _learner_at(learner: Learner, nodes: int, start: int) -> Learner:
     """Return a copy that knows of all nodes of the run; those that were in service when its
     training ended stay so."""
-    from forestall.model.observations import Observations
-
     seen = learner.seen
     _check_past(learner.name, seen.end, start)
     log = replace(Failures.none(), nodes=max(seen.nodes, nodes))

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from forestall._lazy import lazily
 from forestall.app.kit.model import Model
+from forestall.app.kit.progress import has_kernels
 from forestall.simulate.virtual.parameters import VirtualParameters
+
+with lazily():
+    from forestall.app.kit import hints
+    from forestall.app.virtual import figures, simulate, sweep
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,47 +55,36 @@ class Virtual(Model):
 
     def simulate(self, jobs: Jobs, failures: Failures, **more: Any) -> VirtualResult:
         """See `Model`."""
-        from forestall.app.virtual.simulate import simulate_virtual
-
-        return simulate_virtual(jobs, failures, **more)
+        return simulate.simulate_virtual(jobs, failures, **more)
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
-        from forestall.app.kit.progress import has_kernels
-
         return has_kernels("virtual_*/loop_kernels.*.nbc")
 
     def hints(self, jobs: Jobs, failures: Failures, result: Any) -> list[str]:
         """See `Model`."""
-        from forestall.app.kit.hints import on_failures, on_unseen
-
         outcome = result.outcome
         parameters = outcome.parameters
         found = [_on_machine(jobs, parameters), _on_predicted(failures, parameters)]
         first, last = int(outcome.workload.jobs.submit[0]), int(outcome.end)
-        found += on_failures(failures, parameters, len(outcome.struck), first, last)
+        found += hints.on_failures(failures, parameters, len(outcome.struck), first, last)
         seen = getattr(result.predictor, "seen", None)
         if seen is not None:
-            found.append(on_unseen(seen.end, first))
+            found.append(hints.on_unseen(seen.end, first))
         return [hint for hint in found if hint]
 
     def measures(self) -> tuple[Measure, ...]:
         """See `Model`."""
-        from forestall.app.virtual.sweep import MEASURES
-
-        return MEASURES
+        return sweep.MEASURES
 
     def own_figures(
         self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]
     ) -> dict[str, Figure]:
         """See `Model`."""
-        from forestall.app.virtual.sweep import RATES_TELL
-
-        if "prediction_accuracy" not in axes or not set(axes) <= RATES_TELL:
+        if "prediction_accuracy" not in axes or not set(axes) <= sweep.RATES_TELL:
             return {}
-        from forestall.app.virtual.figures import accuracy_lines
 
-        return {"rates": accuracy_lines(table)}
+        return {"rates": figures.accuracy_lines(table)}
 
 
 def _on_machine(jobs: Jobs, parameters: VirtualParameters) -> str:

@@ -231,7 +231,7 @@ TELL = Annotated[
 ]
 
 
-class Output(StrEnum):
+class GuestOutput(StrEnum):
     """Where a guest's output is shown; it is kept in any case."""
 
     HERE = "here"
@@ -239,7 +239,7 @@ class Output(StrEnum):
 
 
 OUTPUT = Annotated[
-    Output,
+    GuestOutput,
     typer.Option(
         "--output",
         help="Show what it prints here, too, or keep it in the files stdout and stderr of "
@@ -267,7 +267,7 @@ def run(
     every: EVERY = "1s",
     cgroup: CGROUP = True,
     tell: TELL = "",
-    output: OUTPUT = Output.HERE,
+    output: OUTPUT = GuestOutput.HERE,
     quiet: QUIET = False,
 ) -> int:
     """Run a command as a guest; ends with its exit code.
@@ -304,7 +304,7 @@ def run(
 
 
 def resume(
-    name: NAME, folder: FOLDER = None, output: OUTPUT = Output.HERE, quiet: QUIET = False
+    name: NAME, folder: FOLDER = None, output: OUTPUT = GuestOutput.HERE, quiet: QUIET = False
 ) -> int:
     """Go on with a guest that has not finished: adopt it where it runs, else start it again."""
     lines = Lines(quiet=quiet)
@@ -366,9 +366,9 @@ class Lines:
                 say(line, error=True)
                 sys.stderr.flush()
 
-    def shown(self, output: Output) -> tuple[Writer, Writer] | None:
+    def shown(self, output: GuestOutput) -> tuple[Writer, Writer] | None:
         """Return what shows the guest's output and errors here."""
-        if output is Output.FILE:
+        if output is GuestOutput.FILE:
             return None
         return (functools.partial(_copy, sys.stdout), functools.partial(_copy, sys.stderr))
 

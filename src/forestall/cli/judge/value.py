@@ -11,6 +11,7 @@ from forestall._lazy import lazily
 from forestall.cli.choice import with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON, QUIET, READING, TRAINING, chosen
+from forestall.cli.runs.parameters import parameter_choices
 from forestall.cli.screen import ProgressBar, say_json
 from forestall.cli.study import say_report
 
@@ -35,8 +36,6 @@ def add_to(group: typer.Typer) -> None:
 
 def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give the command the options of the promise model's parameters, but for the predictor's."""
-    from forestall.cli.runs.parameters import parameter_choices
-
     ours = [
         one for one in parameter_choices("promise") if one.name not in {"predictor", "accuracy"}
     ]

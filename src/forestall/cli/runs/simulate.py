@@ -22,6 +22,7 @@ from forestall.cli.runs.options import (
     TRAINING,
     chosen,
 )
+from forestall.cli.runs.parameters import MODEL, parameter_choices
 from forestall.cli.runs.table import print_run
 from forestall.cli.screen import ProgressBar, say, say_json
 
@@ -64,8 +65,6 @@ def add_to(app: typer.Typer) -> None:
 
 def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give the command the options of every model's parameters."""
-    from forestall.cli.runs.parameters import MODEL, parameter_choices
-
     tables = ((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, RESULTS)
     return with_options(*tables)(function)
 

@@ -21,7 +21,7 @@ with lazily():
     from forestall.app.site.promises import files as promises_files
 
 if TYPE_CHECKING:
-    from forestall.app.site.promises.backtest import Found
+    from forestall.app.site.promises.backtest import BacktestFound
 
 PROMISES = "Promises"
 
@@ -125,7 +125,7 @@ def promises(
         raise typer.Exit(1)
 
 
-def _print(found: Found, openmetrics: str | None, written: str | None, how: str) -> None:
+def _print(found: BacktestFound, openmetrics: str | None, written: str | None, how: str) -> None:
     if openmetrics == "-":
         print(shown.openmetrics(found.report()), end="")
         return

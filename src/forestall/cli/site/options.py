@@ -20,8 +20,8 @@ with lazily():
     from forestall.app.site.nodes import failure_rate
 
 if TYPE_CHECKING:
-    from forestall.app.site.nodes.failure_rate import Measured
-    from forestall.app.site.sources import Given
+    from forestall.app.site.nodes.failure_rate import MeasuredRate
+    from forestall.app.site.sources import GivenRecords
 
 RECORDS: Final = "Records"
 CUT: Final = "What of them"
@@ -88,7 +88,7 @@ SITE: Final = (
 """For `with_options`: a command takes them as ``**options`` and hands those to `given_of`."""
 
 
-def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> sources.Given:
+def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> sources.GivenRecords:
     """Return what a command was told about its records; ParameterError names the option.
 
     `options` are the keywords of the command; those that are not in `SITE` are ignored.
@@ -96,7 +96,7 @@ def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> sources.G
     told = chosen(options)
     failures = told.get("failures")
     timeout = told.get("timeout")
-    return sources.Given(
+    return sources.GivenRecords(
         paths=tuple(Path(path) for path in files or ()),
         slurm=bool(told.get("slurm")),
         failures=None if failures is None else Path(failures),
@@ -116,7 +116,7 @@ def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> sources.G
     )
 
 
-def rate_of(given: Given, told: object = None) -> Measured | None:
+def rate_of(given: GivenRecords, told: object = None) -> MeasuredRate | None:
     """Return a node's failure rate as records tell it; None where none are given.
 
     `told` is a rate or mean time that was told besides. Raises ParameterError where both are, and
@@ -132,9 +132,9 @@ def rate_of(given: Given, told: object = None) -> Measured | None:
     return failure_rate.rate_of_records(given)
 
 
-def _refuse_alone(given: sources.Given) -> None:
+def _refuse_alone(given: sources.GivenRecords) -> None:
     """Raise ParameterError for an option about records where there are none."""
-    plain = sources.Given()
+    plain = sources.GivenRecords()
     for choice in SITE:
         name = "start" if choice.name == "from" else choice.name
         value = getattr(given, name)
@@ -166,7 +166,7 @@ def _waiting(timeout: str) -> int:
     return seconds
 
 
-def _named(given: Given) -> str:
+def _named(given: GivenRecords) -> str:
     paths = [str(path) for path in given.paths]
     if given.failures is not None:
         paths.append(str(given.failures))

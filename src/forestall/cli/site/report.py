@@ -25,7 +25,7 @@ with lazily():
     from forestall.traces.files import places
 
 if TYPE_CHECKING:
-    from forestall.app.site.report import Findings
+    from forestall.app.site.report import SiteFindings
 
 ASSUMED = "What is assumed"
 PAGE_NAME = "report.html"
@@ -141,7 +141,7 @@ def report(
     _print(made, openmetrics, target, how)
 
 
-def _print(made: Findings, openmetrics: str | None, target: Path | None, how: str) -> None:
+def _print(made: SiteFindings, openmetrics: str | None, target: Path | None, how: str) -> None:
     if openmetrics == "-":
         print(shown.openmetrics(made), end="")
         return

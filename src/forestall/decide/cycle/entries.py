@@ -56,7 +56,7 @@ SCHEDULERS: Final = Entries(
             "own",
             "own",
             "a scheduler of your own in Python",
-            "how-to/own-scheduler.md#a-scheduler-of-your-own",
+            "how-to/your-own/own-scheduler.md#a-scheduler-of-your-own",
             own=True,
             looks_at=("jct", "mttf", "etl", "jctf", "rank", "chance"),
             foretells=True,

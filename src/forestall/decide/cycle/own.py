@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import Asked
+from forestall._compile import AskedFunction
 from forestall.model.cycle import FAR, MILLION
 from forestall.model.errors import ParameterError
 
@@ -61,7 +61,7 @@ class OwnScheduler:
     def __init__(self, scheduler: HostScheduler) -> None:
         self.estimates: npt.NDArray[Any] | None = None
         self._scheduler = scheduler
-        self.asked = Asked(self._answer, -1)
+        self.asked = AskedFunction(self._answer, -1)
 
     def _answer(self, _job: int, count: int, _now: int) -> int:
         assert self.estimates is not None, "asked before there are hosts"

@@ -31,7 +31,7 @@ RELEASES: Final = 3
 FRESH: Final = 4
 
 
-class Queue(NamedTuple):
+class JobQueue(NamedTuple):
     """ENTRY[capacity], BLOCK[capacity / 64], RELEASE[nodes + 1] by (time, job), int64[5]: first and
     one past the last position, live entries, releases, and the first position that has no
     reservation."""

@@ -13,7 +13,7 @@ from forestall.decide.promise.search_state import MOMENT, RECOVERY, RISKY
 from forestall.predict.foreseen_kernels import FAR
 
 
-class Asked(NamedTuple):
+class AskedPredictor(NamedTuple):
     """A predictor in Python: float64[1] its answer about a set; int64[1] its answer about a moment,
     s; the seconds after which what it foresees repeats (0: never); whether it knows of each outage,
     and whether it foresees recoveries (0 or 1)."""
@@ -25,12 +25,14 @@ class Asked(NamedTuple):
     foresees: int
 
 
-def new_asked(period: int, *, knows: bool, foresees: bool) -> Asked:
+def new_asked(period: int, *, knows: bool, foresees: bool) -> AskedPredictor:
     """Return a prediction without any answer yet."""
-    return Asked(np.zeros(1), np.zeros(1, dtype=np.int64), period, int(knows), int(foresees))
+    return AskedPredictor(
+        np.zeros(1), np.zeros(1, dtype=np.int64), period, int(knows), int(foresees)
+    )
 
 
-@risks.told.of(Asked)
+@risks.told.of(AskedPredictor)
 def told(asked, search, what):
     """Return whether Python has answered; it is not asked for what it cannot know."""
     if (what == RECOVERY and not asked.foresees) or (what == MOMENT and not asked.knows):
@@ -38,31 +40,31 @@ def told(asked, search, what):
     return risks.known(search, what)
 
 
-@risks.note_risks.of(Asked)
+@risks.note_risks.of(AskedPredictor)
 def note_risks(asked, scratch, now, start, end):
     """Return how many nodes Python has marked as risky."""
     return bits.count(scratch.rows[RISKY])
 
 
-@risks.risk_of_set.of(Asked)
+@risks.risk_of_set.of(AskedPredictor)
 def risk_of_set(asked, row, now, start, end):
     """Return Python's answer."""
     return asked.risk[0]
 
 
-@risks.next_recovery.of(Asked)
+@risks.next_recovery.of(AskedPredictor)
 def next_recovery(asked, now, lower):
     """Return Python's answer."""
     return asked.time[0] if asked.foresees else FAR
 
 
-@risks.first_failure.of(Asked)
+@risks.first_failure.of(AskedPredictor)
 def first_failure(asked, node, now, start, end):
     """Return Python's answer."""
     return asked.time[0] if asked.knows else -1
 
 
-@risks.period.of(Asked)
+@risks.period.of(AskedPredictor)
 def period(asked):
     """Return the seconds after which what it foresees repeats, or 0."""
     return asked.period

@@ -1,5 +1,5 @@
 """Risks from hazards of nodes, which fail independently of each other: from the past of each node
-(`Hazard`), or from a table of a learner's answers (`Table`).
+(`Hazard`), or from a table of a learner's answers (`HazardTable`).
 
 A hazard has no moment at which it is over: it adds no candidate starts, and where nothing is ever
 safe the search ends with the last reservation. One downtime stands for all failures.
@@ -7,28 +7,28 @@ safe the search ends with the last reservation. One downtime stands for all fail
 
 from __future__ import annotations
 
-from forestall._compile import by_type, kernel
+from forestall._compile import merged, merged_by_type
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.promise import risk_kernels as risks
 from forestall.decide.promise.search_state import CHOSEN, FREE, RISKY
 from forestall.predict import table_kernels as tables
 from forestall.predict.hazard.hazard_kernels import Hazard, node_risk, renew, renewed_halfway
-from forestall.predict.table_kernels import Table
+from forestall.predict.table_kernels import HazardTable
 
 
-@kernel
+@merged
 def window_from(prediction, now, start):
     """Return the earliest failure that could still leave a node down at `start`."""
     return max(now, start - prediction.downtime + 1)
 
 
-@by_type
+@merged_by_type
 def shared(prediction, now, start, end):
     """Return what is the same for all nodes of a window, as a tuple."""
     return (0, 0)
 
 
-@by_type
+@merged_by_type
 def risk_of_node(prediction, node, now, start, end, common):
     """Return the probability that a node fails in [start, end); `common` is what `shared` returns
     of it."""
@@ -47,19 +47,19 @@ def risk_by_hazard(hazard, node, now, start, end, common):
     return node_risk(hazard, node, now, start, end, common[0], common[1])
 
 
-@shared.of(Table)
+@shared.of(HazardTable)
 def shared_of_table(table, now, start, end):
     """Return where `start` and `end` lie between the horizons."""
     return tables.places(table, start, end)
 
 
-@risk_of_node.of(Table)
+@risk_of_node.of(HazardTable)
 def risk_by_table(table, node, now, start, end, common):
     """Return the probability that a node fails in [start, end)."""
     return tables.risk(tables.hazard_within(table, node, common))
 
 
-@risks.note_risks.of(Hazard, Table)
+@risks.note_risks.of(Hazard, HazardTable)
 def note_risks(prediction, scratch, now, start, end):
     """Note the risk of each free node; return how many are above 0 (a risk can be too small to be
     told from 0)."""
@@ -115,13 +115,13 @@ def risk_of_chosen(hazard, scratch, now, start, end):
     return 1.0 - lasting
 
 
-@risks.move_on.of(Table)
+@risks.move_on.of(HazardTable)
 def move_on(table, now):
     """Go on to the row of the table that holds at `now`."""
     tables.move_on(table, now)
 
 
-@risks.risk_of_set.of(Table)
+@risks.risk_of_set.of(HazardTable)
 def risk_of_table_set(table, row, now, start, end):
     """Return the probability that any of a set of nodes fails: their hazards add up."""
     since = window_from(table, now, start)

@@ -38,7 +38,7 @@ STRATEGIES: Final = Entries(
             "own",
             "own",
             "a strategy of your own in Python",
-            "how-to/own-strategy.md#a-strategy-of-your-own",
+            "how-to/your-own/own-strategy.md#a-strategy-of-your-own",
             own=True,
         ),
     ),

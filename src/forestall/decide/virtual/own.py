@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import Asked
+from forestall._compile import AskedFunction
 from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual.fleet_kernels import FAR, NOBODY, Fleet
 from forestall.model.errors import ParameterError
@@ -64,7 +64,7 @@ class OwnStrategy:
     def __init__(self, strategy: Strategy) -> None:
         self.fleet: Fleet | None = None
         self._strategy = strategy
-        self.asked = Asked(self._answer, int(NOBODY))
+        self.asked = AskedFunction(self._answer, int(NOBODY))
 
     def _answer(self, work: int, deadline: int, now: int) -> int:
         fleet = self.fleet

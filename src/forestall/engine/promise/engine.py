@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.decide.nodes.machine_kernels import DOWN
 from forestall.decide.promise.search_state import CHOSEN
 from forestall.engine.contract import Transitions, Watch, snapshot, whole
@@ -34,6 +35,9 @@ from forestall.model.events import Event, EventKind
 from forestall.model.nodes import NodeSet
 from forestall.model.quotes import Quote
 from forestall.predict.foreseen_kernels import FAR, Foreseen
+
+with lazily():
+    from forestall.engine.promise import classic_entry_kernels, promise_entry_kernels
 
 _BEFORE = {
     EventKind.FINISHED: (RUNNING, "a job that runs"),
@@ -184,18 +188,15 @@ class Engine:
         if not room(self.state):
             self.state = grown(self.state)
         if not self.policy.promises:
-            from forestall.engine.promise.classic_entry_kernels import handle as handle_classic
-
-            if not handle_classic(self.state, kind, key, until, now):
+            if not classic_entry_kernels.handle(self.state, kind, key, until, now):
                 assert self._asked is not None, "only a policy in Python is asked"
                 self._asked.answer(self.state, now)
             return
-        from forestall.engine.promise.promise_entry_kernels import handle
 
-        done = handle(self.state, kind, key, until, now, False)
+        done = promise_entry_kernels.handle(self.state, kind, key, until, now, False)
         while not done:
             self._answer(now)
-            done = handle(self.state, kind, key, until, now, True)
+            done = promise_entry_kernels.handle(self.state, kind, key, until, now, True)
 
     def _answer(self, now: int) -> None:
         """Ask the plugin what the search has stopped at."""
@@ -230,14 +231,13 @@ class Engine:
         if not self.policy.promises:
             raise ParameterError("policy", self.policy.name, "promise: the others promise nothing")
         self._check(size, estimate, interval)
-        from forestall.engine.promise import promise_entry_kernels as kernels
 
         before = None if self._watch is None else _lasting(state)
-        length = int(kernels.length_for(state, estimate, interval))
-        found = kernels.quote(state, now, size, length, False)
+        length = int(promise_entry_kernels.length_for(state, estimate, interval))
+        found = promise_entry_kernels.quote(state, now, size, length, False)
         while found < 0:
             self._answer(now)
-            found = kernels.quote(state, now, size, length, True)
+            found = promise_entry_kernels.quote(state, now, size, length, True)
         if before is not None:
             changed = [name for name, held in _lasting(state).items() if held != before[name]]
             assert not changed, f"a quote changed {', '.join(changed)}"
@@ -262,9 +262,8 @@ class Engine:
         None."""
         if not self.policy.reserves:
             return None
-        from forestall.engine.promise.classic_entry_kernels import wake_at
 
-        wake = int(wake_at(self.state))
+        wake = int(classic_entry_kernels.wake_at(self.state))
         return wake if wake < FAR else None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from forestall.decide.promise.asked_risk_kernels import Asked, new_asked
+from forestall.decide.promise.asked_risk_kernels import AskedPredictor, new_asked
 from forestall.decide.promise.search_state import (
     CHOSEN,
     EACH,
@@ -136,7 +136,7 @@ class Plugin:
 
     def _predict(self, state: State, question: Any, asks: int, now: int) -> None:
         asked, rows = state.prediction, state.scratch.rows
-        assert isinstance(asked, Asked)
+        assert isinstance(asked, AskedPredictor)
         advance = getattr(self.predictor, "advance", None)
         if advance is not None:
             advance(now)

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic_core import core_schema
+
 from forestall.model.entries import Entries, Entry
 
 _OWN: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -49,7 +51,6 @@ class Policies(Entries[PolicyEntry]):
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> Any:
         """Let the table stand in the annotation of a parameter: one of its names, or a class."""
-        from pydantic_core import core_schema
 
         def allowed(value: Any, names: Any) -> Any:
             return value if isinstance(value, str) and is_own(value) else names(value)
@@ -115,7 +116,7 @@ OWN: Final = PolicyEntry(
     "own",
     "own policy",
     "a class of the user's own decides which waiting jobs start",
-    "how-to/own-policy.md",
+    "how-to/your-own/own-policy.md",
     code=4,
     own=True,
 )

@@ -19,16 +19,16 @@ from forestall.decide.nodes.queue_kernels import (
     RELEASE,
     RELEASES,
     SHIFT,
-    Queue,
+    JobQueue,
     compact,
 )
 from forestall.decide.nodes.timeline_kernels import EDGE, Timeline
-from forestall.decide.promise.asked_risk_kernels import Asked
+from forestall.decide.promise.asked_risk_kernels import AskedPredictor
 from forestall.decide.promise.search_state import Scratch, new_scratch
 from forestall.engine.promise.policies import OWN, POLICIES
 from forestall.predict.foreseen_kernels import Foreseen
 from forestall.predict.hazard.hazard_kernels import Hazard
-from forestall.predict.table_kernels import Table
+from forestall.predict.table_kernels import HazardTable
 
 PROMISE: Final = np.int64(POLICIES["promise"].code)
 FCFS: Final = np.int64(POLICIES["fcfs"].code)
@@ -106,7 +106,7 @@ TASK: Final = np.dtype(
 whether it is placed for the first time (0 or 1); otherwise why, and because of which node; a node
 that has failed, which the prediction has not been told yet (-1: none)."""
 
-Prediction = Foreseen | Hazard | Table | Asked
+Prediction = Foreseen | Hazard | HazardTable | AskedPredictor
 """What is known of failures to come; kernels are compiled for the one that a state has."""
 
 FINISHES: Final = 0
@@ -152,7 +152,7 @@ class State(NamedTuple):
     rules: Rules
     machine: Machine
     timeline: Timeline
-    queue: Queue
+    queue: JobQueue
     scratch: Scratch
     prediction: Prediction
     out: Answers
@@ -201,9 +201,9 @@ def new_timeline(nodes: int, edges: int, rows: int, start: int, sets: bool) -> T
     return timeline
 
 
-def new_queue(nodes: int, entries: int) -> Queue:
+def new_queue(nodes: int, entries: int) -> JobQueue:
     """Return an empty queue."""
-    return Queue(
+    return JobQueue(
         records(entries, ENTRY),
         records((entries >> SHIFT) + 1, BLOCK),
         records(nodes + 1, RELEASE),
@@ -317,7 +317,7 @@ def _more_rows(timeline: Timeline) -> Timeline:
     return timeline._replace(rows=rows, spare=spare)
 
 
-def _more_entries(queue: Queue) -> Queue:
+def _more_entries(queue: JobQueue) -> JobQueue:
     first, last = int(queue.at[FIRST]), int(queue.at[LAST])
     entries = records(2 * len(queue.entries), ENTRY)
     entries[first:last] = queue.entries[first:last]

@@ -32,7 +32,7 @@ PANEL = 1_500_000
 """How many of them the lifts are measured on, at most."""
 
 
-class Rule(NamedTuple):
+class MinedRule(NamedTuple):
     """A rule as a table shows it.
 
     items : what must have been seen, in words
@@ -211,16 +211,16 @@ class EventRules(Learner):
         ascending: Floats = np.maximum.accumulate(answer, axis=2, out=answer)
         return ascending
 
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[MinedRule]:
         """Return the rules, those of least p-value first."""
         order = sorted(range(len(self.mined)), key=lambda k: (self.mined[k].p_value, k))
         return [self._shown(k) for k in order]
 
-    def _shown(self, k: int) -> Rule:
+    def _shown(self, k: int) -> MinedRule:
         one = self.mined[k]
         words = tuple(str(item) for item in one.items)
         factor = tuple(float(f) for f in self.factors[k + 1])
-        return Rule(
+        return MinedRule(
             words, one.window, one.support, one.hits, one.confidence, one.lift, one.p_value,
             one.lead, factor,
         )  # fmt: skip
@@ -248,4 +248,4 @@ def _chunks(times: Nodes, nodes: int) -> list[Nodes]:
     return [times[k : k + rows] for k in range(0, len(times), rows)]
 
 
-__all__ = ["EventRules", "Item", "Rule"]
+__all__ = ["EventRules", "Item", "MinedRule"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from forestall._lazy import lazily
 from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.cycle import MILLION, Fate, StayEnd
 from forestall.predict.semi_markov.learning import MONDAY
@@ -20,6 +21,9 @@ from forestall.simulate.cycle.tables import (
     sums,
     useful_work,
 )
+
+with lazily():
+    from scipy import special
 
 if TYPE_CHECKING:
     from forestall.simulate.cycle.outcome import CycleOutcome
@@ -71,8 +75,6 @@ def interval(values: Int, unit: Int) -> list[float] | None:
     ----------
     values, unit : int64[n], the value of each job and its unit
     """
-    from scipy.special import stdtrit
-
     if len(values) < 2 or int(values.min()) == int(values.max()):
         return None
     place = np.unique(unit, return_inverse=True)[1]
@@ -83,7 +85,7 @@ def interval(values: Int, unit: Int) -> list[float] | None:
     middle = exact_sum(values) / len(values)
     off = sums(place, values, units) - middle * n
     variance = math.fsum((off * off).tolist()) * units / (units - 1) / len(values) ** 2
-    half = float(stdtrit(units - 1, 0.975)) * math.sqrt(variance)
+    half = float(special.stdtrit(units - 1, 0.975)) * math.sqrt(variance)
     return [max(middle - half, 0.0), middle + half]
 
 

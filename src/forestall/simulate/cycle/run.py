@@ -95,7 +95,7 @@ def new_world(
         hosts.speed,
         records(len(jobs) + 2 * len(hosts) + 64, STAY),
         at,
-        worlds.Clock(runs.begin, runs.end, runs.period, origin, parameters.predict_every),
+        worlds.TraceClock(runs.begin, runs.end, runs.period, origin, parameters.predict_every),
         saving,
     )
 

@@ -92,7 +92,7 @@ ENDED_AT: Final = 12
 COUNTERS: Final = 13
 
 
-class Clock(NamedTuple):
+class TraceClock(NamedTuple):
     """Begin and end of the traces, s; seconds of a sample; origin of keys; seconds of a slot."""
 
     begin: int
@@ -131,7 +131,7 @@ class CycleWorld(NamedTuple):
     speeds: npt.NDArray[np.float64]
     stays: npt.NDArray[Any]
     at: npt.NDArray[np.int64]
-    clock: Clock
+    clock: TraceClock
     saving: Saving
 
 

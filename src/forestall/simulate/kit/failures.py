@@ -16,7 +16,7 @@ from forestall.traces.streams import draw_detectability
 DEFAULT_DOWNTIME = 120
 
 
-class Machine(Protocol):
+class FailureParameters(Protocol):
     """What failures are prepared by: parameters of any model."""
 
     @property
@@ -29,7 +29,7 @@ class Machine(Protocol):
     def seed(self) -> int: ...
 
 
-def prepare_failures(failures: Failures, parameters: Machine) -> Failures:
+def prepare_failures(failures: Failures, parameters: FailureParameters) -> Failures:
     """Return the failures of the first N nodes with every downtime and detectability known.
 
     Downtimes: the parameter where it is a number; the log's own where it is "log", or None and the
@@ -59,7 +59,7 @@ def prepare_failures(failures: Failures, parameters: Machine) -> Failures:
     return replace(kept, downtime=downtime, cleaning=cleaning)
 
 
-def expected_downtime(parameters: Machine) -> int:
+def expected_downtime(parameters: FailureParameters) -> int:
     """Return the one downtime, s, that stands for all foreseen failures where a predictor does not
     know how long each outage lasts."""
     asked = parameters.downtime

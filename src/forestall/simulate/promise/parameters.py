@@ -41,7 +41,8 @@ class Parameters(BaseModel):
         Setting(
             "Who decides: promises with deadlines, a classic scheduler, or module:Class, a policy "
             "of your own, whose module is imported",
-            about="who decides; `module:Class` is [a policy of your own](../how-to/own-policy.md)",
+            about="who decides; `module:Class` is "
+            "[a policy of your own](../how-to/your-own/own-policy.md)",
             group="machine",
             order=tuple(POLICIES),
         ),
@@ -53,9 +54,10 @@ class Parameters(BaseModel):
             "What promises rest on: the log to come, seen with {accuracy} (trace), or what was "
             "learnt: hazard or a name of `predict list` with {train}, or a predictor's file",
             about="what promises rest on; `hazard` [learns from a training log]"
-            "(../how-to/promise-from-the-past.md), and in Python is a fitted `fs.HazardPredictor`; "
-            "`learned` is a trained [predictor](../models/learners.md): on the command line its "
-            "name with `--train`, or its file, in Python an object of `fs.new_learner` or "
+            "(../how-to/runs/promise-from-the-past.md), and in Python is a fitted "
+            "`fs.HazardPredictor`; `learned` is a trained [predictor](../models/learners.md): on "
+            "the command line its name with `--train`, or its file, in Python an object "
+            "of `fs.new_learner` or "
             "`fs.load_predictor`",
             group="prediction", shown="trace|hazard|NAME|FILE",
         ),

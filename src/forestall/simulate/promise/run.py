@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import plain, records
+from forestall._lazy import lazily
 from forestall.engine.growth import longer
 from forestall.engine.promise.own import AskedPolicy
 from forestall.engine.promise.plugin import Plugin
@@ -32,6 +33,9 @@ from forestall.simulate.promise import loop_kernels as loop
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import Workload, rules_of
+
+with lazily():
+    from forestall.simulate.promise import classic_loop_kernels, promise_loop_kernels
 
 
 @dataclass(frozen=True)
@@ -195,10 +199,7 @@ def _loop_of(parameters: Parameters) -> Callable[..., int]:
     """Return the compiled loop; only the one that is needed is loaded, and compiled the first
     time."""
     if parameters.entry.promises:
-        from forestall.simulate.promise import promise_loop_kernels
-
         return promise_loop_kernels.run
-    from forestall.simulate.promise import classic_loop_kernels
 
     return classic_loop_kernels.run
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from forestall.app.hosts import condor
 from forestall.live.agent.clock import SystemClock
 from forestall.live.agent.exporter import Exporter
 from forestall.live.agent.forecaster import Forecaster
@@ -212,8 +213,6 @@ class CondorHook:
 
     def __call__(self, status: Mapping[str, Any]) -> None:
         """Write the attributes of this status, where it is time."""
-        from forestall.app.hosts import condor
-
         now = time.monotonic()
         if now - self._looked >= CONDOR_EVERY:
             self._looked = now

@@ -6,15 +6,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from forestall._lazy import lazily
 from forestall.app.hosts.calibrate.report import FIGURES, report_of
 from forestall.app.kit.output import write_json
 from forestall.app.kit.study_folder import StudyFolder
 from forestall.live.contention.herd import ContentionError
+from forestall.live.contention.points import MemoryPoint, Point
 from forestall.model.errors import TraceError
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.app.hosts.calibrate.calibrate import HostCalibration
 
 CALIBRATION: Final = "calibration.json"
@@ -65,10 +68,6 @@ def write_folder(found: HostCalibration, folder: Path, *, force: bool = False) -
 def points_table(found: HostCalibration) -> pl.DataFrame:
     """Return ``repeat,group,asked,guest,began,seconds,owner,guest_cpu,cores,background,load``: a
     row for each phase that counted, as measured."""
-    import polars as pl
-
-    from forestall.live.contention.points import Point
-
     points = found.measured.points
     names = [*Point._fields, "load"]
     columns = {name: [getattr(one, name) for one in points] for name in names}
@@ -77,10 +76,6 @@ def points_table(found: HostCalibration) -> pl.DataFrame:
 
 def memory_table(found: HostCalibration) -> pl.DataFrame:
     """Return ``repeat,guest,size,free,pages,seconds,faults,speed``: a row for each phase."""
-    import polars as pl
-
-    from forestall.live.contention.points import MemoryPoint
-
     points = found.memory.points
     names = [*MemoryPoint._fields, "speed"]
     columns = {name: [getattr(one, name) for one in points] for name in names}

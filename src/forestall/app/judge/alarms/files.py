@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from forestall._lazy import lazily
 from forestall.app.judge.alarms.report import FIGURES, report_of
 from forestall.app.kit.study_folder import StudyFolder, end, flat, table_of
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.app.judge.alarms.judge import AlarmStudy
 
 
 def tables(found: AlarmStudy) -> list[pl.DataFrame]:
     """Return the tables of the folder: horizons, scores, failures and alarms, these at the main
     horizon."""
-    import polars as pl
-
     one, line = found.judged[found.asked.main], found.line
     names = found.failures.names
     horizons = [

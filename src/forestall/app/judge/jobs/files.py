@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.app.judge.jobs.report import FIGURES, report_of
 from forestall.app.kit.study_folder import StudyFolder
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.app.judge.jobs.study import JobStudy
 
 
 def tables(found: JobStudy) -> list[pl.DataFrame]:
     """Return the tables of the folder: idle periods, net benefit by threshold and by chance, and
     which period answers for each job."""
-    import polars as pl
-
     periods, sign, records = found.periods, found.asked.sign, found.inputs.records
     curve, band = found.curve, found.band
     idle = {

@@ -10,9 +10,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.app.job_records import read_job_records
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.metrics import Metrics
 from forestall.model.site.job_records import FINAL_STATES, NEVER, JobRecords, base_state
+from forestall.traces.metrics.read import read_metrics
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -93,9 +95,6 @@ def read_inputs(
 
     `reading` may hold ``from``, ``days`` and ``strict``.
     """
-    from forestall.app.job_records import read_job_records
-    from forestall.traces.metrics.read import read_metrics
-
     start, days = reading.get("from"), reading.get("days")
     strict = bool(reading.get("strict", False))
     records = read_job_records(jobs, start=start, days=days, strict=strict)

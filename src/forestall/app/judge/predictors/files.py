@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.app.judge.predictors.judge import MAIN
 from forestall.app.judge.predictors.report import FIGURES, report_of
 from forestall.app.kit.study_folder import StudyFolder, table_of
+
+with lazily():
+    import polars as pl
 
 if TYPE_CHECKING:
     from forestall.app.judge.predictors.study import PredictorStudy
@@ -17,8 +21,6 @@ if TYPE_CHECKING:
 def scores_table(found: PredictorStudy) -> Any:
     """Return the chosen predictor's held-out decisions as `forestall assess scores` takes them:
     ``time,node,score,failed,group``, the group being the week."""
-    import polars as pl
-
     grid = found.task.grid(MAIN)
     row, node = np.nonzero(grid.counts)
     return pl.DataFrame(

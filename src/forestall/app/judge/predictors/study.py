@@ -11,6 +11,7 @@ import numpy as np
 
 from forestall.app.judge.predict import Sources, moment, spoken
 from forestall.app.judge.predictors import judge as judging
+from forestall.app.judge.predictors.report import verdict
 from forestall.app.kit.versions import versions
 from forestall.assess import benefit
 from forestall.model.errors import InputError, ParameterError
@@ -172,8 +173,6 @@ def _act(task: Task, chosen: JudgedPredictor, past: Occasions, stakes: Stakes) -
 
 def summary_of(found: PredictorStudy, stakes: Stakes) -> dict[str, Any]:
     """Return the study as JSON can hold it; times in s of the log's clock, rates in words."""
-    from forestall.app.judge.predictors.report import verdict
-
     task, whole = found.task, found.task.whole
     summary: dict[str, Any] = {
         "source": whole.failures.source,

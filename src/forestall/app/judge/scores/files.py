@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from forestall._lazy import lazily
 from forestall.app.judge.scores.report import FIGURES, report_of
 from forestall.app.kit.output import skipped_table
 from forestall.app.kit.study_folder import StudyFolder, table_of
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.app.judge.scores.judge import ScoreStudy
 
 MOST_POINTS: Final = 100_000
@@ -19,8 +23,6 @@ MOST_POINTS: Final = 100_000
 
 def tables(found: ScoreStudy) -> list[pl.DataFrame]:
     """Return the tables of the folder: corners of the curves, thresholds, bins, rows left out."""
-    import polars as pl
-
     judged = [found.summary, *found.summary["others"]]
     bins = [{"score": one["score"], **row} for one in judged for row in one["reliability"] or []]
     points = [{"score": one["score"], **row} for one in judged for row in one["operating_points"]]
@@ -35,9 +37,6 @@ def tables(found: ScoreStudy) -> list[pl.DataFrame]:
 def curve_table(found: ScoreStudy, name: str) -> pl.DataFrame:
     """Return ``score,threshold,alarms_right,alarms_false,tpr,fpr,precision`` of the corners of a
     curve; the first has no threshold: no alarm."""
-    import numpy as np
-    import polars as pl
-
     curve = found.curves[name].corners()
     count = len(curve.thresholds)
     some = np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(np.int64))

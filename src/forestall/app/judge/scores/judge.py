@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from forestall.app.judge.scores.report import verdict
+from forestall.app.kit.versions import versions
 from forestall.assess import calibration as cal
 from forestall.assess import significance as sig
 from forestall.assess.roc import Confusion, Roc, numbered, roc
 from forestall.model.errors import ParameterError
+from forestall.traces.scores import read_scores
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
@@ -118,9 +120,6 @@ def study(
 
     Raises TraceError for a file that cannot be used, ParameterError for a question that cannot.
     """
-    from forestall.app.kit.versions import versions
-    from forestall.traces.scores import read_scores
-
     told: Progress = progress or (lambda done, total: None)
     group = None if asked.group in (None, NO_GROUPS) else asked.group
     scores = read_scores(path, asked.columns, asked.failed, group, strict=strict)

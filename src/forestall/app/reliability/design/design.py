@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.kit.progress import Progress
 from forestall.app.reliability.design.file import DesignFile, read_cluster, read_plan
+from forestall.app.reliability.design.search import search_plan
 from forestall.model.errors import ParameterError
 from forestall.reliability.queues.changes import Change, useful_share
 from forestall.reliability.queues.queues import Queue
@@ -182,8 +183,6 @@ def design(
     cluster = asked.cluster
     found = None
     if optimize:
-        from forestall.app.reliability.design.search import search_plan
-
         found = search_plan(asked, jobs, progress, processors_per_node)
     elif jobs is not None:
         raise ParameterError("jobs", str(jobs), "a search as well ({optimize})")

@@ -49,9 +49,12 @@ from pydantic import BeforeValidator, Field, ValidationError
 from forestall.app.kit.toml_tables import FileTable
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import parse_duration
+from forestall.reliability.fits.estimate import fit
+from forestall.reliability.history.history import history
 from forestall.reliability.queues.cluster import Checkpoints, Cluster, age_of
 from forestall.reliability.queues.queues import Queue
 from forestall.reliability.systems.systems import Age, ComponentGroup, from_mttf
+from forestall.traces.read import read_failures
 
 SUCCESS: Final = 0.99
 MISSION: Final = 30 * 86_400
@@ -347,10 +350,6 @@ def _fitted_group(
     source: Path, place: str, given: GroupTable, age: Age
 ) -> tuple[ComponentGroup, tuple[str, ...]]:
     """Return a group whose law is fitted to its nodes' gaps between failures, in a log."""
-    from forestall.reliability.fits.estimate import fit
-    from forestall.reliability.history.history import history
-    from forestall.traces.read import read_failures
-
     assert given.log is not None
     known = history(read_failures(source.parent / given.log, system=given.system))
     gaps, censored = known.sample()

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forestall._lazy import lazily
 from forestall.app.kit.folder import check_folder, fill_folder, holds
 from forestall.app.reliability.design.design import Design
 from forestall.app.reliability.design.search import SearchResult, structure_told
@@ -23,6 +24,9 @@ from forestall.show.style import (
     legend,
     new_figure,
 )
+
+with lazily():
+    import polars as pl
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,8 +50,6 @@ def save_design(design: Design, folder: Path) -> Path:
     """Write design.json and changes.csv, and after a search tradeoff.csv, .png and .svg."""
 
     def write(fresh: Path) -> None:
-        import polars as pl
-
         told = design.json
         text = json.dumps(told, indent=2, allow_nan=False) + "\n"
         (fresh / SUMMARY).write_text(text, encoding="utf-8")
@@ -64,8 +66,6 @@ def save_design(design: Design, folder: Path) -> Path:
 
 
 def _write_curve(found: SearchResult, path: Path) -> None:
-    import polars as pl
-
     rows = [
         {
             "queues_at_most": k,

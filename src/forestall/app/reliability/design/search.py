@@ -23,6 +23,8 @@ from forestall.reliability.queues.structures import (
     candidates_of,
     search,
 )
+from forestall.traces.generate import generate_jobs
+from forestall.traces.read import read_jobs
 
 ADMITTED: Final = 6
 """So many sizes of the largest job admitted are searched for."""
@@ -288,8 +290,6 @@ def _of_table(source: Path, table: JobsTable) -> tuple[JobMix, float, str]:
 
 
 def _of_log(path: Path, processors_per_node: int, times: str) -> tuple[JobMix, float, str]:
-    from forestall.traces.read import read_jobs
-
     jobs = read_jobs(path, processors_per_node=processors_per_node)
     mix, load = _of_jobs(jobs, times)
     if mix is None:
@@ -299,8 +299,6 @@ def _of_log(path: Path, processors_per_node: int, times: str) -> tuple[JobMix, f
 
 
 def _of_model(plan: DesignFile, model: str, budget: int) -> tuple[JobMix, float, str]:
-    from forestall.traces.generate import generate_jobs
-
     queues = plan.cluster.queues
     largest = max((queue.nodes for queue in queues), default=max(1, plan.cluster.nodes // 4))
     largest = min(largest, budget)

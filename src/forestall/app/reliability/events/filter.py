@@ -9,16 +9,22 @@ from typing import Any, Final
 
 import numpy as np
 
+from forestall._lazy import lazily
 from forestall.app.kit.progress import Progress
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.ras import RasLog, Severity
 from forestall.model.units import SECONDS, parse_duration
+from forestall.traces.files.atomic import atomic_path
 from forestall.traces.generate.ras import Truth
-from forestall.traces.ras import FilteredLog, FilterSettings, pipeline, read_ras
+from forestall.traces.ras import FilteredLog, FilterSettings, pipeline, read_ras, write_ras
 from forestall.traces.ras.pipeline import STEPS
 from forestall.traces.ras.places import check_level
 from forestall.traces.ras.read import severity_of
+from forestall.traces.write import write_failures_csv
+
+with lazily():
+    import polars as pl
 
 TOP: Final = 10
 """Kinds that are named, of those left and of those that a step removed most of."""
@@ -128,9 +134,6 @@ def write_failures(
 
     Raises TraceError where nothing is left to write.
     """
-    from forestall.traces.ras import write_ras
-    from forestall.traces.write import write_failures_csv
-
     wanted = [path for path in (out, names, records) if path is not None]
     if not wanted:
         return []
@@ -152,10 +155,6 @@ def write_failures(
 
 def write_names(failures: Failures, path: str | Path) -> None:
     """Write ``node,name`` of every node."""
-    import polars as pl
-
-    from forestall.traces.files.atomic import atomic_path
-
     names = failures.names or tuple(map(str, range(failures.nodes)))
     with atomic_path(path) as beside:
         pl.DataFrame({"node": range(len(names)), "name": list(names)}).write_csv(beside)
@@ -167,10 +166,6 @@ def write_truth(failures: Failures, truth: Truth, path: str | Path) -> None:
     The first three are our own failure log. `lead` is the time from the first warning, s, blank
     without one; `records` how many tell of the failure.
     """
-    import polars as pl
-
-    from forestall.traces.files.atomic import atomic_path
-
     told = np.bincount(truth.failure[truth.failure >= 0], minlength=len(failures))
     lead = pl.Series(truth.lead)
     table = failures.table().with_columns(

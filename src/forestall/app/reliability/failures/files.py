@@ -6,13 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall._lazy import lazily
 from forestall.app.kit.study_folder import StudyFolder, table_of
 from forestall.app.reliability.failures.pictures import NAMES
 from forestall.app.reliability.failures.report import report_of
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
+if TYPE_CHECKING:
     from forestall.app.reliability.failures.study import FailureStudy
 
 TABLES: Final = (
@@ -55,8 +57,6 @@ def tables(found: FailureStudy) -> list[pl.DataFrame]:
 
 def gaps_table(found: FailureStudy, by: str) -> pl.DataFrame:
     """Return ``gap,censored,resolution`` and what else is known, as `forestall fit` takes it."""
-    import polars as pl
-
     gaps = found.history.gaps("node" if by == "node" else "system")
     sampled = found.node.sampled if by == "node" else found.system.sampled
     columns: dict[str, Any] = {"gap": sampled.gap, "censored": sampled.censored.astype("int8")}
@@ -82,8 +82,6 @@ def _fits(families: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def _bursts(found: FailureStudy) -> pl.DataFrame:
-    import polars as pl
-
     if found.bursting.bursts is None:
         return pl.DataFrame(schema={"begin": pl.Int64})
     table = found.bursting.bursts.table()

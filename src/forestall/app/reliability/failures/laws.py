@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.reliability.fit.fit import FitQuestion, Told, finite, plain_ranking, tell
+from forestall.app.reliability.fit.fit import FitQuestion, ToldFit, finite, plain_ranking, tell
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
+from forestall.reliability.fits.ranking import fit_all
 from forestall.show.words import percent
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ class Laws:
     by: str
     sampled: Sampled
     ranking: Ranking | None
-    weibull: Told | None
-    exponential: Told | None
+    weibull: ToldFit | None
+    exponential: ToldFit | None
     why: str = ""
 
     @property
@@ -132,8 +133,6 @@ def laws_of(
     history: History, by: By, unit: str, question: FitQuestion, families: Sequence[str] | None
 ) -> Laws:
     """Return the laws of gaps; `question` says how intervals and p-values are found."""
-    from forestall.reliability.fits.ranking import fit_all
-
     sampled = Sampled.of(history.gaps(by), unit, history.clock_step)
     if sampled.ended < 2:
         why = f"Gaps that ended with a failure: {sampled.ended}, too few for a law."
@@ -156,7 +155,7 @@ def laws_of(
     return Laws(by, sampled, ranking, weibull, exponential, why)
 
 
-def told(sampled: Sampled, family: str, question: FitQuestion) -> tuple[Told | None, str]:
+def told(sampled: Sampled, family: str, question: FitQuestion) -> tuple[ToldFit | None, str]:
     """Return the fit of one family with its intervals, or None and why there is none."""
     if sampled.ended < FEWEST:
         return None, f"{sampled.ended} gaps ended"
@@ -174,7 +173,7 @@ def told(sampled: Sampled, family: str, question: FitQuestion) -> tuple[Told | N
         return None, str(error)
 
 
-def plain_law(one: Told | None, sampled: Sampled) -> dict[str, Any] | None:
+def plain_law(one: ToldFit | None, sampled: Sampled) -> dict[str, Any] | None:
     """Return parameters with intervals as JSON has them; `beyond`: see `is_beyond`."""
     if one is None:
         return None
@@ -195,7 +194,7 @@ def plain_law(one: Told | None, sampled: Sampled) -> dict[str, Any] | None:
     return found
 
 
-def is_beyond(one: Told, sampled: Sampled) -> bool:
+def is_beyond(one: ToldFit, sampled: Sampled) -> bool:
     """Return whether the scale of a law lies so far beyond the longest gap that was seen that it is
     not to be relied on, nor is the mean."""
     return bool(one.fitted.params["scale"] > FAR * sampled.gap.max())

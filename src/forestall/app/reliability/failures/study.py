@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -277,8 +278,6 @@ def date(seen: History, time: int) -> str | None:
 
 def versions() -> dict[str, str]:
     """Return the versions that results may depend on."""
-    from importlib.metadata import version
-
     return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
 
 

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
+from forestall.reliability.fits.estimate import fit
+from forestall.reliability.fits.ranking import fit_all
+from forestall.traces.gaps import read_gaps
 
 if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
@@ -58,7 +61,7 @@ class FitQuestion:
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldFit:
     """A fitted law with its intervals and its distances from the sample.
 
     Attributes
@@ -85,7 +88,7 @@ class FitAnswer:
 
     question: FitQuestion
     sample: Sample
-    best: Told
+    best: ToldFit
     ranking: Ranking | None
     cleaning: Cleaning
 
@@ -106,8 +109,6 @@ def fit_file(path: Path, question: FitQuestion, *, strict: bool = False) -> FitA
 
     Raises TraceError for a file that cannot be used, ParameterError where no fit is possible.
     """
-    from forestall.traces.gaps import read_gaps
-
     gaps = read_gaps(path, strict=strict)
     if question.resolution is None:
         question = replace(question, resolution=gaps.resolution)
@@ -118,15 +119,11 @@ def fit_gaps(
     gaps: object, censored: object, question: FitQuestion, cleaning: Cleaning | None = None
 ) -> FitAnswer:
     """Fit what was asked for to gaps in one unit of time; see `fit_file`."""
-    from forestall.reliability.fits.estimate import fit
-
     ranking: Ranking | None = None
     how: dict[str, Any] = {"zeros": question.zeros, "resolution": question.resolution}
     if question.family is not None:
         fitted = fit(gaps, question.family, censored=censored, **how)
     else:
-        from forestall.reliability.fits.ranking import fit_all
-
         ranking = fit_all(gaps, censored=censored, rank_by=question.rank_by, **how)
         if question.p_values:
             ranking = ranking.with_p_values(question.draws, question.seed)
@@ -135,16 +132,16 @@ def fit_gaps(
     return FitAnswer(question, fitted.sample, told, ranking, cleaning or Cleaning())
 
 
-def tell(fitted: Fitted, question: FitQuestion) -> Told:
+def tell(fitted: Fitted, question: FitQuestion) -> ToldFit:
     """Return a fit with intervals and distances as the question wants them."""
     ci = fitted.ci(question.level, question.ci, question.draws, question.seed)
     found = fitted.goodness(question.draws if question.p_values else 0, question.seed)
     ks_p, ad_p = (found.ks_p, found.ad_p) if question.p_values else (None, None)
     notes = _once((*fitted.notes, *getattr(ci, "notes", ()), *found.notes))
-    return Told(fitted, ci, found.ks, found.ad, ks_p, ad_p, notes)
+    return ToldFit(fitted, ci, found.ks, found.ad, ks_p, ad_p, notes)
 
 
-def plain_fit(told: Told, question: FitQuestion, cleaning: Cleaning) -> dict[str, Any]:
+def plain_fit(told: ToldFit, question: FitQuestion, cleaning: Cleaning) -> dict[str, Any]:
     """Return a fit as JSON has it."""
     fitted = told.fitted
     sample = fitted.sample

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.model.errors import MissingExtraError, TraceError
+from forestall.reliability.fits import plots
+from forestall.show.figure_files import save
 from forestall.show.style import has_matplotlib, legend, new_figure, tick_text
 
 if TYPE_CHECKING:
@@ -64,9 +66,6 @@ def settle(figure: Figure) -> None:
 
 def draw_fit(answer: FitAnswer, path: Path) -> Path:
     """Draw the fit, with a ranking its best three, into a file; whole or not at all."""
-    from forestall.reliability.fits import plots
-    from forestall.show.figure_files import save
-
     ranked = [row.fitted for row in answer.ranking.rows[:LAWS]] if answer.ranking else []
     laws: list[Any] = ranked or [answer.best.fitted]
     unit = answer.question.unit or None

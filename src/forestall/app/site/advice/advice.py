@@ -29,15 +29,21 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.site.advice.kind import Advice
-from forestall.app.site.nodes.failure_rate import Measured, measured
+from forestall.app.site.nodes.failure_rate import MeasuredRate, measured
 from forestall.app.site.shared import how_ended
 from forestall.app.site.summary import known_nodes
+from forestall.assess.run_ends import Ends, cause
+from forestall.reliability.checkpoints.training import best_exact
+from forestall.reliability.history.rates import poisson_interval
+from forestall.reliability.queues.queues import Queue, queue_failure
+from forestall.reliability.queues.structures import LADDER
+from forestall.reliability.systems.pools import Pool, spares_of_pool
+from forestall.reliability.systems.systems import from_mttf
 from forestall.show.clean import clean
 from forestall.show.quantities import counted, duration, percent
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.assess.run_ends import Ends
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
 
@@ -124,15 +130,15 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Found:
+class AdviceFound:
     """Advice with what it was made from; `rate` is None where no failures are known."""
 
-    rate: Measured | None
+    rate: MeasuredRate | None
     advice: tuple[Advice, ...]
     alarms: tuple[Alarm, ...]
 
 
-def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> Found:
+def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> AdviceFound:
     """Return what follows from records that are cut to what was asked.
 
     `told` says whether the checkpoint interval of today was told or is assumed; where it is
@@ -143,7 +149,7 @@ def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> Found:
         nodes = known_nodes(site) or 0
         enough = rate is not None and rate.failures >= FEWEST_FAILURES
         sizes = [_bare(one) for one in SIZES if enough and one <= nodes]
-        return Found(rate, (), tuple(alarm(one, rate, asked) for one in sizes if rate))
+        return AdviceFound(rate, (), tuple(alarm(one, rate, asked) for one in sizes if rate))
     accounting = site.accounting
     found: list[Advice] = []
     needed: list[Advice] = []
@@ -158,10 +164,10 @@ def study(site: SiteRecords, asked: Asked, *, told: bool = False) -> Found:
     for size in sizes:
         found += limits(size, rate, asked)
     found += far_off(accounting, asked, ends) + needed[-MOST_SPARES:]
-    return Found(rate, tuple(found), tuple(alarms))
+    return AdviceFound(rate, tuple(found), tuple(alarms))
 
 
-def advice(found: Found) -> tuple[Advice, ...]:
+def advice(found: AdviceFound) -> tuple[Advice, ...]:
     """Return the advice of a study."""
     return found.advice
 
@@ -169,8 +175,6 @@ def advice(found: Found) -> tuple[Advice, ...]:
 def size_classes(accounting: Accounting, ends: Ends | None = None) -> list[SizeClass]:
     """Return the classes that runs are in, in order of size; `ends` says how they ended, where that
     is known already."""
-    from forestall.assess.run_ends import Ends, cause
-
     known = Ends.of(accounting) if ends is None else ends
     elapsed = known.elapsed
     ended = accounting.base().among(["NODE_FAIL"]) & (known.causes != cause("operator_down"))
@@ -201,8 +205,6 @@ def _bare(nodes: int) -> SizeClass:
 
 def best_interval(nodes: float, rate: float, cost: float) -> float:
     """Return the best interval of a long run, s; the exact form for a constant failure rate."""
-    from forestall.reliability.checkpoints.training import best_exact
-
     return best_exact(nodes * rate, cost)
 
 
@@ -214,7 +216,7 @@ def rounded(seconds: float) -> int:
 
 
 def checkpoints(
-    size: SizeClass, rate: Measured, asked: Asked, *, told: bool = False
+    size: SizeClass, rate: MeasuredRate, asked: Asked, *, told: bool = False
 ) -> list[Advice]:
     """Return how often runs of this size should checkpoint, where it would have saved anything."""
     cost, now = float(asked.checkpoint_cost), float(asked.checkpoint_interval)
@@ -253,7 +255,7 @@ def checkpoints(
     ]
 
 
-def alarm(size: SizeClass, rate: Measured, asked: Asked) -> Alarm:
+def alarm(size: SizeClass, rate: MeasuredRate, asked: Asked) -> Alarm:
     """Return when an alarm is worth a checkpoint: half an interval is at stake, on average."""
     cost = max(float(asked.checkpoint_cost), 1.0)
     best = best_interval(size.mean, rate.rate, cost)
@@ -263,10 +265,8 @@ def alarm(size: SizeClass, rate: Measured, asked: Asked) -> Alarm:
     return Alarm(bare, best, low, high, grown, min(1.0, cost / (grown / 2)))
 
 
-def spares(size: SizeClass, rate: Measured) -> list[Advice]:
+def spares(size: SizeClass, rate: MeasuredRate) -> list[Advice]:
     """Return how many spares a long run of this size needs."""
-    from forestall.reliability.systems.pools import Pool, spares_of_pool
-
     length = float(np.quantile(size.elapsed, 0.9))
     nodes = max(1, round(size.mean))
     chance = -math.expm1(-nodes * rate.rate * length)
@@ -293,12 +293,9 @@ def spares(size: SizeClass, rate: Measured) -> list[Advice]:
     ]
 
 
-def limits(size: SizeClass, rate: Measured | None, asked: Asked) -> list[Advice]:
+def limits(size: SizeClass, rate: MeasuredRate | None, asked: Asked) -> list[Advice]:
     """Return the time limit that would have saved most of what node failures took from runs of this
     size, where it would have saved anything."""
-    from forestall.reliability.history.rates import poisson_interval
-    from forestall.reliability.queues.structures import LADDER
-
     failed, elapsed = size.failed, size.elapsed
     count = int(failed.sum())
     if count < FEWEST_FAILURES:
@@ -342,13 +339,10 @@ def limits(size: SizeClass, rate: Measured | None, asked: Asked) -> list[Advice]
     ]
 
 
-def _chances(size: SizeClass, rate: Measured | None, limit: float, longest: float) -> str:
+def _chances(size: SizeClass, rate: MeasuredRate | None, limit: float, longest: float) -> str:
     """Return in words how likely runs to the limit fail, now and then."""
     if rate is None or rate.failures < FEWEST_FAILURES:
         return ""
-    from forestall.reliability.queues.queues import Queue, queue_failure
-    from forestall.reliability.systems.systems import from_mttf
-
     law, nodes = from_mttf(rate.mttf), max(1, round(size.mean))
     now, then = (queue_failure(Queue("all", nodes, one), law) for one in (longest, limit))
     return (
@@ -360,8 +354,6 @@ def _chances(size: SizeClass, rate: Measured | None, limit: float, longest: floa
 def far_off(accounting: Accounting, asked: Asked, ends: Ends | None = None) -> list[Advice]:
     """Return requests that did not suffice time and again: what one user's jobs of one name took
     when they ran out of memory or time, the first time left out. `ends` as in `size_classes`."""
-    from forestall.assess.run_ends import Ends
-
     elapsed = (Ends.of(accounting) if ends is None else ends).elapsed
     base = accounting.base()
     found: list[Advice] = []

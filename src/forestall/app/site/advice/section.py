@@ -15,7 +15,7 @@ from forestall.show.report import Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forestall.app.site.advice.advice import Found
+    from forestall.app.site.advice.advice import AdviceFound
     from forestall.app.site.asked import Asked
 
 TITLE: Final = "What to do"
@@ -28,7 +28,7 @@ NOTES: Final = (
 )
 
 
-def section(advice: Sequence[Advice], asked: Asked, found: Found | None = None) -> Section:
+def section(advice: Sequence[Advice], asked: Asked, found: AdviceFound | None = None) -> Section:
     """Return the section; `advice` is in its order, `found` says when alarms are worth acting
     on."""
     tables = (_alarms(found, asked),) if found is not None and found.alarms else ()
@@ -85,7 +85,7 @@ def _figure(one: Advice, asked: Asked) -> Fact:
     )
 
 
-def _alarm_figures(found: Found | None, asked: Asked) -> list[Fact]:
+def _alarm_figures(found: AdviceFound | None, asked: Asked) -> list[Fact]:
     if found is None or found.rate is None:
         return []
     count = found.rate.failures
@@ -120,7 +120,7 @@ def _alarm_figures(found: Found | None, asked: Asked) -> list[Fact]:
     return told
 
 
-def _alarms(found: Found, asked: Asked) -> Table:
+def _alarms(found: AdviceFound, asked: Asked) -> Table:
     alarms = found.alarms
     best, grown = (
         durations(getattr(one, name) for one in alarms) for name in ("interval", "with_recall")

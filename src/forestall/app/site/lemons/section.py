@@ -11,6 +11,7 @@ import numpy.typing as npt
 from forestall.app.site.advice.kind import Advice
 from forestall.app.site.lemons.study import FALSE_DISCOVERY_RATE, LemonsStudy, study
 from forestall.app.site.lemons.tables import signal_table, worst_table
+from forestall.app.site.nodes.pictures import worst_nodes
 from forestall.app.site.nodes.section import figure
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.nodes.lemons import Lemons
@@ -49,7 +50,6 @@ def section(study: LemonsStudy) -> Section:
             KEY, TITLE, f"No node could be compared with others: {study.why}.",
             untold=(Untold("Lemon nodes", study.why, "sacctmgr show event, or a failure log"),),
         )  # fmt: skip
-    from forestall.app.site.nodes.pictures import worst_nodes
 
     drawn = worst_nodes(found)
     tables = (worst_table(study, found), signal_table(study, found))

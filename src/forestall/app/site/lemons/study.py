@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.site.nodes.fleet import Watched, marks_of, watched
+from forestall.assess.losses import after_checkpoint
 from forestall.reliability.nodes.lemons import Lemons, lemons
 from forestall.reliability.nodes.signals import NEAR, Signals, signals
 from forestall.traces.streams import stream
@@ -99,7 +100,6 @@ def _lost(site: SiteRecords, watch: Watched, asked: Asked) -> Floats | None:
     runs, accounting = watch.runs, site.accounting
     if runs is None or accounting is None or runs.untold == len(runs):
         return None
-    from forestall.assess.losses import after_checkpoint
 
     there = (runs.node >= 0) & ~_in_burst(watch, runs.node, accounting.end[runs.run])
     ended = accounting.take(runs.run[there])

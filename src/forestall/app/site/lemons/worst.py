@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 from forestall.app.site import sources
 from forestall.app.site.lemons import section as lemons_section
 from forestall.app.site.lemons.study import LemonsStudy
+from forestall.app.site.lemons.tables import row
+from forestall.app.site.report import SiteFindings, advice_json, versions
+from forestall.app.site.summary import headline
 from forestall.model.errors import ParameterError
 from forestall.show.as_json import section_json
 from forestall.show.facts import plain
@@ -17,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forestall.app.site.asked import Asked
-    from forestall.app.site.report import Findings
-    from forestall.app.site.sources import Given, Progress
+    from forestall.app.site.sources import GivenRecords, Progress
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.blocks import Table
     from forestall.show.report import Section
@@ -28,7 +30,7 @@ MOST_ROWS = 30
 
 
 @dataclass(frozen=True)
-class Found:
+class LemonsFound:
     """What was found.
 
     Attributes
@@ -45,15 +47,11 @@ class Found:
     @property
     def headline(self) -> str:
         """What was looked at, in a sentence."""
-        from forestall.app.site.summary import headline
-
         return headline(self.site, self.asked)
 
-    def report(self) -> Findings:
+    def report(self) -> SiteFindings:
         """Return it as a report of one section, for `forestall.app.site.shown`."""
-        from forestall.app.site.report import Findings, versions
-
-        return Findings(
+        return SiteFindings(
             asked=self.asked,
             dated=sources.is_dated(self.site),
             headline=self.headline,
@@ -68,9 +66,6 @@ class Found:
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values: what a report has of it, and every node that failed,
         the worst first."""
-        from forestall.app.site.lemons.tables import row
-        from forestall.app.site.report import advice_json
-
         report = self.report()
         found = self.study.found
         nodes: list[dict[str, Any]] = []
@@ -92,12 +87,12 @@ class Found:
 
 
 def find(
-    given: Given,
+    given: GivenRecords,
     assumed: Mapping[str, Any] | None = None,
     *,
     false_discovery_rate: float = lemons_section.FALSE_DISCOVERY_RATE,
     progress: Progress | None = None,
-) -> Found:
+) -> LemonsFound:
     """Return which nodes are lemons by the records that are `given`; `assumed` are fields of
     `Asked`. Raises TraceError and ParameterError for what cannot be used."""
     if not 0 < false_discovery_rate < 1:
@@ -107,10 +102,10 @@ def find(
     asked = sources.asked_of(site, given, **(assumed or {}))
     site = sources.cut(site, asked)
     study = lemons_section.study(site, asked, false_discovery_rate=false_discovery_rate)
-    return Found(asked, site, study, lemons_section.section(study))
+    return LemonsFound(asked, site, study, lemons_section.section(study))
 
 
-def text_of(found: Found) -> str:
+def text_of(found: LemonsFound) -> str:
     """Return it as text of at most 100 columns, with a newline at its end."""
     section = found.section
     lines = [*paragraph(found.headline), *paragraph(section.lead)]

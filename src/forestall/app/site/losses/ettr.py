@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from forestall.app.site.losses.amounts import (
     HOUR,
     NONE,
@@ -17,18 +19,25 @@ from forestall.app.site.losses.amounts import (
     with_interval,
 )
 from forestall.app.site.losses.goodput import assumed_of, assuming
+from forestall.app.site.nodes.failure_rate import measured
 from forestall.app.site.shared import how_ended
+from forestall.app.site.swf_jobs import waits_told
+from forestall.assess.goodput import Blocks
+from forestall.assess.job_ettr import study as study_of_jobs
+from forestall.assess.run_ends import tells_interruptions
 from forestall.show.blocks import Figure, Table
 from forestall.show.facts import Fact, Untold, records_of
 from forestall.show.quantities import counted, number, percent
 from forestall.show.report import Section
+from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
-    from forestall.app.site.nodes.failure_rate import Measured
-    from forestall.assess.goodput import Assumed, Blocks
+    from forestall.app.site.nodes.failure_rate import MeasuredRate
+    from forestall.assess.goodput import Assumed
     from forestall.assess.job_ettr import EttrClass
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
@@ -43,7 +52,7 @@ FEWEST: Final = 10
 
 
 @dataclass(frozen=True)
-class Study:
+class EttrStudy:
     """What was found.
 
     Attributes
@@ -59,7 +68,7 @@ class Study:
     classes: tuple[EttrClass, ...]
     long: tuple[EttrClass, ...]
     gpus: tuple[EttrClass, ...]
-    rate: Measured | None
+    rate: MeasuredRate | None
     waits: bool
     blocks: Blocks
     assumed: Assumed
@@ -67,8 +76,6 @@ class Study:
 
 def section(site: SiteRecords, asked: Asked) -> Section:
     """Return the section; see `forestall.assess.job_ettr` for how it is counted."""
-    from forestall.assess.run_ends import tells_interruptions
-
     records = site.accounting
     if records is None:
         return _nothing("no accounting of jobs was given", "sacct's records of jobs")
@@ -95,24 +102,22 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     )
 
 
-def _study(site: SiteRecords, records: Accounting, asked: Asked) -> Study | None:
-    from forestall.app.site.nodes.failure_rate import measured
-    from forestall.app.site.swf_jobs import waits_told
-    from forestall.assess.goodput import Blocks
-    from forestall.assess.job_ettr import study
-    from forestall.traces.streams import stream
-
+def _study(site: SiteRecords, records: Accounting, asked: Asked) -> EttrStudy | None:
     ends = how_ended(site)
     assumed = assumed_of(asked)
     blocks = Blocks.over(asked.begin, asked.until)
     weights = blocks.weights(stream(asked.seed, "books", "ettr"))
     rate = measured(site, asked, least=1)
     per_day = rate.rate * DAY if rate is not None else None
-    found = study(records, assumed, blocks, weights, rate=per_day, ends=ends, level=asked.level)
+    found = study_of_jobs(
+        records, assumed, blocks, weights, rate=per_day, ends=ends, level=asked.level
+    )
     if found.every is None:
         return None
     waits = waits_told(records)
-    return Study(found.every, found.classes, found.long, found.gpus, rate, waits, blocks, assumed)
+    return EttrStudy(
+        found.every, found.classes, found.long, found.gpus, rate, waits, blocks, assumed
+    )
 
 
 def _nothing(why: str, remedy: str) -> Section:
@@ -120,7 +125,7 @@ def _nothing(why: str, remedy: str) -> Section:
     return Section(KEY, TITLE, text, untold=(Untold("ETTR of jobs", why, remedy),))
 
 
-def _lead(found: Study, asked: Asked) -> str:
+def _lead(found: EttrStudy, asked: Asked) -> str:
     one = found.every
     text = (
         f"{with_interval(one.ettr_running, asked.level)} of the node-hours in which "
@@ -140,7 +145,7 @@ def _lead(found: Study, asked: Asked) -> str:
     return text.replace("1 classes", "1 class")
 
 
-def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
+def _figures(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
     one, assumes = found.every, assuming(found.assumed)
     made = [
         Fact("ettr", "ETTR without waits", unit="ratio", records=one.jobs, assumes=assumes,
@@ -166,7 +171,7 @@ def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
     return tuple(made)
 
 
-def _series(found: Study, asked: Asked) -> tuple[Fact, ...]:
+def _series(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
     made = []
     for rows, unit in ((found.classes, "nodes"), (found.gpus, "gpus")):
         for row in rows:
@@ -205,7 +210,7 @@ def _plain(row: EttrClass, waits: bool) -> dict[str, object]:
     return told
 
 
-def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: Study) -> Table | None:
+def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: EttrStudy) -> Table | None:
     if not rows:
         return None
     heads = ["GPUs" if key == "by_gpus" else "Nodes", "Jobs", "Stopped", "Node-hours",
@@ -227,7 +232,7 @@ def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: Study) -> T
                  records_of(plain), note, (1, 2, 3, 4, 6))  # fmt: skip
 
 
-def _model_table(found: Study) -> Table | None:
+def _model_table(found: EttrStudy) -> Table | None:
     if not found.long:
         return None
     cells, plain = [], []
@@ -281,7 +286,7 @@ def _verdict(row: EttrClass) -> str:
     return "jobs did better" if better else "jobs did worse"
 
 
-def _notes(found: Study) -> tuple[str, ...]:
+def _notes(found: EttrStudy) -> tuple[str, ...]:
     notes = [
         f"{assuming(found.assumed)} Assumed: accounting does not know.",
         "All runs of a job belong together. Productive: the time of its runs less restarts, "
@@ -302,7 +307,7 @@ def _notes(found: Study) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _untold(found: Study) -> tuple[Untold, ...]:
+def _untold(found: EttrStudy) -> tuple[Untold, ...]:
     entries = []
     if not found.waits:
         why = "the log does not tell how long jobs waited"
@@ -319,7 +324,7 @@ def _untold(found: Study) -> tuple[Untold, ...]:
     return tuple(entries)
 
 
-def _picture(found: Study, asked: Asked) -> Figure:
+def _picture(found: EttrStudy, asked: Asked) -> Figure:
     rows = found.long if found.long and found.rate is not None else found.classes
     lasting = rows is found.long
     which = "jobs that ran a day or more" if lasting else "all jobs"
@@ -334,10 +339,6 @@ def _picture(found: Study, asked: Asked) -> Figure:
 
 
 def _draw(rows: tuple[EttrClass, ...]) -> Drawn:
-    import numpy as np
-
-    from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure
-
     figure = new_figure()
     axes = figure.subplots()
     place = np.arange(len(rows), dtype=np.float64)

@@ -15,14 +15,17 @@ from forestall.app.site.losses.amounts import (
     with_interval,
 )
 from forestall.app.site.shared import how_ended
+from forestall.assess.goodput import SHARES, TOLD, Assumed, goodput
+from forestall.assess.run_ends import tells_interruptions
 from forestall.show.blocks import Table
 from forestall.show.facts import Fact, Untold, records_of
 from forestall.show.quantities import counted, percent
 from forestall.show.report import Section
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.assess.goodput import Assumed, Goodput
+    from forestall.assess.goodput import Goodput
     from forestall.model.site.site_records import SiteRecords
 
 KEY: Final = "goodput"
@@ -36,10 +39,6 @@ _COARSE: Final = "the records do not tell a failure of a node from a failure of 
 
 def section(site: SiteRecords, asked: Asked) -> Section:
     """Return the section; see `forestall.assess.goodput` for how it is counted."""
-    from forestall.assess.goodput import goodput
-    from forestall.assess.run_ends import tells_interruptions
-    from forestall.traces.streams import stream
-
     records = site.accounting
     if records is None:
         return _nothing("no accounting of jobs was given", "sacct's records of jobs")
@@ -73,8 +72,6 @@ def section(site: SiteRecords, asked: Asked) -> Section:
 
 def assumed_of(asked: Asked) -> Assumed:
     """Return the checkpoints that jobs are taken to make."""
-    from forestall.assess.goodput import Assumed
-
     return Assumed(asked.checkpoint_interval, asked.checkpoint_cost, asked.restart)
 
 
@@ -92,8 +89,6 @@ def _nothing(why: str, remedy: str) -> Section:
 
 
 def _lead(found: Goodput, asked: Asked) -> str:
-    from forestall.assess.goodput import SHARES, TOLD
-
     text = (
         f"{with_interval(found.share['total'], asked.level)} of the node-hours of "
         f"{counted(found.runs, 'runs')} went into lasting work, if each job writes a checkpoint "
@@ -124,16 +119,12 @@ def _figures(found: Goodput, asked: Asked) -> tuple[Fact, ...]:
 
 def _why(name: str, told: bool) -> str:
     """Return why accounting cannot tell this kind of time; "" where it can."""
-    from forestall.assess.goodput import SHARES
-
     if name in _INTERRUPTED and not told:
         return _COARSE
     return next(share.why for share in SHARES if share.name == name)
 
 
 def _series(found: Goodput, asked: Asked, told: bool) -> tuple[Fact, ...]:
-    from forestall.assess.goodput import SHARES
-
     made = []
     for share in SHARES[1:]:
         why = _why(share.name, told)
@@ -156,8 +147,6 @@ def _series(found: Goodput, asked: Asked, told: bool) -> tuple[Fact, ...]:
 
 
 def _table(found: Goodput, told: bool) -> Table:
-    from forestall.assess.goodput import SHARES
-
     rows, plain = [], []
     for share in sorted(SHARES, key=lambda one: _place(one.name, found, told)):
         why, units = _why(share.name, told), found.node_seconds[share.name]
@@ -188,8 +177,6 @@ def _place(name: str, found: Goodput, told: bool) -> tuple[int, int]:
 
 
 def _notes(found: Goodput) -> tuple[str, ...]:
-    from forestall.assess.goodput import SHARES
-
     notes = [f"{assuming(found.assumed)} Assumed: accounting does not know."]
     notes += [
         f"{share.label[0].upper()}{share.label[1:]}: {share.rule}."
@@ -212,8 +199,6 @@ def _notes(found: Goodput) -> tuple[str, ...]:
 
 
 def _untold(found: Goodput, told: bool) -> tuple[Untold, ...]:
-    from forestall.assess.goodput import SHARES
-
     inside = [share.label for share in SHARES if share.why]
     entries = [
         Untold(

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from forestall.app.site.losses.amounts import HOUR, every, hours, part
 from forestall.app.site.shared import how_ended
+from forestall.app.site.summary import known_nodes
+from forestall.assess.losses import capacity, losses
+from forestall.assess.run_ends import LABELS, LOST, RULES, tells_interruptions
 from forestall.show.blocks import Figure, Table
 from forestall.show.facts import Fact, Untold, records_of
 from forestall.show.quantities import counted, said
 from forestall.show.report import Section
+from forestall.show.style import BLUE, INK, SKY, dress, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -31,9 +37,6 @@ NATURES: Final = {
 
 def section(site: SiteRecords, asked: Asked) -> Section:
     """Return the section; see `forestall.assess.losses` for how it is counted."""
-    from forestall.assess.losses import losses
-    from forestall.assess.run_ends import tells_interruptions
-
     records = site.accounting
     if records is None:
         why = "no accounting of jobs was given"
@@ -93,15 +96,11 @@ def _lead(found: Losses, told: bool) -> str:
 
 
 def _label(row: CauseSum) -> str:
-    from forestall.assess.run_ends import LABELS
-
     return LABELS[row.cause]
 
 
 def _ranked(found: Losses) -> list[CauseSum]:
     """Return the causes that took node-hours away, the largest first."""
-    from forestall.assess.run_ends import LOST
-
     rows = [found.of(name) for name in LOST if found.of(name).runs]
     return sorted(rows, key=lambda row: (-row.node_seconds, row.cause))
 
@@ -148,8 +147,6 @@ def _figures(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Fact, 
 
 
 def _series(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Fact, ...]:
-    from forestall.assess.run_ends import LOST
-
     made = []
     bounds = _bounds(found)
     for row in found.rows:
@@ -184,8 +181,6 @@ def _series(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Fact, .
 
 
 def _causes(found: Losses, asked: Asked) -> Table:
-    from forestall.assess.run_ends import LOST
-
     whole = found.over().node_seconds
     kept = [found.of(name) for name in ("completed", "running", "unknown_end")]
     cost = asked.node_hour_cost
@@ -232,7 +227,6 @@ def _causes(found: Losses, asked: Asked) -> Table:
 def _gpus(found: Losses) -> Table | None:
     if not found.gpu_runs:
         return None
-    from forestall.assess.run_ends import LOST
 
     whole = found.over().gpu_seconds
     shown = [row for row in found.rows if row.gpu_seconds]
@@ -275,9 +269,6 @@ def _capacity(room: Capacity | None) -> Table | None:
 
 def _room(site: SiteRecords, asked: Asked) -> tuple[Capacity | None, tuple[Untold, ...]]:
     """Return what became of the nodes' time, or why that cannot be told."""
-    from forestall.app.site.summary import known_nodes
-    from forestall.assess.losses import capacity
-
     what = "Node-hours never given to jobs"
     if asked.partition is not None or asked.min_nodes > 1:
         why = "the records were cut to some jobs, and others had nodes as well"
@@ -320,8 +311,6 @@ def _body(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Table | F
 
 
 def _rules() -> Table:
-    from forestall.assess.run_ends import RULES
-
     rows = tuple(
         (rule.label, ", ".join(rule.states) or "any", rule.when, rule.lost) for rule in RULES
     )
@@ -407,10 +396,6 @@ def _picture(found: Losses) -> Figure:
 
 
 def _draw(found: Losses, ranked: list[CauseSum]) -> Drawn:
-    import numpy as np
-
-    from forestall.show.style import BLUE, INK, SKY, dress, legend, new_figure
-
     rows = ranked[::-1]
     figure = new_figure((8.4, 1.5 + 0.34 * len(rows)))
     axes = figure.subplots()

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from forestall.app.site.nodes.fleet import known_nodes
+from forestall.app.site.sources import asked_of, cut, gather, younger
 from forestall.model.errors import ParameterError, TraceError
 from forestall.reliability.history.rates import compound_interval
+from forestall.reliability.nodes.fleet import fleet_of_failures
 from forestall.show.quantities import between, counted, duration, number
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.app.site.sources import Given
+    from forestall.app.site.sources import GivenRecords
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
     from forestall.reliability.nodes.fleet import WatchedNodes
@@ -45,7 +48,7 @@ ONE: Final = {
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRate:
     """A node's failure rate.
 
     Attributes
@@ -117,16 +120,12 @@ class Measured:
         return f"{text}. {self.note}".rstrip()
 
 
-def measured(site: SiteRecords, asked: Asked, least: int = LEAST) -> Measured | None:
+def measured(site: SiteRecords, asked: Asked, least: int = LEAST) -> MeasuredRate | None:
     """Return the failure rate of records that are cut to what was asked; None where they tell
     nothing of failures or of the time in which there were none, or cover less than `least` s."""
-    from forestall.reliability.nodes.fleet import fleet_of_failures
-
     if asked.until - asked.begin < least:
         return None
     if site.events is not None:
-        from forestall.app.site.nodes.fleet import known_nodes
-
         known = known_nodes(site, site.events, asked)
         found = _of_fleet(known.fleet(asked), OF_OUTAGES, asked.level)
         if found is not None:
@@ -139,10 +138,8 @@ def measured(site: SiteRecords, asked: Asked, least: int = LEAST) -> Measured | 
     return None
 
 
-def rate_of_records(given: Given) -> Measured:
+def rate_of_records(given: GivenRecords) -> MeasuredRate:
     """Return the failure rate of what is `given`; ParameterError where it has no failure."""
-    from forestall.app.site.sources import asked_of, cut, gather, younger
-
     site = gather(given)
     if given.min_nodes > 1 and (site.events is not None or site.failures is not None):
         allowed = "1 here: outages and failures of nodes count whatever ran on them"
@@ -176,17 +173,17 @@ def _missing(site: SiteRecords) -> str:
     return "hold no outages, no failures and no runs that a node's failure ended"
 
 
-def _of_fleet(fleet: WatchedNodes, what: str, level: float) -> Measured | None:
+def _of_fleet(fleet: WatchedNodes, what: str, level: float) -> MeasuredRate | None:
     days = float(fleet.node_days.sum())
     if days <= 0:
         return None
     told = fleet.down[(fleet.down >= 0) & fleet.ended]
     repair = float(told.mean()) if len(told) and told.mean() > 0 else None
     alone = fleet.alone if fleet.events < len(fleet) else None
-    return Measured(len(fleet), fleet.events, days, what, level, repair, alone=alone)
+    return MeasuredRate(len(fleet), fleet.events, days, what, level, repair, alone=alone)
 
 
-def _of_runs(accounting: Accounting, level: float) -> Measured | None:
+def _of_runs(accounting: Accounting, level: float) -> MeasuredRate | None:
     """Count runs that ended NODE_FAIL over the node-days that runs took; runs that one node took
     with it in the same second are one event."""
     days = float(accounting.node_seconds.sum()) / DAY
@@ -195,9 +192,9 @@ def _of_runs(accounting: Accounting, level: float) -> Measured | None:
         return None
     if not len(failed):
         # A log whose states are not Slurm's does not know this end at all.
-        return Measured(0, 0, days, OF_RUNS, level) if accounting.nodelist.words else None
+        return MeasuredRate(0, 0, days, OF_RUNS, level) if accounting.nodelist.words else None
     node = accounting.failed_node.code[failed].astype(np.int64)
     end = accounting.end[failed]
     alone = np.where(node >= 0, node, -1 - np.arange(len(failed)))
     distinct = len(np.unique(np.column_stack((alone, end)), axis=0))
-    return Measured(distinct, distinct, days, OF_RUNS, level)
+    return MeasuredRate(distinct, distinct, days, OF_RUNS, level)

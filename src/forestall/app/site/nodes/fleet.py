@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.adapters.slurm.reasons import gpu_error, ticket, told
+from forestall.assess.run_ends import cause
+from forestall.assess.run_ends import causes_of as assess_causes_of
+from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.site.coded import Coded
+from forestall.model.site.hostlist import expand
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import FAULT, UNCLEAR
 from forestall.reliability.nodes.fleet import WatchedNodes, fleet_of_events, fleet_of_failures
@@ -105,9 +112,7 @@ def watched(site: SiteRecords, asked: Asked) -> Watched | None:
 
 def ended_by_node(accounting: Accounting) -> Bools:
     """Return which runs a node's failure ended, by the rules of the losses, bool[n]."""
-    from forestall.assess.run_ends import cause, causes_of
-
-    return np.asarray(causes_of(accounting) == cause("node_failure"))
+    return np.asarray(assess_causes_of(accounting) == cause("node_failure"))
 
 
 def _by_events(site: SiteRecords, events: NodeEvents, asked: Asked) -> Watched:
@@ -219,7 +224,6 @@ def causes_of(events: NodeEvents) -> Coded | None:
     """Return what each outage was about, in a word or two; None where no reason is told."""
     if not bool(events.reason.told.any()):
         return None
-    from forestall.adapters.slurm.reasons import told
 
     def label(state: str, reason: str, user: str) -> str:
         return told(state, reason, user).label.replace("_", " ")
@@ -236,8 +240,6 @@ def causes_of(events: NodeEvents) -> Coded | None:
 
 def marks_of(events: NodeEvents) -> tuple[Bools, Bools]:
     """Return which outages tell of a GPU's error, and which of a ticket, bool[m] each."""
-    from forestall.adapters.slurm.reasons import gpu_error, ticket
-
     words = events.reason.words
     tables = (
         np.array([*(bool(one(word)) for word in words), False], dtype=np.bool_)
@@ -301,9 +303,6 @@ def _seen_by(accounting: Accounting) -> Seen | None:
 
 
 def _hosts(text: str) -> tuple[str, ...]:
-    from forestall.model.errors import ParameterError
-    from forestall.model.site.hostlist import expand
-
     try:
         return expand(text)
     except ParameterError:
@@ -374,9 +373,6 @@ def offset_of(zone: str | None) -> Callable[[Ints], Ints] | None:
     None for UTC."""
     if zone is None:
         return None
-    from datetime import UTC, datetime
-    from zoneinfo import ZoneInfo
-
     place = ZoneInfo(zone)
 
     def one(time: int) -> int:

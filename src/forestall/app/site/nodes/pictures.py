@@ -9,6 +9,17 @@ import numpy as np
 from forestall.show.blocks import Figure
 from forestall.show.clean import clean
 from forestall.show.quantities import number, said
+from forestall.show.style import (
+    BLUE,
+    GREY,
+    INK,
+    SKY,
+    VERMILLION,
+    dress,
+    legend,
+    new_figure,
+    tick_text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -58,8 +69,6 @@ def _by_hour(groups: Groups, zone: str) -> Figure:
 
 
 def _draw_hours(groups: Groups, zone: str) -> Drawn:
-    from forestall.show.style import BLUE, INK, SKY, dress, legend, new_figure
-
     rates = groups.of_events
     figure = new_figure((8.4, 3.6))
     axes = figure.subplots()
@@ -100,8 +109,6 @@ def _of_groups(by: str, groups: Groups) -> Figure:
 
 def _draw_groups(by: str, groups: Groups, order: list[int]) -> Drawn:
     from matplotlib.ticker import FuncFormatter
-
-    from forestall.show.style import BLUE, INK, dress, legend, new_figure, tick_text
 
     rates = groups.of_events
     figure = new_figure((8.0, 1.3 + 0.3 * max(len(order), 3)))
@@ -151,8 +158,6 @@ def worst_nodes(found: Lemons) -> Figure | None:
 
 
 def _draw_nodes(found: Lemons, order: list[int]) -> Drawn:
-    from forestall.show.style import GREY, INK, VERMILLION, dress, legend, new_figure
-
     figure = new_figure((8.0, 1.4 + 0.26 * max(len(order), 4)))
     axes = figure.subplots()
     places = np.arange(len(order), 0, -1)

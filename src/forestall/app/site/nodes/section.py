@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from forestall.app.site.nodes.pictures import pictures
 from forestall.app.site.nodes.study import NodesStudy, study
 from forestall.app.site.nodes.tables import NAMES, tables
 from forestall.app.site.nodes.words import ends, finite, is_told, lead, notes, untold
@@ -33,7 +34,6 @@ def section(found: NodesStudy) -> Section:
         return _nothing(found)
     if found.times is None:
         return _of_runs(found)
-    from forestall.app.site.nodes.pictures import pictures
 
     return Section(
         KEY,

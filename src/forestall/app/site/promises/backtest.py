@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.site import sources
 from forestall.app.site.promises import section as promises_section
-from forestall.app.site.promises.study import Question, Study, study
+from forestall.app.site.promises.study import PromiseStudy, Question, study
+from forestall.app.site.report import SiteFindings, versions
+from forestall.app.site.summary import headline
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.show.as_json import SCHEMA, section_json
@@ -16,8 +18,7 @@ from forestall.show.text import title as titled
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
-    from forestall.app.site.report import Findings
-    from forestall.app.site.sources import Given, Progress
+    from forestall.app.site.sources import GivenRecords, Progress
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.report import Section
 
@@ -32,7 +33,7 @@ TITLE: Final = "What promises would have been worth: a back-test"
 
 
 @dataclass(frozen=True)
-class Found:
+class BacktestFound:
     """What was found.
 
     Attributes
@@ -43,15 +44,12 @@ class Found:
 
     asked: Asked
     site: SiteRecords
-    study: Study
+    study: PromiseStudy
     section: Section
 
-    def report(self) -> Findings:
+    def report(self) -> SiteFindings:
         """Return it as a report of one section, for the page and for OpenMetrics."""
-        from forestall.app.site.report import Findings, versions
-        from forestall.app.site.summary import headline
-
-        return Findings(
+        return SiteFindings(
             asked=self.asked,
             dated=sources.is_dated(self.site),
             headline=headline(self.site, self.asked),
@@ -111,14 +109,14 @@ class Found:
 
 
 def find(
-    given: Given,
+    given: GivenRecords,
     *,
     question: str = "both",
     chance: float | None = None,
     warm_up: int = 1000,
     seed: int = 1,
     progress: Progress | None = None,
-) -> Found:
+) -> BacktestFound:
     """Return what quotes would have been worth on the records that are `given`.
 
     Promises before `given.since` are made, so that the book learns, but not scored. Raises
@@ -149,10 +147,10 @@ def find(
         level=asked.level,
     )
     found = study(site.accounting, wanted, progress)
-    return Found(asked, site, found, promises_section.section(found))
+    return BacktestFound(asked, site, found, promises_section.section(found))
 
 
-def text_of(found: Found) -> str:
+def text_of(found: BacktestFound) -> str:
     """Return it as text of at most 100 columns, the verdict first, with a newline at its end."""
     part = found.section
     lines = [*titled(part.title), *paragraph(part.lead)]

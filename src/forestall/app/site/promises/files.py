@@ -5,19 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from forestall._lazy import lazily
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.kit.study_folder import table_of, written
 from forestall.app.site.promises.backtest import TITLE
+from forestall.app.site.shown import page, shown
 from forestall.show.drawings import draw, figure_files
 from forestall.show.page import write_page
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.parquet import put_parquet
 
-if TYPE_CHECKING:
+with lazily():
     import polars as pl
 
-    from forestall.app.site.promises.backtest import Found
+if TYPE_CHECKING:
+    from forestall.app.site.promises.backtest import BacktestFound
     from forestall.app.site.sources import Progress
 
 FIGURES: Final = ("promises_deadline", "promises_probability", "promises_sharpness")
@@ -46,9 +51,8 @@ def check_backtest_folder(folder: Path, *, force: bool) -> None:
     check_folder(folder, force=force, ours=is_ours)
 
 
-def write_backtest_folder(found: Found, folder: Path, progress: Progress) -> str:
+def write_backtest_folder(found: BacktestFound, folder: Path, progress: Progress) -> str:
     """Write everything into a folder, and return what was written in words."""
-    from forestall.app.site.shown import page, shown
 
     def write(fresh: Path) -> None:
         write_ledger(ledger_table(found), fresh)
@@ -63,7 +67,7 @@ def write_backtest_folder(found: Found, folder: Path, progress: Progress) -> str
     return written(folder)
 
 
-def rows(found: Found, name: str) -> list[dict[str, Any]]:
+def rows(found: BacktestFound, name: str) -> list[dict[str, Any]]:
     """Return the rows of a table of all questions, each with its question."""
     return [
         {"question": one.question, **row}
@@ -83,11 +87,9 @@ def write_ledger(table: pl.DataFrame, folder: Path) -> None:
         put_parquet(table, beside)
 
 
-def ledger_table(found: Found) -> pl.DataFrame:
+def ledger_table(found: BacktestFound) -> pl.DataFrame:
     """Return every promise with its outcome, a row each, in the order in which they were made;
     probabilities have six digits, wait and run time three after the point."""
-    import polars as pl
-
     study, accounting = found.study, found.site.accounting
     if not study.answers or accounting is None:
         return pl.DataFrame(schema={"job": pl.Int64})
@@ -105,10 +107,8 @@ def ledger_table(found: Found) -> pl.DataFrame:
     )
 
 
-def _first_runs(found: Found) -> Any:
+def _first_runs(found: BacktestFound) -> Any:
     """Return the position of the first run of each job of the accounting, int64[jobs]."""
-    import numpy as np
-
     accounting = found.site.accounting
     assert accounting is not None
     which = accounting.which

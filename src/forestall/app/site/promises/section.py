@@ -6,7 +6,8 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.site.promises.study import Answer, Question, Study
+from forestall.app.site.promises import pictures as draw
+from forestall.app.site.promises.study import Answer, PromiseStudy, Question
 from forestall.app.site.promises.study import study as replayed
 from forestall.app.site.promises.words import band, digits, interval, points, times
 from forestall.show.blocks import Figure, Table
@@ -38,16 +39,18 @@ ASKS: Final = {
 AGREES: Final = {"yes": "yes", "no": "NO", "too few": "too few"}
 
 
-def study(site: SiteRecords, asked: Asked) -> Study:
+def study(site: SiteRecords, asked: Asked) -> PromiseStudy:
     """Return what promises would have been worth on the latest jobs."""
     question = Question(seed=asked.seed, level=asked.level, latest=MOST)
     if site.accounting is None or not len(site.accounting):
         remedy = "records of jobs (sacct, or a job log in SWF)"
-        return Study(question, 0, 0, False, why="there are no records of jobs", remedy=remedy)
+        return PromiseStudy(
+            question, 0, 0, False, why="there are no records of jobs", remedy=remedy
+        )
     return replayed(site.accounting, question)
 
 
-def section(found: Study) -> Section:
+def section(found: PromiseStudy) -> Section:
     """Return the section."""
     if found.why:
         return Section(
@@ -66,7 +69,7 @@ def section(found: Study) -> Section:
     )
 
 
-def lead(found: Study) -> str:
+def lead(found: PromiseStudy) -> str:
     """Return in three sentences at most whether promises hold (what does not comes first), how far
     deadlines lay, and on how many jobs that rests."""
     first = sorted(found.answers, key=lambda answer: answer.scores.holds is not False)
@@ -88,7 +91,7 @@ def lead(found: Study) -> str:
     return " ".join(told)
 
 
-def _all_hold(found: Study) -> str:
+def _all_hold(found: PromiseStudy) -> str:
     """Return part of a sentence on all kinds of promises where there are several and all hold, else
     an empty one."""
     worst = [one.scores.worst for one in found.answers]
@@ -143,7 +146,7 @@ def _missing(answer: Answer) -> str:
     return f"{max(wanted - answer.scores.made, 1):,}"
 
 
-def _of_groups(found: Study) -> str:
+def _of_groups(found: PromiseStudy) -> str:
     """Return the partition and the size that are farthest off, "" where there is but one."""
     told = []
     for kind, name in (("partition", "partition {}"), ("size", "{}")):
@@ -155,7 +158,7 @@ def _of_groups(found: Study) -> str:
     return f"; worst: {', '.join(told)} points" if told else ""
 
 
-def facts(found: Study) -> tuple[Fact, ...]:
+def facts(found: PromiseStudy) -> tuple[Fact, ...]:
     """Return the numbers that matter most, by question."""
     made: list[Fact] = []
     for one in found.answers:
@@ -192,7 +195,7 @@ def _figure(key: str, label: str, value: float, unit: str, answer: Answer) -> Fa
     )  # fmt: skip
 
 
-def series(found: Study) -> tuple[Fact, ...]:
+def series(found: PromiseStudy) -> tuple[Fact, ...]:
     """Return what the tables show: kept share and said probability of each decile."""
     made = []
     for answer in found.answers:
@@ -214,7 +217,7 @@ def series(found: Study) -> tuple[Fact, ...]:
     return tuple(made)
 
 
-def tables(found: Study) -> tuple[Table, ...]:
+def tables(found: PromiseStudy) -> tuple[Table, ...]:
     """Return all tables, those of a question together."""
     made: list[Table] = []
     for one in found.answers:
@@ -391,10 +394,8 @@ def groups_table(answer: Answer) -> Table:
     )
 
 
-def figures(found: Study) -> tuple[Figure, ...]:
+def figures(found: PromiseStudy) -> tuple[Figure, ...]:
     """Return the figures: reliability and sharpness."""
-    from forestall.app.site.promises import pictures as draw
-
     made = []
     for one in found.answers:
         worst = one.scores.worst
@@ -423,7 +424,7 @@ def figures(found: Study) -> tuple[Figure, ...]:
     return tuple(made)
 
 
-def notes(found: Study) -> tuple[str, ...]:
+def notes(found: PromiseStudy) -> tuple[str, ...]:
     """Return the rules."""
     told = [
         "Each job asks at its submission, in time order; only what was known by then is used: "
@@ -451,7 +452,7 @@ def notes(found: Study) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _moved(found: Study) -> list[str]:
+def _moved(found: PromiseStudy) -> list[str]:
     """Return a sentence on how far what was said lay from what was believed."""
     told = []
     for one in found.answers:
@@ -466,7 +467,7 @@ def _moved(found: Study) -> list[str]:
     return [f"{start}: {'; '.join(told)}."] if told else []
 
 
-def untold(found: Study) -> tuple[Untold, ...]:
+def untold(found: PromiseStudy) -> tuple[Untold, ...]:
     """Return what could not be told."""
     what = [
         Untold(

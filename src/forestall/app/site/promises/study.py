@@ -11,9 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.site.swf_jobs import waits_told
+from forestall.assess.promises import by_group, decile_of, score, sharpness
 from forestall.model import ledger as entries
 from forestall.model.site.job_records import NEVER
+from forestall.predict.turnaround.book_state import BY_LEVEL, END, NONE
+from forestall.predict.turnaround.entries import ledger_of
+from forestall.predict.turnaround.replay import mixed_levels, named_deadlines, replay
+from forestall.predict.turnaround.tasks import tasks_of
 from forestall.show.quantities import counted
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from forestall.assess.promises import PromiseGroup, PromiseScores, Sharpness
@@ -118,7 +124,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Study:
+class PromiseStudy:
     """The replay and its answers; `why` and what it takes (`remedy`) where there is none."""
 
     asked: Question
@@ -137,12 +143,10 @@ class Study:
         return all(told) if told else None
 
 
-def study(accounting: Accounting, asked: Question, progress: Progress | None = None) -> Study:
+def study(
+    accounting: Accounting, asked: Question, progress: Progress | None = None
+) -> PromiseStudy:
     """Return what promises would have been worth on these records."""
-    from forestall.predict.turnaround.replay import mixed_levels, named_deadlines, replay
-    from forestall.predict.turnaround.tasks import tasks_of
-    from forestall.traces.streams import stream
-
     tasks = tasks_of(accounting, asked.latest)
     began = tasks.started < NEVER
     waits = waits_told(accounting) and bool((tasks.started > tasks.submit)[began].any())
@@ -155,7 +159,7 @@ def study(accounting: Accounting, asked: Question, progress: Progress | None = N
         remedy = f"records of more than {counted(asked.warm_up, 'jobs')} that ended"
         if asked.warm_up > WARM_UP:
             remedy += ", or a shorter --warm-up"
-        return Study(asked, len(tasks), tasks.left_out, waits, why=why, remedy=remedy)
+        return PromiseStudy(asked, len(tasks), tasks.left_out, waits, why=why, remedy=remedy)
     shifts = stream(asked.seed, "backtest", "promises").random(2).tolist()
     count = len(tasks)
     levels = names = None
@@ -172,8 +176,8 @@ def study(accounting: Accounting, asked: Question, progress: Progress | None = N
     if not any(one.scores.made for one in answers):
         why = "no promise after the warm-up was kept or missed"
         remedy = "jobs that were submitted, and ended, after those of the warm-up"
-        return Study(asked, count, tasks.left_out, waits, why=why, remedy=remedy)
-    return Study(asked, count, tasks.left_out, waits, answers, tasks=tasks)
+        return PromiseStudy(asked, count, tasks.left_out, waits, why=why, remedy=remedy)
+    return PromiseStudy(asked, count, tasks.left_out, waits, answers, tasks=tasks)
 
 
 def results(book: BookState) -> BookState:
@@ -189,9 +193,6 @@ def results(book: BookState) -> BookState:
 
 
 def _answer(replayed: ReplayedBook, question: str, asked: Question, until: int) -> Answer:
-    from forestall.assess.promises import decile_of, score, sharpness
-    from forestall.predict.turnaround.entries import ledger_of
-
     number = entries.QUESTIONS.index(question)
     book, tasks = ledger_of(replayed, number), replayed.tasks
     late = book.counted & (book.quoted >= (asked.begin if asked.begin is not None else -NEVER))
@@ -235,8 +236,6 @@ def _moved(
     replayed: ReplayedBook, book: Ledger, number: int, counted: Flags
 ) -> tuple[float, float]:
     """Return how far debts and curve moved probabilities, mean and largest."""
-    from forestall.predict.turnaround.book_state import BY_LEVEL, NONE
-
     promise = replayed.book.promises[number::2]
     said = promise["aim"][promise["state"] != NONE] if number == BY_LEVEL else book.stated
     off = np.abs(said - book.asked)[counted]
@@ -247,9 +246,6 @@ def _others(
     replayed: ReplayedBook, book: Ledger, number: int, counted: Flags, until: int, asked: Question
 ) -> tuple[Other, ...]:
     """Return what the predictors in the shadow were worth on the same jobs."""
-    from forestall.assess.promises import score, sharpness
-    from forestall.predict.turnaround.book_state import BY_LEVEL
-
     tasks, found = replayed.tasks, []
     told = replayed.book.promises["others"][number::2]
     run = tasks.ran.astype(np.float64)
@@ -279,16 +275,12 @@ def _others(
 
 def book_kept(tasks: Tasks, after: Floats) -> Flags:
     """Return which jobs ended by themselves within so many seconds of their submission."""
-    from forestall.predict.turnaround.book_state import END
-
     done = (tasks.finish < NEVER) & (tasks.ending == END)
     took = np.where(done, tasks.finish - tasks.submit, 0)
     return np.asarray(done & (took <= after))
 
 
 def _groups(tasks: Tasks, book: Ledger, counted: Flags) -> dict[str, tuple[PromiseGroup, ...]]:
-    from forestall.assess.promises import by_group
-
     said, kept = book.stated[counted], book.outcome[counted] == entries.KEPT
     size = (np.frexp(tasks.size[counted].astype(np.float64))[1].astype(np.int64) - 1) // 2
     kinds = range(int(size.max(initial=0)) + 1)

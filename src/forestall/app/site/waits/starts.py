@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall.app.site.losses.amounts import ends_of, error, value_of, with_interval
+from forestall.assess.start_errors import ON_TIME, QUANTILES, start_errors
 from forestall.show.blocks import Figure, Table
 from forestall.show.facts import Fact, Untold, records_of
 from forestall.show.quantities import counted, duration, percent
 from forestall.show.report import Section
+from forestall.show.style import BLUE, INK, SKY, VERMILLION, dress, new_figure
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -26,9 +29,6 @@ POLL: Final = "squeue --start, asked again and again while jobs wait"
 
 def section(site: SiteRecords, asked: Asked) -> Section:
     """Return the section; see `forestall.assess.start_errors` for how it is counted."""
-    from forestall.assess.start_errors import start_errors
-    from forestall.traces.streams import stream
-
     if site.estimates is None or not len(site.estimates):
         return _nothing("there are no records of what the batch system said about starts", POLL)
     if site.accounting is None or not len(site.accounting):
@@ -69,8 +69,6 @@ def _middle(one: Errors) -> str:
 
 
 def _lead(every: Errors, asked: Asked) -> str:
-    from forestall.assess.start_errors import ON_TIME
-
     text = (
         f"{with_interval(every.late, asked.level)} of {counted(every.estimates, 'estimates')} for "
         f"{counted(every.jobs, 'runs')} were too early: the job started later than said, by more "
@@ -83,8 +81,6 @@ def _lead(every: Errors, asked: Asked) -> str:
 
 
 def _figures(found: StartErrors, every: Errors, asked: Asked) -> tuple[Fact, ...]:
-    from forestall.assess.start_errors import ON_TIME
-
     assumes = f"Later or earlier: by more than {ON_TIME} s."
     return (
         Fact("start_later", "started later than said", unit="ratio", records=every.estimates,
@@ -103,8 +99,6 @@ def _figures(found: StartErrors, every: Errors, asked: Asked) -> tuple[Fact, ...
 
 
 def _series(found: StartErrors, asked: Asked) -> tuple[Fact, ...]:
-    from forestall.assess.start_errors import QUANTILES
-
     made = []
     groups = [("ahead", found.by_ahead), ("wait", found.by_wait)]
     groups += [("last", (found.last,))] if found.last is not None else []
@@ -125,8 +119,6 @@ def _series(found: StartErrors, asked: Asked) -> tuple[Fact, ...]:
 
 
 def _table(key: str, title: str, rows: tuple[Errors, ...], last: Errors | None) -> Table | None:
-    from forestall.assess.start_errors import QUANTILES
-
     shown = [*rows, *([last] if last is not None else [])]
     if not shown:
         return None
@@ -158,8 +150,6 @@ def _table(key: str, title: str, rows: tuple[Errors, ...], last: Errors | None) 
 
 
 def _notes(found: StartErrors) -> tuple[str, ...]:
-    from forestall.assess.start_errors import ON_TIME
-
     notes = [
         f"{counted(found.asked, 'estimates')} were read: {found.silent:,} foresaw no start, "
         f"{found.begun:,} were asked of runs that had started or ended, {found.unknown:,} are of "
@@ -196,8 +186,6 @@ def _picture(found: StartErrors) -> Figure:
 
 
 def _draw(rows: tuple[Errors, ...]) -> Drawn:
-    from forestall.show.style import BLUE, INK, SKY, VERMILLION, dress, new_figure
-
     figure = new_figure((8.4, 1.7 + 0.42 * len(rows)))
     axes = figure.subplots()
     place = np.arange(len(rows))[::-1]

@@ -10,20 +10,32 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.assess.coverage import (
+    WEEK,
+    Outcomes,
+    blocks_of,
+    coverage,
+    held_share,
+    in_burst,
+    shares,
+)
+from forestall.predict.waits.online import BoundRule, WaitHistory, classes_of, replay
 from forestall.show.blocks import Figure, Table
 from forestall.show.clean import clean
 from forestall.show.facts import Fact, Untold, plain
 from forestall.show.quantities import counted, duration, number, percent
 from forestall.show.report import Section
+from forestall.show.style import BLUE, GREY, VERMILLION, dress, legend, new_figure
+from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
-    from forestall.assess.coverage import Coverage, CoverageShare, Outcomes
+    from forestall.assess.coverage import Coverage, CoverageShare
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
-    from forestall.predict.waits.online import QuotedBounds, WaitHistory
+    from forestall.predict.waits.online import QuotedBounds
 
 Ints = npt.NDArray[np.int64]
 
@@ -44,7 +56,7 @@ RESTS: Final = "jobs wait as those of the same partition, size and requested tim
 
 
 @dataclass(frozen=True)
-class Study:
+class WaitStudy:
     """What the section is made from.
 
     Attributes
@@ -76,7 +88,7 @@ class Study:
 
 
 @dataclass(frozen=True)
-class Row:
+class PartitionWaits:
     """A partition: jobs that waited and started, their median wait, s; bounds for a job submitted
     at the end of the records, s; how its bounds did."""
 
@@ -94,7 +106,6 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     accounting = site.accounting
     if accounting is None or len(accounting) == 0:
         return _nothing("there are no records of jobs", "accounting records (sacct)")
-    from forestall.predict.waits.online import WaitHistory
 
     waits = WaitHistory.of(accounting, MOST)
     if len(waits) == 0 or not waits.started.any():
@@ -126,11 +137,7 @@ def _nothing(why: str, remedy: str, *facts: Fact) -> Section:
     )  # fmt: skip
 
 
-def _study(accounting: Accounting, waits: WaitHistory, asked: Asked) -> Study:
-    from forestall.assess.coverage import Outcomes, coverage
-    from forestall.predict.waits.online import BoundRule, classes_of, replay
-    from forestall.traces.streams import stream
-
+def _study(accounting: Accounting, waits: WaitHistory, asked: Asked) -> WaitStudy:
     classes = classes_of(accounting, waits)
     found = replay(waits, classes, BoundRule(QUANTILE))
     adapted = replay(waits, classes, BoundRule.adaptive(QUANTILE))
@@ -139,7 +146,7 @@ def _study(accounting: Accounting, waits: WaitHistory, asked: Asked) -> Study:
     other = Outcomes(adapted.bound, waited, waits.started, waits.ready)
     words = accounting.partition.words
     code = accounting.partition.code[waits.row]
-    return Study(
+    return WaitStudy(
         accounting,
         waits,
         found,
@@ -153,7 +160,7 @@ def _study(accounting: Accounting, waits: WaitHistory, asked: Asked) -> Study:
     )
 
 
-def _lead(found: Study, rows: tuple[Row, ...]) -> str:
+def _lead(found: WaitStudy, rows: tuple[PartitionWaits, ...]) -> str:
     told = found.told
     held = told.held
     text = (
@@ -178,7 +185,7 @@ def _lead(found: Study, rows: tuple[Row, ...]) -> str:
     return text
 
 
-def _median(found: Study, asked: Asked) -> Fact:
+def _median(found: WaitStudy, asked: Asked) -> Fact:
     return Fact(
         "waiting_time_median", "Median wait of jobs that started", found.median, "seconds",
         int(np.count_nonzero(found.waits.started)),
@@ -186,7 +193,7 @@ def _median(found: Study, asked: Asked) -> Fact:
     )  # fmt: skip
 
 
-def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
+def _figures(found: WaitStudy, asked: Asked) -> tuple[Fact, ...]:
     told, adapted = found.told, found.told_adapted
     held, other = told.held, adapted.held
     apart = "weeks (days in short records) are unlike each other by chance only"
@@ -217,11 +224,8 @@ def _figures(found: Study, asked: Asked) -> tuple[Fact, ...]:
     )  # fmt: skip
 
 
-def _rows(found: Study, asked: Asked) -> tuple[Row, ...]:
+def _rows(found: WaitStudy, asked: Asked) -> tuple[PartitionWaits, ...]:
     """Return the partitions with most jobs, the largest first."""
-    from forestall.assess.coverage import shares
-    from forestall.traces.streams import stream
-
     groups = len(found.names)
     jobs = np.bincount(found.partition, minlength=groups)
     order = np.argsort(-jobs, kind="stable")[:PARTITIONS]
@@ -244,7 +248,7 @@ def _rows(found: Study, asked: Asked) -> tuple[Row, ...]:
         number_of = int(classes.parent[2, np.argmax(code == group)])
         mine = waited[where == each]
         out.append(
-            Row(
+            PartitionWaits(
                 clean(found.names[group]),
                 int(jobs[group]),
                 float(np.median(mine)) if len(mine) else math.nan,
@@ -257,7 +261,7 @@ def _rows(found: Study, asked: Asked) -> tuple[Row, ...]:
     return tuple(out)
 
 
-def _series(rows: tuple[Row, ...], found: Study, asked: Asked) -> tuple[Fact, ...]:
+def _series(rows: tuple[PartitionWaits, ...], found: WaitStudy, asked: Asked) -> tuple[Fact, ...]:
     out = []
     for row in rows:
         labels = {"partition": row.name}
@@ -286,7 +290,7 @@ def _series(rows: tuple[Row, ...], found: Study, asked: Asked) -> tuple[Fact, ..
     return tuple(out)
 
 
-def _partitions(rows: tuple[Row, ...], found: Study) -> Table:
+def _partitions(rows: tuple[PartitionWaits, ...], found: WaitStudy) -> Table:
     cells, records = [], []
     for row in rows:
         held = row.held
@@ -335,11 +339,8 @@ def _partitions(rows: tuple[Row, ...], found: Study) -> Table:
     )  # fmt: skip
 
 
-def _ways(found: Study, asked: Asked) -> Table:
+def _ways(found: WaitStudy, asked: Asked) -> Table:
     """Return how the bounds did for jobs of bursts and others, and what adapting costs."""
-    from forestall.assess.coverage import held_share, in_burst
-    from forestall.traces.streams import stream
-
     user = found.accounting.user.code[found.waits.row]
     inside = in_burst(user, found.outcomes.when)
     decided, missed = found.outcomes.decided, found.outcomes.missed
@@ -390,7 +391,7 @@ def _ways(found: Study, asked: Asked) -> Table:
     return Table("waits_held", title, heads, cells, records, note, (1, 2, 3, 4, 5))
 
 
-def _picture(found: Study) -> Figure:
+def _picture(found: WaitStudy) -> Figure:
     held = found.told.held
     return Figure(
         "waits_coverage",
@@ -401,9 +402,7 @@ def _picture(found: Study) -> Figure:
     )
 
 
-def _draw(found: Study) -> Drawn:
-    from forestall.show.style import BLUE, GREY, VERMILLION, dress, legend, new_figure
-
+def _draw(found: WaitStudy) -> Drawn:
     made, held, begin = _weeks(found)
     some = np.flatnonzero(made >= FEWEST)
     when = begin[some]
@@ -427,10 +426,8 @@ def _draw(found: Study) -> Drawn:
     return figure
 
 
-def _weeks(found: Study) -> tuple[Ints, Ints, Ints]:
+def _weeks(found: WaitStudy) -> tuple[Ints, Ints, Ints]:
     """Return how many bounds were made and held in each week, and when it began."""
-    from forestall.assess.coverage import WEEK, blocks_of
-
     some = np.flatnonzero(found.outcomes.decided)
     when = found.outcomes.when[some]
     made, held = blocks_of(
@@ -439,7 +436,7 @@ def _weeks(found: Study) -> tuple[Ints, Ints, Ints]:
     return made[0], held[0], when[0] + WEEK * np.arange(made.shape[1])
 
 
-def _notes(found: Study) -> tuple[str, ...]:
+def _notes(found: WaitStudy) -> tuple[str, ...]:
     told, adapted = found.told, found.told_adapted
     ratio = adapted.mean_bound / told.mean_bound if told.mean_bound > 0 else math.nan
     notes = [
@@ -470,7 +467,7 @@ def _notes(found: Study) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _untold(rows: tuple[Row, ...]) -> tuple[Untold, ...]:
+def _untold(rows: tuple[PartitionWaits, ...]) -> tuple[Untold, ...]:
     return tuple(
         Untold(f"A bound on waiting in partition {row.name}", _why_none(row), "more records")
         for row in rows
@@ -478,7 +475,7 @@ def _untold(rows: tuple[Row, ...]) -> tuple[Untold, ...]:
     )
 
 
-def _why_none(row: Row) -> str:
+def _why_none(row: PartitionWaits) -> str:
     if row.known < NEEDED:
         return f"{counted(row.known, 'waits')} known where {NEEDED} are needed"
     return "too many jobs wait longer than the bound that they were given"

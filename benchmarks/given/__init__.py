@@ -1,0 +1,1 @@
+"""What benchmarks are measured with: a yardstick and rows that are made up."""
