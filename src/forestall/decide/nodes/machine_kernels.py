@@ -61,6 +61,7 @@ def recover(machine, node):
     """Take a node up again."""
     machine.nodes[node].up_at = 0
     bits.drop(machine.rows[DOWN], node)
+    # The list stays in order of failure; few nodes are down at a time.
     down, last = machine.down, machine.at[COUNT] - 1
     for i in range(last + 1):
         if down[i] == node:
@@ -82,6 +83,7 @@ def take_first(machine, row, wanted):
     Words without any stay as they are: on a large machine they are nearly all.
     """
     idle, at = machine.rows[IDLE], machine.at
+    # LOWEST only ever says too little: it falls as nodes return, and is made true here.
     while idle[at[LOWEST]] == bits.ZERO:
         at[LOWEST] += 1
     left, i = wanted, at[LOWEST]

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import entry, kernel
+from forestall._compile import entry, inlined, kernel
 from forestall.predict.foreseen_kernels import FAR
 
 ENTRY: Final = np.dtype(
@@ -23,6 +23,7 @@ RELEASE: Final = np.dtype([("time", "i8"), ("size", "i8"), ("job", "i8")])
 """Expected end of a running job, or recovery of a down node (size 1, job -1 - node)."""
 
 SHIFT: Final = 6
+BLOCK_SIZE: Final = 1 << SHIFT
 FIRST: Final = 0
 LAST: Final = 1
 LIVE: Final = 2
@@ -39,6 +40,18 @@ class JobQueue(NamedTuple):
     blocks: npt.NDArray[Any]
     releases: npt.NDArray[Any]
     at: npt.NDArray[np.int64]
+
+
+@inlined
+def opens_block(i):
+    """Return whether a position is the first of its block."""
+    return i & (BLOCK_SIZE - 1) == 0
+
+
+@inlined
+def next_block(i):
+    """Return the first position of the block after that of position `i`."""
+    return ((i >> SHIFT) + 1) << SHIFT
 
 
 @kernel
@@ -102,12 +115,13 @@ def enter(queue, job, size, length, key):
     ):
         set_entry(queue, i, job, size, length, key)
         block = queue.blocks[i >> SHIFT]
-        if i & 63 == 0 or i == at[FIRST]:
+        if opens_block(i) or i == at[FIRST]:  # what the block said is of entries long gone
             block.size, block.length, block.start = size, length, FAR
         else:
             block.size = min(block.size, size)
             block.length = min(block.length, length)
         return
+    # A killed job that waits by its first submit time comes before others: they make room.
     while i > at[FIRST] and (
         entries[i - 1].key > key or (entries[i - 1].key == key and entries[i - 1].job > job)
     ):
@@ -117,6 +131,8 @@ def enter(queue, job, size, length, key):
         entries[i].start = start
         i -= 1
     set_entry(queue, i, job, size, length, key)
+    # Reservations behind it are stale, but a job comes in between by a failure only, after which
+    # conservative backfilling makes all of them anew.
     at[FRESH] = min(at[FRESH], i)
     for block in range(i >> SHIFT, ((at[LAST] - 1) >> SHIFT) + 1):
         refresh(queue, block)
@@ -131,6 +147,7 @@ def leave(queue, i):
         at[FIRST], at[LAST], at[FRESH] = 0, 0, 0
         return
     gone, block = entries[i], queue.blocks[i >> SHIFT]
+    # A block is computed anew only where the entry was the least of something.
     least = gone.size == block.size or gone.length == block.length
     least = least or (gone.start == block.start and gone.start < FAR)
     gone.size = FAR
@@ -146,6 +163,7 @@ def leave(queue, i):
 def expect(queue, time, size, job):
     """Note that `size` nodes are expected back at `time`."""
     releases, at = queue.releases, queue.at
+    # In order by insertion: releases are at most as many as nodes, and most jobs end last.
     i = at[RELEASES]
     at[RELEASES] += 1
     while i > 0 and (
@@ -189,7 +207,7 @@ def shadow(queue, free, wanted):
         free += releases[i].size
         time = releases[i].time
         i += 1
-    while i < count and releases[i].time == time:
+    while i < count and releases[i].time == time:  # all that returns in that very second counts
         free += releases[i].size
         i += 1
     return time, free - wanted

@@ -99,6 +99,7 @@ def split(timeline, time):
     index = segment_of(timeline, time)
     if edges[index].time == time:
         return index
+    # The shorter side moves: edges before the head are past, so there is room on either.
     if at[HEAD] > 0 and (at[TAIL] == len(edges) or index - at[HEAD] < at[TAIL] - index):
         for i in range(at[HEAD], index + 1):
             move_edge(edges, i - 1, i)

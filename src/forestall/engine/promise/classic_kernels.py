@@ -46,6 +46,7 @@ _SUBMITTED = np.int64(EventKind.SUBMITTED)
 _PASS = np.int64(EventKind.PASS)
 
 
+# Arguments of kernels, typed: Numba compiles anew for each literal that it is called with.
 _COUNTS_ONLY = np.int64(-1)
 _ONE = np.int64(1)
 _NOTHING = np.int64(0)
@@ -117,11 +118,13 @@ def backfill(state, now):
     time, extra = queues.shadow(queue, free, queue.entries[head].size)
     i = head + 1
     while i < queue.at[queues.LAST] and free > 0:
-        if i & 63 == 0 or i == head + 1:
+        if queues.opens_block(i) or i == head + 1:
+            # No entry of a block is smaller or shorter than the block says: where that could not
+            # start, none of its 64 can.
             block = queue.blocks[i >> queues.SHIFT]
             late = now + block.length > time
             if block.size > free or (late and block.size > extra):
-                i = ((i >> queues.SHIFT) + 1) << queues.SHIFT
+                i = queues.next_block(i)
                 continue
         size = queue.entries[i].size
         if size <= free:
@@ -131,7 +134,7 @@ def backfill(state, now):
                 record = state.out.decisions[state.out.held[0] - 1]
                 record.at, record.count = time, extra
                 free -= size
-                if not in_time:
+                if not in_time:  # it still runs at the shadow time, on nodes that the head leaves
                     extra -= size
         i += 1
 
@@ -216,15 +219,15 @@ def compress(state, now):
     peak = peak_within(timeline, opened, closed)
     i = queue.at[queues.FIRST]
     while i < queue.at[queues.FRESH]:
-        if i & 63 == 0 and queue.blocks[i >> queues.SHIFT].size > peak:
-            i += 64
+        if queues.opens_block(i) and queue.blocks[i >> queues.SHIFT].size > peak:
+            i = queues.next_block(i)
             continue
         waiting = queue.entries[i]
         i += 1
         if waiting.size > peak:
             continue
         old, length = waiting.start, waiting.length
-        first = max(now, opened - length + 1)
+        first = max(now, opened - length + 1)  # the earliest window that still meets `opened`
         limit = min(old, closed)
         if first >= limit:
             continue
@@ -248,6 +251,7 @@ def move(state, position, at, now):
     waiting.start = at
     queues.refresh(state.queue, position >> queues.SHIFT)
     say(state, waiting, now, _MOVED_EARLIER, old)
+    # Jobs before this one in the queue were passed already: what it leaves is for the next pass.
     state.at[CARRY_OPENED] = min(state.at[CARRY_OPENED], old)
     state.at[CARRY_CLOSED] = max(state.at[CARRY_CLOSED], old + length)
 
@@ -259,7 +263,7 @@ def start_reserved(state, now):
     i = queue.at[queues.FIRST]
     while i < queue.at[queues.LAST] and queue.at[queues.LIVE] > 0:
         if queue.blocks[i >> queues.SHIFT].start > now:
-            i = ((i >> queues.SHIFT) + 1) << queues.SHIFT
+            i = queues.next_block(i)
             continue
         if queue.entries[i].size < FAR and queue.entries[i].start <= now:
             start(state, i, now, _RESERVED_START)
@@ -341,7 +345,7 @@ def fail_node(state, node, until, now):
     machine, queue = state.machine, state.queue
     victim = runs.job_on(state, node)
     before = machine.nodes[node].up_at
-    if not machines.fail(machine, node, until):
+    if not machines.fail(machine, node, until):  # it was down: its recovery is expected anew
         queues.forget(queue, before, -1 - node)
     queues.expect(queue, machine.nodes[node].up_at, _ONE, -1 - node)
     state.at[FAILURES] += 1

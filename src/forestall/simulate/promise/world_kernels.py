@@ -31,6 +31,7 @@ _CHECKPOINT = np.int64(DecisionKind.CHECKPOINT)
 _SKIP = np.int64(DecisionKind.SKIP)
 _REQUEUE = np.int64(DecisionKind.REQUEUE)
 
+# A key has 63 bits, so that it is never negative: 36 of time, 3 of kind, 24 of order.
 ORDER_BITS: Final = 24
 KIND_BITS: Final = 3
 MAX_ORDER: Final = 2**ORDER_BITS
