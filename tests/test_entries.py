@@ -18,6 +18,7 @@ from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
 from forestall.decide.virtual.placement_kernels import STRATEGIES as NUMBERS
 from forestall.engine.cycle.state import SCHEDULERS as CYCLE_NUMBERS
+from forestall.engine.promise.policies import POLICIES
 from forestall.model.entries import Entries, Entry
 from forestall.model.errors import ParameterError
 from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class
@@ -26,6 +27,7 @@ from forestall.traces.failures.formats import FORMATS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 TABLES: dict[str, Entries[Any]] = {
+    "policies": POLICIES,
     "strategies": STRATEGIES,
     "migrations": MIGRATIONS,
     "sources": SOURCES,

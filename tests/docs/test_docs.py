@@ -378,14 +378,14 @@ def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
     from forestall.live.agent import exporter
 
     guides = ROOT / "docs" / "how-to"
-    told = sections(guides / "watch-a-host.md")["For Prometheus"]
+    told = sections(guides / "hosts" / "watch-a-host.md")["For Prometheus"]
     known = {re.split(r"[{]", word)[0] for word in words_of(told)}
     metrics = {name for _, name, _ in exporter.GAUGES}
     metrics |= {f"{name}_total" for _, name, _ in exporter.COUNTERS}
     assert metrics <= known, sorted(metrics - known)
     hours = {f"{n}h": 0.5 for n in (1, 2, 4, 8)}
     status = {"time": 1, "host": "a", "state": "S1", "cpu": 0.5, "mttf": 60, "reliability": hours}
-    section = sections(guides / "rank-with-htcondor.md")["Attributes"]
+    section = sections(guides / "hosts" / "rank-with-htcondor.md")["Attributes"]
     for name in attributes(status):
         assert name in section or f"`{name.removeprefix('ForestallReliability')}`" in section
 
@@ -666,14 +666,15 @@ def public_of(*places: str) -> set[str]:
         ("Ranking", ("fits.ranking.Ranking",), set()),
         (
             "Cluster",
-            ("cluster.Cluster", "changes.Change", "systems.MeanLife"),
+            ("queues.cluster.Cluster", "queues.changes.Change", "systems.systems.MeanLife"),
             {"groups", "queues"},
         ),
         (
             "Checkpoints and completion times",
             (
-                *("checkpoints.CheckpointInterval", "checkpoints.Choice"),
-                "completion.CompletionTime",
+                "checkpoints.checkpoints.CheckpointInterval",
+                "checkpoints.checkpoints.ChosenInterval",
+                "checkpoints.completion.CompletionTime",
             ),
             set(),
         ),

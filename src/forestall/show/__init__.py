@@ -24,7 +24,7 @@ Below them: `quantities` writes numbers, times, shares and intervals with their 
 digits); `words` has the fixed forms of the measures of runs; `clean` makes names from records safe;
 `style` is the one look of figures; `svg` and `figure_files` make files and page parts of them;
 `drawings` draws the figures of a report once for both; `closing` makes the sections at the end of a
-page: what was read, left out, chosen. `html_pieces` is the former kit for pages and goes away.
+page: what was read, left out, chosen.
 
 A section is one function and one entry::
 
@@ -65,16 +65,12 @@ A section is one function and one entry::
     drawn = draw(made, folder=folder)            # NAME.png, NAME.svg, and parts of the page
     write_page(folder / "report.html", page(made, drawn=drawn))
 
-To move a page from `html_pieces`: ``cards`` become `Report.top` or `Section.facts` (a value that is
-text already goes into `Fact.shown`); ``table(heads, rows, caption)`` becomes ``Table.of(key, heads,
-rows, records, caption=...)``, with ``right=()`` where it was of kind ``names``; a cell that is the
-best becomes ``Cell(text, best=True)``, a value with its interval below it ``Cell(text,
-below=...)``; ``key(colour)`` in a row becomes the table's ``colours``, ``stacked_bar`` a `Bar`;
-``pairs`` at the end become `closing.parameters` and `closing.made_with`; ``verdict`` becomes
-`Report.verdict`, ``paragraph(text, "soft")`` ``Prose(text, soft=True)``. A table's title stands
-above it as a heading, its caption quietly inside it; most tables of a section need only a caption.
-Sections without anything to show are left out. Every table needs `records` with plain values and
-units in their names: without them JSON has only the texts.
+A fact whose value needs words of its own has them in `Fact.shown`. A cell that is the best of its
+row is ``Cell(text, best=True)``, a value with its interval below it ``Cell(text, below=...)``. A
+table's title stands above it as a heading, its caption quietly inside it; most tables of a section
+need only a caption. Rows that belong to the parts of a `Bar` have their `colours`. Sections without
+anything to show are left out. Every table needs `records` with plain values and units in their
+names: without them JSON has only the texts.
 
 Figures in pages are SVG in the page's colours: `style.INK`, black, white and `style.FAINT` follow
 the page from light to dark, and so do `style.TINTS` and `style.PALE` for areas that bear marks or

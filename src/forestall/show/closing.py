@@ -68,9 +68,9 @@ def left_out(skipped: Mapping[str, object]) -> Section:
     return Section("left_out", "What was left out", body=(body,))
 
 
-def parameters(values: Mapping[str, object]) -> Section:
+def parameters(values: Mapping[str, object], title: str = "Parameters") -> Section:
     """Return what was chosen."""
-    return Section("parameters", "Parameters", body=_pairs("parameters", values, "Parameter"))
+    return Section("parameters", title, body=_pairs("parameters", values, "Parameter"))
 
 
 def made_with(values: Mapping[str, object], heads: str = "Value") -> Section:

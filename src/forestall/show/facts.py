@@ -16,6 +16,8 @@ Value = float | int | None
 UNITS: Final[Mapping[str, str]] = {
     "node_hours": "node-hours",
     "gpu_hours": "GPU-hours",
+    "processor_hours": "processor-hours",
+    "host_hours": "host-hours",
     "hours": "h",
     "seconds": "s",
     "days": "d",

@@ -36,6 +36,8 @@ PREFIX: Final = "forestall"
 BASE: Final[Mapping[str, tuple[str, float]]] = {
     "node_hours": ("node_seconds", 3600.0),
     "gpu_hours": ("gpu_seconds", 3600.0),
+    "processor_hours": ("processor_seconds", 3600.0),
+    "host_hours": ("host_seconds", 3600.0),
     "hours": ("seconds", 3600.0),
     "seconds": ("seconds", 1.0),
     "days": ("seconds", 86_400.0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.promise.test_report import HOSTILE, Page, needs_matplotlib
-from forestall.app.cycle import counts, words
-from forestall.app.cycle.report import write_cycle_report
+from app.promise.test_report import HOSTILE, Page, needs_matplotlib, saved
+from forestall.app.cycle import counts, digest, words
+from forestall.app.cycle.report import report
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.tables import host_table, length_name, with_left
+from forestall.app.cycle.told import ToldRun
 from forestall.app.kit import series
 from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.reliability.shares import wilson
+from forestall.show.page import page as page_of
+from forestall.show.report import Report, Section
+from forestall.show.text import fact_rows
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.prepare import prepare_guests
 from forestall.simulate.cycle.run import play_cycle
@@ -351,15 +356,15 @@ def test_makespans_have_digits_that_suit(seconds: float | None, said: str) -> No
 
 
 def test_rows_of_the_terminal(run: CycleResult) -> None:
-    told = {row[0]: row[1:] for row in words.rows(run.summary)}
+    told = {row[0]: row[1:] for row in fact_rows(digest.measures(run.summary))}
     done = run.measures["jobs_completed"]
     assert told["Jobs completed"][1].startswith(f"{done:,} of {run.measures['jobs_simulated']:,}; ")
     assert told["Makespan"][0] == words.words.duration(run.makespan)
     assert told["Harvested"][0].endswith(" %")
-    assert "5 hosts" in words.headline(run.summary)
-    assert "scheduler Condor-style" in words.headline(run.summary)
-    assert "restart from scratch" in words.headline(run.summary)
-    assert all(len(row) == 3 for row in words.rows({}))
+    assert "5 hosts" in digest.headline(run.summary)
+    assert "scheduler Condor-style" in digest.headline(run.summary)
+    assert "restart from scratch" in digest.headline(run.summary)
+    assert all(len(row) == 3 for row in fact_rows(digest.measures({})))
 
 
 # The page ----------------------------------------------------------------------------------------
@@ -367,8 +372,7 @@ def test_rows_of_the_terminal(run: CycleResult) -> None:
 
 def written(result: CycleResult, folder: Path, **changed: Any) -> tuple[str, Page]:
     summary = json.loads(json.dumps(result.summary)) | changed
-    path = write_cycle_report(folder / "report.html", summary=summary, **tables(result))
-    text = path.read_text(encoding="utf-8")
+    text = saved(report(ToldRun(summary, **tables(result))), folder)
     return text, Page(text)
 
 
@@ -386,8 +390,11 @@ def test_the_page_is_whole_and_needs_nothing_else(run: CycleResult, tmp_path: Pa
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
     assert len(page.images) == 4
     for image in page.images:
-        assert str(image["src"]).startswith("data:image/png;base64,")
-        assert len(str(image["alt"])) > 20
+        assert len(str(image["aria-label"])) > 20
+    loaded = re.findall(r'(?:src|href)="([^"]*)"|url\(([^)]*)\)', text)
+    assert loaded
+    for one, other in loaded:
+        assert (one or other).startswith(("#", "data:image/png;base64,"))
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     assert text == written(run, tmp_path)[0]  # the same bytes
 
@@ -400,7 +407,7 @@ def test_without_matplotlib_the_page_says_what_is_missing(run: CycleResult, tmp_
     for title in ("How jobs ended", "Makespan", "Why stays ended", "Hosts over time",
                   "Best and worst hosts", "Jobs that lost most", "Waiting", "What was left out",
                   "How to read this page", "Parameters", "Made with"):  # fmt: skip
-        assert f"<h2>{title}</h2>" in text
+        assert re.search(f'<h2 id="[a-z_]+">{re.escape(title)}</h2>', text)
     assert "200 jobs · 5 hosts" in page.said
     assert "promised" not in page.said.split("How to read")[0]  # nothing was, by this scheduler
 
@@ -430,7 +437,7 @@ def test_the_page_tells_what_the_tables_hold(run: CycleResult, tmp_path: Path) -
 def test_what_falcon_said_is_told(tmp_path: Path) -> None:
     result = played(scheduler="falcon", days=12, jobs=60, predict_step=300, horizon=6 * HOUR)
     text, page = written(result, tmp_path)
-    assert "<h2>What was promised and what was kept</h2>" in text
+    assert '<h2 id="promises">What was promised and what was kept</h2>' in text
     assert "Promises kept" in page.said
     kept = int((result.stays["ended"] == "completed").sum())
     count = int((result.stays["ended"] != "unfinished").sum())
@@ -446,8 +453,7 @@ def test_hostile_text_is_escaped(run: CycleResult, tmp_path: Path) -> None:
         "skipped": {HOSTILE: 3}, "versions": {HOSTILE: HOSTILE},
     }  # fmt: skip
     held = tables(made) | {"hosts": hosts}
-    path = write_cycle_report(tmp_path / "r.html", summary=summary, **held)
-    text = path.read_text(encoding="utf-8")
+    text = saved(report(ToldRun(summary, **held)), tmp_path)
     page = Page(text)
     assert "<script" not in text
     assert "script" not in page.tags
@@ -477,8 +483,7 @@ def test_a_sparse_summary_and_empty_csv_files_are_enough(run: CycleResult, tmp_p
     read = {
         name: pl.read_csv(table.head(0).write_csv().encode()) for name, table in tables(run).items()
     }
-    path = write_cycle_report(tmp_path / "r.html", summary={}, **read)
-    assert "There was no job." in Page(path.read_text(encoding="utf-8")).said
+    assert "There was no job." in Page(saved(report(ToldRun({}, **read)), tmp_path)).said
 
 
 @needs_matplotlib
@@ -487,10 +492,8 @@ def test_tables_of_csv_files_give_the_same_page(run: CycleResult, tmp_path: Path
         name: pl.read_csv(table.write_csv().encode(), infer_schema_length=None)
         for name, table in tables(run).items()
     }
-    path = write_cycle_report(
-        tmp_path / "r.html", summary=json.loads(json.dumps(run.summary)), **read
-    )
-    assert path.read_text(encoding="utf-8") == written(run, tmp_path)[0]
+    told = ToldRun(json.loads(json.dumps(run.summary)), **read)
+    assert saved(report(told), tmp_path) == written(run, tmp_path)[0]
 
 
 def test_many_hosts_are_told_by_best_and_worst() -> None:
@@ -504,12 +507,31 @@ def test_many_hosts_are_told_by_best_and_worst() -> None:
     )  # fmt: skip
     left = with_left(hosts, stays((49, 0, 5, "away"), (49, 6, 9, "completed")))
     assert left["left"].to_list() == [0] * 49 + [1]
-    page = Page(host_table(left).text)
+    shown = Report("", "", (Section("hosts", "", body=host_table(left)),))
+    page = Page(page_of(shown, drawn={}))
     assert "Available most: 10 of 50 hosts." in page.said
     assert "h49 1.00 98.0 %" in page.said
     assert "h25 " not in page.said
     assert "h0 1.00 0.0 %" in page.said
-    assert host_table(left.head(0)).text == ""
+    assert host_table(left.head(0)) == ()
+
+
+def test_sections_stand_in_every_form(run: CycleResult) -> None:
+    told = json.loads(json.dumps(run.report.json, allow_nan=False))["sections"]
+    assert list(told) == [
+        "measures", "ends", "makespan", "stays", "promises", "hosts", "hours", "extremes",
+        "lost_most", "waiting",
+    ]  # fmt: skip
+    fates = told["ends"]["tables"]["fates"]["rows"]
+    assert sum(row["count"] for row in fates) == 200
+    lengths = told["makespan"]["tables"]["lengths"]["rows"]
+    assert sum(row["jobs"] for row in lengths) == 200
+    for row, one in zip(lengths, run.summary["by_length"], strict=True):
+        assert row["makespan_mean_s"] == pytest.approx(one["makespan"])
+    spent = told["hosts"]["tables"]["host_time"]["rows"]
+    assert sum(row["host_s"] for row in spent[:-1]) == pytest.approx(spent[-1]["host_s"])
+    assert max(map(len, run.report.text(full=True).splitlines())) <= 100
+    assert "forestall_lost_work_host_seconds" in run.report.openmetrics
 
 
 def test_a_page_that_cannot_be_written_is_one_error(run: CycleResult, tmp_path: Path) -> None:

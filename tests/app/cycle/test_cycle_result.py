@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from forestall.app.cycle import result as cycle_result
+from forestall.app.cycle import report as reports
 from forestall.app.cycle.result import CycleResult
+from forestall.app.cycle.told import ToldRun
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
+from forestall.show.report import Report
 from simulate.cycle import cycle_by_hand as by_hand
 
 NAMES = {
@@ -74,18 +76,18 @@ def test_a_map_outside_the_run(result: CycleResult, tmp_path: Path) -> None:
 def test_the_map_begins_with_the_first_submission(
     result: CycleResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = {}
+    told = []
 
-    def noted(path: Path, **given: object) -> None:
-        told.update(given)
-        path.write_text("")
+    def noted(run: ToldRun) -> Report:
+        told.append(run)
+        return Report("", "", ())
 
-    monkeypatch.setattr(cycle_result, "write_cycle_report", noted)
+    monkeypatch.setattr(reports, "report", noted)
     result.save(tmp_path, gantt=(10, 50))
-    assert told["map_span"] == (13, 53)
-    assert told["summary"] == result.summary
+    assert told[-1].map_span == (13, 53)
+    assert told[-1].summary == result.summary
     result.save(tmp_path)
-    assert told["map_span"] is None
+    assert told[-1].map_span is None
 
 
 def test_what_was_there_before_goes(result: CycleResult, tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ def test_all_files_or_none(
     def broken(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cycle_result, "write_cycle_report", broken)
+    monkeypatch.setattr(reports, "report", broken)
     other = CycleResult(by_hand.checkpoints())
     with pytest.raises(InputError, match="No space left on device"):
         other.save(tmp_path)

@@ -15,15 +15,16 @@ import pytest
 from app.promise.synthetic import Made, grid
 from forestall.app.promise import report as reports
 from forestall.app.promise import words
-from forestall.app.promise.report import ToldRun, report, write_report
-from forestall.app.runs.many import write_comparison, write_sweep_report
+from forestall.app.promise.report import ToldRun, report
+from forestall.app.runs.many import comparison, sweep_report
 from forestall.model.errors import TraceError
 from forestall.show import words as say_
 from forestall.show.as_json import as_json
 from forestall.show.facts import Fact
 from forestall.show.openmetrics import openmetrics
 from forestall.show.page import page as page_of
-from forestall.show.report import Section
+from forestall.show.report import Report, Section
+from forestall.show.shown import Shown
 from forestall.show.style import has_matplotlib
 from forestall.show.text import text_of
 
@@ -65,15 +66,14 @@ class Page(HTMLParser):
 
 
 def written(made: Made, folder: Path, **summary: Any) -> tuple[str, Page]:
-    path = write_report(
-        folder / "report.html",
-        summary=made.summary(**summary),
-        jobs=made.jobs,
-        runs=made.runs,
-        failures=made.failures,
-    )
-    text = path.read_text(encoding="utf-8")
+    told = ToldRun(made.summary(**summary), made.jobs, made.runs, made.failures)
+    text = saved(report(told), folder)
     return text, Page(text)
+
+
+def saved(report: Report, folder: Path) -> str:
+    """The text of a report's page."""
+    return Shown(report).save(folder / "report.html").read_text(encoding="utf-8")
 
 
 @needs_matplotlib
@@ -152,16 +152,13 @@ def test_without_matplotlib_the_page_says_what_is_missing(
     assert "forestall[plot]" in page.said
     assert not page.images
     assert "Promises kept" in text
-    sweep = write_sweep_report(tmp_path / "sweep.html", grid(2))
-    assert "forestall[plot]" in Page(sweep.read_text(encoding="utf-8")).said
+    assert "forestall[plot]" in Page(saved(sweep_report(grid(2)), tmp_path)).said
 
 
 def test_a_sparse_summary_is_enough(tmp_path: Path) -> None:
     made = Made(10, 2)
-    path = write_report(
-        tmp_path / "r.html", summary={}, jobs=made.jobs, runs=made.runs, failures=made.failures
-    )
-    assert "What was left out" in Page(path.read_text(encoding="utf-8")).said
+    text = saved(report(ToldRun({}, made.jobs, made.runs, made.failures)), tmp_path)
+    assert "What was left out" in Page(text).said
 
 
 def test_nothing_is_written_where_it_cannot_be(tmp_path: Path) -> None:
@@ -175,15 +172,8 @@ def test_nothing_is_written_where_it_cannot_be(tmp_path: Path) -> None:
 def test_a_chosen_span_is_drawn(tmp_path: Path) -> None:
     made = Made(60, 20)
     texts = [
-        write_report(
-            tmp_path / f"{i}.html",
-            summary=made.summary(),
-            jobs=made.jobs,
-            runs=made.runs,
-            failures=made.failures,
-            gantt_span=span,
-        ).read_text(encoding="utf-8")
-        for i, span in enumerate((None, (10_000, 20_000)))
+        saved(report(ToldRun(made.summary(), made.jobs, made.runs, made.failures, span)), tmp_path)
+        for span in (None, (10_000, 20_000))
     ]
     assert "in which failures hit most jobs" in texts[0]
     assert "in which failures hit most jobs" not in texts[1]
@@ -199,8 +189,7 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
         HOSTILE: made.summary(qos=0.9, lost_work=3600_000, parameters={"accuracy": 1.0}),
         "easy": Made(60, 10, promises=False).summary(),
     }
-    path = write_comparison(tmp_path / "compare.html", runs)
-    text = path.read_text(encoding="utf-8")
+    text = saved(comparison(runs), tmp_path)
     page = Page(text)
     assert "<script" not in text
     assert "http" not in re.sub(r'src="data:[^"]*"|http-equiv', "", text)
@@ -212,21 +201,19 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
 
 def test_equal_runs_have_no_best(tmp_path: Path) -> None:
     same = Made(30, 5).summary()
-    path = write_comparison(tmp_path / "compare.html", {"a": same, "b": same})
-    text = path.read_text(encoding="utf-8")
+    text = saved(comparison({"a": same, "b": same}), tmp_path)
     assert 'class="best"' not in text
     assert "All parameters are the same." in text
 
 
 def test_sweep_page(tmp_path: Path) -> None:
-    figures: dict[str, object] = {}
+    figures: dict[str, Any] = {}
     if has_matplotlib():
         from forestall.app.runs.sweep_figures import sweep_lines
 
         figures[f"QoS {HOSTILE}"] = sweep_lines(grid(3), "accuracy", "qos", "risk")
     many = pl.concat([grid(11)] * 9)
-    path = write_sweep_report(tmp_path / "sweep.html", many, figures)
-    text = path.read_text(encoding="utf-8")
+    text = saved(sweep_report(many, figures), tmp_path)
     page = Page(text)
     assert "<script" not in text
     assert len(page.images) == len(figures)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,16 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.promise.test_report import HOSTILE, Page, needs_matplotlib
+from app.promise.test_report import HOSTILE, Page, needs_matplotlib, saved
 from app.virtual.virtual_synthetic import FAILURE_TYPES, RUN_TYPES, MadeVirtual
 from forestall.app.kit import series as series_
 from forestall.app.kit import shares as shares_
-from forestall.app.virtual import counts, words
-from forestall.app.virtual.report import write_virtual_report
-from forestall.app.virtual.tables import quarters_table, seen
+from forestall.app.virtual import counts, digest, words
+from forestall.app.virtual.report import report
+from forestall.app.virtual.tables import quarters, seen
+from forestall.app.virtual.told import ToldRun
 from forestall.model.errors import TraceError
 from forestall.model.virtual import FAR
 from forestall.reliability.shares import wilson
+from forestall.show.as_json import as_json
+from forestall.show.openmetrics import openmetrics
+from forestall.show.text import fact_rows, text_of
 
 DAY = 86_400
 
@@ -268,9 +274,13 @@ def test_how_failures_were_foreseen_in_words() -> None:
     assert seen(100, 160) == "60 s too late"
 
 
+def rows_of(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return fact_rows(digest.measures(summary))
+
+
 def test_rows_have_units_and_fit_the_terminal() -> None:
     made = MadeVirtual(200, 60)
-    rows = words.rows(made.summary())
+    rows = rows_of(made.summary())
     widths = [max(len(row[k]) for row in rows) for k in range(3)]
     assert sum(widths) + 4 <= 100
     told = {row[0]: row[1:] for row in rows}
@@ -285,9 +295,9 @@ def test_rows_have_units_and_fit_the_terminal() -> None:
     checkpointing = made.summary(parameters={"checkpoint": "periodic"}, restarts=5, checkpoints=80)
     paused = checkpointing | {"processor_seconds": {"paused": 17.0, "total": 1000.0}}
     row = ("Restarts", "5", "80 checkpoints made; 1.7 % of all time paused")
-    assert row in words.rows(paused)
+    assert row in rows_of(paused)
     bare = checkpointing | {"checkpoints": 1, "processor_seconds": {}}
-    assert ("Restarts", "5", "1 checkpoint made") in words.rows(bare)
+    assert ("Restarts", "5", "1 checkpoint made") in rows_of(bare)
 
 
 def test_rows_have_the_interval_of_the_summary() -> None:
@@ -296,7 +306,7 @@ def test_rows_have_the_interval_of_the_summary() -> None:
         "tasks_aborted": 15, "tasks_dropped": 5, "task_completion_rate": 0.95,
         "job_completion_interval": [0.61, 0.85], "task_completion_interval": [0.9, 0.975],
     }  # fmt: skip
-    told = {row[0]: row[1:] for row in words.rows(summary)}
+    told = {row[0]: row[1:] for row in rows_of(summary)}
     assert told["Jobs completed"][1] == "75 of 100 by their deadlines; 95 %: 61.0 to 85.0 %"
     assert told["Tasks completed"] == (
         "95.0 %", "380 of 400 by their deadlines; 95 %: 90.0 to 97.5 %"
@@ -321,32 +331,29 @@ def test_intervals_have_digits_enough(ends: tuple[float, float], said: str) -> N
 
 
 def test_rows_of_a_run_without_anything() -> None:
-    told = {row[0]: row[1:] for row in words.rows({"jobs_count": 0})}
+    told = {row[0]: row[1:] for row in rows_of({"jobs_count": 0})}
     assert told["Jobs completed"][1] == "there was no job"
     assert told["Migrations"] == ("0", "no task was moved")
-    assert all(len(row) == 3 for row in words.rows({}))
+    assert all(len(row) == 3 for row in rows_of({}))
 
 
 def test_the_headline_names_what_decided() -> None:
     summary = MadeVirtual(20, 5).summary()
-    said = ", ".join(words.headline(summary, 5))
+    said = ", ".join(digest.headline(summary, 5))
     assert "32 nodes of 4 processors, 5 failures, strategy best-fit, alpha 0.5" in said
     assert "migration by stop-and-copy" in said
     blind = summary | {"parameters": summary["parameters"] | {"strategy": "random"}}
-    assert "predictions" not in ", ".join(words.headline(blind))
-    assert "no failures, strategy random, no migration" in ", ".join(words.headline(blind))
+    assert "predictions" not in ", ".join(digest.headline(blind))
+    assert "no failures, strategy random, no migration" in ", ".join(digest.headline(blind))
     true = summary | {"predictor": {"name": "true failure times"}}
-    assert "true failure times" in words.headline(true)
+    assert "true failure times" in digest.headline(true)
 
 
 # The page ----------------------------------------------------------------------------------------
 
 
 def written(made: MadeVirtual, folder: Path, **summary: Any) -> tuple[str, Page]:
-    path = write_virtual_report(
-        folder / "report.html", summary=made.summary(**summary), **made.tables()
-    )
-    text = path.read_text(encoding="utf-8")
+    text = saved(report(ToldRun(made.summary(**summary), **made.tables())), folder)
     return text, Page(text)
 
 
@@ -364,8 +371,11 @@ def test_the_page_is_whole_and_needs_nothing_else(tmp_path: Path) -> None:
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
     assert len(page.images) == 4
     for image in page.images:
-        assert str(image["src"]).startswith("data:image/png;base64,")
-        assert len(str(image["alt"])) > 20
+        assert len(str(image["aria-label"])) > 20
+    loaded = re.findall(r'(?:src|href)="([^"]*)"|url\(([^)]*)\)', text)
+    assert loaded
+    for one, other in loaded:
+        assert (one or other).startswith(("#", "data:image/png;base64,"))
     assert "prefers-color-scheme:dark" in text
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
@@ -381,7 +391,7 @@ def test_without_matplotlib_the_page_says_what_is_missing(tmp_path: Path) -> Non
     for title in ("How jobs and tasks ended", "Where the processor time went",
                   "Were failures foreseen?", "What migrations bought", "Jobs that lost most",
                   "Failures that cost most", "How to read this page", "Parameters"):  # fmt: skip
-        assert f"<h2>{title}</h2>" in text
+        assert re.search(f'<h2 id="[a-z_]+">{re.escape(title)}</h2>', text)
     assert "larger than machine" in page.said
 
 
@@ -452,8 +462,7 @@ def test_a_sparse_summary_and_tables_of_csv_files_are_enough(tmp_path: Path) -> 
         for name, table in made.tables().items()
     }
     assert read["migrations"].schema["time"] == pl.String  # what Polars makes of no rows
-    path = write_virtual_report(tmp_path / "r.html", summary={}, **read)
-    assert "What was left out" in Page(path.read_text(encoding="utf-8")).said
+    assert "What was left out" in Page(saved(report(ToldRun({}, **read)), tmp_path)).said
 
 
 @needs_matplotlib
@@ -461,10 +470,8 @@ def test_a_chosen_span_is_drawn(tmp_path: Path) -> None:
     made = MadeVirtual(60, 20)
     summary = made.summary()
     texts = [
-        write_virtual_report(
-            tmp_path / f"{i}.html", summary=summary, **made.tables(), gantt_span=span
-        ).read_text(encoding="utf-8")
-        for i, span in enumerate((None, (10_000, 20_000)))
+        saved(report(ToldRun(summary, **made.tables(), gantt_span=span)), tmp_path)
+        for span in (None, (10_000, 20_000))
     ]
     assert "most often" in texts[0]
     assert "most often" not in texts[1]
@@ -479,4 +486,23 @@ def test_nothing_is_written_where_it_cannot_be(tmp_path: Path) -> None:
 
 def test_no_quarters_without_failures() -> None:
     made = MadeVirtual(20, 0)
-    assert quarters_table(made.summary(), made.tables()).text == ""
+    assert quarters(ToldRun(made.summary(), **made.tables())) == ()
+
+
+def test_sections_stand_in_every_form() -> None:
+    made = MadeVirtual(120, 40)
+    found = report(ToldRun(made.summary(), **made.tables()))
+    told = json.loads(json.dumps(as_json(found), allow_nan=False))["sections"]
+    assert list(told) == [
+        "measures", "ends", "processor_time", "capacity", "foresight", "migrations", "quarters",
+        "lost_most", "cost_most", "waiting",
+    ]  # fmt: skip
+    fates = told["ends"]["tables"]["fates"]["rows"]
+    assert sum(row["count"] for row in fates) == 120
+    assert all(row["low"] <= row["share"] <= row["high"] for row in fates)
+    spent = told["processor_time"]["tables"]["processor_time"]["rows"]
+    assert spent[-1]["what"] == "total"
+    lost = [row["lost_processor_s"] for row in told["lost_most"]["tables"]["lost_most"]["rows"]]
+    assert lost == sorted(lost, reverse=True)
+    assert max(map(len, text_of(found, full=True).splitlines())) <= 100
+    assert "forestall_lost_work_processor_seconds" in openmetrics(found)

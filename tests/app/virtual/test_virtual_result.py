@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from forestall.app.virtual import counts
-from forestall.app.virtual import result as virtual_result
+from forestall.app.virtual import report as reports
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
@@ -116,7 +116,7 @@ def test_all_files_or_none(
     def broken(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(virtual_result, "write_virtual_report", broken)
+    monkeypatch.setattr(reports, "report", broken)
     other = VirtualResult(by_hand.pre_copy())
     with pytest.raises(InputError, match="No space left on device"):
         other.save(tmp_path)

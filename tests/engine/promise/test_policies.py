@@ -13,11 +13,13 @@ import pytest
 import forestall as fs
 from docs.test_docs import ROOT, call, sections, slug
 from engine.promise.own_policies import Easy, FirstCome, Nobody, ShortestJobFirst
+from forestall.app.kit.sweep_lines import line_colours
 from forestall.app.promise.own_policy import own_policy
 from forestall.app.promise.result import Result
 from forestall.app.runs.certify import certify
 from forestall.app.runs.models import MODELS
 from forestall.app.runs.sweep import plan_of
+from forestall.app.runs.sweep_figures import colours_of
 from forestall.engine.promise.engine import Engine
 from forestall.engine.promise.own import MachineView, Waiting
 from forestall.engine.promise.policies import OWN, POLICIES, is_own
@@ -316,3 +318,12 @@ def test_the_command_line_says_that_it_needs_the_policy(
     assert "ShortestJobFirst in Python" in done.err
     named = "engine.promise.own_policies:ShortestJobFirst"
     assert call(capsys, "replay", tmp_path, "--policy", named).code == 0
+
+
+def test_a_policy_has_the_same_colour_in_every_figure() -> None:
+    own = "mysite.policies:Sjf"
+    for groups in (["easy"], ["promise", "easy"], ["fcfs", "easy", own], [own, "conservative"]):
+        drawn = dict(zip(groups, colours_of("policy", groups), strict=True))
+        assert len(set(drawn.values())) == len(groups)
+        assert all(drawn[name] == POLICIES[name].colour for name in groups if name != own)
+    assert colours_of("nodes", [1, 2]) == line_colours(2)

@@ -1,108 +1,31 @@
-"""The report of one run of cycle sharing as one HTML page: what became of guests, and why."""
+"""The report of one run of cycle sharing: what became of guests, and why.
+
+Each section is a function of the run and an entry in `SECTIONS`; the renderers of `forestall.show`
+make text, page and JSON of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from forestall._lazy import lazily
-from forestall.app.cycle import counts, words
-from forestall.app.cycle import tables as parts
-from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
+from forestall.app.cycle import counts, digest, figures, tables, words
+from forestall.app.cycle.told import ToldRun
+from forestall.app.kit.report import measured, run_report
 from forestall.app.kit.shares import shared_fate, sureness
+from forestall.app.kit.tables import fates_of, fates_table
 from forestall.show import words as plain
-from forestall.show.html_pieces import (
-    EMPTY,
-    Html,
-    cards,
-    html,
-    page,
-    pairs,
-    paragraph,
-    section,
-    write_page,
-)
-from forestall.show.style import has_matplotlib
-from forestall.show.words import Summary
+from forestall.show.blocks import Figure
+from forestall.show.report import Report, Section
 from forestall.simulate.cycle.parameters import CycleParameters
 
-with lazily():
-    from forestall.app.cycle import figures as drawing
+if TYPE_CHECKING:
+    from forestall.show.facts import Fact
 
-Tables = Mapping[str, pl.DataFrame]
-FAILED = pl.col("failures").cast(pl.Int64) > 0
-
-
-def write_cycle_report(
-    path: str | Path,
-    *,
-    summary: Summary,
-    jobs: pl.DataFrame,
-    stays: pl.DataFrame,
-    hosts: pl.DataFrame,
-    availability: pl.DataFrame,
-    map_span: tuple[int, int] | None = None,
-) -> Path:
-    """Write the report of one run of cycle sharing and return where it is.
-
-    Parameters
-    ----------
-    path : the HTML file; it appears whole or not at all
-    summary : what `summary.json` holds; `origin`, the Unix time of time 0, tells hours of the day
-    jobs, stays, hosts, availability : the tables of the CSV files of these names
-    map_span : window [start, end) of the map of hosts, s; an eventful one without it
-
-    Without Matplotlib the figures are left out and the page says how to get them.
-    """
-    given = {"jobs": jobs, "stays": stays, "hosts": hosts, "availability": availability}
-    tables = {name: counts.typed(table) for name, table in given.items()}
-    told = counts.with_fates(tables["jobs"])
-    tables["hosts"] = parts.with_left(tables["hosts"], tables["stays"])
-    span = counts.span_of(tables["jobs"], tables["availability"], tables["stays"])
-    time = counts.host_hours(tables["availability"], tables["stays"], *span)
-    lasting = counts.lasting(tables["availability"])
-    lengths = counts.by_length(tables["jobs"])
-    drawn = figures(summary, tables, map_span)
-    text = page(
-        "What became of guest jobs on shared hosts",
-        lead(summary, tables, span),
-        verdict(summary, tables, told, time, lasting),
-        cards([*headlines(summary, told, time), *promise_card(tables["stays"])]),
-        EMPTY if has_matplotlib() else paragraph(NO_FIGURES, "soft"),
-        section("How jobs ended", parts.fate_table(told)),
-        section("Makespan", drawn.get("makespan", EMPTY), parts.length_table(lengths)),
-        section(
-            "Why stays ended", parts.end_table(tables["stays"]), parts.failure_table(tables["jobs"])
-        ),
-        section(
-            "What was promised and what was kept",
-            drawn.get("promises", EMPTY),
-            parts.promise_table(tables["stays"]),
-        ),
-        section(
-            "Hosts over time",
-            parts.time_table(time, lasting),
-            drawn.get("overview", EMPTY),
-            drawn.get("map", EMPTY),
-        ),
-        section("When hosts are available", drawn.get("hours", EMPTY)),
-        section("Best and worst hosts", parts.host_table(tables["hosts"])),
-        section("Jobs that lost most", parts.jobs_that_lost(tables["jobs"])),
-        section("Waiting", parts.wait_table(tables["jobs"])),
-        section("What was left out", left_out(summary)),
-        section("How to read this page", *(paragraph(text) for text in HOW)),
-        section(
-            "Parameters",
-            parameter_table(CycleParameters, summary.get("parameters") or {}),
-        ),
-        section("Made with", pairs(versions(summary), ("What", "Version"))),
-    )
-    return write_page(path, text)
-
-
-HOW = (
+FAILED: Final = pl.col("failures").cast(pl.Int64) > 0
+HOW: Final = (
     "A guest runs on a host while the host is in S1 or S2. Where the owner's load stays high (S3), "
     "memory runs out (S4) or the host goes away (S5), the guest ends there, and its job starts "
     "again on another host: from scratch, or from its last checkpoint. Makespan is the time from "
@@ -122,163 +45,229 @@ HOW = (
 )
 
 
-def lead(summary: Summary, tables: Tables, span: tuple[int, int]) -> str:
+def report(run: ToldRun) -> Report:
+    """Return the report of a run."""
+    return run_report(
+        run.summary,
+        CycleParameters,
+        how=HOW,
+        title="What became of guest jobs on shared hosts",
+        headline=headline(run),
+        sections=tuple(section(run) for section in SECTIONS),
+        verdict=verdict(run),
+        top=(*top(run), *_promises_kept(run)),
+        cleaning=run.cleaning,
+    )
+
+
+def headline(run: ToldRun) -> str:
     """Return the line below the title."""
-    jobs, hosts = len(tables["jobs"]), len(tables["hosts"]) or words.hosts_of(summary)
-    told = dict(summary) | {"jobs_simulated": jobs, "hosts_count": hosts}
-    parts = words.headline(told)
-    return " · ".join([*parts[:2], plain.duration(span[1] - span[0]), *parts[2:]])
+    hosts = len(run.hosts) or digest.hosts_of(run.summary)
+    told = dict(run.summary) | {"jobs_simulated": len(run.jobs), "hosts_count": hosts}
+    parts = digest.headline(told)
+    return " · ".join([*parts[:2], plain.duration(run.span[1] - run.span[0]), *parts[2:]])
 
 
-def verdict(
-    summary: Summary,
-    tables: Tables,
-    told: pl.DataFrame,
-    time: Mapping[str, float],
-    lasting: list[counts.Lasting],
-) -> Html:
-    """Return the run in plain paragraphs; `told` are the jobs with their fates."""
-    done = told.filter(pl.col("outcome") == "completed")
-    stretch = pl.col("makespan") / pl.col("runtime")
-    ends = {row[0]: row[1] for row in counts.stay_ends(tables["stays"]).iter_rows()}
-    lost = float(counts.reals(told, "lost").sum())
-    texts = (
+def verdict(run: ToldRun) -> tuple[str, ...]:
+    """Return the run in plain paragraphs."""
+    jobs = run.fates
+    return (
         words.on_completion(
-            parts.fates_of(told),
+            fates_of(jobs, counts.FATES),
             (
-                shared_fate(told, pl.col("outcome") == "completed"),
-                shared_fate(told, pl.col("outcome") == "unscheduled"),
+                shared_fate(jobs, pl.col("outcome") == "completed"),
+                shared_fate(jobs, pl.col("outcome") == "unscheduled"),
             ),
-            counts.mean_of(done, pl.col("makespan")),
-            counts.mean_of(done, stretch),
+            counts.mean_of(run.done, pl.col("makespan")),
+            counts.mean_of(run.done, pl.col("makespan") / pl.col("runtime")),
         ),
         words.on_failures(
-            told.filter(FAILED).height,
-            len(told),
-            shared_fate(told, FAILED),
-            counts.mean_of(told, pl.col("failures")),
-            ends,
-            lost,
-            useful_of(summary, told),
+            jobs.filter(FAILED).height,
+            len(jobs),
+            shared_fate(jobs, FAILED),
+            counts.mean_of(jobs, pl.col("failures")),
+            {row[0]: row[1] for row in counts.stay_ends(run.stays).iter_rows()},
+            run.lost,
+            run.useful,
         ),
-        on_promises(tables["stays"]),
-        words.on_hosts(time, lasting, summary.get("harvested")),
-    )
-    return Html(
-        '<div class="verdict">' + "".join(f"<p>{html(t)}</p>" for t in texts if t) + "</div>"
+        on_promises(run),
+        words.on_hosts(run.time, run.lasting, run.summary.get("harvested")),
     )
 
 
-def on_promises(stays: pl.DataFrame) -> str:
+def on_promises(run: ToldRun) -> str:
     """Return what was said of stays, and what came of it, in words."""
-    column = parts.said_in(stays)
-    ended = stays.filter(pl.col("ended") != "unfinished").with_columns(submit="start")
+    ended = run.stays.filter(pl.col("ended") != "unfinished").with_columns(submit="start")
     return words.on_promises(
-        counts.promised(stays, column),
-        counts.brier(stays, column),
+        run.promised,
+        counts.brier(run.stays, run.said_in),
         shared_fate(ended, pl.col("ended") == "completed"),
-        "promised" if column == "promise" else "foresaw",
+        "promised" if run.said_in == "promise" else "foresaw",
     )
 
 
-def useful_of(summary: Summary, jobs: pl.DataFrame) -> float:
-    """Return the useful work of a run, s: as the summary says, else run times of jobs completed."""
-    given = plain.number(summary.get("useful_work"))
-    done = jobs.filter(pl.col("outcome") == "completed")
-    return float(counts.reals(done, "runtime").sum()) if given is None else given
-
-
-def promise_card(stays: pl.DataFrame) -> list[tuple[str, str, str]]:
-    """Return the headline measure of what was said of stays; none where nothing was."""
-    found = counts.promised(stays, parts.said_in(stays))
+def _promises_kept(run: ToldRun) -> tuple[Fact, ...]:
+    """Return how much of what was said of stays came true; nothing where nothing was."""
+    found = run.promised
     count = sum(one.stays for one in found)
     if not count:
-        return []
+        return ()
     said = sum(one.stays * one.said for one in found) / count
     kept = sum(one.stays * one.kept for one in found) / count
     meaning = f"of stays ended their jobs; {plain.percent(said)} had been said on average"
-    return [("Promises kept", plain.percent(kept), meaning)]
+    return (measured("promises_kept", "Promises kept", kept, "ratio", meaning, plain.percent),)
 
 
-def headlines(
-    summary: Summary, told: pl.DataFrame, time: Mapping[str, float]
-) -> list[tuple[str, str, str]]:
-    """Return the headline measures as (name, value, what it means)."""
-    whole = sum(time.values())
-    free = (time["guest"] + time["S1"] + time["S2"]) / whole if whole else None
-    count = len(told)
-    ends = parts.fates_of(told)
-    done = ends["straight"] + ends["after"]
-    made = told.filter(pl.col("outcome") == "completed")
-    span = made["makespan"].cast(pl.Float64)
-    makespan = counts.mean_of(made, pl.col("makespan"))
-    failures = counts.mean_of(told, pl.col("failures"))
-    lost, useful = float(counts.reals(told, "lost").sum()), useful_of(summary, told)
-    waits = (told["start"].cast(pl.Float64) - told["submit"].cast(pl.Float64)).drop_nulls()
-    never = ends["unscheduled"]
-    shared = shared_fate(told, pl.col("fate") == "unscheduled")
-    return [
-        ("Jobs completed", plain.percent(done / count if count else None),
-         f"{done:,} of {count:,}; "
-         + sureness(done, count, shared_fate(told, pl.col("outcome") == "completed"))),
-        ("Makespan", words.lasted(makespan.value if makespan else None),
-         f"on average; median {plain.duration(span.median())}, 95 % within "
-         f"{plain.duration(span.quantile(0.95, 'linear'))}"),
-        ("Failures per job", words.plain(failures.value if failures else None),
-         f"{plain.percent(told.filter(FAILED).height / count if count else None)} of jobs lost a "
-         "host at least once"),
-        ("Unscheduled", plain.percent(never / count if count else None),
-         f"{plain.counted(never, 'job')} found no host; " + sureness(never, count, shared)),
-        ("Lost work", parts.hours(lost),
-         "host-hours" + (f", {plain.percent(lost / useful)} of the useful work" if useful else "")),
-        ("Median wait", plain.duration(waits.median()),
-         f"mean {plain.duration(waits.mean())}, 95 % within "
-         f"{plain.duration(waits.quantile(0.95, 'linear'))}"),
-        ("Available", plain.percent(free), "of the hosts' time, in S1 or S2"),
-        ("Harvested", plain.percent(summary.get("harvested")),
-         "of what hosts could have done became useful work"),
-    ]  # fmt: skip
+def top(run: ToldRun) -> tuple[Fact, ...]:
+    """Return the facts that matter most."""
+    jobs, count = run.fates, len(run.fates)
+    whole = sum(run.time.values())
+    free = (run.time["guest"] + run.time["S1"] + run.time["S2"]) / whole if whole else None
+    ends = fates_of(jobs, counts.FATES)
+    done, never = ends["straight"] + ends["after"], ends["unscheduled"]
+    span = run.done["makespan"].cast(pl.Float64)
+    makespan = counts.mean_of(run.done, pl.col("makespan"))
+    failures = counts.mean_of(jobs, pl.col("failures"))
+    hit = plain.percent(jobs.filter(FAILED).height / count if count else None)
+    share = f", {plain.percent(run.lost / run.useful)} of the useful work" if run.useful else ""
+    shared = shared_fate(jobs, pl.col("fate") == "unscheduled")
+    return (
+        measured("jobs_completed", "Jobs completed", done / count if count else None, "ratio",
+                 f"{done:,} of {count:,}; "
+                 + sureness(done, count, shared_fate(jobs, pl.col("outcome") == "completed")),
+                 plain.percent),
+        measured("makespan_mean", "Makespan", makespan.value if makespan else None, "seconds",
+                 f"on average; median {plain.duration(span.median())}, 95 % within "
+                 f"{plain.duration(span.quantile(0.95, 'linear'))}", words.lasted),
+        measured("failures_per_job", "Failures per job", failures.value if failures else None,
+                 "number", f"{hit} of jobs lost a host at least once", words.plain),
+        measured("unscheduled", "Unscheduled", never / count if count else None, "ratio",
+                 f"{plain.counted(never, 'job')} found no host; " + sureness(never, count, shared),
+                 plain.percent),
+        measured("lost_work", "Lost work", run.lost / 3600, "host_hours", f"host-hours{share}",
+                 lambda _: tables.hours(run.lost)),
+        measured("wait_median", "Median wait", run.waits.median(), "seconds",
+                 f"mean {plain.duration(run.waits.mean())}, 95 % within "
+                 f"{plain.duration(run.waits.quantile(0.95, 'linear'))}", plain.duration),
+        measured("available", "Available", free, "ratio", "of the hosts' time, in S1 or S2",
+                 plain.percent),
+        measured("harvested", "Harvested", run.summary.get("harvested"), "ratio",
+                 "of what hosts could have done became useful work", plain.percent),
+    )  # fmt: skip
 
 
-def figures(
-    summary: Summary, tables: Tables, span: tuple[int, int] | None = None
-) -> dict[str, Html]:
-    """Return the figures that this run has, by name; none without Matplotlib or without jobs."""
-    jobs, stays, hosts = (tables[name] for name in ("jobs", "stays", "hosts"))
-    availability = tables["availability"]
-    if not has_matplotlib() or jobs.is_empty() or availability.is_empty():
-        return {}
+# Sections -----------------------------------------------------------------------------------------
 
-    drawn = {}
-    if (jobs["outcome"] == "completed").any():
-        drawn["makespan"] = show(
-            drawing.makespans(jobs),
-            "Makespan of jobs completed against their run time, and the share of jobs by makespan "
-            "over run time.",
-        )
-    if counts.promised(stays, "chance"):
-        drawn["promises"] = show(
-            drawing.promises_kept(stays),
-            "Share of stays that ended with their jobs done, over the probability said.",
-            "Bars: 95 % intervals. On the line what was said came true.",
-        )
-    drawn["overview"] = show(
-        drawing.states_over_time(availability, stays, jobs, max(len(hosts), 1)),
+
+def measures(run: ToldRun) -> Section:
+    """Return the measures that the terminal shows; a page has them in other places."""
+    return Section("measures", "Measures", series=digest.measures(run.summary))
+
+
+def ends(run: ToldRun) -> Section:
+    """Return how jobs ended."""
+    return Section("ends", "How jobs ended", body=fates_table(run.fates, tables.FATES))
+
+
+def makespan(run: ToldRun) -> Section:
+    """Return how long jobs took, by their run times."""
+    figure = Figure(
+        "makespan",
+        lambda: figures.makespans(run.jobs),
+        "Makespan of jobs completed against their run time, and the share of jobs by makespan "
+        "over run time.",
+    )
+    drawn = (figure,) if run.drawable and len(run.done) else ()
+    table = tables.length_table(counts.by_length(run.jobs))
+    return Section("makespan", "Makespan", body=(*drawn, *table))
+
+
+def stays(run: ToldRun) -> Section:
+    """Return why stays of guests ended, and how often jobs lost their hosts."""
+    body = (*tables.end_table(run.stays), *tables.failure_table(run.jobs))
+    return Section("stays", "Why stays ended", body=body)
+
+
+def promises(run: ToldRun) -> Section:
+    """Return what was said of stays as they began, and what came of it."""
+    figure = Figure(
+        "promises",
+        lambda: figures.promises_kept(run.stays),
+        "Share of stays that ended with their jobs done, over the probability said.",
+        "Bars: 95 % intervals. On the line what was said came true.",
+    )
+    drawn = (figure,) if run.drawable and counts.promised(run.stays, "chance") else ()
+    body = (*drawn, *tables.promise_table(run))
+    return Section("promises", "What was promised and what was kept", body=body)
+
+
+def hosts(run: ToldRun) -> Section:
+    """Return what hosts were over time, and how long they stay available."""
+    figure = Figure(
+        "overview",
+        lambda: figures.states_over_time(run.availability, run.stays, run.jobs, run.count),
         "Share of hosts in each state and with a guest, over the whole run.",
         "The whole run; states S3, S4 and S5 end guests.",
     )
-    first, last = counts.span_of(jobs, availability, stays)
-    shown = drawing.part_shown(stays, first, last, drawing.width_of(len(hosts)))
-    shown = shown if span is None else "chosen"
-    drawn["map"] = show(
-        drawing.host_map(availability, stays, jobs, hosts, *(span or ())),
+    maps = (figure, host_map(run)) if run.drawable else ()
+    return Section("hosts", "Hosts over time", body=(*tables.time_table(run), *maps))
+
+
+def host_map(run: ToldRun) -> Figure:
+    """Return the map of hosts over a part of the run."""
+    width = figures.width_of(len(run.hosts))
+    shown = "chosen" if run.map_span else figures.part_shown(run.stays, *run.span, width)
+    return Figure(
+        "map",
+        lambda: figures.host_map(
+            run.availability, run.stays, run.jobs, run.hosts, *(run.map_span or ())
+        ),
         "Map of hosts over time: the state of each, stays of guests, and where hosts ended them.",
-        words.map_caption(len(hosts), drawing.FEWER_HOSTS, shown=shown),
+        words.map_caption(len(run.hosts), figures.FEWER_HOSTS, shown=shown),
     )
-    drawn["hours"] = show(
-        drawing.hours_of_day(availability, stays, max(len(hosts), 1), counts.origin_of(summary)),
+
+
+def hours(run: ToldRun) -> Section:
+    """Return when hosts are available."""
+    figure = Figure(
+        "hours",
+        lambda: figures.hours_of_day(
+            run.availability, run.stays, run.count, counts.origin_of(run.summary)
+        ),
         "Share of hosts in each state by hour of the day, on weekdays and on weekends.",
         "Hours on the hosts' own clock. Bars: 95 % interval of the share that is available, days "
         "being drawn.",
     )
-    return drawn
+    body = (figure,) if run.drawable else ()
+    return Section("hours", "When hosts are available", body=body)
+
+
+def extremes(run: ToldRun) -> Section:
+    """Return the hosts that are available most and least."""
+    body = tables.host_table(tables.with_left(run.hosts, run.stays))
+    return Section("extremes", "Best and worst hosts", body=body)
+
+
+def lost_most(run: ToldRun) -> Section:
+    """Return the jobs that lost most work."""
+    return Section("lost_most", "Jobs that lost most", body=tables.jobs_that_lost(run))
+
+
+def waiting(run: ToldRun) -> Section:
+    """Return how long jobs waited for a host."""
+    return Section("waiting", "Waiting", body=tables.wait_table(run))
+
+
+SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
+    measures,
+    ends,
+    makespan,
+    stays,
+    promises,
+    hosts,
+    hours,
+    extremes,
+    lost_most,
+    waiting,
+)
+"""In the order of the report; what has nothing to show is left out."""

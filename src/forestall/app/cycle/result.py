@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
+from forestall.app.cycle import report as reports
 from forestall.app.cycle.log import write_guest_log
-from forestall.app.cycle.report import write_cycle_report
+from forestall.app.cycle.told import ToldRun
 from forestall.app.kit.result import RunResult
 from forestall.simulate.cycle import tables
 from forestall.simulate.cycle.measures import measures
 from forestall.simulate.cycle.outcome import CycleOutcome
+
+if TYPE_CHECKING:
+    from forestall.show.report import Report
 
 MODEL = "cycle"
 """What `summary.json` of such a run has as its `model`."""
@@ -28,7 +32,7 @@ class CycleResult(RunResult[CycleOutcome]):
     described in `forestall.simulate.cycle.tables`.
     """
 
-    TABLES: ClassVar = ("jobs", "stays", "hosts", "availability")
+    _TABLES: ClassVar = ("jobs", "stays", "hosts", "availability")
 
     @cached_property
     def measures(self) -> dict[str, Any]:
@@ -103,5 +107,6 @@ class CycleResult(RunResult[CycleOutcome]):
     def _write_log(self, folder: Path) -> None:
         write_guest_log(self.outcome, folder)
 
-    def _write_report(self, path: Path, span: tuple[int, int] | None) -> None:
-        write_cycle_report(path, summary=self.summary, **self._tables(), map_span=span)
+    def _told(self, span: tuple[int, int] | None) -> Report:
+        told = ToldRun(self.summary, **self._tables(), map_span=span, cleaning=self.cleaning)
+        return reports.report(told)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import polars as pl
 
 from forestall.app.cycle import counts, words
-from forestall.app.kit import series
-from forestall.app.kit.shares import between, shared_fate
+from forestall.app.cycle.told import ToldRun
+from forestall.app.kit.shares import between
+from forestall.app.kit.tables import ENDS, MOST, Column, bar_of, parts_table, tabled, worst_of
 from forestall.reliability.shares import wilson
 from forestall.show import words as plain
-from forestall.show.html_pieces import EMPTY, Html, Text, html, key, paragraph, stacked_bar, table
+from forestall.show.blocks import Block, Prose
 from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 
 WHOLE_SPACE: Final = "\N{NO-BREAK SPACE}"
 """Keeps an interval on one line of its column."""
-MOST: Final = 10
-"""Rows of the tables of hosts and of jobs that lost most."""
 STATE_COLOURS: Final = {
     "S1": "#e9eef2", "S2": SKY, "S3": ORANGE, "S4": PURPLE, "S5": "#4d555e",
 }  # fmt: skip
@@ -36,47 +35,21 @@ FATES: Final = (
     ("unscheduled", "Unscheduled: no host was free", VERMILLION),
     ("unfinished", "Not done when the traces ended", GREY),
 )
-ENDS: Final = (
+STAY_ENDS: Final = (
     ("completed", "The guest's work was done", GREEN),
     ("contention", "The owner's load: S3", ORANGE),
     ("thrashing", "Too little free memory: S4", PURPLE),
     ("away", "The host went away: S5", STATE_COLOURS["S5"]),
     ("unfinished", "The traces ended", GREY),
 )
-
-
-def fate_table(jobs: pl.DataFrame) -> Html:
-    """Return the bar and the table of how jobs ended, with intervals; with fates."""
-    found = fates_of(jobs)
-    count = len(jobs)
-    if not count:
-        return EMPTY
-    rows: list[Sequence[Text]] = []
-    over_days = False
-    for slug, name, colour in FATES:
-        if not found[slug]:
-            continue
-        shared = shared_fate(jobs, pl.col("fate") == slug)
-        over_days |= shared is not None
-        ends = [between(wilson(found[slug], count, shared=f or 1.0)) for f in (1.0, shared)]
-        cells = [plain.count(found[slug]), plain.percent(found[slug] / count), *ends]
-        rows.append((key(colour) + Html(html(name)), *cells))
-    heads = ["Jobs", "Count", "Share", "95 % interval", "… over days"]
-    last = 5 if over_days else 4
-    shares = [(name, found[slug] / count, colour) for slug, name, colour in FATES]
-    return bar(shares) + table(heads[:last], [row[:last] for row in rows])
-
-
-def fates_of(jobs: pl.DataFrame) -> dict[str, int]:
-    """Return how many jobs ended how; with fates."""
-    told = dict(jobs["fate"].value_counts().iter_rows())
-    return {name: told.get(name, 0) for name in counts.FATES}
-
-
-def bar(shares: Sequence[tuple[str, float, str]]) -> Html:
-    """Return a stacked bar that says what it shows."""
-    alt = ", ".join(f"{name}: {plain.percent(share)}" for name, share, _ in shares)
-    return stacked_bar(shares, alt)
+HOST_TIME: Final = (
+    ("guest", "Available, with a guest", GUEST_COLOUR),
+    *(
+        (slug, f"{text}, without a guest" if slug in ("S1", "S2") else text, STATE_COLOURS[slug])
+        for slug, text in STATE_WORDS.items()
+    ),
+)
+TIMES: Final = ("Never", "Once", "Twice", "3 times", "4 times", "5 times or more")
 
 
 def length_name(one: counts.LengthClass) -> str:
@@ -88,162 +61,161 @@ def length_name(one: counts.LengthClass) -> str:
     return f"{low.removesuffix(f' {unit}')} to {high}"
 
 
-def length_table(found: Sequence[counts.LengthClass]) -> Html:
+def length_table(found: Sequence[counts.LengthClass]) -> tuple[Block, ...]:
     """Return makespan, failures and unscheduled jobs by run time."""
-    rows = [
-        (
-            length_name(one), plain.count(one.count), *_mean(one.makespan, words.lasted),
-            words.plain(one.stretch.value) if one.stretch else plain.NOTHING,
-            *_mean(one.failures, words.plain), plain.percent(one.unscheduled / one.count),
-        )
+    names = {(one.low, one.high): length_name(one) for one in found}
+    columns: list[Column] = [
+        (("runtime_low_s", "runtime_high_s"), "Run time", lambda ends: names[ends]),
+        ("jobs", "Jobs", plain.count),
+        *_mean_columns("makespan", "_s", "Makespan", words.lasted),
+        ("stretch_mean", "Stretch", words.plain),
+        *_mean_columns("failures", "", "Failures per job", words.plain),
+        ("unscheduled_share", "Unscheduled", plain.percent),
+    ]
+    values = [
+        ((one.low, one.high), one.count, *_mean(one.makespan),
+         one.stretch.value if one.stretch else None, *_mean(one.failures),
+         one.unscheduled / one.count)
         for one in found
     ]  # fmt: skip
-    heads = (
-        "Run time", "Jobs", "Makespan", "95 % interval", "Stretch", "Failures per job",
-        "95 % interval", "Unscheduled",
-    )  # fmt: skip
     over = {one.makespan.over for one in found if one.makespan is not None}
     drawn = " or ".join(sorted(over))
     caption = "Makespan and stretch are means of jobs completed"
-    return table(heads, rows, f"{caption}; intervals of means over {drawn}." if drawn else caption)
+    caption += f"; intervals of means over {drawn}." if drawn else ""
+    return (tabled("lengths", columns, values, caption=caption),) if values else ()
 
 
-def _mean(mean: counts.Mean | None, tell: Any) -> tuple[str, str]:
-    if mean is None:
-        return plain.NOTHING, plain.NOTHING
-    return tell(mean.value), words.ends_of(mean, tell).replace(" ", WHOLE_SPACE)
-
-
-def failure_table(jobs: pl.DataFrame) -> Html:
+def failure_table(jobs: pl.DataFrame) -> tuple[Block, ...]:
     """Return how often jobs lost their hosts."""
     told = jobs.group_by(pl.col("failures").cast(pl.Int64).clip(0, 5)).agg(
         n=pl.len(), lost=pl.col("lost").cast(pl.Float64).sum()
     )
-    found = {row[0]: row[1:] for row in told.sort("failures").iter_rows()}
-    if not found or set(found) == {0}:
-        return EMPTY
-    names = ("Never", "Once", "Twice", "3 times", "4 times", "5 times or more")
-    rows = [
-        (names[k], plain.count(n), plain.percent(n / len(jobs)), words.host_hours(lost))
-        for k, (n, lost) in found.items()
+    rows = told.sort("failures").rows()
+    if all(times == 0 for times, _, _ in rows):
+        return ()
+    columns: list[Column] = [
+        ("times", "Lost its host", lambda times: TIMES[times]),
+        ("jobs", "Jobs", plain.count),
+        ("share", "Share", plain.percent),
+        ("lost_host_s", "Work lost", words.host_hours),
     ]
-    return table(("Lost its host", "Jobs", "Share", "Work lost"), rows)
+    values = [(times, n, n / len(jobs), lost) for times, n, lost in rows]
+    return (tabled("failures", columns, values),)
 
 
-def end_table(stays: pl.DataFrame) -> Html:
+def end_table(stays: pl.DataFrame) -> tuple[Block, ...]:
     """Return the bar and the table of why stays of guests ended."""
     found = {row[0]: row[1:] for row in counts.stay_ends(stays).iter_rows()}
     if not found:
-        return EMPTY
-    rows = []
-    for slug, name, colour in ENDS:
-        if slug in found:
-            n, time, lost = found[slug]
-            rows.append(
-                (key(colour) + Html(html(name)), plain.count(n), plain.percent(n / len(stays)),
-                 between(wilson(n, len(stays))), plain.duration(time / n),
-                 words.host_hours(lost) if lost else plain.NOTHING)
-            )  # fmt: skip
-    shares = [(name, found[slug][0] / len(stays), c) for slug, name, c in ENDS if slug in found]
-    heads = ("Why stays ended", "Stays", "Share", "95 % interval", "Mean length", "Work lost")
-    return bar(shares) + table(heads, rows)
-
-
-def promise_table(stays: pl.DataFrame) -> Html:
-    """Return what was said of stays as they began, and what came of it, by tenths."""
-    column = said_in(stays)
-    rows = [
+        return ()
+    named = [one for one in STAY_ENDS if one[0] in found]
+    names = {slug: name for slug, name, _ in named}
+    columns: list[Column] = [
+        ("ended", "Why stays ended", lambda slug: names[slug]),
+        ("stays", "Stays", plain.count),
+        ("share", "Share", plain.percent),
+        (ENDS, "95 % interval", between),
+        ("length_mean_s", "Mean length", plain.duration),
         (
-            f"{one.low:.1f} to {one.high:.1f}", plain.count(one.stays), plain.percent(one.said),
-            plain.percent(one.kept), between((one.kept_low, one.kept_high)),
-        )
-        for one in counts.promised(stays, column)
-    ]  # fmt: skip
-    name = PROMISED if column == "promise" else FORESEEN
-    heads = (f"{name} probability", "Stays", f"{name} on average", "Ended there", "95 % interval")
+            "lost_host_s",
+            "Work lost",
+            lambda lost: words.host_hours(lost) if lost else plain.NOTHING,
+        ),
+    ]
+    values = [
+        (slug, n, n / len(stays), wilson(n, len(stays)), time / n, lost)
+        for slug, (n, time, lost) in ((slug, found[slug]) for slug in names)
+    ]
+    colours = tuple(colour for *_, colour in named)
+    return (
+        bar_of((name, found[slug][0] / len(stays), colour) for slug, name, colour in named),
+        tabled("ends", columns, values, colours=colours),
+    )
+
+
+def promise_table(run: ToldRun) -> tuple[Block, ...]:
+    """Return what was said of stays as they began, and what came of it, by tenths."""
+    name = "Promised" if run.said_in == "promise" else "Foreseen"
+    columns: list[Column] = [
+        (ENDS, f"{name} probability", lambda tenth: f"{tenth[0]:.1f} to {tenth[1]:.1f}"),
+        ("stays", "Stays", plain.count),
+        ("said_mean", f"{name} on average", plain.percent),
+        ("kept_share", "Ended there", plain.percent),
+        (("kept_low", "kept_high"), "95 % interval", between),
+    ]
+    values = [
+        ((one.low, one.high), one.stays, one.said, one.kept, (one.kept_low, one.kept_high))
+        for one in run.promised
+    ]
     caption = (
         "That a job ends on the host on which it begins a stay. Where the interval holds what was "
         "said on average, it cannot be faulted."
     )
-    return table(heads, rows, caption)
+    return (tabled("promises", columns, values, caption=caption),) if values else ()
 
 
-PROMISED, FORESEEN = "Promised", "Foreseen"
-
-
-def said_in(stays: pl.DataFrame) -> str:
-    """Return the column with what was said last of stays."""
-    return "promise" if "promise" in stays.columns else "chance"
-
-
-def time_table(time: Mapping[str, float], found: Sequence[counts.Lasting]) -> Html:
+def time_table(run: ToldRun) -> tuple[Block, ...]:
     """Return where the hosts' time went, and how long hosts stay available."""
-    total = sum(time.values())
-    if not total:
-        return EMPTY
-    free = "without a guest"
-    named = [
-        ("guest", "Available, with a guest", GUEST_COLOUR),
-        *(
-            (slug, f"{text}, {free}" if slug in ("S1", "S2") else text, STATE_COLOURS[slug])
-            for slug, text in STATE_WORDS.items()
-        ),
-    ]
-    rows = [
-        (key(colour) + Html(html(name)), words.host_hours(time[slug]),
-         plain.percent(time[slug] / total))
-        for slug, name, colour in named
-    ]  # fmt: skip
-    rows.append((Html("All"), words.host_hours(total), "100 %"))
-    shares = [(name, time[slug] / total, colour) for slug, name, colour in named]
-    return bar(shares) + table(("", "Host time", "Share"), rows) + lasting_table(found)
+    amount = ("host_s", "Host time", words.host_hours)
+    told = parts_table("host_time", amount, HOST_TIME, run.time, sum(run.time.values()))
+    return (*told, *lasting_table(run.lasting)) if told else ()
 
 
-def lasting_table(found: Sequence[counts.Lasting]) -> Html:
+def lasting_table(found: Sequence[counts.Lasting]) -> tuple[Block, ...]:
     """Return how likely an available host is to stay available."""
-    rows = [
-        (plain.counted(round(one.hours), "hour"), plain.percent(one.share),
-         plain.NOTHING if one.low is None or one.high is None else words.shares(one.low, one.high))
+    columns: list[Column] = [
+        ("hours", "Stays available for", lambda hours: plain.counted(round(hours), "hour")),
+        ("probability", "Probability", plain.percent),
+        (ENDS, "95 % interval", lambda ends: words.shares(*ends) if ends else plain.NOTHING),
+    ]
+    values = [
+        (one.hours, one.share,
+         None if one.low is None or one.high is None else (one.low, one.high))
         for one in found
     ]  # fmt: skip
     caption = "Of a host that is available at some moment of the run; intervals over hosts."
-    return table(("Stays available for", "Probability", "95 % interval"), rows, caption)
+    return (tabled("lasting", columns, values, caption=caption),) if values else ()
 
 
-def host_table(hosts: pl.DataFrame) -> Html:
+def host_table(hosts: pl.DataFrame) -> tuple[Block, ...]:
     """Return the hosts that are available most and least."""
     if hosts.is_empty():
-        return EMPTY
+        return ()
     free = pl.col("share_s1").cast(pl.Float64) + pl.col("share_s2").cast(pl.Float64)
     told = hosts.with_columns(free=free).sort("free", "host", descending=[True, False])
-    if len(told) > 2 * MOST:
-        best, worst = told.head(MOST), told.tail(MOST)
-        return _hosts(best, f"Available most: {MOST} of {len(told):,} hosts.") + _hosts(
-            worst, f"Available least: {MOST} of {len(told):,} hosts."
-        )
-    return _hosts(told, "All hosts, those that are available most first.")
+    if len(told) <= 2 * MOST:
+        return (_hosts("hosts", told, "All hosts, those that are available most first."),)
+    of = f"{MOST} of {len(told):,} hosts."
+    return (
+        _hosts("best_hosts", told.head(MOST), f"Available most: {of}"),
+        _hosts("worst_hosts", told.tail(MOST), f"Available least: {of}"),
+    )
 
 
-def _hosts(hosts: pl.DataFrame, caption: str) -> Html:
-    heads = (
-        "Host", "Speed", "Available", "Left", "S3", "S4", "S5", "Guests", "Ended", "Guest time",
-        "Useful", "Lost",
-    )  # fmt: skip
-    rows = [
-        (
-            str(row["name"] or row["host"]), f"{float(row['speed']):.2f}",
-            plain.percent(row["free"]), plain.count(row["unavailable"]),
-            *(plain.count(row[name]) for name in ("s3", "s4", "s5")), plain.count(row["guests"]),
-            plain.count(row.get("left")), hours(row["guest_seconds"]), hours(row["useful"]),
-            hours(row["lost"]),
-        )
+def _hosts(key: str, hosts: pl.DataFrame, caption: str) -> Block:
+    columns: list[Column] = [
+        ("host", "Host", str),
+        ("speed", "Speed", lambda speed: f"{speed:.2f}"),
+        ("available", "Available", plain.percent),
+        ("left", "Left", plain.count),
+        *((state, state.upper(), plain.count) for state in ("s3", "s4", "s5")),
+        ("guests", "Guests", plain.count),
+        ("ended", "Ended", plain.count),
+        ("guest_s", "Guest time", hours),
+        ("useful_host_s", "Useful", hours),
+        ("lost_host_s", "Lost", hours),
+    ]
+    names = ("free", "unavailable", "s3", "s4", "s5", "guests", "left", "guest_seconds", "useful",
+             "lost")  # fmt: skip
+    values = [
+        (row["name"] or row["host"], float(row["speed"]), *(row[name] for name in names))
         for row in hosts.iter_rows(named=True)
-    ]  # fmt: skip
+    ]
     note = (
         " Left: how often S1 and S2 were left, and for which state; ended: stays of guests that "
         "this cut short; times and work in host-hours."
     )
-    return table(heads, rows, caption + note)
+    return tabled(key, columns, values, caption=caption + note)
 
 
 def with_left(hosts: pl.DataFrame, stays: pl.DataFrame) -> pl.DataFrame:
@@ -259,45 +231,63 @@ def hours(value: object) -> str:
     return words.host_hours(value).removesuffix(words.HOURS)
 
 
-def jobs_that_lost(jobs: pl.DataFrame) -> Html:
+def jobs_that_lost(run: ToldRun) -> tuple[Block, ...]:
     """Return the jobs that lost most work."""
-    worst = jobs.filter(pl.col("lost").cast(pl.Float64) > 0).sort(
-        "lost", "job", descending=[True, False]
-    )
-    if worst.is_empty():
-        return EMPTY
-    start = int(series.column(jobs, "submit").min())
-    rows = [
-        (
-            str(row["job"]), plain.duration(row["submit"] - start), plain.duration(row["runtime"]),
-            plain.duration(row["makespan"]), plain.count(row["failures"]),
-            words.host_hours(float(row["lost"])), str(row["outcome"]),
-        )
-        for row in worst.head(MOST).iter_rows(named=True)
+    worst, caption = worst_of(run.jobs, "lost work")
+    columns: list[Column] = [
+        ("job", "Job", str),
+        ("submitted_after_s", "Submitted after", plain.duration),
+        ("runtime_s", "Run time", plain.duration),
+        ("makespan_s", "Makespan", plain.duration),
+        ("failures", "Hosts lost", plain.count),
+        ("lost_host_s", "Work lost", words.host_hours),
+        ("outcome", "The job", str),
+    ]
+    values = [
+        (row["job"], row["submit"] - run.span[0], row["runtime"], row["makespan"], row["failures"],
+         float(row["lost"]), row["outcome"])
+        for row in worst.iter_rows(named=True)
     ]  # fmt: skip
-    heads = ("Job", "Submitted after", "Run time", "Makespan", "Hosts lost", "Work lost", "The job")
-    most, every = (float(counts.reals(one, "lost").sum()) for one in (worst.head(MOST), worst))
-    text = f"{plain.counted(len(worst), 'job')} lost work"
-    text += f"; these {MOST} have {plain.percent(most / every)} of it" if len(worst) > MOST else ""
-    return table(heads, rows, f"{text}.")
+    return (tabled("lost_most", columns, values, caption=caption),) if values else ()
 
 
-def wait_table(jobs: pl.DataFrame) -> Html:
+def wait_table(run: ToldRun) -> tuple[Block, ...]:
     """Return how long jobs waited for their first start, and for a host in all."""
-    waits = jobs.select(
-        v=pl.col("start").cast(pl.Float64) - pl.col("submit").cast(pl.Float64)
-    ).drop_nulls()["v"]
+    waits = run.waits
     if not len(waits):
-        return EMPTY
-    mean = counts.mean_of(jobs, pl.col("start") - pl.col("submit"))
-    cells = [*_mean(mean, words.lasted), plain.duration(waits.median())]
-    cells += [plain.duration(waits.quantile(0.95, "linear")), plain.duration(waits.max())]
-    at_once = int((waits == 0).sum())
-    heads = ("", "Mean", "95 % interval", "Median", "95th percentile", "Longest")
-    note = paragraph(
-        f"{plain.percent(at_once / len(waits))} of jobs that were started began at once; they were "
-        f"tried {plain.ratio(counts.reals(jobs, 'tries').mean(), 2)} times on average, restarts "
-        "included.",
-        "soft",
+        return ()
+    mean = counts.mean_of(run.jobs, pl.col("start") - pl.col("submit"))
+    columns: list[Column] = [
+        ("what", "", lambda _: "Wait until the first start"),
+        *_mean_columns("", "_s", "Mean", words.lasted),
+        ("median_s", "Median", plain.duration),
+        ("p95_s", "95th percentile", plain.duration),
+        ("longest_s", "Longest", plain.duration),
+    ]
+    row = ("wait", *_mean(mean), waits.median(), waits.quantile(0.95, "linear"), waits.max())
+    note = (
+        f"{plain.percent(int((waits == 0).sum()) / len(waits))} of jobs that were started began at "
+        f"once; they were tried {plain.ratio(counts.reals(run.jobs, 'tries').mean(), 2)} times on "
+        "average, restarts included."
     )
-    return table(heads, [("Wait until the first start", *cells)]) + note
+    return tabled("waiting", columns, [row]), Prose(note, soft=True)
+
+
+def _mean_columns(
+    name: str, unit: str, head: str, tell: Callable[..., str]
+) -> tuple[Column, Column]:
+    """Return the columns of a mean and of its interval."""
+    before = f"{name}_" if name else ""
+
+    def between_them(ends: tuple[float | None, float | None]) -> str:
+        return words.ends_of(ends, tell).replace(" ", WHOLE_SPACE)
+
+    return (
+        (f"{before}mean{unit}", head, tell),
+        ((f"{before}low{unit}", f"{before}high{unit}"), "95 % interval", between_them),
+    )
+
+
+def _mean(mean: counts.Mean | None) -> tuple[float | None, tuple[float | None, float | None]]:
+    """Return a mean and its interval, for such columns."""
+    return (None, (None, None)) if mean is None else (mean.value, (mean.low, mean.high))

@@ -1,4 +1,4 @@
-"""A run of cycle sharing in plain words and rows: every number with its unit."""
+"""A run of cycle sharing in plain words: every number with its unit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from forestall.app.cycle.counts import LEFT, Lasting, Mean, Promised
-from forestall.app.kit.measure import whole
 from forestall.app.kit.shares import between, sureness
 from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.show import words
-from forestall.show.words import Summary
 
 HOURS: Final = " host-hours"
 MAP_PARTS: Final = {
@@ -31,84 +29,10 @@ def host_hours(value: object) -> str:
     return text.removesuffix(words.NODE_HOURS) + (HOURS if text != words.NOTHING else "")
 
 
-def scheduler_of(summary: Summary) -> str:
-    """Return the scheduler's name as the page writes it."""
-    slug = summary.get("scheduler") or (summary.get("parameters") or {}).get("scheduler") or ""
-    return scheduler_name(slug)
-
-
 def scheduler_name(slug: object) -> str:
     """Return a scheduler as people read it."""
     known = SCHEDULERS.get(str(slug))
     return str(slug) if known is None else known.label
-
-
-def hosts_of(summary: Summary) -> int:
-    """Return the number of hosts that the summary tells; 0 where it does not."""
-    for name in ("hosts_count", "hosts"):
-        told = words.number(summary.get(name))
-        if told is not None:
-            return int(told)
-    return 0
-
-
-def restart_of(summary: Summary) -> str:
-    """Return how jobs go on that lost their host."""
-    told = (summary.get("parameters") or {}).get("restart")
-    return {"scratch": "restart from scratch", "checkpoint": "restart from checkpoints"}.get(
-        str(told), ""
-    )
-
-
-def headline(summary: Summary) -> list[str]:
-    """Return what was run, in parts: jobs, hosts, scheduler, restart, seed."""
-    scheduler, hosts = scheduler_of(summary), hosts_of(summary)
-    parts = [
-        words.counted(summary.get("jobs_simulated"), "job"),
-        words.counted(hosts, "host") if hosts else "",
-        f"scheduler {scheduler}" if scheduler else "",
-        restart_of(summary),
-        f"seed {summary['seed']}" if "seed" in summary else "",
-    ]
-    return [part for part in parts if part]
-
-
-# ---------------------------------------------------------------------------------- in the terminal
-
-
-def rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return (measure, value with unit, what it means) for each measure of a run."""
-    count, done = whole(summary, "jobs_simulated"), whole(summary, "jobs_completed")
-    never, still = whole(summary, "jobs_unscheduled"), whole(summary, "jobs_unfinished")
-    share = f"{done:,} of {count:,}; " + sureness(done, count, None) if count else "there was none"
-    useful, lost = words.number(summary.get("useful_work")), words.number(summary.get("lost_work"))
-    part = f"{words.percent(lost / useful)} of the useful work" if useful and lost else ""
-    promised = []
-    if summary.get("kept_share") is not None:
-        said, brier = words.percent(summary["promised_mean"]), words.ratio(summary["brier"])
-        meaning = f"of stays ended their jobs; {said} was said on average; Brier score {brier}"
-        promised = [("Promises kept", words.percent(summary["kept_share"]), meaning)]
-    return [
-        ("Jobs completed", words.percent(done / count if count else None), share),
-        ("Unscheduled", f"{never:,}", f"{words.percent(never / count if count else None)} of jobs: "
-         "no host was free"),
-        ("Unfinished", f"{still:,}", "the traces ended first"),
-        ("Makespan", words.duration(summary.get("makespan")),
-         "submission to completion, on average; median "
-         f"{words.duration(summary.get('makespan_median'))}, 95 % within "
-         f"{words.duration(summary.get('makespan_p95'))}"),
-        ("Stretch", words.ratio(summary.get("stretch"), 2), "makespan over run time, on average"),
-        ("Wait", words.duration(summary.get("wait")), "until the first start, on average"),
-        ("Failures per job", words.ratio(summary.get("failures_per_job")),
-         f"{words.percent(summary.get('jobs_failed_share'))} of jobs lost a host at least once"),
-        *promised,
-        ("Lost work", host_hours(lost), part or ("" if lost else "nothing was lost")),
-        ("Harvested", words.percent(summary.get("harvested")),
-         "of what hosts could have done for guests became useful work"),
-    ]  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------- in the page
 
 
 def spread(mean: Mean | None, tell: Callable[..., str]) -> str:
@@ -117,17 +41,20 @@ def spread(mean: Mean | None, tell: Callable[..., str]) -> str:
         return words.NOTHING
     if mean.low is None or mean.high is None:
         return tell(mean.value)
-    return f"{tell(mean.value)} (95 % interval {ends_of(mean, tell)}, over {mean.over})"
+    ends = ends_of((mean.low, mean.high), tell)
+    return f"{tell(mean.value)} (95 % interval {ends}, over {mean.over})"
 
 
-def ends_of(mean: Mean, tell: Callable[..., str]) -> str:
-    """Return the interval of a mean, both ends in the unit of the upper one: ``1.99 to 2.35 h``.
+def ends_of(ends: tuple[float | None, float | None], tell: Callable[..., str]) -> str:
+    """Return the interval of a mean, both ends in the unit of the upper one: ``1.99 to 2.35 h``; a
+    dash where it has none.
 
     `tell` takes a value, and one whose unit and digits it shall have.
     """
-    if mean.low is None or mean.high is None:
+    least, most = ends
+    if least is None or most is None:
         return words.NOTHING
-    low, high = tell(max(mean.low, 0.0), mean.high), tell(mean.high)
+    low, high = tell(max(least, 0.0), most), tell(most)
     unit = high.partition(" ")[2]
     return f"{low.removesuffix(f' {unit}') if unit else low} to {high}"
 
@@ -177,7 +104,7 @@ def on_completion(
 
     Parameters
     ----------
-    ends : jobs by `fate`, as `cycle_report_counts.with_fates` has it
+    ends : jobs by `fate`, as `forestall.app.cycle.counts.with_fates` has it
     shared : the design effects of days for jobs completed and for jobs unscheduled, or None
     makespan, stretch : of jobs completed
     """
@@ -285,7 +212,7 @@ def on_hosts(time: Mapping[str, float], found: Sequence[Lasting], harvested: obj
 
     Parameters
     ----------
-    time : host time by what hosts were, as `cycle_report_counts.host_hours` has it
+    time : host time by what hosts were, as `forestall.app.cycle.counts.host_hours` has it
     found : how likely an available host is to stay so
     harvested : share of what hosts could have done that became useful work
     """

@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from forestall.model.settings import told
-from forestall.show import drawings
+from forestall.show import closing
 from forestall.show import words as say_
+from forestall.show.blocks import Prose
 from forestall.show.facts import Fact
-from forestall.show.figure_files import data_uri
-from forestall.show.html_pieces import (
-    Html,
-    pairs,
-    paragraph,
-    picture,
-    table,
-)
+from forestall.show.report import Report, Section
 from forestall.show.words import Summary
 
-NO_FIGURES: Final = drawings.NO_FIGURES
 
+def run_report(
+    summary: Summary,
+    kind: type,
+    *,
+    parameters: Mapping[str, object] | None = None,
+    how: Sequence[str] = (),
+    **said: Any,
+) -> Report:
+    """Return the report of a run: what is `said`, and at its end what was left out, `how` to read
+    it, parameters with their units, and what made it.
 
-def left_out(summary: Summary) -> Html:
-    """Return what was left out of the logs and why, by count."""
-    skipped = summary.get("skipped") or {}
-    if not any(skipped.values()):
-        return paragraph("Nothing: all that the logs tell was used.")
-    rows = [(say_.plain_kind(kind), say_.count(number)) for kind, number in skipped.items()]
-    return table(("Why", "Count"), rows)
+    Parameters
+    ----------
+    kind : the class that declares the parameters
+    parameters : where those that are shown are not those of the summary
+    said : of `forestall.show.report.Report`
+    """
+    given = dict(summary.get("parameters") or {}) if parameters is None else parameters
+    reading = Section("how", "How to read this page", body=tuple(Prose(text) for text in how))
+    return Report(
+        parameters=given,
+        versions={name: str(value) for name, value in versions(summary).items()},
+        closing=(
+            closing.left_out(summary.get("skipped") or {}),
+            *((reading,) if how else ()),
+            closing.parameters(told(kind, given)),
+            closing.made_with(versions(summary), "Version"),
+        ),
+        **said,
+    )
 
 
 def versions(summary: Summary) -> dict[str, object]:
     """Return what made the run, the seed included."""
     return {**(summary.get("versions") or {}), "seed": summary.get("seed")}
-
-
-def show(figure: Any, alt: str, caption: str = "") -> Html:
-    """Return a figure as a part of a page."""
-    return picture(data_uri(figure), alt, caption, figure.get_figwidth())
-
-
-def parameter_table(kind: type, parameters: Mapping[str, Any]) -> Html:
-    """Return the parameters of a run, of a class that declares them, with their units."""
-    return pairs(told(kind, parameters), ("Parameter", "Value"))
 
 
 def measured(

@@ -14,6 +14,9 @@ from forestall.app.kit.versions import versions
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration
+from forestall.show.page import page, write_page
+from forestall.show.report import Report
+from forestall.show.shown import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +37,7 @@ class RunResult(ABC, Generic[Outcome]):
     cleaning : what was left out or changed on the way in
     """
 
-    TABLES: ClassVar[tuple[str, ...]]
+    _TABLES: ClassVar[tuple[str, ...]]
     """Its tables: properties of these names, and ``NAME.csv`` in its folder."""
 
     outcome: Outcome
@@ -79,10 +82,15 @@ class RunResult(ABC, Generic[Outcome]):
         """Return what stands in the summary beside the parameters."""
         return {}
 
+    @property
+    def report(self) -> Shown:
+        """What became of the run, as text, page, JSON or Markdown; a notebook shows it."""
+        return Shown(self._told(None))
+
     def save(
         self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
     ) -> Path:
-        """Write `summary.json`, a CSV file of each table (`TABLES`), `skipped.csv`, `report.html`
+        """Write `summary.json`, a CSV file of each table (`_TABLES`), `skipped.csv`, `report.html`
         and, where events were logged, the log: all of them or none; return the folder.
 
         `gantt` is the span of the report's chart over nodes or hosts, s since the first submission
@@ -99,13 +107,14 @@ class RunResult(ABC, Generic[Outcome]):
             if len(self.outcome.log.events):
                 self._write_log(fresh)
             if report:
-                self._write_report(fresh / "report.html", since_first(self.jobs, span))
+                told = self._told(since_first(self.jobs, span))
+                write_page(fresh / "report.html", page(told))
             write_json(self.summary, fresh / SUMMARY)
 
         return fill_folder(Path(folder), write, FOLDER_FILES)
 
     def _tables(self) -> dict[str, pl.DataFrame]:
-        return {name: getattr(self, name) for name in self.TABLES}
+        return {name: getattr(self, name) for name in self._TABLES}
 
     def _check_span(self, span: tuple[int, int] | None) -> None:
         length = None if span is None or self.jobs.is_empty() else self._length()
@@ -123,5 +132,5 @@ class RunResult(ABC, Generic[Outcome]):
         """Write what the engine was told and what it answered."""
 
     @abstractmethod
-    def _write_report(self, path: Path, span: tuple[int, int] | None) -> None:
-        """Write the page; `span` is in s of the log's own clock."""
+    def _told(self, span: tuple[int, int] | None) -> Report:
+        """Return the report; `span` is that of its chart, in s of the log's own clock."""

@@ -98,7 +98,7 @@ def write_event_log(
 
 def _users(outcome: Outcome) -> tuple[str, ...] | None:
     """Return whose each job is, where a policy was told."""
-    return outcome.workload.jobs.user if outcome.parameters.entry.in_python else None
+    return outcome.workload.jobs.user if outcome.parameters.entry.own else None
 
 
 def _about(outcome: Outcome) -> Iterator[About]:
@@ -168,13 +168,13 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
 def _check_policy(folder: Path, parameters: Parameters, given: AskedPolicy | None) -> None:
     """Raise TraceError where the policy of a run was in Python and is not given, and ParameterError
     where another one is."""
-    made, in_python = parameters.policy, parameters.entry.in_python
-    if given is None and in_python:
+    made, own = parameters.policy, parameters.entry.own
+    if given is None and own:
         raise TraceError(
             folder, f"was made with the policy {made} in Python, which a log cannot hold: give it"
         )
     if given is not None and given.policy.name != made:
-        allowed = made if in_python else f"none, for a run with the policy {made}"
+        allowed = made if own else f"none, for a run with the policy {made}"
         raise ParameterError("policy", given.policy.name, allowed)
 
 

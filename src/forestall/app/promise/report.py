@@ -9,21 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from forestall.app.kit.report import measured, versions
+from forestall.app.kit.report import measured, run_report
+from forestall.app.kit.tables import parts_table
 from forestall.app.promise import digest, figures, words
 from forestall.app.promise.gantt import gantt
 from forestall.model.cleaning import Cleaning
-from forestall.model.settings import told
 from forestall.reliability.shares import wilson
-from forestall.show import closing
 from forestall.show import words as say_
-from forestall.show.blocks import Bar, Figure, Part, Prose, Table
-from forestall.show.page import page, write_page
+from forestall.show.blocks import Figure, Prose, Table
 from forestall.show.report import Report, Section
 from forestall.show.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from forestall.simulate.promise.parameters import Parameters
@@ -83,40 +80,19 @@ class ToldRun:
         return (figure,) if also and not (self.jobs.is_empty() or self.runs.is_empty()) else ()
 
 
-def write_report(
-    path: str | Path,
-    *,
-    summary: Summary,
-    jobs: pl.DataFrame,
-    runs: pl.DataFrame,
-    failures: pl.DataFrame,
-    gantt_span: tuple[int, int] | None = None,
-) -> Path:
-    """Write the report of one run as one HTML page and return where it is.
-
-    Parameters are those of `ToldRun`; the page appears whole or not at all. Without Matplotlib the
-    figures are left out and the page says how to get them.
-    """
-    return write_page(path, page(report(ToldRun(summary, jobs, runs, failures, gantt_span))))
-
-
 def report(run: ToldRun) -> Report:
     """Return the report of a run."""
     summary = run.summary
-    return Report(
+    return run_report(
+        summary,
+        Parameters,
+        parameters=parameters_shown(summary),
         title="What the promises were worth" if run.made else "How the jobs fared",
         headline=headline(summary),
         sections=tuple(section(run) for section in SECTIONS),
         verdict=(words.on_promises(summary), words.on_work(summary), words.on_waiting(summary)),
         top=top(summary),
         cleaning=run.cleaning,
-        parameters=parameters_shown(summary),
-        versions={name: str(value) for name, value in versions(summary).items()},
-        closing=(
-            closing.left_out(summary.get("skipped") or {}),
-            closing.parameters(told(Parameters, parameters_shown(summary))),
-            closing.made_with(versions(summary), "Version"),
-        ),
     )
 
 
@@ -189,27 +165,11 @@ def measures(run: ToldRun) -> Section:
 
 def node_time(run: ToldRun) -> Section:
     """Return what became of all node-seconds."""
-    title = "Where the node time went"
     seconds = run.summary.get("node_seconds") or {}
+    amount = ("node_s", "Node time", say_.node_hours)
     total = say_.number(seconds.get("total"))
-    if not total:
-        return Section("node_time", title)
-    parts = [
-        (slug, name, say_.number(seconds.get(slug)) or 0.0, colour)
-        for slug, name, colour in NODE_TIME
-    ]
-    whole = [*parts, ("total", "All", total, "")]
-    alt = ", ".join(f"{name} {say_.percent(spent / total)}" for _, name, spent, _ in parts)
-    rows = [(name, say_.node_hours(one), say_.percent(one / total)) for _, name, one, _ in parts]
-    table = Table.of(
-        "node_time",
-        ("", "Node time", "Share"),
-        [*rows, ("All", say_.node_hours(total), "100 %")],
-        [{"what": slug, "node_s": one, "share": one / total} for slug, _, one, _ in whole],
-        colours=tuple(colour for *_, colour in whole),
-    )
-    bar = Bar(tuple(Part(name, one / total, colour) for _, name, one, colour in parts), alt)
-    return Section("node_time", title, body=(bar, table))
+    body = parts_table("node_time", amount, NODE_TIME, seconds, total)
+    return Section("node_time", "Where the node time went", body=body)
 
 
 def promises(run: ToldRun) -> Section:

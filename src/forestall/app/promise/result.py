@@ -12,17 +12,18 @@ import polars as pl
 from forestall.app.kit.result import RunResult
 from forestall.app.promise import figures
 from forestall.app.promise import gantt as gantt_figure
+from forestall.app.promise import report as reports
 from forestall.app.promise.hazard import described
 from forestall.app.promise.learned import described_run
 from forestall.app.promise.log import write_event_log
-from forestall.app.promise.report import ToldRun, report, write_report
-from forestall.show.shown import Shown
 from forestall.simulate.promise import tables
 from forestall.simulate.promise.measures import measures
 from forestall.simulate.promise.run import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from forestall.show.report import Report
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Result(RunResult[Outcome]):
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
     """
 
-    TABLES: ClassVar = ("jobs", "runs", "failures")
+    _TABLES: ClassVar = ("jobs", "runs", "failures")
 
     own_rules: bool = False
     predictor: Any = None
@@ -101,12 +102,6 @@ class Result(RunResult[Outcome]):
             return {"name": "own"}
         return described(self.predictor)
 
-    @property
-    def report(self) -> Shown:
-        """What the run was worth, as text, page, JSON or Markdown; a notebook shows it."""
-        told = ToldRun(self.summary, self.jobs, self.runs, self.failures, None, self.cleaning)
-        return Shown(report(told))
-
     def plot_calibration(self) -> Figure:
         """Return the reliability diagram of the promises."""
         return figures.calibration(self.jobs)
@@ -130,5 +125,8 @@ class Result(RunResult[Outcome]):
     def _write_log(self, folder: Path) -> None:
         write_event_log(self.outcome, folder, self.predictor, self.table)
 
-    def _write_report(self, path: Path, span: tuple[int, int] | None) -> None:
-        write_report(path, summary=self.summary, **self._tables(), gantt_span=span)
+    def _told(self, span: tuple[int, int] | None) -> Report:
+        told = reports.ToldRun(
+            self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning
+        )
+        return reports.report(told)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall._lazy import lazily
 from forestall.app.kit.folder import check_folder, fill_folder
 from forestall.app.kit.progress import Tell
-from forestall.app.promise.report import write_report
 from forestall.app.promise.settings import PROMISE
-from forestall.app.runs.many import write_comparison
+from forestall.app.runs.many import comparison
+from forestall.show.page import page, write_page
 from forestall.simulate.promise.parameters import Parameters
 from forestall.traces.generate import generate_failures, generate_jobs
 from forestall.traces.jobs.swf import write_swf
@@ -92,12 +92,5 @@ def is_demo_folder(folder: Path) -> bool:
 def _write(done: Demo, folder: Path) -> None:
     write_swf(done.jobs, folder / "jobs.swf")
     write_failures_csv(done.failures, folder / "failures.csv")
-    shown = done.runs[SHOWN]
-    write_report(
-        folder / "report.html",
-        summary=shown.summary,
-        jobs=shown.jobs,
-        runs=shown.runs,
-        failures=shown.failures,
-    )
-    write_comparison(folder / "comparison.html", done.summaries)
+    done.runs[SHOWN].report.save(folder / "report.html")
+    write_page(folder / "comparison.html", page(comparison(done.summaries)))

@@ -11,6 +11,7 @@ import polars as pl
 
 from forestall.app.kit.sweep_lines import line_colours, reach, spread
 from forestall.app.promise.settings import PROMISE
+from forestall.engine.promise.policies import POLICIES
 from forestall.show.style import DASHES, INK, MARKERS, dress, legend, new_figure
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def sweep_lines(
     rows = table.filter(pl.col(x).is_not_null() & pl.col(y).is_not_null())
     groups: list[object] = [None] if by is None else rows[by].unique().sort().to_list()
     groups.sort(key=lambda one: order.index(one) if one in order else len(order))
-    colours = line_colours(len(groups))
+    colours = colours_of(by, groups)
     bands: set[str] = set()
     for i, group in enumerate(groups):
         one = rows if by is None else rows.filter(pl.col(by) == group)
@@ -115,7 +116,7 @@ def sweep_points(
     rows = table.filter(pl.col(x).is_not_null() & pl.col(y).is_not_null())
     values = _ordered(rows[x], orders.get(x, ()))
     groups = [None] if by is None else _ordered(rows[by], orders.get(by, ()))
-    colours = line_colours(len(groups))
+    colours = colours_of(by, groups)
     bars: set[str] = set()
     for i, group in enumerate(groups):
         one = rows if by is None else rows.filter(pl.col(by) == group)
@@ -198,6 +199,14 @@ def sweep_heatmap(
     dress(axes, "", xlabel, ylabel)
     axes.grid(visible=False)
     return figure
+
+
+def colours_of(by: str | None, groups: Sequence[object]) -> list[str]:
+    """Return a colour for each value of `by`: a policy has the same one in every figure."""
+    told = POLICIES if by == "policy" else {}
+    own = {one.name: one.colour for one in told.values() if one.name in groups}
+    others = (one for one in line_colours(len(groups) + len(own)) if one not in own.values())
+    return [own.get(str(group)) or next(others) for group in groups]
 
 
 def value_text(value: object) -> str:

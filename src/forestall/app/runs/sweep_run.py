@@ -23,7 +23,7 @@ from forestall.app.kit.output import write_csv, write_json
 from forestall.app.kit.progress import Interrupted
 from forestall.app.kit.versions import versions
 from forestall.app.promise.settings import PROMISE
-from forestall.app.runs.many import write_sweep_report
+from forestall.app.runs.many import sweep_report
 from forestall.app.runs.single import arguments_of
 from forestall.app.runs.sweep import Plan
 from forestall.app.runs.sweep_figures import label_of, sweep_heatmap, sweep_lines, sweep_points
@@ -31,6 +31,7 @@ from forestall.app.runs.sweep_kept import Kept, Measures, is_sweep_folder
 from forestall.app.runs.sweep_words import means
 from forestall.model.errors import ForestallError, InputError, ParameterError
 from forestall.show.figure_files import save
+from forestall.show.page import page, write_page
 from forestall.show.style import has_matplotlib
 
 if TYPE_CHECKING:
@@ -244,8 +245,7 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
         for name, figure in shown.items():
             save(figure, folder / f"{name}.png")
         captions = {label_of(name, plan.model.labels)[0]: figure for name, figure in shown.items()}
-        write_sweep_report(
-            out / "report.html",
+        told = sweep_report(
             table.select(_shown(plan, table)),
             captions,
             means=means(table, tuple(plan.axes), plan.model),
@@ -253,6 +253,7 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
             logs=_logs(plan),
             fixed={name: plan.model.told(name, value) for name, value in _fixed(plan).items()},
         )
+        write_page(out / "report.html", page(told))
     inputs = plan.inputs
     about = {
         **({} if plan.model.name == PROMISE.name else {"model": plan.model.name}),

@@ -1,106 +1,49 @@
-"""The report of one run of virtual machines as one HTML page: what became of jobs, and why."""
+"""The report of one run of virtual machines: what became of jobs, and why.
+
+Each section is a function of the run and an entry in `SECTIONS`; the renderers of `forestall.show`
+make text, page and JSON of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from forestall._lazy import lazily
-from forestall.app.kit import measure as measure_
-from forestall.app.kit import series
 from forestall.app.kit import shares as shares_
-from forestall.app.kit.report import NO_FIGURES, left_out, parameter_table, show, versions
-from forestall.app.virtual import counts, words
-from forestall.app.virtual import tables as parts
+from forestall.app.kit.measure import whole
+from forestall.app.kit.report import measured, run_report
+from forestall.app.kit.tables import fates_of, fates_table, parts_table
+from forestall.app.virtual import counts, digest, figures, tables, words
+from forestall.app.virtual.told import ToldRun
 from forestall.show import words as plain
-from forestall.show.html_pieces import (
-    EMPTY,
-    Html,
-    cards,
-    html,
-    page,
-    pairs,
-    paragraph,
-    section,
-    write_page,
-)
-from forestall.show.style import has_matplotlib
-from forestall.show.words import Summary
+from forestall.show.blocks import Figure
+from forestall.show.report import Report, Section
+from forestall.show.style import GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
 from forestall.simulate.virtual.parameters import VirtualParameters
 
-with lazily():
-    from forestall.app.virtual import figures as drawing
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
 
-Tables = Mapping[str, pl.DataFrame]
+    from forestall.show.facts import Fact
 
-
-def write_virtual_report(
-    path: str | Path,
-    *,
-    summary: Summary,
-    jobs: pl.DataFrame,
-    tasks: pl.DataFrame,
-    runs: pl.DataFrame,
-    migrations: pl.DataFrame,
-    failures: pl.DataFrame,
-    gantt_span: tuple[int, int] | None = None,
-) -> Path:
-    """Write the report of one run of virtual machines and return where it is.
-
-    Parameters
-    ----------
-    path : the HTML file; it appears whole or not at all
-    summary : what `summary.json` holds
-    jobs, tasks, runs, migrations, failures : the tables of the CSV files of these names
-    gantt_span : window [start, end) of the map of migrations, s; an eventful one without it
-
-    Without Matplotlib the figures are left out and the page says how to get them.
-    """
-    given = {
-        "jobs": jobs, "tasks": tasks, "runs": runs, "migrations": migrations, "failures": failures
-    }  # fmt: skip
-    tables = {name: counts.typed(table) for name, table in given.items()}
-    told = counts.with_fates(tables["jobs"], tables["runs"])
-    drawn = figures(summary, tables, gantt_span)
-    text = page(
-        "What became of jobs in virtual machines",
-        lead(summary),
-        verdict(summary, told),
-        cards(headlines(summary, told)),
-        EMPTY if has_matplotlib() else paragraph(NO_FIGURES, "soft"),
-        section(
-            "How jobs and tasks ended",
-            parts.job_table(told),
-            parts.task_table(tables["tasks"]),
-            drawn.get("sizes", EMPTY),
-        ),
-        section("Where the processor time went", parts.processor_time(summary)),
-        section("Capacity and queue over time", drawn.get("capacity", EMPTY)),
-        section("Were failures foreseen?", parts.foresight_tables(summary, tables)),
-        section(
-            "What migrations bought",
-            parts.moves_table(summary, tables["migrations"]),
-            drawn.get("overview", EMPTY),
-            drawn.get("map", EMPTY),
-        ),
-        section("Reliable and unreliable nodes", parts.quarters_table(summary, tables)),
-        section("Jobs that lost most", parts.jobs_that_lost(told)),
-        section("Failures that cost most", parts.failures_that_cost(tables)),
-        section("Waiting", parts.waiting(summary)),
-        section("What was left out", left_out(summary)),
-        section("How to read this page", *(paragraph(text) for text in HOW)),
-        section(
-            "Parameters",
-            parameter_table(VirtualParameters, summary.get("parameters") or {}),
-        ),
-        section("Made with", pairs(versions(summary), ("What", "Version"))),
-    )
-    return write_page(path, text)
-
-
-HOW = (
+PROCESSOR_TIME: Final = (
+    ("useful", "Useful: work of tasks that ended", GREEN),
+    ("lost", "Lost to failures", VERMILLION),
+    ("stopped", "Work of other tasks that did not end", PURPLE),
+    ("paused", "Held without progress: moves, checkpoints", SKY),
+    ("down", "Down", ORANGE),
+    ("idle", "Idle", GREY),
+)
+JOB_ENDS: Final = (
+    ("completed", "Completed by their deadlines", GREEN),
+    ("late", "Completed late", YELLOW),
+    ("failure", "Uncompleted, lost tasks to failures", VERMILLION),
+    ("deadline", "Uncompleted, ran into the deadline", PURPLE),
+    ("dropped", "Dropped: waited until the deadline", GREY),
+)
+HOW: Final = (
     "A job is completed where all of its tasks did all of their work by the job's deadline: its "
     "submission and the time that it asked for or, where the log does not tell, its run time times "
     "slack. A task that a failure aborts for good, or that its deadline stops, leaves its job "
@@ -120,95 +63,193 @@ HOW = (
 )
 
 
-def lead(summary: Summary) -> str:
+def report(run: ToldRun) -> Report:
+    """Return the report of a run."""
+    return run_report(
+        run.summary,
+        VirtualParameters,
+        how=HOW,
+        title="What became of jobs in virtual machines",
+        headline=headline(run),
+        sections=tuple(section(run) for section in SECTIONS),
+        verdict=verdict(run),
+        top=top(run),
+        cleaning=run.cleaning,
+    )
+
+
+def headline(run: ToldRun) -> str:
     """Return the line below the title."""
-    told = words.headline(summary, told=False)
-    span = f"{plain.duration(summary.get('makespan'))} from first submission to last end"
+    told = digest.headline(run.summary, told=False)
+    span = f"{plain.duration(run.summary.get('makespan'))} from first submission to last end"
     return " · ".join([*told[:2], span, *told[2:]])
 
 
-def verdict(summary: Summary, jobs: pl.DataFrame) -> Html:
-    """Return the run in plain paragraphs; jobs are those with their fates."""
-    ends = parts.ends_of(jobs)
+def verdict(run: ToldRun) -> tuple[str, ...]:
+    """Return the run in plain paragraphs."""
+    ends = fates_of(run.fates, counts.FATES)
     failed = pl.col("fate") == "failure"
-    told = (
-        words.on_completion(summary, shares_.shared_fate(jobs, "completed"), ends),
-        words.on_failures(summary, shares_.shared_fate(jobs, failed), ends),
-        words.on_moves(summary),
-    )
-    return Html(
-        '<div class="verdict">' + "".join(f"<p>{html(text)}</p>" for text in told) + "</div>"
+    return (
+        words.on_completion(run.summary, shares_.shared_fate(run.jobs, "completed"), ends),
+        words.on_failures(run.summary, shares_.shared_fate(run.fates, failed), ends),
+        words.on_moves(run.summary),
     )
 
 
-def headlines(summary: Summary, jobs: pl.DataFrame) -> list[tuple[str, str, str]]:
-    """Return the headline measures as (name, value, what it means)."""
-    count, done = measure_.whole(summary, "jobs_count"), measure_.whole(summary, "jobs_completed")
-    tasks, ended = (
-        measure_.whole(summary, "tasks_count"),
-        measure_.whole(summary, "tasks_completed"),
-    )
+def top(run: ToldRun) -> tuple[Fact, ...]:
+    """Return the facts that matter most."""
+    summary, jobs = run.summary, run.jobs
+    count, done = whole(summary, "jobs_count"), whole(summary, "jobs_completed")
+    tasks, ended = whole(summary, "tasks_count"), whole(summary, "tasks_completed")
     useful = plain.number((summary.get("processor_seconds") or {}).get("useful"))
     lost = plain.number(summary.get("lost_work"))
+    hours = plain.NOTHING if lost is None else tables.hours(lost)
     share = f", {plain.percent(lost / useful)} of the useful work" if useful and lost else ""
-    saved, vain = measure_.whole(summary, "tasks_saved"), measure_.whole(summary, "moves_in_vain")
+    saved, vain = whole(summary, "tasks_saved"), whole(summary, "moves_in_vain")
     wait = summary.get("wait") or {}
-    return [
-        ("Jobs completed", plain.percent(summary.get("job_completion_rate")),
-         f"by their deadlines: {done:,} of {count:,}; "
-         + shares_.sureness(done, count, shares_.shared_fate(jobs, "completed"))),
-        ("Tasks completed", plain.percent(summary.get("task_completion_rate")),
-         f"by their deadlines: {ended:,} of {tasks:,}; "
-         + shares_.sureness(ended, tasks, *counts.tasks_shared(jobs))),
-        ("Utilization", plain.percent(summary.get("utilization")),
-         "of processor time went into tasks that ended"),
-        ("Lost work", plain.NOTHING if lost is None else parts.hours(lost),
-         f"processor-hours lost to failures{share}"),
-        ("Migrations", plain.count(summary.get("migrations")),
-         f"{plain.counted(saved, 'task')} saved by them; {vain:,} moves in vain"),
-        ("Median wait", plain.duration(wait.get("median")),
-         f"mean {plain.duration(wait.get('mean'))}, 95 % within {plain.duration(wait.get('p95'))}"),
-    ]  # fmt: skip
+    return (
+        measured("jobs_completed", "Jobs completed", summary.get("job_completion_rate"), "ratio",
+                 f"by their deadlines: {done:,} of {count:,}; "
+                 + shares_.sureness(done, count, shares_.shared_fate(jobs, "completed")),
+                 plain.percent),
+        measured("tasks_completed", "Tasks completed", summary.get("task_completion_rate"), "ratio",
+                 f"by their deadlines: {ended:,} of {tasks:,}; "
+                 + shares_.sureness(ended, tasks, *counts.tasks_shared(jobs)), plain.percent),
+        measured("utilization", "Utilization", summary.get("utilization"), "ratio",
+                 "of processor time went into tasks that ended", plain.percent),
+        measured("lost_work", "Lost work", None if lost is None else lost / 3600,
+                 "processor_hours", f"processor-hours lost to failures{share}", lambda _: hours),
+        measured("migrations", "Migrations", summary.get("migrations"), "count",
+                 f"{plain.counted(saved, 'task')} saved by them; {vain:,} moves in vain",
+                 plain.count),
+        measured("wait_median", "Median wait", wait.get("median"), "seconds",
+                 f"mean {plain.duration(wait.get('mean'))}, 95 % within "
+                 f"{plain.duration(wait.get('p95'))}", plain.duration),
+    )  # fmt: skip
 
 
-def figures(
-    summary: Summary, tables: Tables, span: tuple[int, int] | None = None
-) -> dict[str, Html]:
-    """Return the figures that this run has, by name; none without Matplotlib or without jobs."""
-    jobs, runs, failures = (tables[name] for name in ("jobs", "runs", "failures"))
-    if not has_matplotlib() or jobs.is_empty() or runs.is_empty():
-        return {}
+# Sections -----------------------------------------------------------------------------------------
 
-    nodes, per_node = parts.machine(summary)
-    start = int(series.column(jobs, "submit").min())
-    maps = {"processors_per_node": per_node, "origin": start}
-    moves = tables["migrations"]
-    drawn = {
-        "sizes": show(
-            drawing.completion_by_size(jobs),
-            "Share of jobs completed by their deadlines over their number of tasks.",
+
+def measures(run: ToldRun) -> Section:
+    """Return the measures that the terminal shows; a page has them in other places."""
+    return Section("measures", "Measures", series=digest.measures(run.summary))
+
+
+def ends(run: ToldRun) -> Section:
+    """Return how jobs and tasks ended, and how that depends on the size of jobs."""
+    figure = run.drawn(
+        "sizes",
+        lambda: figures.completion_by_size(run.jobs),
+        "Share of jobs completed by their deadlines over their number of tasks.",
+    )
+    jobs = fates_table(run.fates, JOB_ENDS, always=("completed", "failure"))
+    return Section(
+        "ends", "How jobs and tasks ended", body=(*jobs, *tables.task_ends(run.tasks), *figure)
+    )
+
+
+def processor_time(run: ToldRun) -> Section:
+    """Return what became of all processor-seconds."""
+    seconds = run.summary.get("processor_seconds") or {}
+    amount = ("processor_s", "Processor time", words.processor_hours)
+    total = plain.number(seconds.get("total"))
+    body = parts_table("processor_time", amount, PROCESSOR_TIME, seconds, total)
+    return Section("processor_time", "Where the processor time went", body=body)
+
+
+def capacity(run: ToldRun) -> Section:
+    """Return processors and queue over time."""
+    figure = run.drawn(
+        "capacity",
+        lambda: figures.capacity_over_time(
+            run.runs, run.failures, run.nodes, run.processors, run.jobs
         ),
-        "capacity": show(
-            drawing.capacity_over_time(runs, failures, nodes, per_node, jobs),
-            "Share of processors held by virtual machines and of those down, and tasks that wait, "
-            "over time.",
-            "Tasks wait until their jobs are placed, or dropped at their deadlines.",
-        ),
-    }
-    if len(failures) or len(moves):
-        drawn["overview"] = show(
-            drawing.migration_overview(runs, moves, failures, nodes, **maps),
+        "Share of processors held by virtual machines and of those down, and tasks that wait, "
+        "over time.",
+        "Tasks wait until their jobs are placed, or dropped at their deadlines.",
+    )
+    return Section("capacity", "Capacity and queue over time", body=figure)
+
+
+def foresight(run: ToldRun) -> Section:
+    """Return how well failures were foreseen, and why they hit tasks."""
+    return Section("foresight", "Were failures foreseen?", body=tables.foresight(run))
+
+
+def migrations(run: ToldRun) -> Section:
+    """Return what migrations bought and cost, and where they went."""
+    body = (*tables.moves(run), *maps(run))
+    return Section("migrations", "What migrations bought", body=body)
+
+
+def maps(run: ToldRun) -> tuple[Figure, ...]:
+    """Return the maps of nodes over the run, and over a part of it."""
+    if run.failures.is_empty() and run.migrations.is_empty():
+        return ()
+    given = (run.runs, run.migrations, run.failures, run.nodes)
+
+    def overview() -> Drawn:
+        return figures.migration_overview(
+            *given, processors_per_node=run.processors, origin=run.start
+        )
+
+    def part() -> Drawn:
+        return figures.migration_map(
+            *given, *(run.gantt_span or ()), processors_per_node=run.processors, origin=run.start
+        )
+
+    return (
+        *run.drawn(
+            "overview",
+            overview,
             "Map of nodes over the whole run: use, failures, and when tasks left nodes.",
             "The whole run. Larger dots: more tasks left the node."
-            if len(moves)
+            if len(run.migrations)
             else "The whole run.",
-        )
-        drawn["map"] = show(
-            drawing.migration_map(runs, moves, failures, nodes, *(span or ()), **maps),
+        ),
+        *run.drawn(
+            "map",
+            part,
             "Map of nodes over time: use, failures, predicted times, and each migration as a line "
             "from its source to its target.",
             ""
-            if span
+            if run.gantt_span
             else "The part of the run in which nodes were left, or failures hit tasks, most often.",
-        )
-    return drawn
+        ),
+    )
+
+
+def quarters(run: ToldRun) -> Section:
+    """Return what was done and lost on nodes that fail often and seldom."""
+    return Section("quarters", "Reliable and unreliable nodes", body=tables.quarters(run))
+
+
+def lost_most(run: ToldRun) -> Section:
+    """Return the jobs that lost most work."""
+    return Section("lost_most", "Jobs that lost most", body=tables.jobs_that_lost(run))
+
+
+def cost_most(run: ToldRun) -> Section:
+    """Return the failures that took most work."""
+    return Section("cost_most", "Failures that cost most", body=tables.failures_that_cost(run))
+
+
+def waiting(run: ToldRun) -> Section:
+    """Return how long jobs waited for their first start."""
+    return Section("waiting", "Waiting", body=tables.waiting(run.summary))
+
+
+SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
+    measures,
+    ends,
+    processor_time,
+    capacity,
+    foresight,
+    migrations,
+    quarters,
+    lost_most,
+    cost_most,
+    waiting,
+)
+"""In the order of the report; what has nothing to show is left out."""

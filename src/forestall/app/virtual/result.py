@@ -12,8 +12,9 @@ import polars as pl
 from forestall.app.kit.result import RunResult
 from forestall.app.virtual import counts
 from forestall.app.virtual import figures as virtual_figures
+from forestall.app.virtual import report as reports
 from forestall.app.virtual.log import write_task_log
-from forestall.app.virtual.report import write_virtual_report
+from forestall.app.virtual.told import ToldRun
 from forestall.assess.predicted_times import score
 from forestall.model.errors import ParameterError
 from forestall.simulate.virtual import tables
@@ -23,6 +24,8 @@ from forestall.simulate.virtual.prepare import lead_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from forestall.show.report import Report
 
 
 MODEL = "virtual"
@@ -41,7 +44,7 @@ class VirtualResult(RunResult[VirtualOutcome]):
     described in `forestall.simulate.virtual.tables`.
     """
 
-    TABLES: ClassVar = ("jobs", "tasks", "runs", "migrations", "failures")
+    _TABLES: ClassVar = ("jobs", "tasks", "runs", "migrations", "failures")
 
     predictor: Any = None
 
@@ -166,5 +169,6 @@ class VirtualResult(RunResult[VirtualOutcome]):
     def _write_log(self, folder: Path) -> None:
         write_task_log(self.outcome, folder)
 
-    def _write_report(self, path: Path, span: tuple[int, int] | None) -> None:
-        write_virtual_report(path, summary=self.summary, **self._tables(), gantt_span=span)
+    def _told(self, span: tuple[int, int] | None) -> Report:
+        told = ToldRun(self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning)
+        return reports.report(told)

@@ -15,6 +15,7 @@ from forestall.cli.screen import say, say_json, show
 with lazily():
     from forestall.app.runs import compare as runs_compare
     from forestall.app.runs import many, models
+    from forestall.show import page as pages
 
 if TYPE_CHECKING:
     from forestall.app.runs.compare import Comparison
@@ -53,7 +54,8 @@ def compare(
     found = runs_compare.compare(folders)
     if out is not None:
         measures = models.measures_of(found.summaries.values())
-        many.write_comparison(out, found.summaries, measures, models.told_of)
+        told = many.comparison(found.summaries, measures, models.told_of)
+        pages.write_page(out, pages.page(told))
     if as_json:
         say_json(found.plain())
         return

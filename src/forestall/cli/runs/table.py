@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from forestall._lazy import lazily
-from forestall.app.promise import digest
+from forestall.app.promise import digest as promise_digest
 from forestall.cli.choice import spelled
 from forestall.cli.screen import say, show
 from forestall.model.cleaning import Cleaning
@@ -14,53 +14,30 @@ from forestall.model.spelling import named
 from forestall.show.text import fact_rows
 
 with lazily():
-    from forestall.app.cycle import words as cycle_words
-    from forestall.app.virtual import words as virtual_words
+    from forestall.app.cycle import digest as cycle_digest
+    from forestall.app.virtual import digest as virtual_digest
+
+if TYPE_CHECKING:
+    from forestall.show.facts import Fact
+    from forestall.show.words import Summary
 
 NAMED = 5
 
 
-def headline(summary: Mapping[str, Any], failures: int | None) -> str:
-    """Return what was run, in one line."""
-    return ", ".join(digest.headline(summary, failures))
+class Digest(Protocol):
+    """A run in short, as each model tells it."""
+
+    def headline(self, summary: Summary, failures: int | None) -> list[str]:
+        """Return what was run, in parts."""
+
+    def measures(self, summary: Summary) -> tuple[Fact, ...]:
+        """Return each measure of a run with its unit and what it means."""
 
 
-def rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return (measure, value with unit, what it means) for each measure of a run."""
-    return fact_rows(digest.measures(summary))
-
-
-def virtual_headline(summary: Mapping[str, Any], failures: int | None) -> str:
-    """Return what was run of virtual machines, in one line."""
-    return ", ".join(virtual_words.headline(summary, failures))
-
-
-def virtual_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
-    """Return (measure, value with unit, what it means) for a run of virtual machines."""
-    return virtual_words.rows(summary)
-
-
-def cycle_headline(summary: Mapping[str, Any], failures: int | None) -> str:
-    """Return what was run of guests on shared hosts, in one line."""
-    return ", ".join(cycle_words.headline(summary))
-
-
-def cycle_rows(summary: Mapping[str, Any]) -> Sequence[tuple[str, ...]]:
-    """Return (measure, value with unit, what it means) for a run of guests on shared hosts."""
-    return cycle_words.rows(summary)
-
-
-class RunWords(NamedTuple):
-    """How the runs of a model are told."""
-
-    headline: Callable[[Mapping[str, Any], int | None], str]
-    rows: Callable[[Mapping[str, Any]], Sequence[tuple[str, ...]]]
-
-
-TABLES: Final = {
-    "promise": RunWords(headline, rows),
-    "virtual": RunWords(virtual_headline, virtual_rows),
-    "cycle": RunWords(cycle_headline, cycle_rows),
+DIGESTS: Final[Mapping[str, Digest]] = {
+    "promise": promise_digest,
+    "virtual": virtual_digest,
+    "cycle": cycle_digest,
 }
 """By model."""
 
@@ -69,10 +46,10 @@ def print_run(
     summary: Mapping[str, Any], cleaning: Cleaning, hints: Iterable[str], failures: int | None
 ) -> None:
     """Print a run: measures, what was left out or changed, hints."""
-    told = TABLES[summary.get("model", "promise")]
-    say(told.headline(summary, failures))
+    digest = DIGESTS[summary.get("model", "promise")]
+    say(", ".join(digest.headline(summary, failures)))
     say()
-    show(told.rows(summary))
+    show(fact_rows(digest.measures(summary)))
     print_notes(cleaning, hints)
 
 

@@ -101,7 +101,7 @@ class Engine:
         entry = POLICIES.coded(rules.policy)
         if entry is None:
             raise ParameterError("policy", rules.policy, "the code of a policy")
-        if entry.in_python != (policy is not None):
+        if entry.own != (policy is not None):
             allowed = "none beside a compiled policy" if policy else "given where rules say so"
             raise ParameterError("a policy in Python", policy, allowed)
         self.policy = entry

@@ -28,14 +28,12 @@ class PolicyEntry(Entry):
     promises : whether it promises each job a deadline, by predictions of any kind: it places jobs
         at every event; the others do so once a second, and predictions only choose their nodes
     reserves : whether waiting jobs have reservations, whose starts are events of their own
-    in_python : whether it is the user's own, asked in the place of a compiled pass
     checkpoint, placement : what these parameters are where they are not given
     """
 
     code: int = -1
     promises: bool = False
     reserves: bool = False
-    in_python: bool = False
     checkpoint: str = "none"
     placement: str = "first"
 
@@ -78,7 +76,7 @@ POLICIES: Final = Policies(
             "promise",
             "promises",
             "every job gets a deadline with a probability at arrival, and keeps what it got",
-            "models/promises.md",
+            "models/promises.md#the-promise-policy",
             colour="#0072B2",
             code=0,
             promises=True,
@@ -120,6 +118,6 @@ OWN: Final = PolicyEntry(
     "a class of the user's own decides which waiting jobs start",
     "how-to/your-own/own-policy.md",
     code=4,
-    in_python=True,
+    own=True,
 )
 """What every policy of the user's own has in common. No name in the table: its class is."""

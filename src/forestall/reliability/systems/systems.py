@@ -165,7 +165,7 @@ def series_sf(groups: Iterable[ComponentGroup], t: npt.ArrayLike) -> Floats:
     """Return R(t), the probability that every component of every group lasts `t`.
 
     >>> node = from_mttf(35_388.8, 0.75)
-    >>> round(float(series_sf([Group(256, node)], 100.0)), 4)
+    >>> round(float(series_sf([ComponentGroup(256, node)], 100.0)), 4)
     0.028
     """
     return np.exp(series_log_survival(groups, t))
@@ -303,7 +303,7 @@ def k_out_of_n(groups: Sequence[ComponentGroup], t: float, spares: int) -> float
     replaced. `spares` of all components or more give 1.
 
     >>> blades = from_mttf(102_840.0)
-    >>> round(k_out_of_n([Group(256, blades)], 128.0, 2), 4)
+    >>> round(k_out_of_n([ComponentGroup(256, blades)], 128.0, 2), 4)
     0.9958
     """
     return at_most_lost([pair for group in groups for pair in _losses(group, t)], spares)

@@ -44,6 +44,7 @@ class Parameters(BaseModel):
             about="who decides; `module:Class` is "
             "[a policy of your own](../how-to/your-own/own-policy.md)",
             group="machine",
+            order=tuple(POLICIES),
         ),
     ] = "promise"
     predictor: Annotated[

@@ -167,7 +167,7 @@ def play(
     entry, asked = parameters.entry, plugin or policy
     assert placed or not (entry.promises or len(failures))
     assert entry.promises or plugin is None
-    assert entry.in_python == (policy is not None)
+    assert entry.own == (policy is not None)
     rules = rules_of(parameters, placed=placed)
     if plugin is not None:
         rules, prediction = plugin.rules(rules), plugin.prediction(prediction)

@@ -43,9 +43,9 @@ def part(over: float, under: float) -> str:
 def interval(one: RedrawnEstimate) -> str:
     """Return the interval of a share, a dash where there is none.
 
-    >>> from forestall.assess.panel import Estimate
+    >>> from forestall.assess.panel import RedrawnEstimate
     >>> import numpy as np
-    >>> interval(Estimate(0.5, 0.25, 0.75, np.empty(0), 9))
+    >>> interval(RedrawnEstimate(0.5, 0.25, 0.75, np.empty(0), 9))
     '25.0 to 75.0 %'
     """
     if not (math.isfinite(one.low) and math.isfinite(one.high)):
