@@ -291,6 +291,7 @@ SAME_IDEA = {
     "JobRows": "a model's file as its certifier reads it",
     "Progress": "what a stay can have done, by a model's certifier",
     "StayRows": "a model's file as its certifier reads it",
+    "ToldRun": "a run as the report of its model tells it",
 }
 """Classes that several modules have under one name, since they are the same for other models."""
 

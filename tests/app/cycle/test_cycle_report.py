@@ -19,7 +19,7 @@ from forestall.app.cycle import counts, digest, words
 from forestall.app.cycle.report import report
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.tables import host_table, length_name, with_left
-from forestall.app.cycle.told import Told
+from forestall.app.cycle.told import ToldRun
 from forestall.app.kit import series
 from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces
@@ -372,7 +372,7 @@ def test_rows_of_the_terminal(run: CycleResult) -> None:
 
 def written(result: CycleResult, folder: Path, **changed: Any) -> tuple[str, Page]:
     summary = json.loads(json.dumps(result.summary)) | changed
-    text = saved(report(Told(summary, **tables(result))), folder)
+    text = saved(report(ToldRun(summary, **tables(result))), folder)
     return text, Page(text)
 
 
@@ -453,7 +453,7 @@ def test_hostile_text_is_escaped(run: CycleResult, tmp_path: Path) -> None:
         "skipped": {HOSTILE: 3}, "versions": {HOSTILE: HOSTILE},
     }  # fmt: skip
     held = tables(made) | {"hosts": hosts}
-    text = saved(report(Told(summary, **held)), tmp_path)
+    text = saved(report(ToldRun(summary, **held)), tmp_path)
     page = Page(text)
     assert "<script" not in text
     assert "script" not in page.tags
@@ -483,7 +483,7 @@ def test_a_sparse_summary_and_empty_csv_files_are_enough(run: CycleResult, tmp_p
     read = {
         name: pl.read_csv(table.head(0).write_csv().encode()) for name, table in tables(run).items()
     }
-    assert "There was no job." in Page(saved(report(Told({}, **read)), tmp_path)).said
+    assert "There was no job." in Page(saved(report(ToldRun({}, **read)), tmp_path)).said
 
 
 @needs_matplotlib
@@ -492,7 +492,7 @@ def test_tables_of_csv_files_give_the_same_page(run: CycleResult, tmp_path: Path
         name: pl.read_csv(table.write_csv().encode(), infer_schema_length=None)
         for name, table in tables(run).items()
     }
-    told = Told(json.loads(json.dumps(run.summary)), **read)
+    told = ToldRun(json.loads(json.dumps(run.summary)), **read)
     assert saved(report(told), tmp_path) == written(run, tmp_path)[0]
 
 

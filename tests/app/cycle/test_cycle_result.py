@@ -9,7 +9,7 @@ import pytest
 
 from forestall.app.cycle import report as reports
 from forestall.app.cycle.result import CycleResult
-from forestall.app.cycle.told import Told
+from forestall.app.cycle.told import ToldRun
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
 from forestall.show.report import Report
@@ -78,7 +78,7 @@ def test_the_map_begins_with_the_first_submission(
 ) -> None:
     told = []
 
-    def noted(run: Told) -> Report:
+    def noted(run: ToldRun) -> Report:
         told.append(run)
         return Report("", "", ())
 

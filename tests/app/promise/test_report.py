@@ -15,7 +15,7 @@ import pytest
 from app.promise.synthetic import Made, grid
 from forestall.app.promise import report as reports
 from forestall.app.promise import words
-from forestall.app.promise.report import Told, report
+from forestall.app.promise.report import ToldRun, report
 from forestall.app.runs.many import comparison, sweep_report
 from forestall.model.errors import TraceError
 from forestall.show import words as say_
@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 
 def written(made: Made, folder: Path, **summary: Any) -> tuple[str, Page]:
-    told = Told(made.summary(**summary), made.jobs, made.runs, made.failures)
+    told = ToldRun(made.summary(**summary), made.jobs, made.runs, made.failures)
     text = saved(report(told), folder)
     return text, Page(text)
 
@@ -157,7 +157,7 @@ def test_without_matplotlib_the_page_says_what_is_missing(
 
 def test_a_sparse_summary_is_enough(tmp_path: Path) -> None:
     made = Made(10, 2)
-    text = saved(report(Told({}, made.jobs, made.runs, made.failures)), tmp_path)
+    text = saved(report(ToldRun({}, made.jobs, made.runs, made.failures)), tmp_path)
     assert "What was left out" in Page(text).said
 
 
@@ -172,7 +172,7 @@ def test_nothing_is_written_where_it_cannot_be(tmp_path: Path) -> None:
 def test_a_chosen_span_is_drawn(tmp_path: Path) -> None:
     made = Made(60, 20)
     texts = [
-        saved(report(Told(made.summary(), made.jobs, made.runs, made.failures, span)), tmp_path)
+        saved(report(ToldRun(made.summary(), made.jobs, made.runs, made.failures, span)), tmp_path)
         for span in (None, (10_000, 20_000))
     ]
     assert "in which failures hit most jobs" in texts[0]
@@ -282,7 +282,7 @@ def test_work_in_words() -> None:
 
 def test_a_section_stands_in_every_form() -> None:
     made = Made(60, 10)
-    found = report(Told(made.summary(), made.jobs, made.runs, made.failures))
+    found = report(ToldRun(made.summary(), made.jobs, made.runs, made.failures))
     told = json.loads(json.dumps(as_json(found), allow_nan=False))
     assert list(told["sections"]) == [
         "measures", "node_time", "promises", "levels", "gantt", "lost", "times",
@@ -304,13 +304,13 @@ def test_a_section_stands_in_every_form() -> None:
 def test_sections_of_a_report_are_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     """One function and one entry: then it stands in text, page and JSON."""
 
-    def own(run: Told) -> Section:
+    def own(run: ToldRun) -> Section:
         fact = Fact("longest", "Longest run", 7200, "seconds")
         return Section("own", "A section of our own", "It is there.", (fact,))
 
     monkeypatch.setattr(reports, "SECTIONS", (*reports.SECTIONS, own))
     made = Made(20, 3)
-    found = report(Told(made.summary(), made.jobs, made.runs, made.failures))
+    found = report(ToldRun(made.summary(), made.jobs, made.runs, made.failures))
     assert as_json(found)["sections"]["own"]["figures"][0]["value"] == 7200
     assert "A section of our own" in text_of(found)
     assert '<h2 id="own">A section of our own</h2>' in page_of(found, drawn={})

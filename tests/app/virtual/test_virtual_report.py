@@ -21,7 +21,7 @@ from forestall.app.kit import shares as shares_
 from forestall.app.virtual import counts, digest, words
 from forestall.app.virtual.report import report
 from forestall.app.virtual.tables import quarters, seen
-from forestall.app.virtual.told import Told
+from forestall.app.virtual.told import ToldRun
 from forestall.model.errors import TraceError
 from forestall.model.virtual import FAR
 from forestall.reliability.shares import wilson
@@ -353,7 +353,7 @@ def test_the_headline_names_what_decided() -> None:
 
 
 def written(made: MadeVirtual, folder: Path, **summary: Any) -> tuple[str, Page]:
-    text = saved(report(Told(made.summary(**summary), **made.tables())), folder)
+    text = saved(report(ToldRun(made.summary(**summary), **made.tables())), folder)
     return text, Page(text)
 
 
@@ -462,7 +462,7 @@ def test_a_sparse_summary_and_tables_of_csv_files_are_enough(tmp_path: Path) -> 
         for name, table in made.tables().items()
     }
     assert read["migrations"].schema["time"] == pl.String  # what Polars makes of no rows
-    assert "What was left out" in Page(saved(report(Told({}, **read)), tmp_path)).said
+    assert "What was left out" in Page(saved(report(ToldRun({}, **read)), tmp_path)).said
 
 
 @needs_matplotlib
@@ -470,7 +470,7 @@ def test_a_chosen_span_is_drawn(tmp_path: Path) -> None:
     made = MadeVirtual(60, 20)
     summary = made.summary()
     texts = [
-        saved(report(Told(summary, **made.tables(), gantt_span=span)), tmp_path)
+        saved(report(ToldRun(summary, **made.tables(), gantt_span=span)), tmp_path)
         for span in (None, (10_000, 20_000))
     ]
     assert "most often" in texts[0]
@@ -486,12 +486,12 @@ def test_nothing_is_written_where_it_cannot_be(tmp_path: Path) -> None:
 
 def test_no_quarters_without_failures() -> None:
     made = MadeVirtual(20, 0)
-    assert quarters(Told(made.summary(), **made.tables())) == ()
+    assert quarters(ToldRun(made.summary(), **made.tables())) == ()
 
 
 def test_sections_stand_in_every_form() -> None:
     made = MadeVirtual(120, 40)
-    found = report(Told(made.summary(), **made.tables()))
+    found = report(ToldRun(made.summary(), **made.tables()))
     told = json.loads(json.dumps(as_json(found), allow_nan=False))["sections"]
     assert list(told) == [
         "measures", "ends", "processor_time", "capacity", "foresight", "migrations", "quarters",

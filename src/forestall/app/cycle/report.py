@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from forestall.app.cycle import counts, digest, figures, tables, words
-from forestall.app.cycle.told import Told
+from forestall.app.cycle.told import ToldRun
 from forestall.app.kit.report import measured, run_report
 from forestall.app.kit.shares import shared_fate, sureness
 from forestall.app.kit.tables import fates_of, fates_table
@@ -45,7 +45,7 @@ HOW: Final = (
 )
 
 
-def report(run: Told) -> Report:
+def report(run: ToldRun) -> Report:
     """Return the report of a run."""
     return run_report(
         run.summary,
@@ -60,7 +60,7 @@ def report(run: Told) -> Report:
     )
 
 
-def headline(run: Told) -> str:
+def headline(run: ToldRun) -> str:
     """Return the line below the title."""
     hosts = len(run.hosts) or digest.hosts_of(run.summary)
     told = dict(run.summary) | {"jobs_simulated": len(run.jobs), "hosts_count": hosts}
@@ -68,7 +68,7 @@ def headline(run: Told) -> str:
     return " · ".join([*parts[:2], plain.duration(run.span[1] - run.span[0]), *parts[2:]])
 
 
-def verdict(run: Told) -> tuple[str, ...]:
+def verdict(run: ToldRun) -> tuple[str, ...]:
     """Return the run in plain paragraphs."""
     jobs = run.fates
     return (
@@ -95,7 +95,7 @@ def verdict(run: Told) -> tuple[str, ...]:
     )
 
 
-def on_promises(run: Told) -> str:
+def on_promises(run: ToldRun) -> str:
     """Return what was said of stays, and what came of it, in words."""
     ended = run.stays.filter(pl.col("ended") != "unfinished").with_columns(submit="start")
     return words.on_promises(
@@ -106,7 +106,7 @@ def on_promises(run: Told) -> str:
     )
 
 
-def _promises_kept(run: Told) -> tuple[Fact, ...]:
+def _promises_kept(run: ToldRun) -> tuple[Fact, ...]:
     """Return how much of what was said of stays came true; nothing where nothing was."""
     found = run.promised
     count = sum(one.stays for one in found)
@@ -118,7 +118,7 @@ def _promises_kept(run: Told) -> tuple[Fact, ...]:
     return (measured("promises_kept", "Promises kept", kept, "ratio", meaning, plain.percent),)
 
 
-def top(run: Told) -> tuple[Fact, ...]:
+def top(run: ToldRun) -> tuple[Fact, ...]:
     """Return the facts that matter most."""
     jobs, count = run.fates, len(run.fates)
     whole = sum(run.time.values())
@@ -159,17 +159,17 @@ def top(run: Told) -> tuple[Fact, ...]:
 # Sections -----------------------------------------------------------------------------------------
 
 
-def measures(run: Told) -> Section:
+def measures(run: ToldRun) -> Section:
     """Return the measures that the terminal shows; a page has them in other places."""
     return Section("measures", "Measures", series=digest.measures(run.summary))
 
 
-def ends(run: Told) -> Section:
+def ends(run: ToldRun) -> Section:
     """Return how jobs ended."""
     return Section("ends", "How jobs ended", body=fates_table(run.fates, tables.FATES))
 
 
-def makespan(run: Told) -> Section:
+def makespan(run: ToldRun) -> Section:
     """Return how long jobs took, by their run times."""
     figure = Figure(
         "makespan",
@@ -182,13 +182,13 @@ def makespan(run: Told) -> Section:
     return Section("makespan", "Makespan", body=(*drawn, *table))
 
 
-def stays(run: Told) -> Section:
+def stays(run: ToldRun) -> Section:
     """Return why stays of guests ended, and how often jobs lost their hosts."""
     body = (*tables.end_table(run.stays), *tables.failure_table(run.jobs))
     return Section("stays", "Why stays ended", body=body)
 
 
-def promises(run: Told) -> Section:
+def promises(run: ToldRun) -> Section:
     """Return what was said of stays as they began, and what came of it."""
     figure = Figure(
         "promises",
@@ -201,7 +201,7 @@ def promises(run: Told) -> Section:
     return Section("promises", "What was promised and what was kept", body=body)
 
 
-def hosts(run: Told) -> Section:
+def hosts(run: ToldRun) -> Section:
     """Return what hosts were over time, and how long they stay available."""
     figure = Figure(
         "overview",
@@ -213,7 +213,7 @@ def hosts(run: Told) -> Section:
     return Section("hosts", "Hosts over time", body=(*tables.time_table(run), *maps))
 
 
-def host_map(run: Told) -> Figure:
+def host_map(run: ToldRun) -> Figure:
     """Return the map of hosts over a part of the run."""
     width = figures.width_of(len(run.hosts))
     shown = "chosen" if run.map_span else figures.part_shown(run.stays, *run.span, width)
@@ -227,7 +227,7 @@ def host_map(run: Told) -> Figure:
     )
 
 
-def hours(run: Told) -> Section:
+def hours(run: ToldRun) -> Section:
     """Return when hosts are available."""
     figure = Figure(
         "hours",
@@ -242,23 +242,23 @@ def hours(run: Told) -> Section:
     return Section("hours", "When hosts are available", body=body)
 
 
-def extremes(run: Told) -> Section:
+def extremes(run: ToldRun) -> Section:
     """Return the hosts that are available most and least."""
     body = tables.host_table(tables.with_left(run.hosts, run.stays))
     return Section("extremes", "Best and worst hosts", body=body)
 
 
-def lost_most(run: Told) -> Section:
+def lost_most(run: ToldRun) -> Section:
     """Return the jobs that lost most work."""
     return Section("lost_most", "Jobs that lost most", body=tables.jobs_that_lost(run))
 
 
-def waiting(run: Told) -> Section:
+def waiting(run: ToldRun) -> Section:
     """Return how long jobs waited for a host."""
     return Section("waiting", "Waiting", body=tables.wait_table(run))
 
 
-SECTIONS: Final[tuple[Callable[[Told], Section], ...]] = (
+SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
     measures,
     ends,
     makespan,

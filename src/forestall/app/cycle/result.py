@@ -11,7 +11,7 @@ import polars as pl
 
 from forestall.app.cycle import report as reports
 from forestall.app.cycle.log import write_guest_log
-from forestall.app.cycle.told import Told
+from forestall.app.cycle.told import ToldRun
 from forestall.app.kit.result import RunResult
 from forestall.simulate.cycle import tables
 from forestall.simulate.cycle.measures import measures
@@ -108,5 +108,5 @@ class CycleResult(RunResult[CycleOutcome]):
         write_guest_log(self.outcome, folder)
 
     def _told(self, span: tuple[int, int] | None) -> Report:
-        told = Told(self.summary, **self._tables(), map_span=span, cleaning=self.cleaning)
+        told = ToldRun(self.summary, **self._tables(), map_span=span, cleaning=self.cleaning)
         return reports.report(told)

@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from forestall.app.cycle import counts, words
-from forestall.app.cycle.told import Told
+from forestall.app.cycle.told import ToldRun
 from forestall.app.kit.shares import between
 from forestall.app.kit.tables import ENDS, MOST, Column, bar_of, parts_table, tabled, worst_of
 from forestall.reliability.shares import wilson
@@ -133,7 +133,7 @@ def end_table(stays: pl.DataFrame) -> tuple[Block, ...]:
     )
 
 
-def promise_table(run: Told) -> tuple[Block, ...]:
+def promise_table(run: ToldRun) -> tuple[Block, ...]:
     """Return what was said of stays as they began, and what came of it, by tenths."""
     name = "Promised" if run.said_in == "promise" else "Foreseen"
     columns: list[Column] = [
@@ -154,7 +154,7 @@ def promise_table(run: Told) -> tuple[Block, ...]:
     return (tabled("promises", columns, values, caption=caption),) if values else ()
 
 
-def time_table(run: Told) -> tuple[Block, ...]:
+def time_table(run: ToldRun) -> tuple[Block, ...]:
     """Return where the hosts' time went, and how long hosts stay available."""
     amount = ("host_s", "Host time", words.host_hours)
     told = parts_table("host_time", amount, HOST_TIME, run.time, sum(run.time.values()))
@@ -231,7 +231,7 @@ def hours(value: object) -> str:
     return words.host_hours(value).removesuffix(words.HOURS)
 
 
-def jobs_that_lost(run: Told) -> tuple[Block, ...]:
+def jobs_that_lost(run: ToldRun) -> tuple[Block, ...]:
     """Return the jobs that lost most work."""
     worst, caption = worst_of(run.jobs, "lost work")
     columns: list[Column] = [
@@ -251,7 +251,7 @@ def jobs_that_lost(run: Told) -> tuple[Block, ...]:
     return (tabled("lost_most", columns, values, caption=caption),) if values else ()
 
 
-def wait_table(run: Told) -> tuple[Block, ...]:
+def wait_table(run: ToldRun) -> tuple[Block, ...]:
     """Return how long jobs waited for their first start, and for a host in all."""
     waits = run.waits
     if not len(waits):

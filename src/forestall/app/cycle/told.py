@@ -17,7 +17,7 @@ TABLES: Final = ("jobs", "stays", "hosts", "availability")
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldRun:
     """A run of cycle sharing as its report tells it.
 
     Attributes

@@ -41,7 +41,7 @@ NODE_TIME: Final = (
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldRun:
     """A run as its report tells it.
 
     Attributes
@@ -80,7 +80,7 @@ class Told:
         return (figure,) if also and not (self.jobs.is_empty() or self.runs.is_empty()) else ()
 
 
-def report(run: Told) -> Report:
+def report(run: ToldRun) -> Report:
     """Return the report of a run."""
     summary = run.summary
     return run_report(
@@ -158,12 +158,12 @@ def _promises_kept(summary: Summary) -> tuple[Fact, ...]:
 # Sections -----------------------------------------------------------------------------------------
 
 
-def measures(run: Told) -> Section:
+def measures(run: ToldRun) -> Section:
     """Return the measures that the terminal shows; a page has them in other places."""
     return Section("measures", "Measures", series=digest.measures(run.summary))
 
 
-def node_time(run: Told) -> Section:
+def node_time(run: ToldRun) -> Section:
     """Return what became of all node-seconds."""
     seconds = run.summary.get("node_seconds") or {}
     amount = ("node_s", "Node time", say_.node_hours)
@@ -172,7 +172,7 @@ def node_time(run: Told) -> Section:
     return Section("node_time", "Where the node time went", body=body)
 
 
-def promises(run: Told) -> Section:
+def promises(run: ToldRun) -> Section:
     """Return promises by decile, with counts and 95 % intervals."""
     alt = "Share of promises kept over the probability promised. " + words.on_promises(run.summary)
     figure = Figure("calibration", lambda: figures.calibration(run.jobs), alt)
@@ -203,7 +203,7 @@ def promises(run: Told) -> Section:
     return Section("promises", "Promises", body=(*run.drawn(figure, also=run.made > 0), told))
 
 
-def levels(run: Told) -> Section:
+def levels(run: ToldRun) -> Section:
     """Return nodes and queue over time."""
 
     def draw() -> Drawn:
@@ -220,7 +220,7 @@ def levels(run: Told) -> Section:
     )
 
 
-def chart(run: Told) -> Section:
+def chart(run: ToldRun) -> Section:
     """Return the Gantt chart."""
 
     def draw() -> Drawn:
@@ -234,7 +234,7 @@ def chart(run: Told) -> Section:
     return Section("gantt", "Who was where", body=run.drawn(Figure("gantt", draw, alt, caption)))
 
 
-def lost_work(run: Told) -> Section:
+def lost_work(run: ToldRun) -> Section:
     """Return the work lost to failures over time."""
 
     def draw() -> Drawn:
@@ -247,7 +247,7 @@ def lost_work(run: Told) -> Section:
     return Section("lost", "Work lost over time", body=body)
 
 
-def times(run: Told) -> Section:
+def times(run: ToldRun) -> Section:
     """Return waits, responses and slowdowns as mean, median and 95th percentile."""
     rows, records = [], []
     for slug, name, tell in (
@@ -265,7 +265,7 @@ def times(run: Told) -> Section:
     return Section("times", "Waiting, response and slowdown", body=(table,))
 
 
-SECTIONS: Final[tuple[Callable[[Told], Section], ...]] = (
+SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
     measures,
     node_time,
     promises,

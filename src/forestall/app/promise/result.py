@@ -126,5 +126,7 @@ class Result(RunResult[Outcome]):
         write_event_log(self.outcome, folder, self.predictor, self.table)
 
     def _told(self, span: tuple[int, int] | None) -> Report:
-        told = reports.Told(self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning)
+        told = reports.ToldRun(
+            self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning
+        )
         return reports.report(told)

@@ -16,7 +16,7 @@ from forestall.app.kit.measure import whole
 from forestall.app.kit.report import measured, run_report
 from forestall.app.kit.tables import fates_of, fates_table, parts_table
 from forestall.app.virtual import counts, digest, figures, tables, words
-from forestall.app.virtual.told import Told
+from forestall.app.virtual.told import ToldRun
 from forestall.show import words as plain
 from forestall.show.blocks import Figure
 from forestall.show.report import Report, Section
@@ -63,7 +63,7 @@ HOW: Final = (
 )
 
 
-def report(run: Told) -> Report:
+def report(run: ToldRun) -> Report:
     """Return the report of a run."""
     return run_report(
         run.summary,
@@ -78,14 +78,14 @@ def report(run: Told) -> Report:
     )
 
 
-def headline(run: Told) -> str:
+def headline(run: ToldRun) -> str:
     """Return the line below the title."""
     told = digest.headline(run.summary, told=False)
     span = f"{plain.duration(run.summary.get('makespan'))} from first submission to last end"
     return " · ".join([*told[:2], span, *told[2:]])
 
 
-def verdict(run: Told) -> tuple[str, ...]:
+def verdict(run: ToldRun) -> tuple[str, ...]:
     """Return the run in plain paragraphs."""
     ends = fates_of(run.fates, counts.FATES)
     failed = pl.col("fate") == "failure"
@@ -96,7 +96,7 @@ def verdict(run: Told) -> tuple[str, ...]:
     )
 
 
-def top(run: Told) -> tuple[Fact, ...]:
+def top(run: ToldRun) -> tuple[Fact, ...]:
     """Return the facts that matter most."""
     summary, jobs = run.summary, run.jobs
     count, done = whole(summary, "jobs_count"), whole(summary, "jobs_completed")
@@ -131,12 +131,12 @@ def top(run: Told) -> tuple[Fact, ...]:
 # Sections -----------------------------------------------------------------------------------------
 
 
-def measures(run: Told) -> Section:
+def measures(run: ToldRun) -> Section:
     """Return the measures that the terminal shows; a page has them in other places."""
     return Section("measures", "Measures", series=digest.measures(run.summary))
 
 
-def ends(run: Told) -> Section:
+def ends(run: ToldRun) -> Section:
     """Return how jobs and tasks ended, and how that depends on the size of jobs."""
     figure = run.drawn(
         "sizes",
@@ -149,7 +149,7 @@ def ends(run: Told) -> Section:
     )
 
 
-def processor_time(run: Told) -> Section:
+def processor_time(run: ToldRun) -> Section:
     """Return what became of all processor-seconds."""
     seconds = run.summary.get("processor_seconds") or {}
     amount = ("processor_s", "Processor time", words.processor_hours)
@@ -158,7 +158,7 @@ def processor_time(run: Told) -> Section:
     return Section("processor_time", "Where the processor time went", body=body)
 
 
-def capacity(run: Told) -> Section:
+def capacity(run: ToldRun) -> Section:
     """Return processors and queue over time."""
     figure = run.drawn(
         "capacity",
@@ -172,18 +172,18 @@ def capacity(run: Told) -> Section:
     return Section("capacity", "Capacity and queue over time", body=figure)
 
 
-def foresight(run: Told) -> Section:
+def foresight(run: ToldRun) -> Section:
     """Return how well failures were foreseen, and why they hit tasks."""
     return Section("foresight", "Were failures foreseen?", body=tables.foresight(run))
 
 
-def migrations(run: Told) -> Section:
+def migrations(run: ToldRun) -> Section:
     """Return what migrations bought and cost, and where they went."""
     body = (*tables.moves(run), *maps(run))
     return Section("migrations", "What migrations bought", body=body)
 
 
-def maps(run: Told) -> tuple[Figure, ...]:
+def maps(run: ToldRun) -> tuple[Figure, ...]:
     """Return the maps of nodes over the run, and over a part of it."""
     if run.failures.is_empty() and run.migrations.is_empty():
         return ()
@@ -220,27 +220,27 @@ def maps(run: Told) -> tuple[Figure, ...]:
     )
 
 
-def quarters(run: Told) -> Section:
+def quarters(run: ToldRun) -> Section:
     """Return what was done and lost on nodes that fail often and seldom."""
     return Section("quarters", "Reliable and unreliable nodes", body=tables.quarters(run))
 
 
-def lost_most(run: Told) -> Section:
+def lost_most(run: ToldRun) -> Section:
     """Return the jobs that lost most work."""
     return Section("lost_most", "Jobs that lost most", body=tables.jobs_that_lost(run))
 
 
-def cost_most(run: Told) -> Section:
+def cost_most(run: ToldRun) -> Section:
     """Return the failures that took most work."""
     return Section("cost_most", "Failures that cost most", body=tables.failures_that_cost(run))
 
 
-def waiting(run: Told) -> Section:
+def waiting(run: ToldRun) -> Section:
     """Return how long jobs waited for their first start."""
     return Section("waiting", "Waiting", body=tables.waiting(run.summary))
 
 
-SECTIONS: Final[tuple[Callable[[Told], Section], ...]] = (
+SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
     measures,
     ends,
     processor_time,

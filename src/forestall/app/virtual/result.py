@@ -14,7 +14,7 @@ from forestall.app.virtual import counts
 from forestall.app.virtual import figures as virtual_figures
 from forestall.app.virtual import report as reports
 from forestall.app.virtual.log import write_task_log
-from forestall.app.virtual.told import Told
+from forestall.app.virtual.told import ToldRun
 from forestall.assess.predicted_times import score
 from forestall.model.errors import ParameterError
 from forestall.simulate.virtual import tables
@@ -170,5 +170,5 @@ class VirtualResult(RunResult[VirtualOutcome]):
         write_task_log(self.outcome, folder)
 
     def _told(self, span: tuple[int, int] | None) -> Report:
-        told = Told(self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning)
+        told = ToldRun(self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning)
         return reports.report(told)

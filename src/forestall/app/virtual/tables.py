@@ -11,7 +11,7 @@ from forestall.app.kit.measure import whole
 from forestall.app.kit.series import amounts
 from forestall.app.kit.tables import MOST, Column, bar_of, tabled, worst_of
 from forestall.app.virtual import counts, words
-from forestall.app.virtual.told import Told
+from forestall.app.virtual.told import ToldRun
 from forestall.show import words as plain
 from forestall.show.blocks import Block, Prose, Table
 from forestall.show.style import BLUE, GREEN, GREY, PURPLE, VERMILLION, YELLOW
@@ -93,7 +93,7 @@ def task_ends(tasks: pl.DataFrame) -> tuple[Block, ...]:
     )
 
 
-def foresight(run: Told) -> tuple[Block, ...]:
+def foresight(run: ToldRun) -> tuple[Block, ...]:
     """Return how well failures were foreseen, and why they hit tasks."""
     if run.failures.is_empty() or run.jobs.is_empty():
         return ()
@@ -124,7 +124,7 @@ def _share(what: str, name: str, share: float) -> Entry:
     return what, name, share, lambda _: "", plain.percent(share)
 
 
-def why_aborted(run: Told) -> tuple[Block, ...]:
+def why_aborted(run: ToldRun) -> tuple[Block, ...]:
     """Return why tasks were on a node when it failed."""
     told = counts.why_aborted(run.runs, run.failures)
     found = {row[0]: row[1:] for row in told.iter_rows()}
@@ -144,7 +144,7 @@ def why_aborted(run: Told) -> tuple[Block, ...]:
     return tabled("why_aborted", columns, values), Prose(ALL_THE_SAME, soft=True)
 
 
-def moves(run: Told) -> tuple[Block, ...]:
+def moves(run: ToldRun) -> tuple[Block, ...]:
     """Return what became of migrations, what they bought and what they cost."""
     if run.migrations.is_empty():
         return (Prose(words.on_moves(run.summary)),)
@@ -176,7 +176,7 @@ def moves(run: Told) -> tuple[Block, ...]:
     return (entries("moves", rows),)
 
 
-def quarters(run: Told) -> tuple[Block, ...]:
+def quarters(run: ToldRun) -> tuple[Block, ...]:
     """Return the nodes in quarters by failures: what was done and lost there."""
     if run.runs.is_empty() or run.failures.is_empty():
         return ()
@@ -205,7 +205,7 @@ def hours(value: float) -> str:
     return words.processor_hours(value).removesuffix(words.HOURS)
 
 
-def jobs_that_lost(run: Told) -> tuple[Block, ...]:
+def jobs_that_lost(run: ToldRun) -> tuple[Block, ...]:
     """Return the jobs that lost most work to failures."""
     worst, caption = worst_of(run.jobs, "lost work to failures")
     columns: list[Column] = [
@@ -224,7 +224,7 @@ def jobs_that_lost(run: Told) -> tuple[Block, ...]:
     return (tabled("lost_most", columns, values, caption=caption),) if values else ()
 
 
-def failures_that_cost(run: Told) -> tuple[Block, ...]:
+def failures_that_cost(run: ToldRun) -> tuple[Block, ...]:
     """Return the failures that took most work."""
     worst = counts.with_predictions(run.failures).filter(pl.col("tasks") > 0)
     if worst.is_empty():

@@ -23,7 +23,7 @@ TABLES: Final = ("jobs", "tasks", "runs", "migrations", "failures")
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldRun:
     """A run of virtual machines as its report tells it.
 
     Attributes
