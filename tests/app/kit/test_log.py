@@ -111,7 +111,7 @@ def test_what_is_no_log(tmp_path: Path, text: str, said: str) -> None:
         list(told(read_log(path, ("time", "what")), path, ("time", "what"),
                   lambda _, what: Kind[what.upper()]))  # fmt: skip
     path.unlink()
-    with pytest.raises(TraceError, match="--log-events writes it"):
+    with pytest.raises(TraceError, match="log_events writes it"):
         read_log(path)
 
 

@@ -188,5 +188,5 @@ def test_what_is_no_node_is_left_out_and_odd_input_is_told() -> None:
     assert len(quiet.lemons) == 0
     assert quiet.p_value.tolist() == [1.0] * 5
     assert quiet.gone == (0.0, 0.0, 0.0)
-    with pytest.raises(ParameterError, match="false-discovery-rate"):
+    with pytest.raises(ParameterError, match="false_discovery_rate"):
         lemons(made, rng=rng(), false_discovery_rate=1.0)
