@@ -28,6 +28,10 @@ def options_of(parameters: Iterable[Any]) -> dict[str, str]:
     return {ours: found[own] for ours, own in OTHERWISE.items() if own in found} | found
 
 
+TAKE_NAMES: Final = frozenset({"vary"})
+"""Options that are told the names of parameters: there they are spelled as keys."""
+
+
 def as_typed(error: ForestallError, options: Mapping[str, str] | None = None) -> str:
     """Return the line for an error: `options` are those of the command, by parameter."""
     if isinstance(error, ParameterError):
@@ -42,7 +46,7 @@ def _parameter(error: ParameterError, options: Mapping[str, str]) -> str:
     if name in options and _is_duration(name):
         value = exact_duration(value) if isinstance(value, int) else value
         allowed = re.sub(r"(greater|less) than( or equal to)? (\d+)", _bound, allowed)
-    if name in options:
+    if name in options and name not in TAKE_NAMES:
         words = r"(?<!-)\b(th1|th2|[a-z]+(_[a-z]+)+)\b"
         allowed = re.sub(words, lambda found: options.get(found[0], found[0]), allowed)
     return str(ParameterError(options.get(name, first) + space + rest, value, allowed))
