@@ -188,6 +188,7 @@ WORDS = {
     Reason.DEADLINE_FIRST: "deadline at 999",
     Reason.ALWAYS: "every request",
     Reason.TOO_LARGE: "3 nodes asked for, 5 there",
+    Reason.OWN_POLICY: "chosen by a policy in Python",
 }
 
 

@@ -269,3 +269,8 @@ def test_tables_of_the_terminal() -> None:
     lines = grid([("a b c", "word " * 40)], (), 60, wrap=(1,))
     assert lines[0].startswith("a b c  word")
     assert max(map(len, lines)) <= 60
+
+
+def test_heads_of_several_lines_stand_on_their_last() -> None:
+    lines = grid([("a", "1"), ("b", "20")], ("name", "Lost work\n(h)"), right=(1,))
+    assert lines == ["      Lost work", "name        (h)", "a             1", "b            20"]

@@ -33,8 +33,8 @@ def first_from(foreseen, time):
     count = len(failures)
     if count == 0:
         return 0
-    # Running numbers go through the log, then through its first copy, and so on: the copy by
-    # division, the place in it by bisection.
+    # Failures of a log that repeats are numbered on through its copies. The copies before this one
+    # end before `time`, since a log is no longer than its period.
     copy = 0
     if period > 0 and time > failures[0].time:
         copy = (time - failures[0].time) // period
@@ -64,8 +64,9 @@ def shift_of(foreseen, number):
 def next_recovery(foreseen, now, lower):
     """Return the earliest end >= `lower` of a predicted outage that begins at or after `now`, or
     FAR."""
+    # Ends are not in order where downtimes differ: none that begins before `lower` - longest can be
+    # late enough, and none that begins after the best so far can be earlier.
     best = FAR
-    # An outage that ends at `lower` or later began no earlier than the longest one before it.
     number = first_from(foreseen, max(now, lower - foreseen.longest))
     while True:
         index, shift = shift_of(foreseen, number)

@@ -1,8 +1,7 @@
-"""Figures as bytes, as addresses in a page, and as files: the same figure, the same bytes."""
+"""Figures as bytes and as files: the same figure, the same bytes."""
 
 from __future__ import annotations
 
-import base64
 import io
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +18,6 @@ def png(figure: Figure) -> bytes:
     target = io.BytesIO()
     figure.savefig(target, format="png", dpi=figure.dpi, metadata={"Software": None})
     return target.getvalue()
-
-
-def data_uri(figure: Figure) -> str:
-    """Return the figure as an address that holds all of it."""
-    return f"data:image/png;base64,{base64.b64encode(png(figure)).decode('ascii')}"
 
 
 def save(figure: Figure, path: str | Path) -> Path:

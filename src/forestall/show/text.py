@@ -193,7 +193,7 @@ def grid(
 
     Parameters
     ----------
-    rows, heads : cells as text; no heads: a table without any
+    rows, heads : cells as text; no heads: a table without any; a head may have several lines
     right : columns that are aligned right
     gap : a line that stands after so many rows
     wrap : columns that are wrapped where the table would be too wide, before any other; None: all
@@ -203,7 +203,7 @@ def grid(
     cells = [[clean(cell, most) for cell in row] for row in rows]
     if not cells:
         return []
-    whole = [[clean(head) for head in heads], *cells] if heads else cells
+    whole = [*_stacked(heads), *cells] if heads else cells
     widths = [max(breadth(row[k]) for row in whole) for k in range(len(cells[0]))]
     soft = [k for k in range(len(widths)) if (k not in right if wrap is None else k in wrap)]
     _narrow(widths, width, soft)
@@ -222,6 +222,14 @@ def grid(
             words = [part[k] if k < len(part) else "" for part in parts]
             lines.append(_line(words, widths, right))
     return lines
+
+
+def _stacked(heads: Sequence[str]) -> list[list[str]]:
+    """Return heads of one or more lines as rows; the last lines stand beside each other."""
+    parts = [[clean(line) for line in head.split("\n")] for head in heads]
+    tall = max(map(len, parts))
+    filled = [[""] * (tall - len(part)) + part for part in parts]
+    return [list(row) for row in zip(*filled, strict=True)]
 
 
 def _narrow(widths: list[int], width: int, words: Sequence[int]) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from forestall._lazy import lazily
-from forestall.app.cycle.hints import on_hosts
 from forestall.app.kit.model import Model
 from forestall.app.kit.progress import has_kernels
 from forestall.simulate.cycle.parameters import CycleParameters
 
 with lazily():
     from forestall.app.cycle import figures, simulate, sweep
+    from forestall.app.cycle import hints as cycle_hints
 
 if TYPE_CHECKING:
     import polars as pl
@@ -92,7 +92,7 @@ class Cycle(Model):
             for name, (other, value) in self.idle(given).items()
             if name != "seed" and dict(given)[name] != plain[name]
         ]
-        return [*idle, *on_hosts(jobs, result.outcome)]
+        return [*idle, *cycle_hints.on_hosts(jobs, result.outcome)]
 
     def measures(self) -> tuple[Measure, ...]:
         """See `Model`."""

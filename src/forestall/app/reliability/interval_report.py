@@ -25,15 +25,14 @@ ENDLESS: Final = 1e12
 """Seconds from which on a time is told as never."""
 
 
-def report_of(answer: IntervalAnswer, assumed_cost: str = "") -> Report:
-    """Return the answer as a report; `assumed_cost` is what a checkpoint is taken to cost where
-    nobody says."""
+def report_of(answer: IntervalAnswer, assumed: str = "") -> Report:
+    """Return the answer as a report; `assumed` says what is taken for granted where nobody says."""
     mttf = answer.found.mttf
     said = clock(mttf) if mttf >= 1 else f"{mttf:.2g} s"
     what = "unforeseen failures" if answer.recall else "failures"
     sections = (
         *(() if answer.hopeless else (_intervals(answer),)),
-        _assumptions(answer, assumed_cost),
+        _assumptions(answer, assumed),
         *_job(answer),
     )
     return Report(
@@ -85,7 +84,7 @@ def _intervals(answer: IntervalAnswer) -> Section:
     return Section("intervals", "Intervals", series=facts, body=(table,))
 
 
-def _assumptions(answer: IntervalAnswer, assumed_cost: str) -> Section:
+def _assumptions(answer: IntervalAnswer, assumed: str) -> Section:
     """Return what the interval rests on."""
     lines = []
     if answer.measured is not None:
@@ -96,8 +95,8 @@ def _assumptions(answer: IntervalAnswer, assumed_cost: str) -> Section:
             "time. What acting on its alarms costs, false ones too, comes on top."
         )
     lines.append(f"Assumes: {answer.found.assumes}.")
-    if assumed_cost:
-        lines.append(f"A checkpoint is taken to cost {assumed_cost} (--checkpoint-cost).")
+    if assumed:
+        lines.append(assumed)
     return Section("assumptions", "What this rests on", body=(Listing(tuple(lines)),))
 
 

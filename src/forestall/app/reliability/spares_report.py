@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from forestall.model.spelling import named
 from forestall.show.blocks import Listing, Table
 from forestall.show.report import Report, Section
 from forestall.show.words import probability
@@ -12,9 +14,10 @@ if TYPE_CHECKING:
     from forestall.app.reliability.spares import SparesAdvice
 
 
-def report_of(answer: SparesAdvice) -> Report:
-    """Return the answer as a report."""
+def report_of(answer: SparesAdvice, spell: Callable[[str], str] = str) -> Report:
+    """Return the answer as a report; `spell` writes the names of parameters in remarks."""
     found = answer.found
+    remarks = tuple(named(one, spell) for one in answer.remarks)
     rows = [
         (f"{count:,}", probability(reliability), "<" if count == found.spares else "")
         for count, reliability in found.rows()
@@ -23,8 +26,6 @@ def report_of(answer: SparesAdvice) -> Report:
     table = Table.of("reliability", ("Spares", "Reliability", ""), rows, records, right=(0, 1))
     sections = (
         Section("reliability", "Reliability by number of spares", body=(table,)),
-        Section("assumptions", "What this rests on", body=(Listing(answer.remarks[1:]),)),
+        Section("assumptions", "What this rests on", body=(Listing(remarks[1:]),)),
     )
-    return Report(
-        "How many spares", answer.remarks[0], sections, verdict=(answer.sentence,), closing=()
-    )
+    return Report("How many spares", remarks[0], sections, verdict=(answer.sentence,), closing=())

@@ -148,5 +148,5 @@ def interval(
     if as_json:
         say_json(found.as_json())
     else:
-        assumed = USUAL if checkpoint_cost is None else ""
-        say_report(interval_report.report_of(found, assumed))
+        assumed = f"A checkpoint is taken to cost {USUAL} (--checkpoint-cost)."
+        say_report(interval_report.report_of(found, "" if checkpoint_cost else assumed))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import with_options
+from forestall.cli.choice import spelled, with_options
 from forestall.cli.registry import command
 from forestall.cli.runs.options import JSON
 from forestall.cli.screen import say_json
@@ -145,4 +145,4 @@ def spares(
     if as_json:
         say_json(done.json)
     else:
-        say_report(spares_report.report_of(done))
+        say_report(spares_report.report_of(done, spelled))

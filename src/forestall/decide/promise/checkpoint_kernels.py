@@ -19,7 +19,8 @@ SKIP_DEADLINE: Final = np.int64(2)
 
 @kernel
 def requests(work, interval):
-    """Return K(w) = ceil(w / I) - 1, the checkpoint requests of `work` seconds of progress."""
+    """Return K(w) = ceil(w / I) - 1, the checkpoint requests of `work` seconds of progress: none at
+    its very end, where there is nothing left to lose."""
     return (work + interval - 1) // interval - 1
 
 
@@ -32,14 +33,15 @@ def reservation_length(work, interval, overhead, policy):
 
 
 @kernel
-def answer_request(probability, intervals, interval, overhead, left, time, deadline):
+def answer_request(risk, intervals, interval, overhead, left, time, deadline):
     """Return PERFORM, SKIP_RISK or SKIP_DEADLINE (Oliner et al., DSN 2005, Equation 1).
 
     Perform iff p_f d I >= C; skip it even then where it would make a job late that is otherwise in
     time. `deadline` is -1 where nothing was promised.
     """
-    if probability * intervals * interval < overhead:
+    if risk * intervals * interval < overhead:  # the work at stake, s, against the pause
         return SKIP_RISK
+    # The pause makes it late, and without it (and any later one) it would be in time.
     if time + overhead + left > deadline >= time + left:
         return SKIP_DEADLINE
     return PERFORM

@@ -7,7 +7,7 @@ safe the search ends with the last reservation. One downtime stands for all fail
 
 from __future__ import annotations
 
-from forestall._compile import by_type, kernel
+from forestall._compile import merged, merged_by_type
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.promise import risk_kernels as risks
 from forestall.decide.promise.search_state import CHOSEN, FREE, RISKY
@@ -16,19 +16,19 @@ from forestall.predict.hazard.hazard_kernels import Hazard, node_risk, renew, re
 from forestall.predict.table_kernels import HazardTable
 
 
-@kernel
+@merged
 def window_from(prediction, now, start):
     """Return the earliest failure that could still leave a node down at `start`."""
     return max(now, start - prediction.downtime + 1)
 
 
-@by_type
+@merged_by_type
 def shared(prediction, now, start, end):
     """Return what is the same for all nodes of a window, as a tuple."""
     return (0, 0)
 
 
-@by_type
+@merged_by_type
 def risk_of_node(prediction, node, now, start, end, common):
     """Return the probability that a node fails in [start, end); `common` is what `shared` returns
     of it."""

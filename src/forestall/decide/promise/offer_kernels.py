@@ -64,9 +64,13 @@ def sink(scratch, place, count):
     work[place].node = node
 
 
-@kernel
+@merged
 def add_least_risky(scratch, wanted):
-    """Add to the chosen the `wanted` risky nodes of lowest probability, lower number first."""
+    """Add to the chosen the `wanted` risky nodes of least risk, lower number first.
+
+    A heap over the risky nodes alone: few are wanted, and most free nodes are safe, so that sorting
+    them all would cost more. Its order is total, so that the same nodes come out in any case.
+    """
     rows, work = scratch.rows, scratch.work
     count = 0
     for i in range(rows.shape[1]):
@@ -100,8 +104,8 @@ def take_least_risky(scratch, size):
 
 @kernel
 def choose(scratch, prediction, now, start, end, size, placement):
-    """Choose `size` of the free nodes for [start, end) and fill in the offer (spec 1, Placing a
-    job, rules 3 and 4); False where Python has to be asked first."""
+    """Choose `size` of the free nodes for [start, end) and fill in the offer (docs/models/promises,
+    "A quote", rules 2 and 3); False where Python has to be asked first."""
     rows, search, offer = scratch.rows, scratch.search, scratch.offer[0]
     offer.start, offer.end, offer.left_out, offer.left_out_at = start, end, -1, -1
     if placement == LOWEST:
@@ -133,9 +137,12 @@ def choose(scratch, prediction, now, start, end, size, placement):
     return True
 
 
-@kernel
+@merged
 def left_out(scratch):
-    """Return the lowest risky node that was passed over for a higher-numbered one, or -1."""
+    """Return the lowest risky node that was passed over for a higher-numbered one, or -1.
+
+    If no node above the lowest candidate was chosen, none was above any other.
+    """
     rows = scratch.rows
     candidate = -1
     for i in range(rows.shape[1]):
@@ -159,7 +166,7 @@ def free_at(timeline, machine, scratch, near, start, end, size):
     skip = timelines.free_throughout(timeline, near, end, size, scratch.rows[FREE])
     if skip != 0:
         return skip
-    if machine.at[machines.COUNT] == 0:
+    if machine.at[machines.COUNT] == 0:  # the usual case: no node is down
         return 0
     if machines.without_down(machine, scratch.rows[FREE], start) < size:
         return start + 1

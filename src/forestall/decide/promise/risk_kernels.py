@@ -48,7 +48,7 @@ def risk_of_chosen(prediction, scratch, now, start, end):
     return risk_of_set(prediction, scratch.rows[CHOSEN], now, start, end)
 
 
-@by_type
+@merged_by_type
 def first_failure(prediction, node, now, start, end):
     """Return when the foreseen failure is by which a node fails a job in [start, end), or -1."""
     return -1

@@ -6,7 +6,6 @@ from forestall._compile import entry
 from forestall.decide.nodes import machine_kernels as machines
 from forestall.decide.nodes import queue_kernels as queues
 from forestall.engine.promise import classic_kernels as classic
-from forestall.engine.promise import run_kernels as runs
 
 
 @entry
@@ -29,13 +28,6 @@ def start_at(state, position, now, reason, at, count):
 def shadow(state, wanted):
     """Return (time, extra): when `wanted` nodes will be free by expectation, and how many more."""
     return queues.shadow(state.queue, state.machine.at[machines.UNASSIGNED], wanted)
-
-
-@entry
-def answer(state, j, probability, now):
-    """Answer a checkpoint request."""
-    state.out.held[0] = 0
-    runs.answer(state, j, probability, now)
 
 
 @entry

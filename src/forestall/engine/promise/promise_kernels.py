@@ -50,6 +50,7 @@ _NOBODY = np.int64(-1)
 def reason_of(state, now):
     """Return why a fresh offer starts when it does."""
     offer = state.scratch.offer[0]
+    # Only where the search gave up is the offer below what was wanted.
     if offer.probability < state.rules.wanted:
         return _BEST_OFFER
     if offer.refused > 0:
@@ -62,7 +63,7 @@ def commit(state, j, fresh, reason, node):
     """Reserve what the offer says for job `j`; a fresh one makes its promise."""
     job, offer = state.jobs[j], state.scratch.offer[0]
     job.status, job.start, job.end = WAITING, offer.start, offer.end
-    if fresh:
+    if fresh:  # a job that is placed again keeps its deadline and promise
         job.deadline, job.promise = offer.end, offer.probability
     job.row = timelines.new_row(state.timeline)
     bits.copy(state.timeline.rows[job.row], state.scratch.rows[CHOSEN])
@@ -112,7 +113,10 @@ def begin_due(state, j, now):
 
 @inlined
 def fail_node(state, node, until, now):
-    """Take a node down; return the job that it killed, which must be placed again, or -1."""
+    """Take a node down; return the job that it killed, which must be placed again, or -1.
+
+    Reservations of jobs that wait stay: the node may be back before they start.
+    """
     victim = runs.job_on(state, node)
     machines.fail(state.machine, node, until)
     if victim >= 0:

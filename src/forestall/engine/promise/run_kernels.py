@@ -88,6 +88,7 @@ def job_on(state, node):
 def begin(state, j, now, reason):
     """Start job `j` on the nodes of its row and say so."""
     job = state.jobs[j]
+    # `mark` is c of the lost work (x - c) n: this start, until a checkpoint of this run is done.
     job.status, job.mark, job.progress, job.since = RUNNING, now, job.saved, 0
     if job.row >= 0:
         machines.assign(state.machine, state.timeline.rows[job.row], job.low, job.size)
@@ -131,9 +132,12 @@ def kill(state, j, node, now):
 
 
 @inlined
-def answer(state, j, probability, now):
-    """Answer a checkpoint request, `probability` being the risk until the next one could be
-    done."""
+def answer(state, j, risk, now):
+    """Answer a checkpoint request, `risk` being p_f until the next one could be done.
+
+    Only what has passed since the last checkpoint that was done can be lost: `since` counts its
+    requests, this one included.
+    """
     rules, job = state.rules, state.jobs[j]
     job.progress += job.interval
     job.since += 1
@@ -141,7 +145,7 @@ def answer(state, j, probability, now):
     verdict, reason = checkpoints.PERFORM, _ALWAYS
     if rules.checkpoint == checkpoints.CHECKPOINT_RISK:
         verdict = checkpoints.answer_request(
-            probability, job.since, job.interval, rules.overhead, left, now, job.deadline
+            risk, job.since, job.interval, rules.overhead, left, now, job.deadline
         )
         reason = _RISK_WORTH_IT
     if verdict == checkpoints.SKIP_RISK:
@@ -150,7 +154,8 @@ def answer(state, j, probability, now):
         reason = _DEADLINE_FIRST
     perform = verdict == checkpoints.PERFORM
     record = decided(state.out, _CHECKPOINT if perform else _SKIP, reason, j)
-    record.probability, record.count, record.deadline = probability, job.since, job.deadline
+    # Here alone a decision's probability is that of a failure; elsewhere it is the promise.
+    record.probability, record.count, record.deadline = risk, job.since, job.deadline
     record.start, record.end = now, now + rules.overhead if perform else now
     if perform:
         job.requested_at, job.since = now, 0
@@ -169,14 +174,14 @@ def risk_of_waiting(state, j, now):
 @inlined
 def saved(state, j):
     """Note that the checkpoint of job `j` is complete: what it saved is the progress at its
-    request."""
+    request, and a failure from now on costs the time since then, its pause included."""
     job = state.jobs[j]
     job.saved, job.mark = job.progress, job.requested_at
 
 
 @inlined
 def down_at_start(state, j):
-    """Return the lowest node of `j` that is down, or -1."""
+    """Return the lowest node of `j` that is down, or -1: such a start is not possible."""
     row = state.timeline.rows[state.jobs[j].row]
     down = state.machine.rows[machines.DOWN]
     for i in range(len(row)):
