@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from forestall.app.kit.checked import checked
-from forestall.app.kit.report import parameter_table
+from forestall.app.kit.report import run_report
 from forestall.app.promise.settings import Promise
 from forestall.app.runs import models
 from forestall.app.runs.models import MODELS
@@ -91,7 +91,10 @@ def test_one_line_makes_a_row_of_the_reference_and_of_reports(warm: Warm) -> Non
     row = "| `heat` | 300 s | 1 s to 2 h | how long nodes warm up, beside `downtime` |"
     assert row in table_of(warm)
     assert told(Warmer, {"heat": 5400, "alien": 1.5}) == {"heat": "90 min", "alien": "1.5"}
-    assert "90 min" in str(parameter_table(Warmer, {"heat": 5400}))
+    page = run_report(
+        {}, Warmer, parameters={"heat": 5400}, title="A run", headline="", sections=()
+    )
+    assert "90 min" in str(page.closing)
 
 
 class Sample(BaseModel):
