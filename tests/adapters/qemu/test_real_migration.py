@@ -436,7 +436,7 @@ from pathlib import Path
 from forestall.adapters.qemu.migration import MemoryTransfer, hand_over
 from forestall.adapters.qemu.process import Run
 source, target = (Run(Path(folder), "counter", "x") for folder in sys.argv[1:])
-hand_over(source, target, Transfer(bandwidth=4 << 20))
+hand_over(source, target, MemoryTransfer(bandwidth=4 << 20))
 """
 
 
