@@ -12,7 +12,7 @@ from scipy.special import kolmogorov
 from forestall import judge
 from studies.assessment import paper
 from studies.assessment.scenario import Machine
-from studies.kit.claims import Claim, Verdicts
+from studies.kit.claims import Asked, Claim, Finding, Verdicts
 from studies.kit.means import Floats
 
 WORDS: Final = Verdicts("confirmed", "in part", "not confirmed")
@@ -31,21 +31,15 @@ class Played:
     nulls: tuple[Machine, ...]
     sample: judge.Permutation
 
+    @property
+    def tested(self) -> tuple[Machine, ...]:
+        """All machines with a relation."""
+        return self.main, *self.related
 
-def evaluate(played: Played) -> tuple[Claim, ...]:
-    """Return every claim with its verdict."""
-    return (
-        significance(played),
-        predictivity(played),
-        diagonal(played),
-        bias(played),
-        rise(played),
-        knee(played),
-        bend(played),
-        action_cost(played),
-        truth(played),
-        saved(played),
-    )
+    @property
+    def without(self) -> tuple[Machine, ...]:
+        """All machines without one."""
+        return *self.unrelated, *self.nulls
 
 
 def _range(values: Sequence[float], digits: int = 3) -> str:
@@ -53,7 +47,7 @@ def _range(values: Sequence[float], digits: int = 3) -> str:
     return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
-def significance(played: Played) -> Claim:
+def significance(played: Played) -> Finding:
     """Two of 3000 random areas exceed 0.562."""
     one, two, _ = paper.CASES
     p = judge.expected_p(paper.AREA, one, two)
@@ -61,38 +55,24 @@ def significance(played: Played) -> Claim:
     at_least = 1 - np.exp(-often) * (1 + often)
     found = played.sample
     fits = at_least > UNLIKELY and found.exceed <= 5 * paper.EXCEED
-    return Claim(
-        "significance",
-        "An area of 0.562 is exceeded by 2 of 3000 random ones",
+    return Finding(
         f"{found.exceed} of {found.draws:,} (p = {found.p_value:.2g}) for {one} and {two} periods "
         f"of area {found.auc:.3f}; {often:.1f} are expected, and 2 or more come in "
         f"{100 * at_least:.0f} % of such tests",
         WORDS.of([fits]),
-        section="4.4",
-        paper=f"{paper.EXCEED} of {paper.DRAWS}",
-        why="The null of an area depends on nothing but the two counts while there are no ties.",
     )
 
 
-def predictivity(played: Played) -> Claim:
+def predictivity(played: Played) -> Finding:
     """Active memory tells failing jobs, modestly."""
-    machines = (played.main, *played.related)
+    machines = played.tested
     areas = [one.area.auc for one in machines]
     small = sum(one.chance.p_value < 0.05 for one in machines)
     error = float(np.std(areas, ddof=1)) / np.sqrt(len(areas)) if len(areas) > 1 else 0.0
     sure = float(np.mean(areas)) - 2 * error > 0.5
-    return Claim(
-        "predictivity",
-        "Memory predicts failures better than chance, modestly",
+    return Finding(
         f"area {_range(areas)} on {len(areas)} machines with a relation; p below 0.05 on {small}",
         "confirmed" if sure and 2 * small > len(areas) else "in part" if sure else "not confirmed",
-        section="4.4",
-        paper=f"area {paper.AREA}",
-        why=(
-            "Most failures of the scenario have other causes, as the paper supposes of its own, so "
-            "even perfect knowledge of memory gives a modest area; one machine in 16 days need not "
-            "show it."
-        ),
     )
 
 
@@ -107,9 +87,9 @@ def uniform_p(values: Floats) -> float:
     return float(kolmogorov((root + 0.12 + 0.11 / root) * distance))
 
 
-def diagonal(played: Played) -> Claim:
+def diagonal(played: Played) -> Finding:
     """Without a relation the area is 0.5 within its interval, and p-values are uniform."""
-    machines = (*played.unrelated, *played.nulls)
+    machines = played.without
     areas = np.array([one.area.auc for one in machines])
     covered = sum(one.area.low <= 0.5 <= one.area.high for one in machines)
     p = uniform_p(np.array([one.chance.p_value for one in machines]))
@@ -117,74 +97,51 @@ def diagonal(played: Played) -> Claim:
     near = abs(float(areas.mean()) - 0.5) < 3 * error
     enough = covered / len(machines) > 0.85
     good = near and p > UNLIKELY and enough
-    return Claim(
-        "diagonal",
-        "Without a relation the ROC curve is the diagonal on average",
+    return Finding(
         f"mean area {areas.mean():.3f} +- {2 * error:.3f} on {len(machines)} machines without a "
         f"relation; {covered} of {len(machines)} intervals (95 %) hold 0.5; p-values uniform "
         f"(Kolmogorov-Smirnov p = {p:.2f})",
         "confirmed" if good else "in part" if near else "not confirmed",
-        section="4.4",
-        paper="area 0.5",
-        why="The permutation test takes periods as independent, which they nearly are here.",
     )
 
 
-def bias(played: Played) -> Claim:
+def bias(played: Played) -> Finding:
     """Case III in the ROC curve would bias it."""
-    machines = (*played.unrelated, *played.nulls)
+    machines = played.without
     areas = [one.biased for one in machines]
     above = sum(value > 0.5 for value in areas)
-    return Claim(
-        "bias",
-        "With Case III in it the ROC curve would be biased, for jobs go to the highest nodes",
+    return Finding(
         f"area of Case I against Cases II and III without any relation: {_range(areas)}; above "
         f"0.5 on {above} of {len(areas)} machines",
         "confirmed" if above > 0.95 * len(areas) else "in part",
-        section="4.4",
-        paper="no number",
-        why="Case III is made of the nodes that another node of the same job outdid.",
     )
 
 
-def rise(played: Played) -> Claim:
+def rise(played: Played) -> Finding:
     """The net-benefit curve rises to the end while actions are free."""
-    machines = (played.main, *played.related)
+    machines = played.tested
     falls = []
     for one in machines:
         net = one.curve.net
         falls.append(float(np.max(np.maximum.accumulate(net) - net)) / float(net.max()))
     worst = max(falls)
-    return Claim(
-        "rise",
-        "The net benefit rises monotonically, so acting always seems best",
+    return Finding(
         f"the curve never falls by more than {100 * worst:.2g} % of its height",
         "confirmed" if worst < 0.01 else "not confirmed",
-        section="4.4, Figure 3",
-        paper="rises to the end",
-        why="An action is free but for what a period lacks to 90 s, which is next to nothing.",
     )
 
 
-def knee(played: Played) -> Claim:
+def knee(played: Played) -> Finding:
     """A fifth of the reboots brings four fifths of the benefit."""
-    parts = [one.part for one in (played.main, *played.related)]
+    parts = [one.part for one in played.tested]
     mean = float(np.mean(parts))
-    return Claim(
-        "knee",
-        "Acting in the worst 20 % of the idle periods brings about 80 % of the gain",
+    return Finding(
         f"{_range([100 * part for part in parts], 0)} % on {len(parts)} machines",
         "confirmed" if mean >= 0.7 else "in part" if mean > 0.5 else "not confirmed",
-        section="4.4, Figure 3",
-        paper=f"{100 * paper.PART:.0f} %",
-        why=(
-            "How much depends on how wide and long the jobs are that high nodes answer for, which "
-            "the paper does not tell."
-        ),
     )
 
 
-def bend(played: Played) -> Claim:
+def bend(played: Played) -> Finding:
     """The bend of the curve shows the value of the prediction."""
     pairs = list(zip(played.related, played.unrelated, strict=True))
     gaps = np.array([one.part - other.part for one, other in pairs])
@@ -196,92 +153,132 @@ def bend(played: Played) -> Claim:
     own = mean / (mean + most) if mean + most > 0 else 0.0
     sure = mean - 2 * error > 0
     part = f"{100 * max(own, 0):.0f} %"
-    return Claim(
-        "bend",
-        "The strong bend of the curve shows the value of the predictive method",
+    return Finding(
         f"20 % of the periods bring {_range(without, 0)} % on the same machines without any "
         f"relation, {100 * mean:+.1f} +- {200 * error:.1f} points with one, {part} of what "
         f"lies above acting at random; dealing failures out anew predicts {_range(blind, 0)} %",
         "confirmed" if sure and own > 0.5 else "in part" if sure and own > 0.1 else "not confirmed",
-        section="4.4, Figure 3",
-        paper="a strong bend",
-        why=(
-            "The curve bends without prediction: a period with a high value answers for more jobs "
-            "and wider ones, because each job goes to its highest node. It is the bias that the "
-            "paper keeps out of Figure 2, at work in Figure 3. A curve must be put beside that of "
-            "the same actions with the failures dealt out anew, not beside acting at random."
-        ),
     )
 
 
-def action_cost(played: Played) -> Claim:
+def action_cost(played: Played) -> Finding:
     """With a cost of its own, an action pays by the metric where it does not at random."""
-    machines = (played.main, *played.related)
+    machines = played.tested
     random = [one.random_breaks_even for one in machines]
     metric = [one.breaks_even for one in machines]
     truly = [(one.truth.random_breaks_even, one.truth.breaks_even) for one in machines]
     ratio = float(np.mean(np.array(metric) / np.array(random)))
     good = all(a > b for a, b in (*zip(metric, random, strict=True), *((m, r) for r, m in truly)))
-    return Claim(
-        "action_cost",
-        "With costs of rebooting, moderate intelligent rebooting pays where random does not",
+    return Finding(
         f"acting at random loses from {_range(random, 2)} node-hours an action on, acting by the "
         f"metric (in 5 % of the periods or more) from {_range(metric, 2)} on: {ratio:.1f} times; "
         f"if only what memory destroyed is saved, from {_range([r for r, _ in truly], 2)} and from "
         f"{_range([m for _, m in truly], 2)} on",
         "confirmed" if good else "in part",
-        section="4.4",
-        paper="could well remain positive",
-        why=(
-            "As the curve bends, the first actions bring more each than the average. The nominal "
-            "curve owes that to attribution (the claim above), but it holds of what memory truly "
-            "destroyed as well, and by a wider margin."
-        ),
     )
 
 
-def truth(played: Played) -> Claim:
+def truth(played: Played) -> Finding:
     """The attribution finds the jobs and nodes that memory struck."""
-    machines = (played.main, *played.related)
+    machines = played.tested
     killed = sum(one.truth.killed for one in machines)
     found = sum(one.truth.found for one in machines)
     failed = sum(one.truth.failed for one in machines)
     areas = [one.truth.area_killed for one in machines if np.isfinite(one.truth.area_killed)]
     share = found / max(killed, 1)
-    return Claim(
-        "truth",
-        "A failed job is the doing of its node with the highest memory in the preceding idle time",
+    return Finding(
         f"of {failed:,} failed jobs memory killed {killed:,} ({100 * killed / failed:.0f} %); the "
         f"answering period was on the node that truly lacked most for {100 * share:.0f} % of "
         f"these; area {_range(areas)} for killed against completed jobs",
         "in part",
-        section="4.2, rules 2 and 4",
-        paper="taken to be so",
-        why=(
-            "Where memory was the cause the rule mostly names the right node, and tells such jobs "
-            "well. Most failures had another cause; rule 4, by which all are memory's, is what "
-            "makes the area of all failures modest."
-        ),
     )
 
 
-def saved(played: Played) -> Claim:
+def saved(played: Played) -> Finding:
     """Every failed job could have been saved, so the vertical axis is to be scaled down."""
-    machines = (played.main, *played.related)
+    machines = played.tested
     lost = sum(one.truth.lost for one in machines)
     caught = sum(one.truth.caught for one in machines)
     nominal = sum(float(one.occasions.gain.sum()) for one in machines)
     share = caught / lost if lost else 0.0
-    return Claim(
-        "saved",
-        "The vertical axis is nominal: realistic benefits are smaller by a suitable factor",
+    return Finding(
         f"memory destroyed {100 * lost / nominal:.0f} % of the node-hours on the axis; acting in "
         f"the worst 20 % of the periods would have saved {100 * share:.0f} % of that",
         "confirmed" if lost < nominal else "not confirmed",
-        section="4.4",
-        paper="a suitable factor",
-        why=(
-            "The factor is the share of what is lost that acting can prevent (--scale). Of that "
-            "share the metric finds far more than chance would, which only the truth can tell."
-        ),
     )
+
+
+ASKED: Final = (
+    Asked(
+        "significance", "4.4", "An area of 0.562 is exceeded by 2 of 3000 random ones",
+        significance, paper=f"{paper.EXCEED} of {paper.DRAWS}",
+        why="The null of an area depends on nothing but the two counts while there are no ties.",
+    ),
+    Asked(
+        "predictivity", "4.4", "Memory predicts failures better than chance, modestly",
+        predictivity, paper=f"area {paper.AREA}",
+        why="Most failures of the scenario have other causes, as the paper supposes of its own, so "
+        "even perfect knowledge of memory gives a modest area; one machine in 16 days need not "
+        "show it.",
+    ),
+    Asked(
+        "diagonal", "4.4", "Without a relation the ROC curve is the diagonal on average",
+        diagonal, paper="area 0.5",
+        why="The permutation test takes periods as independent, which they nearly are here.",
+    ),
+    Asked(
+        "bias", "4.4",
+        "With Case III in it the ROC curve would be biased, for jobs go to the highest nodes",
+        bias, paper="no number",
+        why="Case III is made of the nodes that another node of the same job outdid.",
+    ),
+    Asked(
+        "rise", "4.4, Figure 3", "The net benefit rises monotonically, so acting always seems best",
+        rise, paper="rises to the end",
+        why="An action is free but for what a period lacks to 90 s, which is next to nothing.",
+    ),
+    Asked(
+        "knee", "4.4, Figure 3",
+        "Acting in the worst 20 % of the idle periods brings about 80 % of the gain",
+        knee, paper=f"{100 * paper.PART:.0f} %",
+        why="How much depends on how wide and long the jobs are that high nodes answer for, which "
+        "the paper does not tell.",
+    ),
+    Asked(
+        "bend", "4.4, Figure 3",
+        "The strong bend of the curve shows the value of the predictive method",
+        bend, paper="a strong bend",
+        why="The curve bends without prediction: a period with a high value answers for more jobs "
+        "and wider ones, because each job goes to its highest node. It is the bias that the "
+        "paper keeps out of Figure 2, at work in Figure 3. A curve must be put beside that of "
+        "the same actions with the failures dealt out anew, not beside acting at random.",
+    ),
+    Asked(
+        "action_cost", "4.4",
+        "With costs of rebooting, moderate intelligent rebooting pays where random does not",
+        action_cost, paper="could well remain positive",
+        why="As the curve bends, the first actions bring more each than the average. The nominal "
+        "curve owes that to attribution (the claim above), but it holds of what memory truly "
+        "destroyed as well, and by a wider margin.",
+    ),
+    Asked(
+        "truth", "4.2, rules 2 and 4",
+        "A failed job is the doing of its node with the highest memory in the preceding idle time",
+        truth, paper="taken to be so",
+        why="Where memory was the cause the rule mostly names the right node, and tells such jobs "
+        "well. Most failures had another cause; rule 4, by which all are memory's, is what "
+        "makes the area of all failures modest.",
+    ),
+    Asked(
+        "saved", "4.4",
+        "The vertical axis is nominal: realistic benefits are smaller by a suitable factor",
+        saved, paper="a suitable factor",
+        why="The factor is the share of what is lost that acting can prevent (--scale). Of that "
+        "share the metric finds far more than chance would, which only the truth can tell.",
+    ),
+)  # fmt: skip
+
+
+def evaluate(played: Played) -> tuple[Claim, ...]:
+    """Return every claim with its verdict."""
+    return tuple(one.of(played) for one in ASKED)

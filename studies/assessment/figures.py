@@ -111,7 +111,7 @@ def figure_null(played: Played) -> Figure:
     """Draw areas and p-values of machines without a relation."""
     figure = style.new_figure((8.8, 4.0))
     left, right = figure.subplots(1, 2)
-    machines = sorted((*played.unrelated, *played.nulls), key=lambda one: one.area.auc)
+    machines = sorted(played.without, key=lambda one: one.area.auc)
     place = np.arange(len(machines))
     middle = np.array([one.area.auc for one in machines])
     low = middle - np.array([one.area.low for one in machines])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,9 +77,8 @@ def statistics(hosts: Sequence[Host]) -> Claim:
     )
 
 
-def accuracy(rows: pl.DataFrame) -> list[Claim]:
+def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
     """The mean accuracy over windows of all lengths, on weekdays and weekends."""
-    claims = []
     names = rows["set"].unique(maintain_order=True).to_list()
     for name in names:
         for model in (SEMI_MARKOV, PLAIN):
@@ -100,21 +99,17 @@ def accuracy(rows: pl.DataFrame) -> list[Claim]:
             floor = relative_errors(mine, each=True, truth="drawn")["error"].to_numpy().mean()
             words.append(f"chance alone leaves {share(1 - float(floor))} of each host and hour")
             good = sum(value > ACCURACY for value in measured)
-            claims.append(
-                Claim(
-                    "accuracy",
-                    f"mean accuracy above 86 %: {model}",
-                    "; ".join(words),
-                    (FAILS, PARTLY, HOLDS)[good],
-                    where=name,
-                )
+            yield Claim(
+                "accuracy",
+                f"mean accuracy above 86 %: {model}",
+                "; ".join(words),
+                (FAILS, PARTLY, HOLDS)[good],
+                where=name,
             )
-    return claims
 
 
-def ahead(rows: pl.DataFrame) -> list[Claim]:
+def ahead(rows: pl.DataFrame) -> Iterator[Claim]:
     """The semi-Markov process beside each linear model, on the same windows."""
-    claims = []
     errors = relative_errors(rows, each=True)
     keys = ["weekend", "length_h"]
     for ours in (SEMI_MARKOV, PLAIN):
@@ -127,24 +122,19 @@ def ahead(rows: pl.DataFrame) -> list[Claim]:
             beaten.append(bool(one.mean() < two.mean()))
             lost += int((one >= two).sum())
         cells = len(mine) * len(LINEAR)
-        verdict = CONFIRMED.of(beaten)
-        claims.append(
-            Claim(
-                "ahead",
-                f"ahead of every linear model: {ours}",
-                f"mean relative error {share(float(mine['error'].to_numpy().mean()))} against "
-                f"{', '.join(words)}; behind in {lost} of {cells} comparisons by length and kind "
-                "of day",
-                verdict,
-                where=f"{GENERATED_SET}, {rows['host'].n_unique()} machines",
-            )
+        yield Claim(
+            "ahead",
+            f"ahead of every linear model: {ours}",
+            f"mean relative error {share(float(mine['error'].to_numpy().mean()))} against "
+            f"{', '.join(words)}; behind in {lost} of {cells} comparisons by length and kind "
+            "of day",
+            CONFIRMED.of(beaten),
+            where=f"{GENERATED_SET}, {rows['host'].n_unique()} machines",
         )
-    return claims
 
 
-def robust(rows: pl.DataFrame) -> list[Claim]:
+def robust(rows: pl.DataFrame) -> Iterator[Claim]:
     """What ten false events change of predictions for windows over 2 h."""
-    claims = []
     for model in (SEMI_MARKOV, PLAIN):
         mine = rows.filter(
             (pl.col("model") == model) & (pl.col("events") == 10) & pl.col("change").is_not_null()
@@ -154,18 +144,15 @@ def robust(rows: pl.DataFrame) -> list[Claim]:
         by_length = long.group_by("length_h").agg(pl.col("change").mean())["change"].to_numpy()
         worst, most = float(by_length.max()), float(long["change"].to_numpy().max())
         good = (worst < DISTURBANCE) + (most < DISTURBANCE)
-        claims.append(
-            Claim(
-                "robust",
-                f"10 false events in an hour disturb windows over 2 h by less than 6 %: {model}",
-                f"{share(worst)} in the mean over machines at the worst length, "
-                f"{share(most)} at most; up to 2 h: {share(float(short.mean()))} in the "
-                f"mean, {share(float(short.max()))} at most",
-                (FAILS, PARTLY, HOLDS)[good],
-                where=f"{GENERATED_SET}, {rows['host'].n_unique()} machines",
-            )
+        yield Claim(
+            "robust",
+            f"10 false events in an hour disturb windows over 2 h by less than 6 %: {model}",
+            f"{share(worst)} in the mean over machines at the worst length, "
+            f"{share(most)} at most; up to 2 h: {share(float(short.mean()))} in the "
+            f"mean, {share(float(short.max()))} at most",
+            (FAILS, PARTLY, HOLDS)[good],
+            where=f"{GENERATED_SET}, {rows['host'].n_unique()} machines",
         )
-    return claims
 
 
 def cheap(rows: pl.DataFrame) -> Claim:

@@ -65,29 +65,25 @@ def figure_accuracy(rows: pl.DataFrame) -> Figure:
 
 def figure_linear(rows: pl.DataFrame) -> Figure:
     """Draw the error of each model by length of the window."""
-    figure = style.new_figure(WIDE, DPI)
-    panels = figure.subplots(1, 2, sharey=True)
-    errors = relative_errors(rows, each=True)
-    for axes, weekend in zip(panels, (False, True), strict=True):
-        for place, model in enumerate(errors["model"].unique(maintain_order=True).to_list()):
-            mine = errors.filter((pl.col("model") == model) & (pl.col("weekend") == weekend))
-            _line(axes, mine, "length_h", "error", place, model)
-        style.dress(axes, "Weekends" if weekend else "Weekdays", WINDOW, "" if weekend else ERROR)
-    _shared_legend(figure, panels[0])
-    return figure
+    return _errors(rows, "model", "{}", "length_h", WINDOW)
 
 
 def figure_training(rows: pl.DataFrame) -> Figure:
     """Draw the error over the share of the days that training takes."""
+    return _errors(rows, "length_h", "{:g} h", "training", "Share of the days for training")
+
+
+def _errors(rows: pl.DataFrame, column: str, label: str, x: str, xlabel: str) -> Figure:
+    """Draw the error over x, weekdays beside weekends, a line for each value of a column."""
     figure = style.new_figure(WIDE, DPI)
     panels = figure.subplots(1, 2, sharey=True)
     errors = relative_errors(rows, each=True)
+    values = errors[column].unique(maintain_order=True).to_list()
     for axes, weekend in zip(panels, (False, True), strict=True):
-        for place, hours in enumerate(sorted(errors["length_h"].unique().to_list())):
-            mine = errors.filter((pl.col("length_h") == hours) & (pl.col("weekend") == weekend))
-            _line(axes, mine, "training", "error", place, f"{hours:g} h")
-        title = "Weekends" if weekend else "Weekdays"
-        style.dress(axes, title, "Share of the days for training", "" if weekend else ERROR)
+        for place, value in enumerate(values if column == "model" else sorted(values)):
+            mine = errors.filter((pl.col(column) == value) & (pl.col("weekend") == weekend))
+            _line(axes, mine, x, "error", place, label.format(value))
+        style.dress(axes, "Weekends" if weekend else "Weekdays", xlabel, "" if weekend else ERROR)
     _shared_legend(figure, panels[0])
     return figure
 

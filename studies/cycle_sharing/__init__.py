@@ -26,7 +26,7 @@ from studies.cycle_sharing.study import QUICK, Plan, batches
 from studies.kit.claims import listed
 from studies.kit.study import Results, Session, Study
 
-__all__ = ["QUICK", "STUDY", "Plan", "Played", "contend"]
+__all__ = ["QUICK", "STUDY", "Plan", "contend"]
 
 FIELDS: Final = ("name", "claim", "where", "measured", "verdict", "why")
 
@@ -39,14 +39,6 @@ class Inputs:
     data: Path | None
     real: tuple[str, ...]
     contention: Contention
-
-
-@dataclass(frozen=True)
-class Played:
-    """What was played, with which plan."""
-
-    plan: Plan
-    found: Found
 
 
 def contend(asked: str | Path, *, progress: Callable[[int, int], None] | None = None) -> Contention:
@@ -76,7 +68,7 @@ def _read(data: Path | None, plan: Plan, contention: Contention | None = None) -
     return Inputs(data, real_sets(data), contention or contend("none"))
 
 
-def _play(session: Session[Plan, Inputs]) -> Played:
+def _play(session: Session[Plan, Inputs]) -> Found:
     plan, given = session.plan, session.inputs
     table = session.rows(
         play_batch,
@@ -84,18 +76,16 @@ def _play(session: Session[Plan, Inputs]) -> Played:
         Given(plan.days, given.data if given.real else None),
         {"days": plan.days, "real": bool(given.real)},
     )
-    found = Found(
+    return Found(
+        plan,
         GuestRuns(table),
         statistics.states_table(plan, given.real, given.data),
         statistics.telling(plan),
         given.contention,
-        plan.loads,
     )
-    return Played(plan, found)
 
 
-def _results(played: Played) -> Results:
-    found = played.found
+def _results(found: Found) -> Results:
     claims = evaluate(found)
     tables = {"runs": found.runs.table, "states": found.states, "accuracy": found.telling}
     if found.contention.points:
@@ -108,7 +98,7 @@ def _results(played: Played) -> Results:
             "makespan_shorter": headline(found),
             "claims": listed(claims, FIELDS, {"where": "hosts"}),
         },
-        sections=sections(played.plan, found, claims),
+        sections=sections(found, claims),
     )
 
 

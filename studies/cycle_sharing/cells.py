@@ -11,14 +11,14 @@ import polars as pl
 
 from studies.cycle_sharing.runs import ALL
 from studies.cycle_sharing.study import LOAD, SCRATCH, SEEN
-from studies.kit.means import Mean, Runs, mean_of
+from studies.kit.means import Chosen, Mean, Runs, mean_of
 
 LONG: Final = 4 * 3600
 """Jobs from this run time on are long, s."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Chosen):
     """What names the runs of a cell, all seeds of it; the fields are those of `Case`. `hosts` is
     that of most runs of the set where it is 0."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,8 +23,9 @@ from studies.cycle_sharing.study import (
     OMNISCIENT,
     RESTARTS,
     SCRATCH,
+    Plan,
 )
-from studies.kit.claims import CONFIRMED, Claim
+from studies.kit.claims import CONFIRMED, Claim, Finding
 from studies.kit.means import Mean
 from studies.kit.text import share
 
@@ -49,23 +50,24 @@ class Found:
 
     Attributes
     ----------
-    runs : all runs
+    plan, runs : what was played, and all runs
     states : how often and why hosts were not available, see `statistics.SCHEMA`
     telling : temporal reliability foretold and observed, see `statistics.telling`
     contention : the contention study
-    loads : of jobs that were played
     """
 
+    plan: Plan
     runs: GuestRuns
     states: pl.DataFrame
     telling: pl.DataFrame
     contention: Contention
-    loads: tuple[float, ...]
 
     def trio(self, name: str, restart: str, **more: object) -> tuple[Cell, Cell, Cell]:
         """Return the cells of Condor, Falcon and the omniscient scheduler."""
-        made = [Cell(name, s, restart, **more) for s in (CONDOR, FALCON, OMNISCIENT)]  # type: ignore[arg-type]
-        return made[0], made[1], made[2]
+        condor, falcon, omniscient = (
+            Cell(name, s, restart).at(**more) for s in (CONDOR, FALCON, OMNISCIENT)
+        )
+        return condor, falcon, omniscient
 
 
 RESTART_WORDS: Final = {
@@ -73,30 +75,6 @@ RESTART_WORDS: Final = {
     HOURLY: "from hourly checkpoints",
     CHECKPOINT: "saved as the owner comes back",
 }
-
-
-def evaluate(found: Found) -> tuple[Claim, ...]:
-    """Return all claims in the order of the slides."""
-    return (
-        *contention(found.contention),
-        *statistics(found.states),
-        *accuracy(found.telling),
-        *_each(found, between),
-        *_each(found, improved),
-        *_each(found, grows, (SCRATCH,)),
-        *_each(found, unscheduled, (SCRATCH,)),
-        *_each(found, fewer_failures),
-        *_each(found, promises, (SCRATCH,)),
-    )
-
-
-Test = Callable[[Found, str, str], Claim]
-
-
-def _each(found: Found, test: Test, restarts: Sequence[str] = RESTARTS) -> Iterator[Claim]:
-    for name in found.runs.sets:
-        for restart in restarts:
-            yield test(found, name, restart)
 
 
 def told_as(name: str, restart: str) -> str:
@@ -124,24 +102,14 @@ def contention(study: Contention) -> Iterator[Claim]:
     claim = "two thresholds Th1 and Th2 in the owner's load: below Th1 a guest does no harm, up to "
     claim += "Th2 one at lowest priority does none (20 and 60 % in the model)"
     if not study.points:
-        yield Claim(
-            "thresholds",
-            claim,
-            f"left out: {study.why}",
-            UNCLEAR,
-            where="this host",
-        )
+        yield Claim("thresholds", claim, f"left out: {study.why}", UNCLEAR, where="this host")
         return
     first, second = study.threshold("normal"), study.threshold("lowest")
     words = []
     for name, one in (("Th1", first), ("Th2", second)):
-        ends = "" if one.interval is None else f" ({share(one.interval[0])} to "
-        ends += "" if one.interval is None else f"{share(one.interval[1])})"
-        tell = {
-            "crossed": share(one.value),
-            "never": "never reached",
-            "always": "below all loads",
-        }
+        low, high = map(share, one.interval or (0.0, 0.0))
+        ends = "" if one.interval is None else f" ({low} to {high})"
+        tell = {"crossed": share(one.value), "never": "never reached", "always": "below all loads"}
         words.append(f"{name} {tell[one.kind]}{ends}")
     good = first.value < second.value
     verdict = (HOLDS if first.kind == "crossed" else PARTLY) if good else FAILS
@@ -210,7 +178,7 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
 # Schedulers ---------------------------------------------------------------------------------------
 
 
-def between(found: Found, name: str, restart: str) -> Claim:
+def between(found: Found, name: str, restart: str) -> Finding:
     """Falcon lies between Condor-style and omniscient in makespan."""
     condor, falcon, omniscient = found.trio(name, restart)
     ahead = found.runs.shorter(falcon, condor)
@@ -221,20 +189,7 @@ def between(found: Found, name: str, restart: str) -> Claim:
     )
     verdict = HOLDS if ahead.above and behind.above else UNCLEAR
     verdict = FAILS if ahead.below or behind.below else verdict
-    return Claim(
-        "between",
-        "Falcon between Condor-style and omniscient in makespan",
-        words,
-        verdict,
-        where=told_as(name, restart),
-        why=_why("between", name, restart, verdict),
-    )
-
-
-def _why(claim: str, name: str, restart: str, verdict: str) -> str:
-    if verdict == HOLDS:
-        return ""
-    return WHY.get(f"{claim}, {name}, {restart}") or WHY.get(f"{claim}, {name}", "")
+    return Finding(words, verdict)
 
 
 def long_lengths(runs: GuestRuns) -> list[int]:
@@ -242,7 +197,7 @@ def long_lengths(runs: GuestRuns) -> list[int]:
     return [length for length in runs.lengths() if length >= LONG]
 
 
-def improved(found: Found, name: str, restart: str) -> Claim:
+def improved(found: Found, name: str, restart: str) -> Finding:
     """Falcon is 4 to 14 % ahead of Condor-style for long jobs."""
     condor, falcon, omniscient = found.trio(name, restart)
     each = [(length, found.runs.shorter(falcon, condor, length)) for length in found.runs.lengths()]
@@ -255,17 +210,10 @@ def improved(found: Found, name: str, restart: str) -> Claim:
     words = f"jobs of 4 to 6 h: {points(whole)}; by length: "
     words += ", ".join(f"{length / 3600:g} h {points(gain)}" for length, gain in each)
     words += f"; what the omniscient gains there: {points(most)}"
-    return Claim(
-        "improved",
-        "4 to 14 % ahead of Condor-style in makespan for long jobs",
-        words,
-        verdict,
-        where=told_as(name, restart),
-        why=_why("improved", name, restart, verdict),
-    )
+    return Finding(words, verdict)
 
 
-def grows(found: Found, name: str, restart: str) -> Claim:
+def grows(found: Found, name: str, restart: str) -> Finding:
     """The difference to the omniscient scheduler grows with job length."""
     _, falcon, omniscient = found.trio(name, restart)
     hours = found.runs.slope(falcon, omniscient)
@@ -275,20 +223,13 @@ def grows(found: Found, name: str, restart: str) -> Claim:
         f"{plain(hours, ' h')} more makespan for each hour of run time; as a share of the "
         f"omniscient's makespan {points(relative, 2)} an hour"
     )
-    return Claim(
-        "grows",
-        "the difference between Falcon and omniscient grows with job length",
-        words,
-        verdict,
-        where=told_as(name, restart),
-        why=_why("grows", name, restart, verdict),
-    )
+    return Finding(words, verdict)
 
 
-def unscheduled(found: Found, name: str, restart: str) -> Claim:
+def unscheduled(found: Found, name: str, restart: str) -> Finding:
     """The fraction of unscheduled jobs is the same."""
     words, same = [], []
-    for load in found.loads:
+    for load in found.plan.loads:
         condor, falcon, omniscient = found.trio(name, restart, load=load)
         if not found.runs.has(condor):
             continue
@@ -300,17 +241,10 @@ def unscheduled(found: Found, name: str, restart: str) -> Claim:
             f"{points(gaps[0], 2)}, against omniscient {points(gaps[1], 2)}"
         )
     verdict = CONFIRMED.of(same)
-    return Claim(
-        "unscheduled",
-        "the fraction of unscheduled jobs is the same",
-        "; ".join(words),
-        verdict,
-        where=told_as(name, restart),
-        why=_why("unscheduled", name, restart, verdict),
-    )
+    return Finding("; ".join(words), verdict)
 
 
-def fewer_failures(found: Found, name: str, restart: str) -> Claim:
+def fewer_failures(found: Found, name: str, restart: str) -> Finding:
     """Long jobs fail less under Falcon than under Condor-style."""
     condor, falcon, _ = found.trio(name, restart)
     words, above, below = [], [], []
@@ -322,17 +256,12 @@ def fewer_failures(found: Found, name: str, restart: str) -> Claim:
             above.append(gap.above)
             below.append(gap.below)
     verdict = HOLDS if all(below) else FAILS if any(above) else PARTLY if any(below) else UNCLEAR
-    return Claim(
-        "failures",
-        "for long jobs fewer failures than under Condor-style",
-        "failures a job under Condor-style, and Falcon's difference: " + ", ".join(words),
-        verdict,
-        where=told_as(name, restart),
-        why=_why("failures", name, restart, verdict),
+    return Finding(
+        "failures a job under Condor-style, and Falcon's difference: " + ", ".join(words), verdict
     )
 
 
-def promises(found: Found, name: str, restart: str) -> Claim:
+def promises(found: Found, name: str, restart: str) -> Finding:
     """What Falcon says of a stay comes true as often as it says. Not a claim of the slides."""
     _, falcon, _ = found.trio(name, restart)
     said, kept, foreseen, brier = (
@@ -346,13 +275,57 @@ def promises(found: Found, name: str, restart: str) -> Claim:
         f"{share(kept.mean)} of stays ended their jobs: {points(gap, 2)}; Brier score "
         f"{brier.mean:.4f}, where the same promise for every stay would score {alike:.4f}"
     )
-    return Claim(
-        "promises",
-        "(not in the slides) stays end their jobs as often as Falcon promised",
-        words,
-        verdict,
-        where=told_as(name, restart),
-        why=_why("promises", name, restart, verdict),
+    return Finding(words, verdict)
+
+
+class Scheduling(NamedTuple):
+    """A claim on schedulers: its name and words, how it is tested on a set of hosts and a restart,
+    and the restarts that it is about."""
+
+    name: str
+    claim: str
+    test: Callable[[Found, str, str], Finding]
+    restarts: tuple[str, ...] = RESTARTS
+
+
+SCHEDULING: Final = (
+    Scheduling("between", "Falcon between Condor-style and omniscient in makespan", between),
+    Scheduling("improved", "4 to 14 % ahead of Condor-style in makespan for long jobs", improved),
+    Scheduling(
+        "grows", "the difference between Falcon and omniscient grows with job length",
+        grows, (SCRATCH,),
+    ),
+    Scheduling(
+        "unscheduled", "the fraction of unscheduled jobs is the same", unscheduled, (SCRATCH,)
+    ),
+    Scheduling("failures", "for long jobs fewer failures than under Condor-style", fewer_failures),
+    Scheduling(
+        "promises", "(not in the slides) stays end their jobs as often as Falcon promised",
+        promises, (SCRATCH,),
+    ),
+)  # fmt: skip
+
+
+def scheduled(asked: Scheduling, found: Found, hosts: str, restart: str) -> Claim:
+    """Return a claim on schedulers as it comes out for a set of hosts and a restart."""
+    name, told = asked.name, asked.test(found, hosts, restart)
+    why = WHY.get(f"{name}, {hosts}, {restart}") or WHY.get(f"{name}, {hosts}", "")
+    where = told_as(hosts, restart)
+    return Claim(name, asked.claim, *told, where=where, why="" if told.verdict == HOLDS else why)
+
+
+def evaluate(found: Found) -> tuple[Claim, ...]:
+    """Return all claims in the order of the slides."""
+    return (
+        *contention(found.contention),
+        *statistics(found.states),
+        *accuracy(found.telling),
+        *(
+            scheduled(asked, found, hosts, restart)
+            for asked in SCHEDULING
+            for hosts in found.runs.sets
+            for restart in asked.restarts
+        ),
     )
 
 

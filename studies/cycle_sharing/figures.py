@@ -24,7 +24,7 @@ from studies.cycle_sharing.study import (
     SCRATCH,
     SEEN,
 )
-from studies.kit.figures import Look, band, headed, legend_below
+from studies.kit.figures import Look, band, error_bars, headed, legend_below
 from studies.kit.means import Mean
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def draw(found: Found) -> dict[str, Figure]:
     drawn["gains.png"] = gains(found.runs)
     if any(_learnings(found.runs, name, SCRATCH) for name in GENERATED):
         drawn["forecasts.png"] = forecasts(found.runs)
-    if len(found.loads) > 1:
+    if len(found.plan.loads) > 1:
         drawn["load-and-hosts.png"] = load_and_hosts(found)
     return drawn
 
@@ -132,25 +132,16 @@ def gains(runs: GuestRuns) -> Figure:
                 runs.shorter(Cell(name, scheduler, restart), Cell(name, CONDOR, restart))
                 for name in runs.sets
             ]
-            _points(axes, [x + 0.2 * (k - 0.5) for x in place], means, colour, marker, label)
+            error_bars(
+                axes, [x + 0.2 * (k - 0.5) for x in place], means, fmt=marker, color=colour,
+                markersize=6, elinewidth=1.4, label=label,
+            )  # fmt: skip
         style.dress(axes, _title(restart), "", SHORTER if restart == SCRATCH else "")
         axes.set_xticks(place, runs.sets)
         axes.set_xlim(-0.5, len(place) - 0.5)
         axes.tick_params(axis="x", labelsize=8)
     _together(figure, panels[0], f"Jobs of all lengths; grey is the slides' 4 to 14 %. {BAND}")
     return figure
-
-
-def _points(
-    axes: Axes, at: Sequence[float], means: Sequence[Mean], colour: str, marker: str, label: str
-) -> None:
-    middle = np.array([100 * m.mean for m in means])
-    ends = np.array([(100 * (m.mean - m.low), 100 * (m.high - m.mean)) for m in means]).T
-    ends = np.where(np.isfinite(ends), ends, 0.0)
-    axes.errorbar(
-        at, middle, ends, fmt=marker, color=colour, markersize=6, capsize=3, elinewidth=1.4,
-        label=label,
-    )  # fmt: skip
 
 
 def _learnings(runs: GuestRuns, name: str, restart: str) -> list[str]:
@@ -176,12 +167,10 @@ def forecasts(runs: GuestRuns) -> Figure:
             rows = [SEEN, *_learnings(runs, name, restart)]
             means = [_over(runs, name, restart, one) for one in rows]
             at = [len(order) - 1 - order.index(one) + aside for one in rows]
-            middle = np.array([100 * m.mean for m in means])
-            ends = np.array([(100 * (m.mean - m.low), 100 * (m.high - m.mean)) for m in means]).T
             label = RESTART_WORDS[restart]
-            axes.errorbar(
-                middle, at, xerr=np.where(np.isfinite(ends), ends, 0.0), fmt=marker, color=colour,
-                markersize=5.5, capsize=3, elinewidth=1.3, label=label,
+            error_bars(
+                axes, at, means, upright=False, fmt=marker, color=colour, markersize=5.5,
+                elinewidth=1.3, label=label,
             )  # fmt: skip
             best = runs.shorter(Cell(name, OMNISCIENT, restart), Cell(name, CONDOR, restart))
             axes.axvline(
@@ -206,7 +195,7 @@ def load_and_hosts(found: Found) -> Figure:
     left, right = figure.subplots(1, 2, sharey=True)
     colours = (style.BLUE, style.ORANGE, style.PURPLE, style.GREEN, style.VERMILLION)
     for name, colour in zip(runs.sets, colours, strict=False):
-        loads = [x for x in found.loads if runs.has(Cell(name, FALCON, load=x))]
+        loads = [x for x in found.plan.loads if runs.has(Cell(name, FALCON, load=x))]
         if len(loads) > 1:
             _lines(left, runs, name, colour, "load", loads)
         counts = [n for n in runs.counts(name) if runs.has(Cell(name, FALCON, hosts=n))]
@@ -225,16 +214,11 @@ def _lines(
 ) -> None:
     at = [100 * x if what == "load" else x for x in values]
     for scheduler, dash, marker in ((FALCON, "-", "o"), (OMNISCIENT, ":", "^")):
-        means = [
-            runs.shorter(
-                Cell(name, scheduler, **{what: x}),  # type: ignore[arg-type]
-                Cell(name, CONDOR, **{what: x}),  # type: ignore[arg-type]
-            )
-            for x in values
-        ]
-        axes.errorbar(
-            at, [100 * m.mean for m in means],
-            [[100 * (m.mean - m.low) for m in means], [100 * (m.high - m.mean) for m in means]],
-            color=colour, linestyle=dash, marker=marker, markersize=5, capsize=3, elinewidth=1.0,
-            label=name if scheduler == FALCON else None,
+        mine, base = (
+            [Cell(name, one).at(**{what: x}) for x in values] for one in (scheduler, CONDOR)
+        )
+        means = [runs.shorter(*pair) for pair in zip(mine, base, strict=True)]
+        error_bars(
+            axes, at, means, color=colour, linestyle=dash, marker=marker, markersize=5,
+            elinewidth=1.0, label=name if scheduler == FALCON else None,
         )  # fmt: skip

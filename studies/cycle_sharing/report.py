@@ -17,16 +17,12 @@ from studies.cycle_sharing.inputs import GENERATED, GOOGLE_SET
 from studies.cycle_sharing.runs import ALL
 from studies.cycle_sharing.statistics import summary
 from studies.cycle_sharing.study import (
-    CONDOR,
     FALCON,
     HORIZON,
     LEARNINGS,
     LOAD,
-    OMNISCIENT,
     RESTARTS,
-    SEEN,
     STEP,
-    Plan,
 )
 from studies.kit.claims import Claim
 from studies.kit.text import claims_section, share, table
@@ -111,25 +107,17 @@ def why_section(found: Found) -> str:
     for name in runs.sets:
         for restart in RESTARTS:
             condor, falcon, omniscient = found.trio(name, restart)
-            for learning in LEARNINGS:
-                cell = Cell(name, FALCON, restart, learning=learning)
-                if not runs.has(cell):
-                    continue
-                rows.append(
-                    (
-                        name, restart, NAMES[learning],
-                        points(runs.shorter(cell, condor)),
-                        "" if learning == SEEN else points(runs.shorter(cell, falcon)),
-                        plain(runs.gain(cell, condor, "failures")),
-                        str(runs.shorter(cell, condor).seeds),
-                    )
-                )  # fmt: skip
-            rows.append(
-                (name, restart, "omniscient", points(runs.shorter(omniscient, condor)),
-                 points(runs.shorter(omniscient, falcon)),
-                 plain(runs.gain(omniscient, condor, "failures")),
-                 str(runs.shorter(omniscient, condor).seeds))
-            )  # fmt: skip
+            tried = {NAMES[x]: Cell(name, FALCON, restart, learning=x) for x in LEARNINGS}
+            for told, cell in (tried | {"omniscient": omniscient}).items():
+                if runs.has(cell):
+                    ahead = runs.shorter(cell, condor)
+                    rows.append(
+                        (
+                            name, restart, told, points(ahead),
+                            "" if cell == falcon else points(runs.shorter(cell, falcon)),
+                            plain(runs.gain(cell, condor, "failures")), str(ahead.seeds),
+                        )
+                    )  # fmt: skip
     head = (
         "Hosts", "Restart", "Falcon's forecasts", "Makespan shorter than Condor-style",
         "Shorter than Falcon's", "Failures a job, difference to Condor-style", "Seeds",
@@ -142,10 +130,9 @@ def pool_section(found: Found) -> str:
     runs, rows = found.runs, []
     for name in runs.sets:
         for load, hosts, restart in runs.pools(name):
-            cells = [Cell(name, s, restart, load, hosts) for s in (CONDOR, FALCON, OMNISCIENT)]
+            condor, falcon, omniscient = cells = found.trio(name, restart, load=load, hosts=hosts)
             if not all(runs.has(cell) for cell in cells):
                 continue
-            condor, falcon, omniscient = cells
             rows.append(
                 (
                     name, restart, f"{load:g}", str(hosts),
@@ -163,8 +150,9 @@ def pool_section(found: Found) -> str:
     return table(head, rows)
 
 
-def notes(plan: Plan, found: Found) -> str:
+def notes(found: Found) -> str:
     """Return how it was played."""
+    plan = found.plan
     count = found.runs.table.filter(found.runs.table["length"] == ALL).height
     return f"""\
 - {count:,} runs: {plan.seeds} seeds of hosts and jobs, {plan.few} for other loads, forecasts and
@@ -191,11 +179,11 @@ def notes(plan: Plan, found: Found) -> str:
 """
 
 
-def sections(plan: Plan, found: Found, claims: Sequence[Claim]) -> dict[str, str]:
+def sections(found: Found, claims: Sequence[Claim]) -> dict[str, str]:
     """Return the sections of the report."""
     return {
         "Claims": told_section(claims),
-        "How it was played": notes(plan, found),
+        "How it was played": notes(found),
         "Why hosts are not available": states_section(found),
         "By job length": runs_section(found),
         "What forecasts are worth": why_section(found),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -47,6 +47,26 @@ class Finding(NamedTuple):
 
     measured: str
     verdict: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A claim to test: name, section, words, the paper's number and why it comes out as it does are
+    those of `Claim`; `test` finds what was measured."""
+
+    name: str
+    section: str
+    claim: str
+    test: Callable[..., Finding]
+    why: str = ""
+    paper: str = ""
+
+    def of(self, *found: Any, where: str = "") -> Claim:
+        """Return the claim with what its test finds."""
+        return Claim(
+            self.name, self.claim, *self.test(*found), section=self.section, paper=self.paper,
+            where=where, why=self.why,
+        )  # fmt: skip
 
 
 class Verdicts(NamedTuple):

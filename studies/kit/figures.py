@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,20 @@ def band(
     low, high = ([scale * getattr(m, side) for m in means] for side in ("low", "high"))
     if all(np.isfinite((*low, *high))):
         axes.fill_between(at, low, high, color=drawn.colour, alpha=alpha, linewidth=0)
+
+
+def error_bars(
+    axes: Axes, at: Sequence[float], means: Sequence[Mean], *, upright: bool = True, **drawn: Any
+) -> None:
+    """Draw means of shares, in per cent, with their intervals where these have bounds: above the
+    places `at`, or right of them (`upright`)."""
+    middle = [100 * m.mean for m in means]
+    ends = np.array([(100 * (m.mean - m.low), 100 * (m.high - m.mean)) for m in means]).T
+    ends = np.where(np.isfinite(ends), ends, 0.0)
+    if upright:
+        axes.errorbar(at, middle, ends, capsize=3, **drawn)
+    else:
+        axes.errorbar(middle, at, xerr=ends, capsize=3, **drawn)
 
 
 def headed(figure: Figure, title: str, weight: str = "bold") -> None:

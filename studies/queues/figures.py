@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 import forestall as fs
 from forestall import style, systems
+from studies.kit.means import Floats
 from studies.queues import paper
 from studies.queues.inputs import YearSample
 from studies.queues.tables import blade, commodity
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SIZE: Final = (6.2, 3.8)
@@ -107,69 +108,57 @@ def figure_pp(years: YearSample, year: int, number: int) -> Figure:
 
 def figure_node_life() -> Figure:
     """Draw the reliability of both nodes over time."""
-    figure = style.new_figure(WITH_LEGEND, DPI)
-    axes = figure.subplots()
     hours = np.linspace(0, 100_000, POINTS)
-    for node, law, colour in _nodes():
-        for k, (name, shape) in enumerate(LAWS):
-            axes.plot(hours, law(shape).sf(hours), style.DASHES[k], color=colour, linewidth=1.6,
-                      label=f"{node}: {name}")  # fmt: skip
-    _finish(axes, "Figure 6: reliability of one node", "Time (h)")
-    return figure
+    curves = _of_nodes(lambda law: law.sf(hours))
+    return _reliability(curves, hours, "Figure 6: reliability of one node", "Time (h)")
 
 
 def figure_machine_life() -> Figure:
     """Draw the reliability of 256 nodes over time."""
-    figure = style.new_figure(WITH_LEGEND, DPI)
-    axes = figure.subplots()
     hours = np.linspace(0, 1000, POINTS)
-    for node, law, colour in _nodes():
-        for k, (name, shape) in enumerate(LAWS):
-            life = systems.series_sf([systems.ComponentGroup(NODES, law(shape))], hours)
-            axes.plot(hours, life, style.DASHES[k], color=colour, linewidth=1.6,
-                      label=f"{node}: {name}")  # fmt: skip
-    _finish(axes, f"Figure 7: reliability of {NODES} nodes", "Time (h)")
-    return figure
+    curves = _of_nodes(lambda law: systems.series_sf([systems.ComponentGroup(NODES, law)], hours))
+    return _reliability(curves, hours, f"Figure 7: reliability of {NODES} nodes", "Time (h)")
 
 
 def figure_size() -> Figure:
     """Draw the reliability at 100 h over the number of nodes."""
-    figure = style.new_figure(WITH_LEGEND, DPI)
-    axes = figure.subplots()
     nodes = np.arange(0, 501)
-    for node, law, colour in _nodes():
-        for k, (name, shape) in enumerate(LAWS):
-            axes.plot(nodes, law(shape).sf(100.0) ** nodes, style.DASHES[k], color=colour,
-                      linewidth=1.6, label=f"{node}: {name}")  # fmt: skip
-    _finish(axes, "Figure 8: reliability at 100 h", "Nodes (number)")
-    return figure
+    curves = _of_nodes(lambda law: law.sf(100.0) ** nodes)
+    return _reliability(curves, nodes, "Figure 8: reliability at 100 h", "Nodes (number)")
 
 
 def figure_mixed() -> Figure:
     """Draw the reliability of a mixed machine beside one of commodity nodes."""
+    hours = np.linspace(0, 1000, POINTS)
+    curves: list[Curve] = []
+    for k, (name, shape) in enumerate((("exponential", 1.0), ("Weibull, shape 0.75", 0.75))):
+        for place, (kind, blades) in enumerate((("half blades", NODES // 2), ("all commodity", 0))):
+            groups = [systems.ComponentGroup(NODES - blades, commodity(shape))]
+            groups += [systems.ComponentGroup(blades, blade(shape))] if blades else []
+            curves.append((f"{kind}: {name}", place, k, systems.series_sf(groups, hours)))
+    return _reliability(curves, hours, f"Figure 9: mixed machine of {NODES} nodes", "Time (h)")
+
+
+Curve = tuple[str, int, int, Floats]
+"""Label, places of colour and dashes, and values."""
+
+
+def _of_nodes(life: Callable[[systems.Lifetime], Floats]) -> list[Curve]:
+    """Return a curve of both nodes by each law."""
+    return [
+        (f"{node}: {name}", place, k, life(law(shape)))
+        for place, (node, law) in enumerate((("blade", blade), ("commodity", commodity)))
+        for k, (name, shape) in enumerate(LAWS)
+    ]
+
+
+def _reliability(curves: Sequence[Curve], x: npt.NDArray[Any], title: str, xlabel: str) -> Figure:
+    """Draw curves of reliability over x, their legend beside them."""
     figure = style.new_figure(WITH_LEGEND, DPI)
     axes = figure.subplots()
-    hours = np.linspace(0, 1000, POINTS)
-    half = NODES // 2
-    for k, (name, shape) in enumerate((("exponential", 1.0), ("Weibull, shape 0.75", 0.75))):
-        mixed = [
-            systems.ComponentGroup(half, commodity(shape)),
-            systems.ComponentGroup(half, blade(shape)),
-        ]
-        plain = [systems.ComponentGroup(NODES, commodity(shape))]
-        for colour, kind, groups in ((style.LINES[0], "half blades", mixed),
-                                     (style.LINES[1], "all commodity", plain)):  # fmt: skip
-            axes.plot(hours, systems.series_sf(groups, hours), style.DASHES[k], color=colour,
-                      linewidth=1.6, label=f"{kind}: {name}")  # fmt: skip
-    _finish(axes, f"Figure 9: mixed machine of {NODES} nodes", "Time (h)")
-    return figure
-
-
-def _nodes() -> tuple[tuple[str, Callable[[float], systems.Lifetime], str], ...]:
-    return (("blade", blade, style.LINES[0]), ("commodity", commodity, style.LINES[1]))
-
-
-def _finish(axes: Axes, title: str, xlabel: str) -> None:
+    for label, place, k, values in curves:
+        axes.plot(x, values, style.DASHES[k], color=style.LINES[place], linewidth=1.6, label=label)
     style.dress(axes, title, xlabel, "Reliability (probability)")
     axes.set_ylim(0, 1.02)
     style.legend(axes, loc="upper left", bbox_to_anchor=(1.02, 1.0), ncols=1)
+    return figure

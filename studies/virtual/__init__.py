@@ -9,7 +9,6 @@ pay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,73 +20,45 @@ from studies.virtual.claims import evaluate
 from studies.virtual.figures import draw
 from studies.virtual.found import Found
 from studies.virtual.inputs import DAYS, Real, read_real
-from studies.virtual.network import Foretold, foretold
+from studies.virtual.network import foretold
 from studies.virtual.report import sections
 from studies.virtual.runs import CHUNK, Given, play_alone
 from studies.virtual.study import QUICK, Plan, cases
 
-__all__ = ["QUICK", "STUDY", "Plan", "Played"]
+__all__ = ["QUICK", "STUDY", "Plan"]
 
 FIELDS: Final = ("name", "section", "claim", "measured", "verdict", "why")
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The real failures, for whole years only, and what the network says of them."""
-
-    real: Real | None = None
-    said: Foretold | None = None
+def _read(data: Path | None, plan: Plan) -> Real | None:
+    """Return the real failures, which are for whole years only."""
+    return None if data is None or plan.days != DAYS else read_real(data)
 
 
-@dataclass(frozen=True)
-class Played:
-    """What was played, with which plan and on which real failures."""
-
-    plan: Plan
-    found: Found
-    real: Real | None = None
-
-
-def _read(data: Path | None, plan: Plan) -> Inputs:
-    if data is None or plan.days != DAYS:
-        return Inputs()
-    real = read_real(data)
-    return Inputs(real, foretold(real))
-
-
-def _play(session: Session[Plan, Inputs]) -> Played:
-    plan, real, said = session.plan, session.inputs.real, session.inputs.said
+def _play(session: Session[Plan, Real | None]) -> Found:
+    plan, real = session.plan, session.inputs
+    said = None if real is None else foretold(real)
+    given = Given(plan.days)
+    if real is not None and said is not None:
+        given = Given(plan.days, real.year, said.predictions)
     table = session.rows(
         play_alone,
         [(case,) for case in cases(plan, real=real is not None)],
-        Given(
-            plan.days,
-            None if real is None else real.year,
-            None if said is None else said.predictions,
-        ),
+        given,
         {"days": plan.days, "real": real is not None},
         CHUNK,
     )
-    found = Found(
-        Runs(table, Cell),
-        tuple(plan.rates),
-        tuple(plan.more_rates),
-        tuple(plan.loads),
-        tuple(plan.accuracies),
-        said,
-    )
-    return Played(plan, found, real)
+    return Found(plan, Runs(table, Cell), real, said)
 
 
-def _results(played: Played) -> Results:
-    found = played.found
+def _results(found: Found) -> Results:
     claims = evaluate(found)
     return Results(
         claims=claims,
         figures=draw(found),
         tables={"runs": found.runs.table},
         facts={"claims": listed(claims, FIELDS)},
-        sections=sections(played.plan, found, claims, played.real),
+        sections=sections(found, claims),
     )
 
 

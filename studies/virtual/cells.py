@@ -12,6 +12,7 @@ JOBS, TASKS, WORK = "job_completion", "task_completion", "work_completion"
 """What is compared: jobs and tasks completed in time, and the work of those tasks."""
 
 WORDS: Final = {JOBS: "jobs", TASKS: "tasks", WORK: "work"}
+MEASURES: Final = tuple(WORDS)
 
 
 @dataclass(frozen=True)

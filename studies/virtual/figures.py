@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from forestall import style
 from studies.kit.figures import Look, band, headed, legend_below
 from studies.kit.means import Mean
-from studies.virtual.cells import JOBS, TASKS, WORK, Cell
+from studies.virtual.cells import JOBS, MEASURES, TASKS, WORK, Cell
 from studies.virtual.claims import AT_PAPER, LOG
 from studies.virtual.found import Found, aware
 from studies.virtual.study import (
@@ -77,7 +77,7 @@ def _band(axes: Axes, x: Iterable[float], means: list[Mean], strategy: str) -> N
 
 
 def _accuracies(found: Found, cell: Cell) -> list[float]:
-    return [a for a in found.accuracies if found.runs.has(cell.at(accuracy=a))]
+    return [a for a in found.plan.accuracies if found.runs.has(cell.at(accuracy=a))]
 
 
 def _curves(axes: Axes, found: Found, base: Cell, measure: str, *, gain: bool) -> None:
@@ -105,7 +105,7 @@ def figure_of_paper(found: Found, measure: str, number: int, real: bool) -> Figu
     """Redraw Figure 1 or 2: left on the scale of the paper, right near the lines."""
     figure = style.new_figure((8.8, 4.0), DPI)
     whole, near = figure.subplots(1, 2)
-    base = Cell(BEST, failures=REAL) if real else Cell(BEST, rate=found.rates[0])
+    base = Cell(BEST, failures=REAL) if real else Cell(BEST, rate=found.plan.rates[0])
     for axes, title in ((whole, "whole scale"), (near, "the same, near the lines")):
         _curves(axes, found, base, measure, gain=False)
         style.dress(axes, title, ACCURACY, COMPLETED[measure])
@@ -118,7 +118,7 @@ def figure_of_paper(found: Found, measure: str, number: int, real: bool) -> Figu
         whole.axhline(
             100 * LOG, color=style.GREY, linewidth=1.2, linestyle="--", label="the paper's log"
         )
-    log = "the real failures" if real else f"generated failures, {found.rates[0]:g}x"
+    log = "the real failures" if real else f"generated failures, {found.plan.rates[0]:g}x"
     title = f"Figure {number} redrawn: {log} (mean of seeds, band: 95 %)"
     _together(figure, whole, title, 6)
     return figure
@@ -136,9 +136,9 @@ def figure_gain_over_accuracy(found: Found) -> Figure:
 
 def _by_rate(found: Found, title: str, *, gain: bool) -> Figure:
     figure = style.new_figure((10.4, 7.6), DPI)
-    grid = figure.subplots(3, len(found.rates), squeeze=False)
-    for row, measure in zip(grid, (JOBS, TASKS, WORK), strict=True):
-        for axes, rate in zip(row, found.rates, strict=True):
+    grid = figure.subplots(3, len(found.plan.rates), squeeze=False)
+    for row, measure in zip(grid, MEASURES, strict=True):
+        for axes, rate in zip(row, found.plan.rates, strict=True):
             if gain:
                 axes.axhline(0, color=style.GREY, linewidth=0.9)
             _curves(axes, found, Cell(BEST, rate=rate), measure, gain=gain)
@@ -154,10 +154,10 @@ def figure_late(found: Found) -> Figure:
     rate = found.late_rates[-1]
     blind = found.cell(RANDOM, rate)
     row = figure.subplots(1, 3)
-    for axes, measure in zip(row, (JOBS, TASKS, WORK), strict=True):
+    for axes, measure in zip(row, MEASURES, strict=True):
         axes.axhline(0, color=style.GREY, linewidth=0.9)
         for strategy in AWARE:
-            x = [a for a in found.accuracies if found.runs.has(found.late(strategy, rate, a))]
+            x = [a for a in found.plan.accuracies if found.runs.has(found.late(strategy, rate, a))]
             means = [found.runs.gain(found.late(strategy, rate, a), blind, measure) for a in x]
             _band(axes, [100 * a for a in x], means, strategy)
         style.dress(axes, "", ACCURACY, GAINED[measure])
@@ -169,7 +169,7 @@ def figure_gain_over_rate(found: Found) -> Figure:
     """Draw what the strategies gain over random-select, over the failure rate."""
     figure = style.new_figure((11.4, 4.5), DPI)
     row = figure.subplots(1, 3)
-    for axes, measure in zip(row, (JOBS, TASKS, WORK), strict=True):
+    for axes, measure in zip(row, MEASURES, strict=True):
         for strategy in STRATEGIES:
             rates = [r for r in found.every if found.runs.has(found.cell(strategy, r))]
             if strategy == RANDOM or not rates:
@@ -219,15 +219,15 @@ def figure_load(found: Found) -> Figure:
     to jobs, tasks and work."""
     figure = style.new_figure((10.4, 7.0), DPI)
     above, below = figure.subplots(2, 3)
-    high = found.rates[-1]
-    for axes, measure in zip(above, (JOBS, TASKS, WORK), strict=True):
+    high = found.plan.rates[-1]
+    for axes, measure in zip(above, MEASURES, strict=True):
         for rate, study, colour, dash, label in (
             (0.0, "loads", style.BLACK, "-", "no failure"),
             (0.0, "backfill", style.BLACK, "--", "no failure, backfill"),
             (high, "loads", style.VERMILLION, "-", f"{high:g}x, random-select"),
             (high, "backfill", style.VERMILLION, "--", f"{high:g}x, random-select, backfill"),
         ):
-            cells = {load: _at_load(RANDOM, rate, load, study) for load in found.loads}
+            cells = {load: _at_load(RANDOM, rate, load, study) for load in found.plan.loads}
             there = {load: cell for load, cell in cells.items() if found.runs.has(cell)}
             values = [100 * found.runs.mean(cell, measure).mean for cell in there.values()]
             axes.plot(
@@ -235,14 +235,14 @@ def figure_load(found: Found) -> Figure:
                 markersize=4,
             )  # fmt: skip
         style.dress(axes, "", "Offered load", COMPLETED[measure])
-    for axes, measure in zip(below, (JOBS, TASKS, WORK), strict=True):
+    for axes, measure in zip(below, MEASURES, strict=True):
         for strategy in (FIRST, BEST, OMNISCIENT):
             pairs = [
                 [_at_load(one, high, load, "loads") for one in (strategy, RANDOM)]
-                for load in found.loads
+                for load in found.plan.loads
             ]
             means = [found.runs.gain(one, base, measure) for one, base in pairs]
-            _band(axes, found.loads, means, strategy)
+            _band(axes, found.plan.loads, means, strategy)
         axes.axhline(0, color=style.GREY, linewidth=0.9)
         style.dress(axes, f"{high:g} x 307 failures", "Offered load", GAINED[measure])
     for axes in (above[0], below[0]):
@@ -263,7 +263,7 @@ def figure_width(found: Found) -> Figure:
     load = WIDE_LOADS[0]
     narrow = Cell(RANDOM, rate=0.0, load=load, study="loads")
     row = figure.subplots(1, 3)
-    for axes, measure in zip(row, (JOBS, TASKS, WORK), strict=True):
+    for axes, measure in zip(row, MEASURES, strict=True):
         for strategy in (RANDOM, *AWARE):
             cells = [narrow] if found.runs.has(narrow) else []
             cells += [found.wide(strategy, 0.0, width, load) for width in WIDTHS]

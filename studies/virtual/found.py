@@ -8,8 +8,9 @@ from typing import Any
 
 from studies.kit.means import Mean, Runs
 from studies.virtual.cells import JOBS, Cell
+from studies.virtual.inputs import Real
 from studies.virtual.network import Foretold
-from studies.virtual.study import BEST, OMNISCIENT, PAPER, RANDOM
+from studies.virtual.study import BEST, OMNISCIENT, PAPER, RANDOM, Plan
 
 HOLDS, FAILS = "holds", "does not hold"
 
@@ -47,26 +48,29 @@ class Found:
 
     Attributes
     ----------
+    plan : what was played
     runs : all of them
-    rates, more, loads, accuracies : that were played
-    foretold : what the network said of the real failures, where they were played
+    real, foretold : the real failures and what the network said of them, where they were played
     """
 
+    plan: Plan
     runs: Runs[Cell]
-    rates: tuple[float, ...]
-    more: tuple[float, ...]
-    loads: tuple[float, ...]
-    accuracies: tuple[float, ...]
+    real: Real | None = None
     foretold: Foretold | None = None
 
     @property
     def every(self) -> tuple[float, ...]:
         """All rates of failures."""
-        return self.rates + self.more
+        return *self.plan.rates, *self.plan.more_rates
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the highest of the grid's rates of failures."""
+        return self.plan.rates[0], self.plan.rates[-1]
 
     def cell(self, strategy: str, rate: float, accuracy: float = PAPER) -> Cell:
         """Return a cell of generated failures at the grid's load."""
-        study = "more failures" if rate in self.more else "grid"
+        study = "more failures" if rate in self.plan.more_rates else "grid"
         return aware(strategy, rate, accuracy, study=study)
 
     def gain(
@@ -85,7 +89,7 @@ class Found:
     @property
     def late_rates(self) -> tuple[float, ...]:
         """The rates at which predictions that may come late were played."""
-        return tuple(r for r in self.rates if self.runs.has(self.late(BEST, r)))
+        return tuple(r for r in self.plan.rates if self.runs.has(self.late(BEST, r)))
 
     def wide(
         self, strategy: str, rate: float, width: float, load: float, accuracy: float = PAPER
@@ -97,13 +101,13 @@ class Found:
         """Return the accuracies from `least` to `most` that were played at a rate."""
         return tuple(
             a
-            for a in self.accuracies
+            for a in self.plan.accuracies
             if least <= a <= most and self.runs.has(self.cell(BEST, rate, a))
         )
 
     def seeds(self) -> int:
         """Return how many seeds the grid has."""
-        return self.runs.mean(self.cell(RANDOM, self.rates[0]), JOBS).seeds
+        return self.runs.mean(self.cell(RANDOM, self.plan.rates[0]), JOBS).seeds
 
     def where(self, ahead: Sequence[float], behind: Sequence[float], rates: Sequence[float]) -> str:
         """Return the verdict of a claim that holds at some of the failure rates, or at none."""

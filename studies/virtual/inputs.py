@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 import forestall as fs
 from studies.kit.files import found_in
+from studies.kit.text import share
 
 LANL_FILE: Final = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 SYSTEM, FROM, TRAINED_FROM, TRAINING_DAYS = 20, "2004-09-01", "2003-09-01", 366
@@ -23,6 +25,7 @@ REPAIR: Final = fs.LognormalTimes(2.09 * HOUR, 0.717 * HOUR)
 DAYS: Final = 365
 JOBS: Final = 112_454
 """Of a year, as in the paper."""
+whole_share: Final = partial(share, digits=0)
 
 
 @dataclass(frozen=True)
@@ -95,70 +98,74 @@ def year_of_failures(seed: int, rate: float, days: int) -> fs.Failures:
     return replace(found, kind=None)
 
 
-@dataclass(frozen=True)
-class Character:
-    """What the jobs of a year are like, or their mean over seeds; times in h, shares from 0 to
-    1."""
+class Trait(NamedTuple):
+    """What tells jobs, or failures, of one seed from those of another: its name in a table, how it
+    is measured, and how it is shown."""
 
-    jobs: float
-    tasks: float
-    mean_size: float
-    serial: float
-    largest: float
-    mean_runtime: float
-    within_9: float
-    above_week: float
-    work_above_48: float
-    median_slack: float
+    head: str
+    measure: Callable[[Any], float]
+    shown: Callable[[float], str]
 
 
-def character(jobs: fs.Jobs) -> Character:
-    """Return what the jobs are like."""
+def _work_in_long_jobs(jobs: fs.Jobs) -> float:
     hours = jobs.runtime / HOUR
     work = hours * jobs.size
-    return Character(
-        len(jobs),
-        float(jobs.size.sum()),
-        float(jobs.size.mean()),
-        float((jobs.size == 1).mean()),
-        float((jobs.size == NODES).sum()),
-        float(hours.mean()),
-        float((hours <= 9).mean()),
-        float((hours > 168).mean()),
-        float(work[hours > 48].sum() / work.sum()),
-        float(np.median(jobs.estimate / jobs.runtime)),
-    )
+    return float(work[hours > 48].sum() / work.sum())
 
 
-@dataclass(frozen=True)
-class FailureCharacter:
-    """What a year of failures is like; repairs in h, `quarter` the share of the failures that the
-    quarter of the nodes with most of them has."""
+OF_JOBS: Final = {
+    "jobs": Trait("Jobs", len, "{:,.0f}".format),
+    "tasks": Trait("Tasks", lambda jobs: jobs.size.sum(), "{:,.0f}".format),
+    "mean_size": Trait("Mean tasks a job", lambda jobs: jobs.size.mean(), "{:.2f}".format),
+    "serial": Trait("One task", lambda jobs: (jobs.size == 1).mean(), whole_share),
+    "largest": Trait("Jobs of 256 tasks", lambda jobs: (jobs.size == NODES).sum(), "{:.0f}".format),
+    "mean_runtime": Trait(
+        "Mean run time", lambda jobs: (jobs.runtime / HOUR).mean(), "{:.2f} h".format
+    ),
+    "within_9": Trait("Within 9 h", lambda jobs: (jobs.runtime / HOUR <= 9).mean(), share),
+    "above_week": Trait(
+        "Above a week", lambda jobs: (jobs.runtime / HOUR > 168).mean(), partial(share, digits=2)
+    ),
+    "work_above_48": Trait("Work in jobs above 48 h", _work_in_long_jobs, whole_share),
+    "median_slack": Trait(
+        "Request over run time, median",
+        lambda jobs: np.median(jobs.estimate / jobs.runtime),
+        "{:.1f}".format,
+    ),
+}
+"""What the jobs of a year are like."""
 
-    failures: float
-    nodes: float
-    mean_repair: float
-    median_repair: float
-    quarter: float
+
+def _by_node(failures: fs.Failures) -> npt.NDArray[np.int64]:
+    return np.bincount(failures.node, minlength=NODES)
 
 
-def failure_character(failures: fs.Failures) -> FailureCharacter:
-    """Return what the failures are like."""
-    count = np.bincount(failures.node, minlength=NODES)
-    most = np.sort(count)[-NODES // 4 :]
-    return FailureCharacter(
-        len(failures),
-        float((count > 0).sum()),
-        float(failures.downtime.mean()) / HOUR,
-        float(np.median(failures.downtime)) / HOUR,
-        float(most.sum() / max(len(failures), 1)),
-    )
+OF_FAILURES: Final = {
+    "failures": Trait("Number", len, "{:,.0f}".format),
+    "nodes": Trait("Nodes that fail", lambda log: (_by_node(log) > 0).sum(), "{:.0f}".format),
+    "mean_repair": Trait("Mean repair", lambda log: log.downtime.mean() / HOUR, "{:.2f} h".format),
+    "median_repair": Trait(
+        "Median repair", lambda log: np.median(log.downtime) / HOUR, "{:.2f} h".format
+    ),
+    "quarter": Trait(
+        "Share of the worst quarter",
+        lambda log: np.sort(_by_node(log))[-NODES // 4 :].sum() / max(len(log), 1),
+        whole_share,
+    ),
+}
+"""What a year of failures is like."""
+
+
+def shown(traits: Mapping[str, Trait], logs: Sequence[Any]) -> list[str]:
+    """Return the traits of logs, means over all of them, as text."""
+    means = (float(np.mean([float(one.measure(log)) for log in logs])) for one in traits.values())
+    return [one.shown(mean) for one, mean in zip(traits.values(), means, strict=True)]
 
 
 def worst_quarter(failures: fs.Failures) -> npt.NDArray[np.float64]:
     """Return float64[256]: 1 for the 64 nodes with most failures, 0 for the others; nodes that tie
     for the last places share them, so that no node number is preferred."""
-    count = np.bincount(failures.node, minlength=NODES)
+    count = _by_node(failures)
     places = NODES // 4
     last = np.sort(count)[-places]
     above, tied = count > last, count == last

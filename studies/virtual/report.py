@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
-import forestall as fs
 from studies.kit.claims import Claim
 from studies.kit.text import claims_section, share, table, whys
-from studies.virtual.cells import JOBS, TASKS, WORDS, WORK, Cell
+from studies.virtual.cells import JOBS, MEASURES, TASKS, WORDS, WORK, Cell
 from studies.virtual.figures import LOOKS
 from studies.virtual.found import Found, aware, gained, times
 from studies.virtual.inputs import (
-    Character,
-    FailureCharacter,
+    OF_FAILURES,
+    OF_JOBS,
     Real,
-    character,
-    failure_character,
+    shown,
     year_of_failures,
     year_of_jobs,
 )
@@ -42,10 +38,14 @@ from studies.virtual.study import (
 
 SHOWN: Final = 5
 """Seeds whose inputs are described."""
-
-
-def _averaged(found: Sequence[Character] | Sequence[FailureCharacter]) -> dict[str, float]:
-    return {f.name: float(np.mean([getattr(c, f.name) for c in found])) for f in fields(found[0])}
+OTHERS: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
+    "Utilization": ("utilization", partial(share, digits=2)),
+    "Lost work, processor-hours": ("lost_work", "{:,.0f}".format),
+    "Tasks aborted": ("aborted", "{:,.0f}".format),
+    "Migrations": ("migrations", "{:,.0f}".format),
+    "Useful work on the worst quarter": ("quarter", share),
+}
+"""What else is told of a run, and how."""
 
 
 def jobs_section(plan: Plan) -> str:
@@ -53,56 +53,19 @@ def jobs_section(plan: Plan) -> str:
     seeds = range(1, min(SHOWN, plan.seeds) + 1)
     rows = []
     for load in plan.loads:
-        c = _averaged([character(year_of_jobs(s, load, plan.days, "drawn")) for s in seeds])
-        rows.append(
-            (
-                f"{load:g}",
-                f"{c['jobs']:,.0f}",
-                f"{c['tasks']:,.0f}",
-                f"{c['mean_size']:.2f}",
-                share(c["serial"], 0),
-                f"{c['largest']:.0f}",
-                f"{c['mean_runtime']:.2f} h",
-                share(c["within_9"]),
-                share(c["above_week"], 2),
-                share(c["work_above_48"], 0),
-                f"{c['median_slack']:.1f}",
-            )
-        )
-    head = (
-        "Load", "Jobs", "Tasks", "Mean tasks a job", "One task", "Jobs of 256 tasks",
-        "Mean run time", "Within 9 h", "Above a week", "Work in jobs above 48 h",
-        "Request over run time, median",
-    )  # fmt: skip
-    return table(head, rows)
+        years = [year_of_jobs(seed, load, plan.days, "drawn") for seed in seeds]
+        rows.append((f"{load:g}", *shown(OF_JOBS, years)))
+    return table(("Load", *(one.head for one in OF_JOBS.values())), rows)
 
 
 def failures_section(plan: Plan, real: Real | None) -> str:
     """Return what the failures are like, the real ones and those of each rate."""
     seeds = range(1, min(SHOWN, plan.seeds) + 1)
-    sets: list[tuple[str, list[fs.Failures]]] = [] if real is None else [("real", [real.year])]
-    sets += [
-        (f"generated, {times(rate)}", [year_of_failures(s, rate, plan.days) for s in seeds])
-        for rate in (*plan.rates, *plan.more_rates)
-    ]
-    rows = []
-    for name, logs in sets:
-        c = _averaged([failure_character(log) for log in logs])
-        rows.append(
-            (
-                name,
-                f"{c['failures']:,.0f}",
-                f"{c['nodes']:.0f}",
-                f"{c['mean_repair']:.2f} h",
-                f"{c['median_repair']:.2f} h",
-                share(c["quarter"], 0),
-            )
-        )
-    head = (
-        "Failures", "Number", "Nodes that fail", "Mean repair", "Median repair",
-        "Share of the worst quarter",
-    )  # fmt: skip
-    return table(head, rows)
+    rows = [] if real is None else [("real", *shown(OF_FAILURES, [real.year]))]
+    for rate in (*plan.rates, *plan.more_rates):
+        years = [year_of_failures(seed, rate, plan.days) for seed in seeds]
+        rows.append((f"generated, {times(rate)}", *shown(OF_FAILURES, years)))
+    return table(("Failures", *(one.head for one in OF_FAILURES.values())), rows)
 
 
 def bounds_section(found: Found) -> str:
@@ -130,7 +93,7 @@ def bounds_section(found: Found) -> str:
 
 def grid_section(found: Found, measure: str) -> str:
     """Return a completion rate by strategy and accuracy, a table for each rate."""
-    sources = [(f"generated, {times(r)}", Cell(BEST, rate=r)) for r in found.rates]
+    sources = [(f"generated, {times(r)}", Cell(BEST, rate=r)) for r in found.plan.rates]
     if found.runs.has(Cell(RANDOM, failures=REAL)):
         sources.insert(0, ("real", Cell(BEST, failures=REAL)))
     rows = []
@@ -140,7 +103,7 @@ def grid_section(found: Found, measure: str) -> str:
         noise = f"{100 * first.deviation:.2f}"
         rows.append((name, LOOKS[RANDOM].label, "", share(first.mean, 2), noise, "0"))
         for strategy in STRATEGIES[1:]:
-            for accuracy in (*found.accuracies, -1.0):
+            for accuracy in (*found.plan.accuracies, -1.0):
                 cell = base.at(strategy=strategy, accuracy=accuracy)
                 if not found.runs.has(cell):
                     continue
@@ -214,28 +177,28 @@ def _row(found: Found, name: str, rate: float, **more: Any) -> tuple[str, ...]:
 
 
 def _loads(found: Found) -> Iterator[tuple[str, ...]]:
-    for rate in (found.rates[0], found.rates[-1]):
+    for rate in found.ends:
         yield _row(found, f"load {LOAD:g}, as in the grid", rate)
-        for load in found.loads:
+        for load in found.plan.loads:
             if load != LOAD:
                 yield _row(found, f"load {load:g}", rate, load=load, study="loads")
-    for load in found.loads:
+    for load in found.plan.loads:
         if load != LOAD:
             more = {"load": load, "study": "backfill"}
-            yield _row(found, f"load {load:g}, with backfill", found.rates[-1], **more)
+            yield _row(found, f"load {load:g}, with backfill", found.plan.rates[-1], **more)
 
 
 def _widths(found: Found) -> Iterator[tuple[str, ...]]:
     for width in WIDTHS:
         for load in WIDE_LOADS:
-            for rate in (0.0, found.rates[0], found.rates[-1]):
+            for rate in (0.0, *found.ends):
                 if found.runs.has(found.wide(BEST, rate, width, load)):
                     name = f"tasks of {width:g} processors, load {load:g}"
                     yield _row(found, name, rate, study="width", width=width, load=load)
 
 
 def _deadlines(found: Found) -> Iterator[tuple[str, ...]]:
-    high = found.rates[-1]
+    high = found.plan.rates[-1]
     yield _row(found, "jobs above 48 h ask for under 5 min more", high, study="48 h")
     for slack in (1.1, 4.0):
         name = f"every deadline after {slack:g} run times"
@@ -251,9 +214,9 @@ def variants_section(found: Found) -> str:
 
 
 def _variants(found: Found) -> Iterator[tuple[str, ...]]:
-    low, high = found.rates[0], found.rates[-1]
+    low, high = found.ends
     for rate in found.late_rates:
-        for accuracy in found.accuracies:
+        for accuracy in found.plan.accuracies:
             if not found.runs.has(found.late(BEST, rate, accuracy)) or accuracy == 1:
                 continue
             name = f"predictions may come late, accuracy {accuracy:g}"
@@ -287,35 +250,20 @@ def _beside(found: Found, name: str, cell: Cell, base: Cell, beside: str) -> tup
 
 def other_measures(found: Found) -> str:
     """Return what else differs at the paper's accuracy."""
-    runs = found.runs
-    names = ("utilization", "lost_work", "aborted", "migrations", "quarter")
     rows = []
     for rate in found.every:
         for strategy in STRATEGIES:
             cell = found.cell(strategy, rate)
-            if not runs.has(cell):
-                continue
-            values = [runs.mean(cell, name).mean for name in names]
-            used, lost, aborted, moved, quarter = values
-            rows.append(
-                (
-                    times(rate),
-                    LOOKS[strategy].label,
-                    share(used, 2),
-                    f"{lost:,.0f}",
-                    f"{aborted:,.0f}",
-                    f"{moved:,.0f}",
-                    share(quarter),
-                )
-            )
-    head = ("Rate", "Strategy", "Utilization", "Lost work, processor-hours", "Tasks aborted",
-            "Migrations", "Useful work on the worst quarter")  # fmt: skip
-    return table(head, rows)
+            if found.runs.has(cell):
+                values = [found.runs.mean(cell, measure).mean for measure, _ in OTHERS.values()]
+                told = (tell(x) for x, (_, tell) in zip(values, OTHERS.values(), strict=True))
+                rows.append((times(rate), LOOKS[strategy].label, *told))
+    return table(("Rate", "Strategy", *OTHERS), rows)
 
 
-def notes(plan: Plan, found: Found) -> str:
+def notes(found: Found) -> str:
     """Return how it was played."""
-    count = len(found.runs.table)
+    plan, count = found.plan, len(found.runs.table)
     return f"""\
 - {count:,} runs of {plan.days} days: {plan.seeds} seeds for the grid, {plan.few} for the rest. A
   seed draws the jobs, the failures (but the real ones), and the predictions; strategies, accuracies
@@ -329,19 +277,17 @@ def notes(plan: Plan, found: Found) -> str:
 """
 
 
-def sections(
-    plan: Plan, found: Found, claims: Sequence[Claim], real: Real | None
-) -> dict[str, str]:
+def sections(found: Found, claims: Sequence[Claim]) -> dict[str, str]:
     """Return the sections of the report."""
     head = ("The paper's claim", "Section", "Measured", "Verdict")
     return {
-        "How it was played": notes(plan, found),
-        "Jobs": jobs_section(plan),
-        "Failures": failures_section(plan, real),
+        "How it was played": notes(found),
+        "Jobs": jobs_section(found.plan),
+        "Failures": failures_section(found.plan, found.real),
         "What failures can cost": bounds_section(found),
         "Claims": claims_section(head, claims, ("claim", "section", "measured"), whys(claims)),
         "Where each strategy begins to pay": "\n".join(
-            begins(found, measure) for measure in (JOBS, TASKS, WORK)
+            begins(found, measure) for measure in MEASURES
         ),
         "Which assumption matters": why_section(found),
         "Other predictions and other means": variants_section(found),

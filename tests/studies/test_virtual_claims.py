@@ -15,7 +15,7 @@ import pytest
 from forestall.model.predictions import Predictions
 from forestall.predict.neural.accuracy import accuracy
 from studies.kit.means import Mean, Runs, mean_of
-from studies.virtual import STUDY, Played, claims
+from studies.virtual import STUDY, claims
 from studies.virtual.cells import JOBS, TASKS, Cell
 from studies.virtual.found import FAILS, HOLDS, Found, gained, near, points
 from studies.virtual.network import Foretold
@@ -54,10 +54,7 @@ def found(rates: Rates, *, real: bool = True, right: float = 0.5) -> Found:
         made |= {name: made[name] + noise for name in (JOBS, TASKS, "work_completion")}
         rows.append(asdict(case) | made)
     told = foretold(right) if real else None
-    return Found(
-        Runs(pl.DataFrame(rows), Cell), tuple(PLAN.rates), tuple(PLAN.more_rates),
-        tuple(PLAN.loads), tuple(PLAN.accuracies), told,
-    )  # fmt: skip
+    return Found(PLAN, Runs(pl.DataFrame(rows), Cell), foretold=told)
 
 
 def verdicts(rates: Rates, **more: Any) -> dict[str, str]:
@@ -224,8 +221,7 @@ def test_words() -> None:
 def test_all_that_is_written(tmp_path: Path, real: bool) -> None:
     pytest.importorskip("matplotlib")
     got = found(as_the_paper_has_it, real=real)
-    plan = replace(PLAN, days=10)
-    result = STUDY.write(tmp_path, Played(plan, got))
+    result = STUDY.write(tmp_path, replace(got, plan=replace(PLAN, days=10)))
     text = (tmp_path / "verdict.md").read_text()
     for claim in result.claims:
         assert claim.claim in text

@@ -16,11 +16,11 @@ from studies.virtual.inputs import (
     DAY,
     LANL_FILE,
     NODES,
+    OF_FAILURES,
+    OF_JOBS,
     REPAIR,
     TRAINING_DAYS,
     Real,
-    character,
-    failure_character,
     read_real,
     worst_quarter,
     year_of_failures,
@@ -28,14 +28,18 @@ from studies.virtual.inputs import (
 )
 
 
+def traits(log: Failures) -> dict[str, float]:
+    return {name: one.measure(log) for name, one in OF_FAILURES.items()}
+
+
 def test_the_real_year(data: Path) -> None:
     real = read_real(data)
-    found = failure_character(real.year)
-    assert (found.failures, found.nodes) == (307, 159)
+    found = traits(real.year)
+    assert (found["failures"], found["nodes"]) == (307, 159)
     assert real.year.time.min() >= 0
     assert real.year.time.max() < 365 * DAY
-    assert REPAIR.mean == pytest.approx(found.mean_repair * 3600, rel=0.01)
-    assert REPAIR.median == pytest.approx(found.median_repair * 3600, rel=0.01)
+    assert REPAIR.mean == pytest.approx(found["mean_repair"] * 3600, rel=0.01)
+    assert REPAIR.median == pytest.approx(found["median_repair"] * 3600, rel=0.01)
     late = real.both.time >= 0
     assert np.array_equal(real.both.time[late], real.year.time)
     assert np.array_equal(real.both.node[late], real.year.node)
@@ -60,12 +64,12 @@ def test_a_log_that_lacks_failures(data: Path, tmp_path: Path) -> None:
 
 
 def test_generated_years_are_like_the_real_one() -> None:
-    years = [failure_character(year_of_failures(seed, 1.0, 365)) for seed in range(1, 21)]
-    assert np.mean([y.failures for y in years]) == pytest.approx(307, rel=0.08)
-    assert np.mean([y.nodes for y in years]) == pytest.approx(159, rel=0.12)
-    assert np.mean([y.mean_repair for y in years]) == pytest.approx(2.09, rel=0.1)
-    many = failure_character(year_of_failures(1, 30.0, 365))
-    assert many.failures == pytest.approx(30 * 307, rel=0.1)
+    years = [traits(year_of_failures(seed, 1.0, 365)) for seed in range(1, 21)]
+    assert np.mean([y["failures"] for y in years]) == pytest.approx(307, rel=0.08)
+    assert np.mean([y["nodes"] for y in years]) == pytest.approx(159, rel=0.12)
+    assert np.mean([y["mean_repair"] for y in years]) == pytest.approx(2.09, rel=0.1)
+    many = traits(year_of_failures(1, 30.0, 365))
+    assert many["failures"] == pytest.approx(30 * 307, rel=0.1)
 
 
 def test_requests_of_a_year() -> None:
@@ -75,7 +79,7 @@ def test_requests_of_a_year() -> None:
     assert np.array_equal(drawn.submit, slack.submit)
     assert (slack.estimate < 0).all()
     assert (short.estimate <= drawn.estimate).all()
-    assert character(drawn).tasks == drawn.size.sum()
+    assert OF_JOBS["tasks"].measure(drawn) == drawn.size.sum()
 
 
 def test_the_worst_quarter_shares_its_last_places() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,8 @@ def found_of(shape: Shape, seeds: int = 5) -> Found:
                 }  # fmt: skip
                 rows.append(row | shape(scheduler, (length or 3 * 3600) / 3600, seed))
     states = pl.DataFrame(schema=SCHEMA)
-    return Found(
-        GuestRuns(pl.DataFrame(rows)), states, pl.DataFrame(), left_out("not now"), (LOAD,)
-    )
+    plan = Plan(loads=(LOAD,))
+    return Found(plan, GuestRuns(pl.DataFrame(rows)), states, pl.DataFrame(), left_out("not now"))
 
 
 def spans(**of: float) -> Shape:
@@ -194,13 +194,11 @@ def test_reasons_are_those_of_claims_and_sets() -> None:
             assert rest[1:] == [] or rest[1] in RESTARTS
     behind = found_of(spans(condor=1.2, falcon=1.3, omniscient=1.0))
     rows = behind.runs.table.with_columns(hosts_of=pl.lit("alike"))
-    told = claims.between(
-        Found(GuestRuns(rows), behind.states, behind.telling, behind.contention, (LOAD,)), "alike",
-        "scratch",
-    )  # fmt: skip
+    alike = replace(behind, runs=GuestRuns(rows))
+    told = claims.scheduled(claims.SCHEDULING[0], alike, "alike", "scratch")
     assert told.why == WHY["between, alike, scratch"]
-    ahead = claims.between(found_of(spans(condor=1.2, falcon=1.1, omniscient=1.0)), NAME, "scratch")
-    assert ahead.why == ""
+    ahead = found_of(spans(condor=1.2, falcon=1.1, omniscient=1.0))
+    assert claims.scheduled(claims.SCHEDULING[0], ahead, NAME, "scratch").why == ""
 
 
 # Contention --------------------------------------------------------------------------------------
