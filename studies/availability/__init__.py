@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -52,10 +51,6 @@ def _read(data: Path | None, plan: Plan) -> Sets:
     return sets
 
 
-def _gather(rows: Rows, make: Callable[..., Rows], *given: object) -> None:
-    rows.extend(make(*given))
-
-
 def _play(session: Session[Plan, Sets]) -> Found:
     plan, sets = session.plan, session.inputs
     hosts = sets[GENERATED_SET]
@@ -65,30 +60,28 @@ def _play(session: Session[Plan, Sets]) -> Found:
     linear: Rows = []
     noise: Rows = []
     both = (SEMI_MARKOV, PLAIN)
-    jobs: list[Callable[[], None]] = []
-    jobs += [
-        partial(_gather, accuracy, study.rows_of, name, k, host, plan, 0.5, both)
+    todo: list[tuple[Rows, Callable[..., Rows], tuple[object, ...]]] = [
+        (accuracy, study.rows_of, (name, k, host, plan, 0.5, both))
         for name, members in sets.items()
         for k, host in enumerate(members)
     ]
-    for k, host in enumerate(hosts[: plan.share_hosts]):
-        for share in plan.shares:
-            jobs.append(
-                partial(_gather, training, study.rows_of, GENERATED_SET, k, host, fewer, share,
-                        both[:1])
-            )  # fmt: skip
-    jobs += [
-        partial(_gather, linear, study.linear_rows, GENERATED_SET, k, host, plan)
+    todo += [
+        (training, study.rows_of, (GENERATED_SET, k, host, fewer, share, both[:1]))
+        for k, host in enumerate(hosts[: plan.share_hosts])
+        for share in plan.shares
+    ]
+    todo += [
+        (linear, study.linear_rows, (GENERATED_SET, k, host, plan))
         for k, host in enumerate(hosts[: plan.linear_hosts])
     ]
-    jobs += [
-        partial(_gather, noise, study.noise_rows, host, k, plan)
+    todo += [
+        (noise, study.noise_rows, (host, k, plan))
         for k, host in enumerate(hosts[: plan.noise_hosts])
     ]
-    for done, job in enumerate(jobs):
-        session.tell(done, len(jobs))
-        job()
-    session.tell(len(jobs), len(jobs))
+    for done, (found, make, given) in enumerate(todo):
+        session.tell(done, len(todo))
+        found += make(*given)
+    session.tell(len(todo), len(todo))
     rows = study.table(accuracy)
     ours = rows.filter((pl.col("set") == GENERATED_SET) & (pl.col("host") < plan.linear_hosts))
     cost = study.cost_rows(hosts[0], plan)

@@ -35,14 +35,12 @@ class Rule:
     years : as `History.years` takes it; or three dates, from which nodes 0 to 8, 9 to 16 and 17 to
         48 count (they came to the machine in these cohorts)
     without : a cause that is left out, or ""
-    fitted : whether the dates were chosen so that the numbers of failures come near the paper's
     """
 
     name: str
     text: str
     years: str | tuple[str, str, str]
     without: str = ""
-    fitted: bool = False
 
 
 RULES: Final = (
@@ -53,13 +51,11 @@ RULES: Final = (
         "come near the paper's",
         ("1996-12-10", "1997-06-08", "1998-04-04"),
         "Facilities",
-        fitted=True,
     ),
     Rule(
         "cohorts, all causes",
         "cohorts with all causes, and the dates that suit them best",
         ("1997-06-08", "1997-08-07", "1998-01-24"),
-        fitted=True,
     ),
     Rule("own", "each node's years count from its own first failure; nothing is chosen", "own"),
     Rule("age", "each node's years count from the month in which it went into production", "age"),

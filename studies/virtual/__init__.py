@@ -15,7 +15,6 @@ from typing import Final
 from studies.kit.claims import listed
 from studies.kit.means import Runs
 from studies.kit.study import Results, Session, Study
-from studies.virtual.cells import Cell
 from studies.virtual.claims import evaluate
 from studies.virtual.figures import draw
 from studies.virtual.found import Found
@@ -23,7 +22,7 @@ from studies.virtual.inputs import DAYS, Real, read_real
 from studies.virtual.network import foretold
 from studies.virtual.report import sections
 from studies.virtual.runs import CHUNK, Given, play_alone
-from studies.virtual.study import QUICK, Plan, cases
+from studies.virtual.study import QUICK, Cell, Plan, cases
 
 __all__ = ["QUICK", "STUDY", "Plan"]
 

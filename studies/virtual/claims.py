@@ -10,18 +10,23 @@ from typing import Final, TypeVar
 from studies.kit.claims import Asked, Claim, Finding
 from studies.kit.means import Mean, mean_of
 from studies.kit.text import share
-from studies.virtual.cells import JOBS, MEASURES, TASKS, WORDS, WORK, Cell
 from studies.virtual.found import FAILS, HOLDS, Found, aware, gained, listed, near, points, times
 from studies.virtual.study import (
     AWARE,
     BEST,
     FIRST,
+    JOBS,
+    MEASURES,
     NETWORK,
     PAPER,
     RANDOM,
     REAL,
+    TASKS,
     WIDE_LOADS,
     WIDTHS,
+    WORDS,
+    WORK,
+    Cell,
 )
 
 CellOf = Callable[[str, float, float], Cell]

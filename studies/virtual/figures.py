@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from forestall import style
 from studies.kit.figures import Look, band, headed, legend_below
 from studies.kit.means import Mean
-from studies.virtual.cells import JOBS, MEASURES, TASKS, WORK, Cell
 from studies.virtual.claims import AT_PAPER, LOG
 from studies.virtual.found import Found, aware
 from studies.virtual.study import (
@@ -17,15 +16,20 @@ from studies.virtual.study import (
     CAPACITY,
     DYNAMIC,
     FIRST,
+    JOBS,
     LOAD,
+    MEASURES,
     OMNISCIENT,
     PAPER,
     RANDOM,
     REAL,
     RELIABILITY,
     STRATEGIES,
+    TASKS,
     WIDE_LOADS,
     WIDTHS,
+    WORK,
+    Cell,
 )
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from studies.kit.means import Mean, Runs
-from studies.virtual.cells import JOBS, Cell
 from studies.virtual.inputs import Real
 from studies.virtual.network import Foretold
-from studies.virtual.study import BEST, OMNISCIENT, PAPER, RANDOM, Plan
+from studies.virtual.study import BEST, JOBS, OMNISCIENT, PAPER, RANDOM, Cell, Plan
 
 HOLDS, FAILS = "holds", "does not hold"
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from studies.kit.claims import Claim
 from studies.kit.text import claims_section, share, table, whys
-from studies.virtual.cells import JOBS, MEASURES, TASKS, WORDS, WORK, Cell
 from studies.virtual.figures import LOOKS
 from studies.virtual.found import Found, aware, gained, times
 from studies.virtual.inputs import (
@@ -24,15 +23,21 @@ from studies.virtual.study import (
     AWARE,
     BEST,
     FIRST,
+    JOBS,
     LOAD,
+    MEASURES,
     MISSES,
     OMNISCIENT,
     PAPER,
     RANDOM,
     REAL,
     STRATEGIES,
+    TASKS,
     WIDE_LOADS,
     WIDTHS,
+    WORDS,
+    WORK,
+    Cell,
     Plan,
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from studies.kit.means import Chosen
 from studies.virtual.inputs import DAYS
 
 RANDOM, FIRST, BEST, OMNISCIENT = "random", "first-fit", "best-fit", "omniscient"
@@ -227,3 +228,30 @@ def _why(plan: Plan, seed: int) -> Iterator[Case]:
         yield replace(base, study="no migration", strategy=strategy, migration="none")
     for rate in (min(plan.rates), high):
         yield Case("random moves", seed, RANDOM, PAPER, rate=rate, moves=True)
+
+
+# Cells of the table of runs, and what is compared -------------------------------------------------
+
+JOBS, TASKS, WORK = "job_completion", "task_completion", "work_completion"
+"""What is compared: jobs and tasks completed in time, and the work of those tasks."""
+
+WORDS: Final = {JOBS: "jobs", TASKS: "tasks", WORK: "work"}
+MEASURES: Final = tuple(WORDS)
+
+
+@dataclass(frozen=True)
+class Cell(Chosen):
+    """What names the runs of a cell: all seeds of one case. The fields are those of `Case`."""
+
+    strategy: str
+    accuracy: float = -1.0
+    rate: float = 1.0
+    load: float = LOAD
+    study: str = "grid"
+    failures: str = MADE
+    predictor: str = SYNTHETIC
+    slack: float = 2.0
+    misses: float = 0.0
+    cost: int = 12
+    error: str = "early"
+    width: float = 1.0

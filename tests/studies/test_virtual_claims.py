@@ -16,11 +16,21 @@ from forestall.model.predictions import Predictions
 from forestall.predict.neural.accuracy import accuracy
 from studies.kit.means import Mean, Runs, mean_of
 from studies.virtual import STUDY, claims
-from studies.virtual.cells import JOBS, TASKS, Cell
 from studies.virtual.found import FAILS, HOLDS, Found, gained, near, points
 from studies.virtual.network import Foretold
 from studies.virtual.payments import bound, payments, since
-from studies.virtual.study import BEST, FIRST, OMNISCIENT, RANDOM, Case, Plan, cases
+from studies.virtual.study import (
+    BEST,
+    FIRST,
+    JOBS,
+    OMNISCIENT,
+    RANDOM,
+    TASKS,
+    Case,
+    Cell,
+    Plan,
+    cases,
+)
 
 PLAN = Plan(
     days=365,

@@ -12,6 +12,8 @@ Whatever else escapes is a defect of ours, not of the input.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,19 @@ class TraceError(InputError):
         where = self.source if line is None else f"{self.source}:{line}"
         what = message if field is None else f"{field}: {message}"
         super().__init__(what, before=f"{where}: ")
+
+
+@contextmanager
+def of_system(source: str | Path, message: str) -> Iterator[None]:
+    """Turn an OSError into a TraceError with this message and what the system said.
+
+    >>> with of_system("jobs.csv", "cannot be read"):  # doctest: +SKIP
+    ...     Path("jobs.csv").read_bytes()
+    """
+    try:
+        yield
+    except OSError as error:
+        raise TraceError(source, f"{message}: {error.strerror or error}") from None
 
 
 class UnwritableError(TraceError, OSError):

@@ -8,7 +8,7 @@ columns can be chosen; others are ignored. CSV may be packed (.gz, .xz, .zst).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -19,9 +19,9 @@ from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
-from forestall.traces.files.findings import shown
+from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import read_bytes, text_of
-from forestall.traces.files.parquet import is_parquet
+from forestall.traces.files.parquet import is_parquet, parquet_columns, read_parquet
 
 with lazily():
     import polars as pl
@@ -92,7 +92,7 @@ def read_scores(
     if group is None and GROUP in frame.columns and GROUP not in wanted:
         group = GROUP
     rows = len(frame) + sum(remark.count for remark in cleaning.remarks)
-    bad = _Bad(path, lines, strict)
+    bad = _Bad(path, strict, lines=lines)
     keep = np.ones(len(frame), dtype=np.bool_)
     values = {}
     for name in dict.fromkeys(score):
@@ -100,7 +100,10 @@ def read_scores(
         keep &= known
     truth, known = _outcomes(frame, failed, bad)
     keep &= known
-    cleaning = bad.cleaning(cleaning, int(np.count_nonzero(keep)))
+    usable = int(np.count_nonzero(keep))
+    if usable == 0 and bad.first() is None:
+        raise TraceError(path, "has no rows with a score and an outcome")
+    cleaning += bad.cleaning(usable, "cases")
     codes = None if group is None else _codes(frame[group])
     if not keep.all():
         values = {name: value[keep] for name, value in values.items()}
@@ -109,40 +112,16 @@ def read_scores(
 
 
 @dataclass
-class _Bad:
-    """Rows that are left out, until all of them are known."""
+class _Bad(Findings):
+    """Rows that are left out; their lines are counted where there are any."""
 
-    source: str | Path
-    lines: Callable[[], Ints]
-    strict: bool
+    lines: Callable[[], Ints] = field(kw_only=True)
 
-    def __post_init__(self) -> None:
-        self._kinds: list[tuple[str, str, npt.NDArray[np.intp]]] = []
-        self._first: tuple[int, str, str] | None = None
-
-    def add(self, kind: str, text: str, where: Flags, field: str, expected: str) -> None:
+    def rows(self, kind: str, text: str, where: Flags, field: str, expected: str) -> None:
         """Note rows; `field` and `expected` are what an error would say of the first."""
-        rows = np.flatnonzero(where)
-        if len(rows):
-            self._kinds.append((kind, text, rows))
-            if self._first is None or rows[0] < self._first[0]:
-                self._first = (int(rows[0]), field, expected)
-
-    def cleaning(self, before: Cleaning, usable: int) -> Cleaning:
-        """Return the remarks; raises TraceError where they are errors."""
-        if self._first is None:
-            if usable == 0:
-                raise TraceError(self.source, "has no rows with a score and an outcome")
-            return before
-        lines = self.lines()
-        row, field, expected = self._first
-        if self.strict or usable == 0:
-            raise TraceError(self.source, expected, line=int(lines[row]), field=field)
-        for kind, text, rows in self._kinds:
-            before = before.plus(
-                kind, text, "left out", (f"line {k}" for k in lines[rows].tolist())
-            )
-        return before
+        if where.any():
+            lines = self.lines()[where].tolist()
+            self.add(kind, text, "left out", (LineFinding(k, expected, field) for k in lines))
 
 
 def _scores(frame: pl.DataFrame, name: str, bad: _Bad) -> tuple[Floats, Flags]:
@@ -158,12 +137,12 @@ def _scores(frame: pl.DataFrame, name: str, bad: _Bad) -> tuple[Floats, Flags]:
         odd[rows] = np.isnan(value[rows]) & ~text.is_in(BLANK).to_numpy()
     unknown = np.isnan(value)
     if unknown.any():
-        bad.add(
+        bad.rows(
             f"blank_{name}", f"rows without a {name}", unknown & ~odd, name,
             "is empty or nan; expected a number",
         )  # fmt: skip
         first = shown(str(column[int(np.flatnonzero(odd)[0])])) if odd.any() else ""
-        bad.add(
+        bad.rows(
             f"bad_{name}", f"rows with an unusable {name}", odd, name, f"{first}; expected a number"
         )
     return np.ascontiguousarray(value), ~unknown
@@ -180,13 +159,13 @@ def _outcomes(frame: pl.DataFrame, name: str, bad: _Bad) -> tuple[Flags, Flags]:
     known = yes | no
     if not known.all():
         blank = text.is_in(BLANK).to_numpy()
-        bad.add(
+        bad.rows(
             f"blank_{name}", f"rows without an outcome in {name}", ~known & blank, name,
             "is empty; expected 0 or 1 (or false, true)",
         )  # fmt: skip
         odd = ~known & ~blank
         first = shown(str(column[int(np.flatnonzero(odd)[0])])) if odd.any() else ""
-        bad.add(
+        bad.rows(
             f"bad_{name}", f"rows with an unusable {name}", odd, name,
             f"{first}; expected 0 or 1 (or false, true)",
         )  # fmt: skip
@@ -203,14 +182,10 @@ Read = tuple["pl.DataFrame", Callable[[], Ints], Cleaning]
 
 
 def _parquet(path: Path, required: Sequence[str]) -> Read:
-    try:
-        names = list(pl.read_parquet_schema(path))
-        check_columns(path, names, required)
-        wanted = [name for name in dict.fromkeys((*required, GROUP)) if name in names]
-        frame = pl.read_parquet(path, columns=wanted)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        said = (str(error).splitlines() or ["unknown"])[0]
-        raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
+    names = parquet_columns(path) or read_parquet(path).columns  # which says what is wrong with it
+    check_columns(path, names, required)
+    wanted = [name for name in dict.fromkeys((*required, GROUP)) if name in names]
+    frame = read_parquet(path, wanted)
     return frame, lambda: np.arange(1, len(frame) + 1), Cleaning()
 
 

@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from forestall.adapters.condor.attributes import ad_text, attributes
-from forestall.adapters.condor.classads import lines, literal
+from forestall.adapters.condor.attributes import ad_text, attributes, lines, literal
 from forestall.model.errors import ParameterError
 
 WHOLE: dict[str, object] = {

@@ -60,15 +60,15 @@ def test_all_commands_only_ask() -> None:
     every = (
         commands.sacct_fields(), commands.sacct(("State",), 0), commands.events(0),
         commands.events(0, 9), commands.nodes(), commands.partitions(), commands.config(),
-        commands.starts(), commands.sinfo(),
+        commands.starts(),
     )  # fmt: skip
     changing = {"update", "create", "delete", "add", "modify", "remove", "cancel", "requeue",
                 "reconfigure", "shutdown", "hold", "release", "suspend", "resume", "archive",
                 "reboot", "set", "clear"}  # fmt: skip
     for command in every:
-        assert command[0] in {"sacct", "sacctmgr", "scontrol", "squeue", "sinfo"}
+        assert command[0] in {"sacct", "sacctmgr", "scontrol", "squeue"}
         assert not changing & {word.lower() for word in command}
-        assert "show" in command or command[0] in {"sacct", "squeue", "sinfo"}
+        assert "show" in command or command[0] in {"sacct", "squeue"}
         if command[0] == "sacctmgr":
             assert "--readonly" in command
     assert "End=1970-01-01T00:00:09" in commands.events(0, 9)

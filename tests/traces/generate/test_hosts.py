@@ -23,6 +23,13 @@ from forestall.traces.generate.hosts import (
 TH1, TH2, NEED, HOLD = 0.2, 0.6, 0.1, 60
 
 
+def unavailable(plan: HostPlan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return begin, end and kind of each unavailable time, in order."""
+    where = np.flatnonzero(plan.state >= CONTENTION)
+    stop = np.append(plan.start[1:], plan.end)
+    return plan.start[where], stop[where], plan.state[where].astype(np.int64)
+
+
 def plain_states(load: HostLoad, end: int, period: int) -> np.ndarray:
     """Return the state at each moment of the grid: thresholds, and 60 s to hold for S3 and S5."""
     state = np.full(-(-end // period), AWAY)
@@ -47,7 +54,7 @@ def test_three_months_have_the_published_counts() -> None:
     counts, shares = [], []
     for seed in range(3):
         for k in range(20):
-            kind = host_plan(k, 91, seed).unavailable()[2]
+            kind = unavailable(host_plan(k, 91, seed))[2]
             counts.append(len(kind))
             shares.append([np.mean(kind == state) for state in (CONTENTION, THRASHING, AWAY)])
     assert 405 <= min(counts) < max(counts) <= 453
@@ -63,7 +70,7 @@ def test_the_samples_show_the_states(period: int) -> None:
         plan = host_plan(k, 91, 4)
         load = host_load(k, 91, 4, period)
         found = episodes(plain_states(load, plan.end, period))
-        told = plan.unavailable()[2].tolist()
+        told = unavailable(plan)[2].tolist()
         assert 405 <= len(found) <= 453
         assert found == told
 
@@ -84,7 +91,7 @@ def test_levels_stay_on_their_side_of_the_thresholds() -> None:
 
 def hit(plan: HostPlan, days: np.ndarray, hour: float, length: float) -> float:
     """Return on which share of the days the window holds no unavailable time."""
-    begin, end, _ = plan.unavailable()
+    begin, end, _ = unavailable(plan)
     start = (days * 24 + hour) * 3600
     return float(np.mean([not np.any((begin < a + length * 3600) & (end > a)) for a in start]))
 
@@ -111,7 +118,7 @@ def test_days_resemble_each_other() -> None:
 
 
 def test_hours_of_the_day_differ_as_habits_say() -> None:
-    begins = np.concatenate([host_plan(k, 91, 5).unavailable()[0] for k in range(10)])
+    begins = np.concatenate([unavailable(host_plan(k, 91, 5))[0] for k in range(10)])
     workday = begins[begins // 86_400 % 7 < 5] % 86_400 // 3600
     by_hour = np.bincount(workday, minlength=24)
     assert by_hour[2:6].sum() < 0.05 * by_hour.sum()
@@ -146,7 +153,7 @@ def test_a_host_is_the_same_in_any_number() -> None:
 def test_away_is_a_gap() -> None:
     for k in range(40):
         plan = host_plan(k, 60, 1)
-        begin, end, kind = plan.unavailable()
+        begin, end, kind = unavailable(plan)
         for a, b in zip(begin[kind == AWAY], end[kind == AWAY], strict=True):
             time = host_load(k, 60, 1, 6).time
             assert not np.any((time >= a) & (time < b))
@@ -176,7 +183,7 @@ def test_any_plan_is_sound(
     light = plan.state <= 2
     assert bool(np.all(plan.cpu[light] < th2))
     assert bool(np.all(plan.memory_free[there] > 0))
-    begin, end, _ = plan.unavailable()
+    begin, end, _ = unavailable(plan)
     assert bool(np.all(begin[1:] - end[:-1] >= 100))  # pauses between
     load = host_load(1, days, seed, period, **options)
     assert bool(np.all(np.isfinite(load.cpu)))

@@ -1,6 +1,10 @@
 """What an agent says of its host, as attributes of a machine in HTCondor.
 
 Nothing is said of what is not known: expressions see such an attribute as undefined.
+
+Attributes are written as HTCondor reads them from what a program prints, one a line. That is the
+older way to write ClassAds: in a string only ``\\"`` is an escape, any other backslash is one.
+(HTCondor's manual, "ClassAd syntax" and "Startd cron".)
 """
 
 from __future__ import annotations
@@ -9,8 +13,9 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from forestall.adapters.condor.classads import Value, lines
 from forestall.model.errors import ParameterError
+
+Value = bool | int | float | str
 
 UPDATED: Final = "ForestallUpdated"
 HOST: Final = "ForestallHost"
@@ -107,3 +112,39 @@ def _number(told: Mapping[str, object], name: str, most: float, allowed: str) ->
     if not 0 <= value <= most:
         raise ParameterError(name, value, allowed)
     return round(float(value), 6)
+
+
+def literal(value: Value) -> str:
+    r"""Return a value as a ClassAd literal; in strings, control characters become spaces.
+
+    A backslash before a quotation mark and one at the end would be taken for an escape: there it
+    becomes a slash. Numbers have to be finite.
+
+    >>> print(literal(True), literal(2), literal(0.5), literal('a "b"'))
+    true 2 0.5 "a \"b\""
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _string(value)
+    assert math.isfinite(value)
+    return repr(value)
+
+
+def _string(text: str) -> str:
+    plain = "".join(" " if ord(c) < 32 or 127 <= ord(c) < 160 else c for c in text)
+    plain = plain.encode("utf-8", "replace").decode()  # half of a pair has no bytes
+    told = [
+        "/" if c == "\\" and plain[k + 1 : k + 2] in {"", '"'} else c for k, c in enumerate(plain)
+    ]
+    return '"{}"'.format("".join(told).replace('"', '\\"'))
+
+
+def lines(attributes: Mapping[str, Value]) -> str:
+    """Return attributes as text, one a line.
+
+    >>> print(lines({"Cores": 4, "State": "S1"}), end="")
+    Cores = 4
+    State = "S1"
+    """
+    return "".join(f"{name} = {literal(value)}\n" for name, value in attributes.items())

@@ -97,11 +97,6 @@ def starts() -> tuple[str, ...]:
     return ("squeue", "--all", "--start", f"--format={'|'.join(code for _, code in START_COLUMNS)}")
 
 
-def sinfo() -> tuple[str, ...]:
-    """Return the command for nodes by partition, one of each a line."""
-    return ("sinfo", "--all", "--Node", "--format=%N|%P|%T|%c|%m|%G|%f|%E")
-
-
 def printed(since: str) -> tuple[str, ...]:
     """Return shell lines that write the three files from which a report can be made.
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -65,25 +65,27 @@ MOST_JOINED: Final = 8
 """A row is never put together from more lines than this."""
 
 
-@dataclass
-class _EventText:
-    """Rows as text; `source` names the line of each."""
+class _EventRow(NamedTuple):
+    """A row as text; `source` names its line."""
 
-    line: list[int] = field(default_factory=list)
-    source: list[str] = field(default_factory=list)
-    cluster: list[str] = field(default_factory=list)
-    node: list[str] = field(default_factory=list)
-    begin: list[str] = field(default_factory=list)
-    end: list[str] = field(default_factory=list)
-    duration: list[str] = field(default_factory=list)
-    state: list[str] = field(default_factory=list)
-    reason: list[str] = field(default_factory=list)
-    user: list[str] = field(default_factory=list)
+    line: int
+    source: str
+    cluster: str = ""
+    node: str = ""
+    begin: str = ""
+    end: str = ""
+    duration: str = ""
+    state: str = ""
+    reason: str = ""
+    user: str = ""
+
+
+_Rows = Sequence[_EventRow]
 
 
 @dataclass(frozen=True)
 class _Timed:
-    """Rows of which begin and end are known: `row` is the place in `_EventText`."""
+    """Rows of which begin and end are known: `row` is the place among all rows."""
 
     row: Long
     begin: Long
@@ -123,7 +125,7 @@ def read_events(
     Raises TraceError where a file cannot be used. Files in which nothing ever happened give a
     table without rows.
     """
-    rows = _EventText()
+    rows: list[_EventRow] = []
     cleaning = Cleaning()
     timed: list[_Timed] = []
     short = called(paths)
@@ -153,12 +155,12 @@ def labels(events: NodeEvents) -> tuple[str, ...]:
 
 
 def _read(
-    path: Path, rows: _EventText, zone: str | None, findings: Findings, name: str
+    path: Path, rows: list[_EventRow], zone: str | None, findings: Findings, name: str
 ) -> tuple[_Timed, Cleaning]:
     """Append the rows of a file that are whole, and return those whose times can be read."""
     names: list[str] = []
     clusterwide: list[str] = []
-    before = len(rows.node)
+    before = len(rows)
     lines = read_lines(path)
     for number, line, joined in _joined(lines):
         if is_header(line):
@@ -177,7 +179,7 @@ def _read(
         if joined:
             findings.note("joined", "rows whose reason went over several lines", [number])
         if fields.get("node"):
-            _append(rows, fields, number, name)
+            rows.append(_EventRow(number, f"{name} line {number}", **fields))
         else:
             clusterwide.append(f"line {number}")
     if not names:
@@ -199,36 +201,30 @@ def _refuse(
     findings.add(kind, text, "left out", [LineFinding(line, message, name or None)])
 
 
-def _append(rows: _EventText, fields: dict[str, str], number: int, source: str) -> None:
-    rows.line.append(number)
-    rows.source.append(f"{source} line {number}")
-    for name in ("cluster", "node", "begin", "end", "duration", "state", "reason", "user"):
-        getattr(rows, name).append(fields.get(name, ""))
-
-
-def _times(rows: _EventText, before: int, zone: str | None, findings: Findings) -> _Timed:
+def _times(rows: _Rows, before: int, zone: str | None, findings: Findings) -> _Timed:
     """Return when the rows from `before` on began and ended; those that cannot be are noted."""
-    begin = moments_of(pl.Series(rows.begin[before:], dtype=pl.String), zone)
-    end = moments_of(pl.Series(rows.end[before:], dtype=pl.String), zone)
-    told = [elapsed_of(text) for text in rows.duration[before:]]
+    mine = rows[before:]
+    begin = moments_of(pl.Series([row.begin for row in mine], dtype=pl.String), zone)
+    end = moments_of(pl.Series([row.end for row in mine], dtype=pl.String), zone)
+    told = [elapsed_of(row.duration) for row in mine]
     length = np.array([UNKNOWN if one is None else one for one in told], dtype=np.int64)
-    lines = np.array(rows.line[before:], dtype=np.int64)
+    lines = np.array([row.line for row in mine], dtype=np.int64)
     start, finish = begin.first, end.first
     if bool((begin.doubtful | end.doubtful).any()):
         settled = settle(begin, end, length)
         start, finish = settled.start, settled.end
         text = "rows with a time that the clock showed twice or never (the earlier one taken)"
         findings.note("doubtful_time", text, lines[settled.guessed])
-    if not any(rows.end[before:]):  # no such column
+    if not any(row.end for row in mine):  # no such column
         finish = np.where((length >= 0) & (start < NEVER), start + length, NEVER)
     good = np.ones(len(lines), dtype=np.bool_)
     for k in np.flatnonzero(begin.bad | (start == NEVER)).tolist():
-        message = f"{shown(rows.begin[before + k])}; expected a date such as 2026-01-31T12:00:00"
+        message = f"{shown(mine[k].begin)}; expected a date such as 2026-01-31T12:00:00"
         text = "rows with an unusable start"
         _refuse(findings, "bad_begin", text, int(lines[k]), message, "TimeStart")
         good[k] = False
     for k in np.flatnonzero(good & end.bad).tolist():
-        message = f"{shown(rows.end[before + k])}; expected a date, or Unknown"
+        message = f"{shown(mine[k].end)}; expected a date, or Unknown"
         text = "rows with an unusable end"
         _refuse(findings, "bad_end", text, int(lines[k]), message, "TimeEnd")
         good[k] = False
@@ -290,19 +286,19 @@ def _bare(name: str) -> str:
     return name.strip().lower().replace(" ", "").replace("_", "").removeprefix("\ufeff")
 
 
-def _events(rows: _EventText, timed: _Timed, cleaning: Cleaning, source: str) -> NodeEvents:
+def _events(rows: _Rows, timed: _Timed, cleaning: Cleaning, source: str) -> NodeEvents:
     timed, cleaning = _one_cluster(rows, timed, cleaning)
     natures = {
-        k: told(rows.state[k], rows.reason[k], rows.user[k]).nature for k in timed.row.tolist()
+        k: told(rows[k].state, rows[k].reason, rows[k].user).nature for k in timed.row.tolist()
     }
     asleep = np.array([natures[k] == POWER_SAVING for k in timed.row.tolist()], dtype=np.bool_)
     text = "events of power saving (no outages)"
     cleaning = cleaning.plus("power_saving", text, "left out", _named(rows, timed.row[asleep]))
     timed = _where(timed, ~asleep)
     keep, begin, end = timed.row, timed.begin, timed.end
-    names = in_order({rows.node[k] for k in keep.tolist()})
+    names = in_order({rows[k].node for k in keep.tolist()})
     place = {name: number for number, name in enumerate(names)}
-    node = np.array([place[rows.node[k]] for k in keep.tolist()], dtype=np.int64)
+    node = np.array([place[rows[k].node] for k in keep.tolist()], dtype=np.int64)
     keep, node, begin, end, cleaning = _once(rows, keep, node, begin, end, cleaning)
     end, cleaning = _closed(rows, keep, node, begin, end, cleaning)
     order = np.lexsort((node, begin))
@@ -312,9 +308,9 @@ def _events(rows: _EventText, timed: _Timed, cleaning: Cleaning, source: str) ->
         node,
         begin,
         end,
-        Coded.of([rows.state[k] for k in found]),
-        Coded.of([_reason(rows.reason[k]) for k in found]),
-        Coded.of([rows.user[k] for k in found]),
+        Coded.of([rows[k].state for k in found]),
+        Coded.of([_reason(rows[k].reason) for k in found]),
+        Coded.of([rows[k].user for k in found]),
         np.array([NATURES.index(natures[k]) for k in found], dtype=np.int8),
         names,
         _span(begin, end),
@@ -334,8 +330,8 @@ def _reason(text: str) -> str:
     return text if plain(text) else ""
 
 
-def _named(rows: _EventText, row: Long) -> list[str]:
-    return [f"{rows.node[k]} ({rows.source[k]})" for k in row.tolist()]
+def _named(rows: _Rows, row: Long) -> list[str]:
+    return [f"{rows[k].node} ({rows[k].source})" for k in row.tolist()]
 
 
 def _span(begin: Long, end: Long) -> tuple[int, int]:
@@ -346,9 +342,9 @@ def _span(begin: Long, end: Long) -> tuple[int, int]:
     return int(begin.min()), last
 
 
-def _one_cluster(rows: _EventText, timed: _Timed, cleaning: Cleaning) -> tuple[_Timed, Cleaning]:
+def _one_cluster(rows: _Rows, timed: _Timed, cleaning: Cleaning) -> tuple[_Timed, Cleaning]:
     """Keep the cluster with most events: others may have nodes of the same names."""
-    clusters = [rows.cluster[k] for k in timed.row.tolist()]
+    clusters = [rows[k].cluster for k in timed.row.tolist()]
     counted = Coded.of(clusters).counts()
     if len(counted) < 2:
         return timed, cleaning
@@ -360,7 +356,7 @@ def _one_cluster(rows: _EventText, timed: _Timed, cleaning: Cleaning) -> tuple[_
 
 
 def _once(
-    rows: _EventText, keep: Long, node: Long, begin: Long, end: Long, cleaning: Cleaning
+    rows: _Rows, keep: Long, node: Long, begin: Long, end: Long, cleaning: Cleaning
 ) -> tuple[Long, Long, Long, Long, Cleaning]:
     """Take each event once: accounting has one of a node and a start. Of several exports the one
     that knows the end counts, of several ends the last that was read."""
@@ -375,7 +371,7 @@ def _once(
 
 
 def _closed(
-    rows: _EventText, keep: Long, node: Long, begin: Long, end: Long, cleaning: Cleaning
+    rows: _Rows, keep: Long, node: Long, begin: Long, end: Long, cleaning: Cleaning
 ) -> tuple[Long, Cleaning]:
     """End open events where the next event of their node begins: accounting lost their end."""
     order = np.lexsort((begin, node))

@@ -15,15 +15,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from forestall._lazy import lazily
 from forestall.adapters.slurm.nodes import number
-from forestall.adapters.slurm.times import TimeColumn, moments_of
+from forestall.adapters.slurm.times import moments_of
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.site.job_records import NEVER
@@ -68,22 +68,14 @@ _EXPECTED: Final = (
 )
 
 
-@dataclass
-class _QueueText:
-    """Rows as text; `place` names the line of each."""
+class _QueueRow(NamedTuple):
+    """A row as text; `place` is its file and line."""
 
-    place: list[tuple[Path, int]] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-    job: list[str] = field(default_factory=list)
-    submit: list[str] = field(default_factory=list)
-    start: list[str] = field(default_factory=list)
-
-    def add(self, place: tuple[Path, int], asked: str, job: str, start: str, submit: str) -> None:
-        self.place.append(place)
-        self.asked.append(asked)
-        self.job.append(job)
-        self.start.append(start)
-        self.submit.append(submit)
+    place: tuple[Path, int]
+    asked: str
+    job: str
+    start: str
+    submit: str
 
 
 def looks_like_starts(text: str) -> bool:
@@ -132,7 +124,7 @@ def read_starts(
 
     Raises TraceError where a file cannot be used.
     """
-    rows = _QueueText()
+    rows: list[_QueueRow] = []
     noted: list[Findings] = []
     short = called(paths)
     for path in paths:
@@ -147,7 +139,7 @@ def read_starts(
 
 
 def _from_text(
-    path: Path, text: str, rows: _QueueText, findings: Findings, asked: int | None
+    path: Path, text: str, rows: list[_QueueRow], findings: Findings, asked: int | None
 ) -> None:
     when = "" if asked is None else str(asked)
     table: _QueueTable | None = None
@@ -160,13 +152,13 @@ def _from_text(
         if noted:
             when = noted[1]
         elif own:
-            rows.add((path, number_of), own[1], own[2], own[3], own[4])
+            rows.append(_QueueRow((path, number_of), *own.groups()))
         elif _is_header(line):
             table = _QueueTable.of(line)
             if not when:
                 raise TraceError(path, _UNASKED, line=number_of)
         elif table is not None:
-            rows.add((path, number_of), when, *table.cells(line))
+            rows.append(_QueueRow((path, number_of), when, *table.cells(line)))
         elif not filled and looks_headless(text):
             raise TraceError(path, _HEADLESS, line=number_of)
         elif not filled:
@@ -218,7 +210,7 @@ def _is_header(line: str) -> bool:
     return {"job", "start"} <= {_HEADS.get(cell.strip().upper(), "") for cell in cells}
 
 
-def _from_json(path: Path, text: str, rows: _QueueText, asked: int | None) -> None:
+def _from_json(path: Path, text: str, rows: list[_QueueRow], asked: int | None) -> None:
     try:
         whole: Any = json.loads(text)
     except ValueError as error:
@@ -234,7 +226,8 @@ def _from_json(path: Path, text: str, rows: _QueueText, asked: int | None) -> No
         if job is None or "PENDING" not in str(one.get("job_state", "")):
             continue
         start, submit = number(one.get("start_time")), number(one.get("submit_time"))
-        rows.add((path, 1), str(moment), str(job), str(start or ""), str(submit or ""))
+        told = (str(moment), str(job), str(start or ""), str(submit or ""))
+        rows.append(_QueueRow((path, 1), *told))
 
 
 def _evaluated(jobs: list[Any]) -> int | None:
@@ -245,18 +238,19 @@ def _evaluated(jobs: list[Any]) -> int | None:
 
 
 def _estimates(
-    rows: _QueueText, noted: list[Findings], zone: str | None, short: Mapping[Path, str]
+    rows: list[_QueueRow], noted: list[Findings], zone: str | None, short: Mapping[Path, str]
 ) -> StartEstimates:
-    def times(texts: list[str]) -> TimeColumn:
-        return moments_of(pl.Series(texts, dtype=pl.String), zone)
-
-    asked, start, submit = times(rows.asked), times(rows.start), times(rows.submit)
-    ids = pl.Series(rows.job, dtype=pl.String).str.extract(r"^(\d{1,18})").cast(pl.Int64)
+    table = {
+        name: pl.Series([getattr(row, name) for row in rows], dtype=pl.String)
+        for name in ("asked", "job", "start", "submit")
+    }
+    asked, start, submit = (moments_of(table[name], zone) for name in ("asked", "start", "submit"))
+    ids = table["job"].str.extract(r"^(\d{1,18})").cast(pl.Int64)
     bad = (asked.first == NEVER) | asked.bad | start.bad | ids.is_null().to_numpy()
     by_path = {str(one.source): one for one in noted}
     for k in np.flatnonzero(bad).tolist():
-        path, line = rows.place[k]
-        said = shown("|".join((rows.asked[k], rows.job[k], rows.start[k], rows.submit[k])))
+        path, line = rows[k].place
+        said = shown("|".join((rows[k].asked, rows[k].job, rows[k].start, rows[k].submit)))
         _refuse(by_path[str(path)], line, f"{said}; {_EXPECTED}")
     cleaning = Cleaning()
     for findings in noted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -68,11 +67,6 @@ class SlurmError(ForestallError):
     def __init__(self, program: str, message: str) -> None:
         self.program = program
         super().__init__(f"{program}: {message}")
-
-
-def installed(program: str = "sacct") -> bool:
-    """Return whether a command of Slurm is there."""
-    return shutil.which(program) is not None
 
 
 def environment() -> dict[str, str]:

@@ -42,21 +42,6 @@ _FIRST_DAY: Final = 2 * DAY
 """Times before this are a zero that went through a zone."""
 _LIMITS: Final = {"unlimited": UNLIMITED, "infinite": UNLIMITED, "partition_limit": UNKNOWN}
 _DURATION = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?(?:\.\d*)?")
-_ALLOWED = "minutes, or a duration such as 30:00, 12:00:00, 2-12 or 2-12:30:00"
-
-
-def parse_slurm_duration(text: str, name: str = "time limit") -> int:
-    """Return the whole seconds of a duration as Slurm's users write it: a bare number is minutes.
-
-    Raises ParameterError naming `name` where it cannot be read.
-
-    >>> [parse_slurm_duration(text) for text in ("90", "1:30", "1:30:00", "2-12", "2-12:30")]
-    [5400, 90, 5400, 216000, 217800]
-    """
-    seconds = _seconds(text.strip(), bare=60)
-    if seconds is None:
-        raise ParameterError(name, text, _ALLOWED)
-    return seconds
 
 
 def limit_of(text: str, *, raw: bool = False) -> int | None:
@@ -67,6 +52,9 @@ def limit_of(text: str, *, raw: bool = False) -> int | None:
     ----------
     raw : whether it is minutes (TimelimitRaw) rather than ``D-HH:MM:SS`` (Timelimit); a bare
         number is minutes in both
+
+    >>> [limit_of(text) for text in ("90", "1:30", "1:30:00", "2-12", "2-12:30")]
+    [5400, 90, 5400, 216000, 217800]
     """
     lower = text.strip().lower()
     if lower in NO_TIME and lower != "0":

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from forestall.model.errors import InputError, TraceError
+from forestall.model.errors import InputError, TraceError, of_system
 
 LOCK: Final = "agent.lock"
 AGAIN: Final = 0.2
@@ -26,11 +26,9 @@ def only_agent(folder: Path) -> Iterator[None]:
 
     Raises TraceError where there is an agent already, or the folder cannot be written to.
     """
-    try:
+    with of_system(folder, "cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise TraceError(folder, f"cannot be written to: {error.strerror or error}") from None
     try:
         if not _taken(handle):
             time.sleep(AGAIN)

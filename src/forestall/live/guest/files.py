@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from forestall.live.guest.processes import is_there
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path
 
 GUESTS: Final = "guests"
@@ -162,10 +162,8 @@ class GuestFiles:
 
     def make(self) -> None:
         """Make it. Raises TraceError where that cannot be."""
-        try:
+        with of_system(self.place, "cannot be made"):
             self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise TraceError(self.place, f"cannot be made: {error.strerror or error}") from None
 
     def read(self) -> StayRecord | None:
         """Return the record; None where there is none. Raises TraceError for one that is broken."""
@@ -204,20 +202,15 @@ class GuestFiles:
         if alone:
             with suppress(OSError):
                 _replace(self.place / ALONE, data)
-        try:
+        with of_system(path, "cannot be written"):
             _replace(path, data)
-        except OSError as error:
-            raise TraceError(path, f"cannot be written: {error.strerror or error}") from None
 
     def log(self, state: str, why: str, **facts: Any) -> None:
         """Add a line to the log. Raises TraceError."""
         entry = {"time": round(time.time(), 3), "state": str(state), "why": why, **facts}
         line = json.dumps(entry, allow_nan=False, ensure_ascii=False)
-        try:
+        with of_system(self.place / LOG, "cannot be written"):
             _add_line(self.place / LOG, line.encode())
-        except OSError as error:
-            message = f"cannot be written: {error.strerror or error}"
-            raise TraceError(self.place / LOG, message) from None
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the log's whole lines, oldest first; what is no line of a log is left out."""
@@ -265,10 +258,8 @@ class GuestFiles:
     def lock(self, name: str) -> int | None:
         """Return an open handle on a lock that is now held; None where someone else holds it."""
         path = self.place / name
-        try:
+        with of_system(path, "cannot be opened"):
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise TraceError(path, f"cannot be opened: {error.strerror or error}") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

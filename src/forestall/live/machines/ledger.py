@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from forestall.model.errors import TraceError
+from forestall.model.errors import TraceError, of_system
 
 Entry = Mapping[str, Any]
 _NUMBER = (int, float)
@@ -84,21 +84,18 @@ def append_line(path: Path, line: str, *, head: str = "", end_torn: bool = False
     Half a line at the end of the file goes, or is ended as if it were whole (`end_torn`). An empty
     file begins with the line `head`. Raises TraceError where the file cannot be written.
     """
-    try:
-        with path.open("a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if not end_torn:
-                _cut_torn_line(file.fileno())
-            size = os.fstat(file.fileno()).st_size
-            if not size and head:
-                line = f"{head}\n{line}"
-            elif size and os.pread(file.fileno(), 1, size - 1) != b"\n":
-                line = f"\n{line}"
-            file.write(f"{line}\n".encode())
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise TraceError(path, f"cannot be written: {error.strerror or error}") from None
+    with of_system(path, "cannot be written"), path.open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if not end_torn:
+            _cut_torn_line(file.fileno())
+        size = os.fstat(file.fileno()).st_size
+        if not size and head:
+            line = f"{head}\n{line}"
+        elif size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+            line = f"\n{line}"
+        file.write(f"{line}\n".encode())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _entry(line: bytes) -> Entry | None:

@@ -143,7 +143,8 @@ def _bays(sheet: TextColumns, pattern: str, kinds: Sequence[str] | None) -> RawF
     keep = np.flatnonzero(sheet.keep)
     bays = [f"{rack[row]:03d}-{enclosure[row]:03d}-{slot[row]:03d}" for row in keep.tolist()]
     node, names = numbered(bays)
-    sheet.findings.note("duplicate", "exact repeats of an earlier row", _again(sheet))
+    again = sheet.lines[sheet.repeated()]
+    sheet.findings.note("duplicate", "exact repeats of an earlier row", again)
     return RawFailures(
         seconds[keep],
         node,
@@ -152,10 +153,6 @@ def _bays(sheet: TextColumns, pattern: str, kinds: Sequence[str] | None) -> RawF
         names=names,
         cleaning=sheet.findings.cleaning(len(keep), "failures"),
     )
-
-
-def _again(sheet: TextColumns) -> Sequence[int]:
-    return [int(line) for line in sheet.lines[sheet.repeated()]]
 
 
 def _has(*names: str, without: Sequence[str] = ()):  # type: ignore[no-untyped-def]

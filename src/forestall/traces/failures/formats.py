@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from forestall.traces.failures import bluegene, devices, fta, lanl, loghub, marconi, own
+from forestall.traces.failures import devices, event_logs, fta, lanl, marconi, own
 from forestall.traces.failures.raw import FailureFormat
 
 FORMATS: Final[tuple[FailureFormat, ...]] = (
     own.FORMAT,
     lanl.FORMAT,
     fta.FORMAT,
-    *bluegene.FORMATS,
-    *loghub.FORMATS,
+    *event_logs.FORMATS,
     *devices.FORMATS,
     marconi.FORMAT,
 )

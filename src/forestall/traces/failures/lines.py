@@ -5,11 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from forestall.traces.failures.raw import Options, RawFailures, moments, numbered, single_system
+from forestall.traces.failures.raw import (
+    FailureFormat,
+    Head,
+    Options,
+    RawFailures,
+    moments,
+    numbered,
+    single_system,
+)
 from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import read_lines
 
@@ -26,6 +35,7 @@ class LineFormat:
 
     Attributes
     ----------
+    name, text : of the format, see `FailureFormat`
     what : the log, in words
     pattern : matches a whole event line; its groups are `time`, `place`, `kind`, where it has them
         `label`
@@ -34,11 +44,22 @@ class LineFormat:
     is_failure : whether an event is a failure; the place of another only tells that it exists
     """
 
+    name: str
+    text: str
     what: str
     pattern: re.Pattern[str]
-    clock: str
-    skip: Callable[[str], bool]
-    is_failure: Callable[[re.Match[str]], bool]
+    clock: str = ""
+    skip: Callable[[str], bool] = lambda line: False
+    is_failure: Callable[[re.Match[str]], bool] = lambda event: True
+
+    @property
+    def format(self) -> FailureFormat:
+        """The format of failure logs."""
+        return FailureFormat(self.name, self.text, self._begins, partial(read_events, how=self))
+
+    def _begins(self, head: Head) -> bool:
+        filled = (line for line in head.lines if line.strip() and not self.skip(line))
+        return self.pattern.fullmatch(next(filled, "")) is not None
 
 
 def read_events(path: Path, options: Options, how: LineFormat) -> RawFailures:

@@ -19,7 +19,7 @@ from forestall.traces.failures.predicted import blanked
 from forestall.traces.failures.raw import Service
 from forestall.traces.files.delimited import TextColumns, check_columns
 from forestall.traces.files.findings import Findings
-from forestall.traces.files.parquet import read_parquet, told_by, write_parquet
+from forestall.traces.files.parquet import parquet_columns, read_parquet, told_by, write_parquet
 
 with lazily():
     import polars as pl
@@ -59,10 +59,7 @@ class ParquetNotes:
 
 def looks_like(path: Path) -> bool:
     """Return whether a Parquet file is one of ours, or has time and node among our columns only."""
-    try:
-        names = set(pl.read_parquet_schema(path))
-    except (pl.exceptions.PolarsError, OSError, ValueError):
-        return False
+    names = set(parquet_columns(path))
     return set(REQUIRED) <= names and (
         names <= {*REQUIRED, *OPTIONAL} or told_by(path).get("kind") == KIND
     )

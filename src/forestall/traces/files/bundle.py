@@ -62,12 +62,6 @@ def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     archive.writestr(entry, content)
 
 
-def is_bundle(path: str | Path) -> bool:
-    """Return whether a file may be one."""
-    place = Path(path)
-    return place.is_file() and zipfile.is_zipfile(place)
-
-
 def read_bundle(
     path: str | Path, what: str, version: int
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

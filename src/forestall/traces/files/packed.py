@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from forestall.model.errors import MissingExtraError, TraceError
+from forestall.model.errors import MissingExtraError, TraceError, of_system
 
 CHUNK = 8 << 20
 """Bytes of text taken at a time, so that a log never lies in memory as a whole."""
@@ -134,10 +134,8 @@ def _unpacked(path: str | Path) -> Iterator[BinaryIO]:
     place = Path(path)
     if place.is_dir():
         raise TraceError(path, "is a folder; expected a file")
-    try:
+    with of_system(path, "cannot be read"):
         plain = place.open("rb")
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
     with plain:
         first = plain.read(8)
         plain.seek(0)

@@ -84,12 +84,6 @@ class HostPlan:
     end: int
     bounds: tuple[float, float, float]
 
-    def unavailable(self) -> tuple[Int, Int, Int]:
-        """Return begin, end and kind of each unavailable time, in order."""
-        where = np.flatnonzero(self.state >= CONTENTION)
-        stop = np.append(self.start[1:], self.end)
-        return self.start[where], stop[where], self.state[where].astype(np.int64)
-
 
 @dataclass(frozen=True)
 class HostLoad:

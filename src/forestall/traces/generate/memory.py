@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import ParameterError, of_system
 from forestall.model.metrics import Metrics
 from forestall.model.site.job_records import JobRecords
 from forestall.traces.files.atomic import atomic_path
@@ -418,10 +418,8 @@ def write_scenario(
     Raises TraceError where the folder cannot be made or written to.
     """
     place = Path(folder)
-    try:
+    with of_system(place, "cannot be made"):
         place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TraceError(place, f"cannot be made: {error.strerror or error}") from None
     write_job_records(records, place / "jobs.csv")
     write_metrics(metrics, place / f"metrics.{format}")
     tables: dict[str, dict[str, Any]] = {

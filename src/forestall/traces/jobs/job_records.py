@@ -25,7 +25,7 @@ from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.delimited import TextColumns, check_columns, header_names, read_sheet
 from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import pack, read_head, text_of
-from forestall.traces.files.parquet import is_parquet, parquet_columns, put_parquet
+from forestall.traces.files.parquet import is_parquet, parquet_columns, put_parquet, read_parquet
 from forestall.traces.files.times import EXPECTED, times_of, window_from
 
 with lazily():
@@ -129,11 +129,7 @@ def looks_like(path: Path) -> bool:
 
 
 def _parquet(path: Path, strict: bool) -> TextColumns:
-    try:
-        table = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        said = (str(error).splitlines() or ["unknown"])[0]
-        raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
+    table = read_parquet(path)
     check_columns(path, table.columns, REQUIRED)
     wanted = [name for name in (*REQUIRED, "cores") if name in table.columns]
     texts = []
@@ -149,7 +145,7 @@ def _parquet(path: Path, strict: bool) -> TextColumns:
 def _records(sheet: TextColumns, source: str | Path) -> JobRecords:
     begin, finish, calendar = _times(sheet)
     cores = _cores(sheet)
-    _refuse_backwards(sheet, begin, finish)
+    sheet.refuse("end", sheet.keep & (finish < begin), "a time not before the start")
     job = sheet.frame["job"].fill_null("")
     sheet.refuse("job", (job == "").to_numpy(), "a job's id")
     twice = sheet.repeated() & sheet.keep
@@ -200,10 +196,6 @@ def _times(sheet: TextColumns) -> tuple[Int, Int, bool]:
     # A job that never started was cancelled at its end: it has none that a start could precede.
     end = np.where(found[0] == NEVER, NEVER, found[1])
     return found[0], end, both.calendar
-
-
-def _refuse_backwards(sheet: TextColumns, begin: Int, finish: Int) -> None:
-    sheet.refuse("end", sheet.keep & (finish < begin), "a time not before the start")
 
 
 def _cores(sheet: TextColumns) -> Int:

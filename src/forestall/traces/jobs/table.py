@@ -20,7 +20,7 @@ from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.delimited import Int, TextColumns, check_columns, read_sheet
 from forestall.traces.files.findings import Findings
 from forestall.traces.files.packed import pack
-from forestall.traces.files.parquet import is_parquet, put_parquet
+from forestall.traces.files.parquet import is_parquet, put_parquet, read_parquet
 
 with lazily():
     import polars as pl
@@ -38,7 +38,7 @@ def read_job_table(path: str | Path, *, strict: bool = False) -> Jobs:
     """
     place = Path(path)
     if place.is_file() and is_parquet(place):
-        return jobs_from_table(_read_parquet(place), source=str(path), strict=strict)
+        return jobs_from_table(read_parquet(place), source=str(path), strict=strict)
     return _jobs_of(read_sheet(path, REQUIRED, OPTIONAL, strict=strict), str(path))
 
 
@@ -121,14 +121,6 @@ def _text(sheet: TextColumns, name: str, index: Int) -> tuple[str, ...] | None:
     if not sheet.has(name):
         return None
     return tuple(sheet.frame[name].fill_null("")[index].to_list())
-
-
-def _read_parquet(path: Path) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        said = (str(error).splitlines() or ["unknown"])[0]
-        raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
 
 
 def _from_pandas(table: Any) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
 from forestall.traces.files.findings import Findings, LineFinding, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
-from forestall.traces.files.parquet import is_parquet
+from forestall.traces.files.parquet import is_parquet, read_parquet
 from forestall.traces.files.times import EXPECTED, times_of
 from forestall.traces.metrics.raw import (
     MAX_NODES,
@@ -60,7 +60,7 @@ def read_table(path: Path, asked: MetricSelection) -> RawSamples:
     """
     findings = Findings(path, asked.strict)
     if is_parquet(path):
-        frame, lines = _parquet(path), None
+        frame, lines = read_parquet(path), None
     else:
         frame, lines, findings = _csv(path, asked, findings)
     time, node = _keys(path, frame.columns, asked)
@@ -197,14 +197,6 @@ def _keys(path: Path, columns: Sequence[str], asked: MetricSelection) -> tuple[s
 def _find(columns: Sequence[str], usual: Sequence[str]) -> str | None:
     lower = {name.lower(): name for name in reversed(columns)}
     return next((lower[name] for name in usual if name in lower), None)
-
-
-def _parquet(path: Path) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        said = (str(error).splitlines() or ["unknown"])[0]
-        raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
 
 
 def _csv(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.model.cleaning import Cleaning, Remark
-from forestall.model.errors import TraceError
+from forestall.model.errors import TraceError, of_system
 from forestall.model.site.site_records import SiteRecords
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.findings import listed
@@ -155,11 +155,9 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path)
     _refuse_others(target)
-    try:
+    with of_system(target, "cannot be written"):
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:32]}-"))
-    except OSError as error:
-        raise TraceError(target, f"cannot be written: {error.strerror or error}") from None
     try:
         yield beside
         mask = os.umask(0)
