@@ -11,7 +11,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.model.virtual import FAR
 from forestall.traces.files.delimited import Int, TextColumns
-from forestall.traces.files.findings import Findings, LineFinding, shown
+from forestall.traces.files.findings import Findings
 
 with lazily():
     import polars as pl
@@ -31,15 +31,9 @@ def predicted_times(sheet: TextColumns, *, dates: bool) -> Int:
     window may begin between prediction and failure.
     """
     seconds, bad = _dates(sheet) if dates else _numbers(sheet)
-    where = np.flatnonzero(bad & sheet.keep)
-    if len(where):
-        told = sheet.frame[NAME][where].to_list()
-        expected = DATE if dates else WHOLE
-        found = (
-            LineFinding(int(line), f"{shown(value)}; expected {expected}", NAME)
-            for line, value in zip(sheet.lines[where], told, strict=True)
-        )
-        sheet.findings.add("bad_predicted", TEXT, "changed", found)
+    column, expected = sheet.frame[NAME], DATE if dates else WHOLE
+    unusable = bad & sheet.keep
+    sheet.findings.fields(column, sheet.lines, unusable, expected, text=TEXT, action="changed")
     return np.where(bad, FAR, seconds)
 
 

@@ -115,19 +115,8 @@ class TextColumns:
 
     def refuse(self, name: str, bad: npt.NDArray[np.bool_], expected: str) -> None:
         """Note rows whose field `name` is bad, and keep them no longer."""
-        where = np.flatnonzero(bad)
-        if len(where):
-            said = self.frame[name][where].to_list()
-            found = (
-                LineFinding(int(line), _said(value, expected), name)
-                for line, value in zip(self.lines[where], said, strict=True)
-            )
-            self.findings.add(f"bad_{name}", f"rows with an unusable {name}", "left out", found)
+        self.findings.fields(self.frame[name], self.lines, bad, expected)
         self.keep &= ~bad
-
-
-def _said(value: str | None, expected: str) -> str:
-    return f"is empty; expected {expected}" if not value else f"{shown(value)}; expected {expected}"
 
 
 def read_sheet(

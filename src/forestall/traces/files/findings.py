@@ -6,8 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from forestall._lazy import lazily
 from forestall.model.cleaning import Action, Cleaning
 from forestall.model.errors import TraceError
+
+with lazily():
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,28 @@ class Findings:
         """Note lines that are odd but kept as they are."""
         self.add(kind, text, "kept", (LineFinding(int(line), text) for line in lines))
 
+    def fields(
+        self,
+        column: pl.Series,
+        lines: npt.NDArray[np.int64],
+        bad: npt.NDArray[np.bool_],
+        expected: str,
+        *,
+        what: str = "",
+        text: str = "",
+        action: Action = "left out",
+    ) -> None:
+        """Note the rows whose field is bad, each with what stands there and what was expected; the
+        kind is that of `what` (default: the column's name)."""
+        rows = np.flatnonzero(bad)
+        if len(rows):
+            what = what or column.name
+            found = (
+                LineFinding(line, f"{_said(value)}; expected {expected}", column.name)
+                for line, value in zip(lines[rows].tolist(), column[rows].to_list(), strict=True)
+            )
+            self.add(f"bad_{what}", text or f"rows with an unusable {what}", action, found)
+
     def first(self) -> LineFinding | None:
         """Return the finding of the lowest line that left a row out or changed it."""
         found = [f for _, action, some in self._kinds.values() if action != "kept" for f in some]
@@ -59,6 +88,10 @@ class Findings:
             lines = sorted({f.line for f in found})
             cleaning = cleaning.plus(kind, text, action, (f"line {line}" for line in lines))
         return cleaning
+
+
+def _said(value: object) -> str:
+    return "is empty" if value in (None, "") else shown(str(value))
 
 
 def shown(value: object, limit: int = 40) -> str:

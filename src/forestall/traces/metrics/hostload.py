@@ -26,6 +26,7 @@ from forestall.traces.files.delimited import read_sheet
 from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import read_bytes, read_head, text_of
 from forestall.traces.metrics.raw import MetricSelection, RawSamples, no_such_metric, readable
+from forestall.traces.metrics.table import no_numbers
 
 with lazily():
     import polars as pl
@@ -71,11 +72,7 @@ def read_rows(path: Path, asked: MetricSelection) -> RawSamples:
         text = sheet.frame[name]
         value = text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         bad = np.isnan(value) & (text.fill_null("") != "").to_numpy()
-        found = (
-            LineFinding(int(sheet.lines[row]), f"{shown(text[row])}; expected a number", name)
-            for row in np.flatnonzero(bad).tolist()
-        )
-        sheet.findings.add("bad_value", "fields that are no number (missing)", "changed", found)
+        no_numbers(sheet.findings, text, sheet.lines, bad)
         columns.append(value)
     share = np.column_stack(columns) / 100
     cleaning = sheet.findings.cleaning(len(sheet), "machines")

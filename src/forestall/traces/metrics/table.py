@@ -18,7 +18,7 @@ from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
-from forestall.traces.files.findings import Findings, LineFinding, listed, shown
+from forestall.traces.files.findings import Findings, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.parquet import is_parquet, read_parquet
 from forestall.traces.files.times import EXPECTED, times_of
@@ -79,11 +79,11 @@ def samples_of(
     time, node = keys
     line = np.arange(1, len(frame) + 1) if lines is None else lines
     times = times_of(frame[time])
-    _refuse(findings, "time", frame[time], line, ~times.good, EXPECTED)
+    findings.fields(frame[time], line, ~times.good, EXPECTED, what="time")
     whole = frame[node].dtype.is_integer()
     named = frame[node] if whole else frame[node].cast(pl.String).str.strip_chars()
     nameless = (named.is_null() if whole else named.fill_null("") == "").to_numpy()
-    _refuse(findings, "node", frame[node], line, nameless, "a node")
+    findings.fields(frame[node], line, nameless, "a node", what="node")
     keep = times.good & ~nameless
     if numbered is None:  # our own files count nodes from 0 where they name them by numbers
         numbered = _counts(time, node)
@@ -137,35 +137,18 @@ def metrics_of(
             ignored.append(name)
             continue
         columns.append(value.set(empty, None).alias(name))
-        if bool(bad.any()):
-            found = (
-                LineFinding(int(line[row]), f"{shown(text[row])}; expected a number", name)
-                for row in np.flatnonzero(bad).tolist()
-            )
-            text_of_kind = "fields that are no number (missing)"
-            findings.add("bad_value", text_of_kind, "changed", found)
+        no_numbers(findings, text, line, bad)
     if not columns:
         raise TraceError(findings.source, "has no column of numbers beside time and node")
     return pl.DataFrame(columns), ignored
 
 
-def _refuse(
-    findings: Findings,
-    name: str,
-    column: pl.Series,
-    line: Int,
-    bad: npt.NDArray[np.bool_],
-    expected: str,
+def no_numbers(
+    findings: Findings, column: pl.Series, line: Int, bad: npt.NDArray[np.bool_]
 ) -> None:
-    rows = np.flatnonzero(bad).tolist()
-    found = []
-    for row in rows:
-        value = column[row]
-        said = "is empty" if value in (None, "") else shown(str(value))
-        found.append(
-            LineFinding(int(line[row]), f"{said}; expected {expected}", column.name or name)
-        )
-    findings.add(f"bad_{name}", f"rows with an unusable {name}", "left out", found)
+    """Note the fields of a metric that are no numbers."""
+    text = "fields that are no number (missing)"
+    findings.fields(column, line, bad, "a number", what="value", text=text, action="changed")
 
 
 def _counts(time: str, node: str) -> bool:
