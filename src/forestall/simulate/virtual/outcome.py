@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._compile import record_of
 from forestall.model.cleaning import Cleaning
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
@@ -31,9 +32,7 @@ __all__ = [
 Int = npt.NDArray[np.int64]
 
 
-FATE: Final = np.dtype(
-    [("start", "i8"), ("finish", "i8"), ("done", "i8"), ("late", "i8"), ("dropped", "i8")]
-)
+FATE: Final = record_of("start finish done late dropped")
 """What became of a job: first start of a task and last end of one, s (-1: dropped); tasks completed
 by the deadline, and after it; whether it was dropped waiting."""
 
