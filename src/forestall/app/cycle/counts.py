@@ -353,11 +353,6 @@ def stay_ends(stays: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def share_interval(part: int, jobs: pl.DataFrame, shared: float | None) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a share of jobs, as wide as its design effect makes it."""
-    return wilson(part, len(jobs), shared=shared or 1.0)
-
-
 @dataclass(frozen=True)
 class Promised:
     """Stays of which a probability to end on their hosts between `low` and `high` was said: how

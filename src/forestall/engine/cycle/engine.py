@@ -6,6 +6,7 @@ calls the same functions directly.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -39,19 +40,8 @@ from forestall.model.cycle import (
 )
 from forestall.model.errors import ParameterError
 
-_FIELDS = (
-    "job",
-    "host",
-    "at",
-    "tries",
-    "candidates",
-    "jct",
-    "mttf",
-    "etl",
-    "jctf",
-    "rank",
-    "chance",
-)
+_FIELDS = tuple(field.name for field in fields(GuestDecision))[3:]
+"""What a decision tells as whole numbers: all but time, kind and reason."""
 
 JOBS = Transitions(
     "job",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from forestall._compile import record_of, records
 from forestall.decide.virtual.fleet_kernels import Fleet, new_fleet
 from forestall.decide.virtual.placement_kernels import BEST_FIT, RANDOM, Choosing
+from forestall.engine.growth import longer
 
 NEW, WAITING, RUNNING, DONE = map(np.int64, range(4))
 
@@ -144,4 +145,26 @@ def new_task_state(
         records(2 * slots + 64, DECISION),
         books,
         at,
+    )
+
+
+def grown(state: TaskState, generator: np.random.Generator | None) -> TaskState:
+    """Return the state with more room where room is short; further draws come from `generator`,
+    which random-select needs."""
+    at, books, slots = state.at, state.books, len(state.vms)
+    waits = longer(state.waits, int(at[WAITS]) + slots)
+    more = state.more
+    short = int(at[MORE]) + slots + 1 > len(more)
+    if state.choosing.strategy == RANDOM and short:
+        assert generator is not None, "nodes are drawn by chance"
+        more = np.concatenate((more, generator.random(len(more) + 4 * slots + 64)))
+    return state._replace(
+        books=Books(
+            longer(books.runs, int(at[RUNS]) + 2 * slots + 2),
+            longer(books.moves, int(at[MOVES]) + slots + 1),
+            longer(books.struck, int(at[STRIKES]) + 1),
+        ),
+        waits=waits,
+        more=more,
+        out=longer(state.out, 2 * slots + len(waits) + 64),
     )

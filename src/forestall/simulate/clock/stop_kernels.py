@@ -4,4 +4,4 @@ which goes by the sources of this name."""
 from __future__ import annotations
 
 ENDED, PAUSED, FULL, STALLED, ASKED = range(5)
-"""Of a loop whose predictor or placement rule is Python: it has a question."""
+"""ASKED: of a loop whose predictor or placement rule is Python: it has a question."""

@@ -10,24 +10,10 @@ import numpy.typing as npt
 
 from forestall._compile import record_of
 from forestall.model.cleaning import Cleaning
-from forestall.model.cycle import ESTIMATE, FATE, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
 from forestall.predict.semi_markov.states import FAILING
 from forestall.simulate.cycle.parameters import CycleParameters
-
-__all__ = [
-    "ESTIMATE",
-    "FATE",
-    "RUN",
-    "STAY",
-    "CycleOutcome",
-    "Fate",
-    "GuestLog",
-    "GuestWorkload",
-    "HostRuns",
-    "StayEnd",
-]
 
 Int = npt.NDArray[np.int64]
 

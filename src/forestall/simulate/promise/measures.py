@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from forestall.simulate.kit.spread import spread
+from forestall.simulate.kit.sums import spread
 
 if TYPE_CHECKING:
     from forestall.simulate.promise.run import Outcome

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.virtual import PROCESSOR
-from forestall.simulate.kit.spread import spread
-from forestall.simulate.virtual.outcome import Begun, Ended, MoveEnd
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
+from forestall.simulate.kit.sums import exact_sum, spread
 from forestall.simulate.virtual.tables import (
     DROPPED,
     JOB_FATES,
@@ -29,18 +29,6 @@ Int = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
 ACCOUNT = ("useful", "lost", "stopped", "paused", "idle", "down", "total")
-
-
-def exact_sum(values: npt.NDArray[Any]) -> int:
-    """Return the sum of whole numbers, however large.
-
-    >>> exact_sum(np.array([2**62, 2**62, 2**62])) == 3 * 2**62
-    True
-    """
-    if len(values) == 0 or max(-int(values.min()), int(values.max())) < 2**62 // len(values):
-        return int(values.sum())
-    high = values >> 32
-    return (int(high.sum()) << 32) + int((values - (high << 32)).sum())
 
 
 def in_processors(value: int) -> float:

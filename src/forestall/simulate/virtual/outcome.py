@@ -13,21 +13,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.model.predictions import Predictions
-from forestall.model.virtual_books import MOVE, RUN, STRUCK, Begun, Ended, MoveEnd
 from forestall.simulate.virtual.parameters import VirtualParameters
-
-__all__ = [
-    "FATE",
-    "MOVE",
-    "RUN",
-    "STRUCK",
-    "Begun",
-    "Ended",
-    "MoveEnd",
-    "TaskLog",
-    "VirtualOutcome",
-    "VirtualWorkload",
-]
 
 Int = npt.NDArray[np.int64]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from forestall.model.virtual import FAR
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
 from forestall.simulate.virtual.fates_kernels import tally
-from forestall.simulate.virtual.outcome import Begun, Ended, MoveEnd
 
 if TYPE_CHECKING:
     from forestall.simulate.virtual.outcome import VirtualOutcome
