@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from forestall.simulate.kit.sums import median, spread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forestall.simulate.kit.sums import median, spread
 from forestall.simulate.promise.measures import calibration, down_seconds, quality_of_service
 from simulate.promise.cases import (
     CLASSIC,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from forestall.app.kit.report import measured, run_report
+from forestall.app.kit.report import measured, measures_by, run_report
 from forestall.app.kit.tables import parts_table
 from forestall.app.promise import digest, figures, words
 from forestall.app.promise.gantt import gantt
@@ -158,11 +158,6 @@ def _promises_kept(summary: Summary) -> tuple[Fact, ...]:
 # Sections -----------------------------------------------------------------------------------------
 
 
-def measures(run: ToldRun) -> Section:
-    """Return the measures that the terminal shows; a page has them in other places."""
-    return Section("measures", "Measures", series=digest.measures(run.summary))
-
-
 def node_time(run: ToldRun) -> Section:
     """Return what became of all node-seconds."""
     seconds = run.summary.get("node_seconds") or {}
@@ -266,7 +261,7 @@ def times(run: ToldRun) -> Section:
 
 
 SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
-    measures,
+    measures_by(digest.measures),
     node_time,
     promises,
     levels,

@@ -21,7 +21,7 @@ from forestall.simulate.kit.fields import (
     Share,
 )
 
-NAMED = frozenset({"trace", "hazard"})
+NAMED = ("trace", "hazard")
 """Predictors that a name is enough for; "learned" stands for a trained one."""
 
 

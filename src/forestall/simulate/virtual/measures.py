@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from forestall.model.virtual import PROCESSOR
 from forestall.model.virtual_books import Begun, Ended, MoveEnd
+from forestall.simulate.kit.failures import outage_seconds
 from forestall.simulate.kit.sums import exact_sum, spread
 from forestall.simulate.virtual.tables import (
     DROPPED,
@@ -117,21 +118,10 @@ def kept_work(chain: Chains) -> Int:
 
 
 def down_seconds(outcome: VirtualOutcome, start: int, end: int) -> int:
-    """Return the seconds within [start, end) in which nodes were down, summed over nodes.
-
-    A failure while the node is down prolongs that to the later of the two recoveries.
-    """
+    """Return the seconds within [start, end) in which nodes were down, summed over nodes."""
     log, number = outcome.failures, outcome.struck["number"]
-    node, time = log.node[number], outcome.struck["time"]
-    order = np.lexsort((time, node))
-    node = node[order]
-    since = np.clip(time[order], start, end) - start
-    until = np.clip(time[order] + log.downtime[number][order], start, end) - start
-    # On one axis, node after node, outages are counted from where the last one ended.
-    offset = node * (end - start)
-    reached = np.maximum.accumulate(offset + until) if len(node) else until
-    floor = np.concatenate(([0], reached[:-1])) if len(node) else until
-    return int(np.maximum(offset + until - np.maximum(offset + since, floor), 0).sum())
+    time = outcome.struck["time"]
+    return outage_seconds(log.node[number], time, log.downtime[number], start, end)
 
 
 def processor_seconds(outcome: VirtualOutcome, fates: TaskFates) -> dict[str, int]:
