@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import polars as pl
 
 from forestall.model.cycle import MILLION, S2, S5, Fate, StayEnd
 from forestall.predict.semi_markov.states import NAMES
+from forestall.simulate.kit.columns import in_units, known, whole, words
 
 if TYPE_CHECKING:
     from forestall.simulate.cycle.outcome import CycleOutcome, HostRuns
@@ -107,22 +107,8 @@ def availability(outcome: CycleOutcome) -> Availability:
 
 
 def millionths(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return values counted in millionths as numbers that print with at most six decimals.
-
-    The nearest float of a decimal prints as that decimal: a division is rounded to the nearest.
-    """
-    quotient: npt.NDArray[np.float64] = values / float(MILLION)
-    return quotient
-
-
-def words(names: Sequence[str], codes: npt.NDArray[Any]) -> pl.Series:
-    """Return the word of each code."""
-    return pl.Series(list(names), dtype=pl.String).gather(codes.astype(np.int64))
-
-
-def known(values: npt.NDArray[Any], there: Bool) -> pl.Series:
-    """Return the values, null where they are not there."""
-    return pl.select(pl.when(pl.Series(there)).then(pl.Series(values.copy()))).to_series()
+    """Return values counted in millionths in their unit."""
+    return in_units(values, MILLION)
 
 
 def sums(owner: Int, values: Int, count: int) -> Int:
@@ -150,10 +136,9 @@ def jobs_table(outcome: CycleOutcome) -> pl.DataFrame:
             "finish": known(fate["finish"], completed),
             "makespan": known(fate["finish"] - jobs.submit, completed),
             "outcome": words(FATES, fate["outcome"]),
-            "tries": fate["tries"].copy(),
-            "failures": fate["failures"].copy(),
+            **whole(fate, "tries", "failures"),
             "lost": millionths(fate["lost"]),
-            "checkpoints": fate["checkpoints"].copy(),
+            **whole(fate, "checkpoints"),
         }
     )
 
@@ -170,16 +155,11 @@ def stays_table(outcome: CycleOutcome) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "job": outcome.workload.jobs.job[stays["job"]],
-            "host": stays["host"].astype(np.int64),
-            "start": stays["start"].copy(),
-            "end": stays["end"].copy(),
+            **whole(stays, "host", "start", "end"),
             "ended": words(ENDED, stays["ended"]),
-            "work": millionths(stays["work"]),
-            "saved": millionths(stays["saved"]),
-            "lost": millionths(stays["lost"]),
-            "checkpoints": stays["checkpoints"].astype(np.int64),
-            "chance": known(millionths(stays["chance"]), stays["chance"] >= 0),
-            "promise": known(millionths(stays["promise"]), stays["promise"] >= 0),
+            **{name: millionths(stays[name]) for name in ("work", "saved", "lost")},
+            **whole(stays, "checkpoints"),
+            **{n: known(millionths(stays[n]), stays[n] >= 0) for n in ("chance", "promise")},
         }
     )
 
