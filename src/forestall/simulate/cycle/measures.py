@@ -103,8 +103,7 @@ def length_classes(runtime: Int) -> Int:
     if len(np.unique(runtime)) <= FEW_LENGTHS:
         return runtime
     hours = np.maximum(runtime, 60) / HOUR
-    classes: Int = np.ceil(np.log2(hours) - 1e-12).astype(np.int64)
-    return classes
+    return np.ceil(np.log2(hours) - 1e-12).astype(np.int64)
 
 
 def by_length(outcome: CycleOutcome) -> list[dict[str, Any]]:

@@ -99,8 +99,7 @@ def next_failures(runs: HostRuns) -> npt.NDArray[np.int64]:
     place = np.searchsorted(failing, np.arange(len(table)), side="right")
     following = np.append(failing, 0)[place]
     same = (place < len(failing)) & (table["host"][following] == table["host"])
-    made: npt.NDArray[np.int64] = np.where(same, table["start"][following], FAR).astype(np.int64)
-    return made
+    return np.where(same, table["start"][following], FAR).astype(np.int64)
 
 
 def no_curves() -> HostCurves:

@@ -44,8 +44,7 @@ class Availability:
     @property
     def available(self) -> Bool:
         """Whether a guest can run."""
-        yes: Bool = self.state <= S2
-        return yes
+        return self.state <= S2
 
     @property
     def entered(self) -> Bool:
@@ -61,8 +60,7 @@ class Availability:
     @property
     def seconds(self) -> Int:
         """Length of each row, s."""
-        lasted: Int = self.end - self.start
-        return lasted
+        return self.end - self.start
 
 
 def span_of(outcome: CycleOutcome) -> tuple[int, int]:
@@ -88,8 +86,7 @@ def states_at(states: HostRuns, time: int) -> Int:
     """Return int64[hosts]: the state of each host at a time within the traces."""
     come = states.runs["start"] <= time
     runs = np.add.reduceat(come.astype(np.int64), states.first[:-1])
-    made: Int = states.runs["state"][states.first[:-1] + runs - 1].astype(np.int64)
-    return made
+    return states.runs["state"][states.first[:-1] + runs - 1].astype(np.int64)
 
 
 def availability(outcome: CycleOutcome) -> Availability:
@@ -169,8 +166,7 @@ def useful_work(outcome: CycleOutcome) -> Int:
     second. What a host's leaving took is always of the stay that it ends."""
     stays = outcome.stays
     completed = outcome.jobs["outcome"][stays["job"]] == Fate.COMPLETED
-    useful: Int = np.where(completed, stays["work"] - stays["lost"], 0)
-    return useful
+    return np.where(completed, stays["work"] - stays["lost"], 0)
 
 
 def samples_given(outcome: CycleOutcome) -> Int:

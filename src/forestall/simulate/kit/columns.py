@@ -34,8 +34,7 @@ def in_units(values: npt.NDArray[Any], parts: int) -> npt.NDArray[np.float64]:
 
     The nearest float of a decimal prints as that decimal: a division is rounded to the nearest.
     """
-    quotient: npt.NDArray[np.float64] = values / float(parts)
-    return quotient
+    return values / float(parts)
 
 
 def kinds(failures: Failures, number: npt.NDArray[np.int64]) -> pl.Series:

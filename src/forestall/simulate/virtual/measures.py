@@ -74,8 +74,7 @@ def _within(values: Int, fresh: Bool) -> Int:
     before = np.cumsum(values) - values
     starts = np.flatnonzero(fresh)
     counts = np.diff(np.append(starts, len(values)))
-    inside: Int = before - np.repeat(before[starts], counts)
-    return inside
+    return before - np.repeat(before[starts], counts)
 
 
 def planned_ends(outcome: VirtualOutcome, chain: Chains) -> Int:
@@ -110,8 +109,7 @@ def kept_work(chain: Chains) -> Int:
         return np.zeros(0, dtype=np.int64)
     counts = np.diff(np.append(starts, len(runs)))
     kept = np.repeat(np.add.reduceat(runs["work"] - runs["lost"], starts), counts)
-    mine: Int = np.clip(kept - _within(runs["work"], fresh), 0, runs["work"])
-    return mine
+    return np.clip(kept - _within(runs["work"], fresh), 0, runs["work"])
 
 
 # --------------------------------------------------------------------------------------- capacity

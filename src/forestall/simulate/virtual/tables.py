@@ -184,8 +184,7 @@ def job_sums(outcome: VirtualOutcome, values: Int) -> Int:
     """Return the sum over the tasks of each job."""
     first = first_tasks(outcome)
     total = np.concatenate(([0], np.cumsum(values)))
-    sums: Int = total[first[1:]] - total[first[:-1]]
-    return sums
+    return total[first[1:]] - total[first[:-1]]
 
 
 JOB_FATES = ("completed", "late", "uncompleted", "dropped")
@@ -198,10 +197,9 @@ def job_fates(outcome: VirtualOutcome) -> Int:
     """
     truth, size = outcome.jobs, outcome.workload.jobs.size
     done, late = truth["done"], truth["late"]
-    fate: Int = np.select(
+    return np.select(
         [truth["dropped"] != 0, done == size, done + late == size], [3, 0, 1], default=2
     ).astype(np.int64)
-    return fate
 
 
 def jobs_table(outcome: VirtualOutcome, fates: TaskFates) -> pl.DataFrame:
