@@ -138,11 +138,6 @@ class CycleEngine:
         """The arrays behind everything, with room for more."""
         return self._state
 
-    def set_states(self, told: npt.ArrayLike) -> None:
-        """Set the states of all hosts before anything happens, int[hosts] from 0 (S1) to 4 (S5)."""
-        assert self.now == -FAR, "states are set before the first event"
-        self._state.hosts["state"] = told
-
     def _states(self) -> tuple[npt.NDArray[np.int64]]:
         return (np.asarray(self._state.jobs["status"][: self._jobs]),)
 
@@ -159,11 +154,6 @@ class CycleEngine:
         """Return int64[k]: the hosts that a guest could be started on now, in order."""
         count = entries.free_hosts(self._state)
         return np.array(self._state.estimates["host"][:count], dtype=np.int64)
-
-    def host_of(self, job: int) -> int | None:
-        """Return the host that a job runs on."""
-        host = int(self._state.jobs[job]["host"])
-        return None if host < 0 else host
 
     def handle(
         self, event: GuestEvent, estimates: npt.NDArray[Any] | None = None
