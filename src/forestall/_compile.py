@@ -154,6 +154,14 @@ def plain(function: F) -> F:
     return behind
 
 
+def record_of(names: str) -> np.dtype[Any]:
+    """Return a record of whole numbers (int64), by the names of its fields in order; ``name:f8``
+    is one of another type."""
+    return np.dtype(
+        [(name, kind or "i8") for name, _, kind in (one.partition(":") for one in names.split())]
+    )
+
+
 def records(count: int, dtype: np.dtype[Any], *, zeroed: bool = True) -> npt.NDArray[Any]:
     """Return `count` records whose fields read as attributes, compiled or not; `zeroed` False for
     those of which every field is written before it is read."""

@@ -10,7 +10,7 @@ import pytest
 
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions
-from forestall.simulate.virtual.outcome import Ended
+from forestall.model.virtual_books import Ended
 from studies.kit.kept_runs import play_all
 from studies.virtual import study
 from studies.virtual.runs import (

@@ -1,8 +1,10 @@
 """Settings: what a parameter is, declared once, beside its type and its default.
 
-A declaration stands in the annotation of a field of a model's parameters::
+A declaration stands beside the default of a field of a model's parameters
+(`forestall.simulate.kit.fields`), or in its annotation::
 
-    hold: Annotated[Seconds, Setting("How long that, or a gap, may last", unit="s")] = 60
+    hold: Seconds = setting(60, "How long that, or a gap, may last", unit="s")
+    Hold = Annotated[Seconds, Setting("How long that, or a gap, may last", unit="s")]
 
 Type and bounds come from the annotation, all else from the `Setting`. The option of the command
 line, the key of files, the axis of a sweep, the row of the reference page and the row of a report

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.promise.synthetic import Made
-from forestall.app.promise.measures import MEASURES
+from forestall.app.promise.digest import MEASURES
 from forestall.app.runs.compare import compare, comparison_of, difference, names_of, read_summary
 from forestall.model.errors import TraceError
 

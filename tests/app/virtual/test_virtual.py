@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.app.runs.models import MODELS, model_of, model_with
+from forestall.app.runs.models import MODELS, model_of
 from forestall.app.virtual.result import VirtualResult
 from forestall.app.virtual.settings import VIRTUAL
 from forestall.app.virtual.simulate import horizon, repeated, simulate_virtual
@@ -254,8 +254,8 @@ def test_the_table_of_models() -> None:
     assert list(MODELS) == ["promise", "virtual", "cycle"]
     assert model_of({}).name == "promise"
     assert model_of({"model": "virtual", "strategy": "random", "nodes": 4}) is VIRTUAL
-    assert model_with(VirtualParameters()) is VIRTUAL
-    assert model_with(Parameters()).name == "promise"
+    assert VIRTUAL.parameters is VirtualParameters
+    assert MODELS["promise"].parameters is Parameters
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def estimates(*rows: tuple[int, ...]) -> np.ndarray:
 
 def engine(hosts: int = 2, **more: object) -> CycleEngine:
     made = CycleEngine(hosts, validate=True, **more)  # type: ignore[arg-type]
-    made.set_states([0] * hosts)
+    made.state.hosts["state"] = 0
     return made
 
 
@@ -41,12 +41,12 @@ def test_a_guest_comes_and_goes() -> None:
     assert (start.host, start.candidates, start.tries) == (1, 2, 1)
     assert (start.jct, start.mttf, start.etl, start.jctf) == (100, 500, 400, 120)
     assert start.chance == 900_000
-    assert e.host_of(job) == 1
+    assert e.state.jobs["host"][job] == 1
     assert e.candidates().tolist() == [0]
     assert e.handle(GuestEvent(50, STATE, 1, state=1)) == []
     [end] = e.handle(GuestEvent(60, STATE, 1, state=3))
     assert (end.kind, end.reason, end.job) == (GuestDecisionKind.END, GuestReason.THRASHING, job)
-    assert e.host_of(job) is None
+    assert e.state.jobs["host"][job] == -1
     [again] = e.handle(GuestEvent(60, TRY, job), known[:1])
     assert (again.host, again.reason) == (0, GuestReason.LONGEST_LEFT)
     assert e.handle(GuestEvent(160, ENDED, job)) == []

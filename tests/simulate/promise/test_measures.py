@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.simulate.kit.spread import median, spread
+from forestall.simulate.kit.sums import median, spread
 from forestall.simulate.promise.measures import calibration, down_seconds, quality_of_service
 from simulate.promise.cases import (
     CLASSIC,

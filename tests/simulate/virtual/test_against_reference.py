@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from forestall.model.errors import InputError
 from forestall.model.virtual import FAR
-from forestall.simulate.virtual.outcome import Begun, Ended, MoveEnd, VirtualOutcome
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
+from forestall.simulate.virtual.outcome import VirtualOutcome
 from forestall.simulate.virtual.prepare import lead_of, prepare_virtual, transfer_of
 from forestall.simulate.virtual.run import play_virtual
 from simulate.virtual.virtual_cases import (

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from forestall.model.virtual import FAR
-from forestall.simulate.virtual.outcome import FATE, MOVE, RUN, STRUCK, Begun, Ended, MoveEnd
+from forestall.model.virtual_books import MOVE, RUN, STRUCK, Begun, Ended, MoveEnd
+from forestall.simulate.virtual.outcome import FATE
 from forestall.simulate.virtual.run import play_virtual
 from forestall.traces.streams import stream
 from simulate.virtual.virtual_cases import Case, FailureRow, JobRow, PredictionRow, plain, prepared

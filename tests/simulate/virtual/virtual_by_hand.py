@@ -12,18 +12,8 @@ from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.model.predictions import Predictions
 from forestall.model.virtual import FAR
-from forestall.simulate.virtual.outcome import (
-    FATE,
-    MOVE,
-    RUN,
-    STRUCK,
-    Begun,
-    Ended,
-    MoveEnd,
-    TaskLog,
-    VirtualOutcome,
-    VirtualWorkload,
-)
+from forestall.model.virtual_books import MOVE, RUN, STRUCK, Begun, Ended, MoveEnd
+from forestall.simulate.virtual.outcome import FATE, TaskLog, VirtualOutcome, VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
 
 PLACED, MIGRATED, RESTARTED = Begun

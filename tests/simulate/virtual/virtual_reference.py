@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions
 from forestall.model.virtual import FAR, PROCESSOR, TaskEventKind
-from forestall.simulate.virtual.outcome import Begun, Ended, MoveEnd, VirtualWorkload
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
+from forestall.simulate.virtual.outcome import VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.traces.streams import stream
 

@@ -37,15 +37,8 @@ FEW_LENGTHS: Final = 12
 
 
 def typed(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table as it is, one without rows with the types that it would have with rows: a CSV
-    file without any has none."""
-    if len(table):
-        return table
-    kinds = {
-        name: pl.String if name in TEXTS else pl.Float64 if name.startswith(REALS) else pl.Int64
-        for name in table.columns
-    }
-    return table.cast(kinds)  # type: ignore[arg-type]
+    """See `series.typed`."""
+    return series.typed(table, TEXTS, REALS)
 
 
 def reals(table: pl.DataFrame, name: str) -> Floats:
@@ -351,11 +344,6 @@ def stay_ends(stays: pl.DataFrame) -> pl.DataFrame:
     return stays.group_by("ended").agg(
         stays=pl.len(), time=taken.sum(), lost=pl.col("lost").cast(pl.Float64).sum()
     )
-
-
-def share_interval(part: int, jobs: pl.DataFrame, shared: float | None) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a share of jobs, as wide as its design effect makes it."""
-    return wilson(part, len(jobs), shared=shared or 1.0)
 
 
 @dataclass(frozen=True)

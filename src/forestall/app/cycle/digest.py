@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from forestall.app.cycle.words import host_hours, scheduler_name
-from forestall.app.kit.measure import whole
-from forestall.app.kit.report import measured
+from forestall.app.kit.measure import Measure, whole
+from forestall.app.kit.report import hours_of, measured
 from forestall.app.kit.shares import sureness
 from forestall.show import words
 from forestall.show.facts import Fact
 from forestall.show.words import Summary
+
+MEASURES: Final = (
+    Measure("Makespan, mean", "makespan", words.duration, min),
+    Measure("Makespan, median", "makespan_median", words.duration, min),
+    Measure("Makespan, 95th percentile", "makespan_p95", words.duration, min),
+    Measure("Stretch", "stretch", words.ratio, min),
+    Measure("Wait for the first start, mean", "wait", words.duration, min),
+    Measure("Failures per job", "failures_per_job", words.ratio, min),
+    Measure("Jobs that lost a host", "jobs_failed_share", words.percent, min),
+    Measure("Jobs unscheduled", "unscheduled_share", words.percent, min),
+    Measure("Jobs unfinished", "unfinished_share", words.percent, min),
+    Measure("Lost work, host-hours", "lost_work", hours_of, min),
+    Measure("Harvested", "harvested", words.percent, max),
+    Measure("Checkpoints", "checkpoints", words.count),
+    Measure("Jobs simulated", "jobs_simulated", words.count),
+)
+"""By which sweeps and comparisons tell runs apart."""
 
 
 def headline(summary: Summary, failures: int | None = None) -> list[str]:

@@ -19,14 +19,12 @@ from forestall.app.cycle.words import scheduler_name
 from forestall.app.kit import series
 from forestall.app.kit.axes import flat, say_none
 from forestall.app.kit.series import Floats
-from forestall.app.kit.sweep_lines import INTERVAL, reach, spread
+from forestall.app.kit.sweep_lines import draw_line
 from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.predict.semi_markov.states import NAMES
 from forestall.show.style import (
     BLUE,
-    DASHES,
     INK,
-    MARKERS,
     ORANGE,
     PURPLE,
     SKY,
@@ -418,27 +416,21 @@ def length_lines(
     bands: set[str] = set()
     for axes, (column, name, label, scale) in zip(panels, PANELS, strict=True):
         for i, one in enumerate(told):
-            rows = table.filter((pl.col(by) == one) & pl.col(column).is_not_null())
-            drawn = spread(rows, [x], column).sort(x)
-            at = drawn[x].to_numpy() / HOUR
-            axes.plot(
-                at, drawn["m"].to_numpy() * scale, color=colours[one], linewidth=1.6,
-                marker=MARKERS[i % len(MARKERS)], markersize=5, linestyle=DASHES[i % len(DASHES)],
-                label=scheduler_name(one),
+            rows = table.filter(pl.col(by) == one)
+            band = draw_line(
+                axes, rows, (x, column), (1 / HOUR, scale), i, within=(0.0, np.inf),
+                color=colours[one], linewidth=1.6, markersize=5, label=scheduler_name(one),
             )  # fmt: skip
-            ends = reach(drawn, scale)
-            if ends is not None:
-                low = np.maximum(ends[0], 0.0)
-                axes.fill_between(at, low, ends[1], color=colours[one], alpha=0.18, linewidth=0)
-                bands.add(ends[2])
+            bands.add(band)
         dress(axes, name, "Job length (hours)", label)
         axes.set_ylim(bottom=0)
         if axes.get_ylim()[1] <= 0 or not axes.lines:
             axes.set_ylim(0, 1)
     handles, labels = panels[0].get_legend_handles_labels()
+    bands.discard("")
     if bands:
         handles.append(Patch(facecolor=INK, alpha=0.18))
-        labels.append("band: " + " or ".join(sorted(bands)).replace(INTERVAL, INTERVAL))
+        labels.append("band: " + " or ".join(sorted(bands)))
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK)
     if handles:

@@ -10,7 +10,8 @@ import polars as pl
 from forestall.app.cycle import counts
 from forestall.app.cycle.tables import GUEST_COLOUR, STATE_COLOURS
 from forestall.app.kit import series
-from forestall.app.kit.series import Ints, held_by_row
+from forestall.app.kit.axes import draw_bars
+from forestall.app.kit.series import held_by_row
 from forestall.predict.semi_markov.states import NAMES
 from forestall.show.style import BLACK, INK, AxisClock, legend
 
@@ -48,27 +49,9 @@ def draw_map(
     since, until = (np.clip(series.column(near, name), *window) for name in ("start", "end"))
     for k in range(len(NAMES)):  # what ends guests comes last, and so is on top
         mine = state == k
-        _bars(axes, series.column(near, "host")[mine], since[mine], until[mine], clock,
-              STATE_COLOURS[NAMES[k]], 0.5)  # fmt: skip
+        row, colour = series.column(near, "host")[mine], STATE_COLOURS[NAMES[k]]
+        draw_bars(axes, row, since[mine], until[mine], clock, colour)
     return found + _draw_guests(axes, here, window, clock)
-
-
-def _bars(
-    axes: Axes, row: Ints, since: Ints, until: Ints, clock: AxisClock, colour: str, half: float
-) -> None:
-    """Draw a bar, 2 `half` rows high, for each time."""
-    from matplotlib.collections import PolyCollection
-
-    if not len(row):
-        return
-    a, b = clock(since), clock(until)
-    corners = np.stack([a, row - half, b, row - half, b, row + half, a, row + half], axis=1)
-    axes.add_collection(
-        PolyCollection(
-            list(corners.reshape(-1, 4, 2)), facecolors=colour, edgecolors=colour, linewidths=0.25
-        ),
-        autolim=False,
-    )
 
 
 def _draw_guests(
@@ -77,7 +60,7 @@ def _draw_guests(
     """Draw each stay as a line with a mark where it ended; return what marks there are."""
     host = series.column(stays, "host")
     since, until = (np.clip(series.column(stays, name), *window) for name in ("start", "end"))
-    _bars(axes, host, since, until, clock, GUEST_COLOUR, 0.14)
+    draw_bars(axes, host, since, until, clock, GUEST_COLOUR, 0.14)
     within = series.column(stays, "end") < window[1]
     left = stays["ended"].is_in(counts.LEFT).to_numpy() & within
     done = (stays["ended"] == "completed").to_numpy() & within

@@ -13,7 +13,7 @@ import polars as pl
 
 from forestall.app.cycle import counts, digest, figures, tables, words
 from forestall.app.cycle.told import ToldRun
-from forestall.app.kit.report import measured, run_report
+from forestall.app.kit.report import hours_of, measured, measures_by, part, run_report
 from forestall.app.kit.shares import shared_fate, sureness
 from forestall.app.kit.tables import fates_of, fates_table
 from forestall.show import words as plain
@@ -145,7 +145,7 @@ def top(run: ToldRun) -> tuple[Fact, ...]:
                  f"{plain.counted(never, 'job')} found no host; " + sureness(never, count, shared),
                  plain.percent),
         measured("lost_work", "Lost work", run.lost / 3600, "host_hours", f"host-hours{share}",
-                 lambda _: tables.hours(run.lost)),
+                 lambda _: hours_of(run.lost)),
         measured("wait_median", "Median wait", run.waits.median(), "seconds",
                  f"mean {plain.duration(run.waits.mean())}, 95 % within "
                  f"{plain.duration(run.waits.quantile(0.95, 'linear'))}", plain.duration),
@@ -159,16 +159,6 @@ def top(run: ToldRun) -> tuple[Fact, ...]:
 # Sections -----------------------------------------------------------------------------------------
 
 
-def measures(run: ToldRun) -> Section:
-    """Return the measures that the terminal shows; a page has them in other places."""
-    return Section("measures", "Measures", series=digest.measures(run.summary))
-
-
-def ends(run: ToldRun) -> Section:
-    """Return how jobs ended."""
-    return Section("ends", "How jobs ended", body=fates_table(run.fates, tables.FATES))
-
-
 def makespan(run: ToldRun) -> Section:
     """Return how long jobs took, by their run times."""
     figure = Figure(
@@ -180,12 +170,6 @@ def makespan(run: ToldRun) -> Section:
     drawn = (figure,) if run.drawable and len(run.done) else ()
     table = tables.length_table(counts.by_length(run.jobs))
     return Section("makespan", "Makespan", body=(*drawn, *table))
-
-
-def stays(run: ToldRun) -> Section:
-    """Return why stays of guests ended, and how often jobs lost their hosts."""
-    body = (*tables.end_table(run.stays), *tables.failure_table(run.jobs))
-    return Section("stays", "Why stays ended", body=body)
 
 
 def promises(run: ToldRun) -> Section:
@@ -242,32 +226,16 @@ def hours(run: ToldRun) -> Section:
     return Section("hours", "When hosts are available", body=body)
 
 
-def extremes(run: ToldRun) -> Section:
-    """Return the hosts that are available most and least."""
-    body = tables.host_table(tables.with_left(run.hosts, run.stays))
-    return Section("extremes", "Best and worst hosts", body=body)
-
-
-def lost_most(run: ToldRun) -> Section:
-    """Return the jobs that lost most work."""
-    return Section("lost_most", "Jobs that lost most", body=tables.jobs_that_lost(run))
-
-
-def waiting(run: ToldRun) -> Section:
-    """Return how long jobs waited for a host."""
-    return Section("waiting", "Waiting", body=tables.wait_table(run))
-
-
 SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
-    measures,
-    ends,
+    measures_by(digest.measures),
+    part("ends", "How jobs ended", lambda run: fates_table(run.fates, tables.FATES)),
     makespan,
-    stays,
+    part("stays", "Why stays ended", tables.stays),
     promises,
     hosts,
     hours,
-    extremes,
-    lost_most,
-    waiting,
+    part("extremes", "Best and worst hosts", tables.extremes),
+    part("lost_most", "Jobs that lost most", tables.jobs_that_lost),
+    part("waiting", "Waiting", tables.wait_table),
 )
 """In the order of the report; what has nothing to show is left out."""

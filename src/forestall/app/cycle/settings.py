@@ -11,7 +11,7 @@ from forestall.app.kit.progress import has_kernels
 from forestall.simulate.cycle.parameters import CycleParameters
 
 with lazily():
-    from forestall.app.cycle import figures, simulate, sweep
+    from forestall.app.cycle import digest, figures, simulate
     from forestall.app.cycle import hints as cycle_hints
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Cycle(Model):
 
     def measures(self) -> tuple[Measure, ...]:
         """See `Model`."""
-        return sweep.MEASURES
+        return digest.MEASURES
 
     def own_figures(
         self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]

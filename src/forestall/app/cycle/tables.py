@@ -9,6 +9,7 @@ import polars as pl
 
 from forestall.app.cycle import counts, words
 from forestall.app.cycle.told import ToldRun
+from forestall.app.kit.report import hours_of
 from forestall.app.kit.shares import between
 from forestall.app.kit.tables import ENDS, MOST, Column, bar_of, parts_table, tabled, worst_of
 from forestall.reliability.shares import wilson
@@ -103,6 +104,11 @@ def failure_table(jobs: pl.DataFrame) -> tuple[Block, ...]:
     return (tabled("failures", columns, values),)
 
 
+def stays(run: ToldRun) -> tuple[Block, ...]:
+    """Return why stays of guests ended, and how often jobs lost their hosts."""
+    return *end_table(run.stays), *failure_table(run.jobs)
+
+
 def end_table(stays: pl.DataFrame) -> tuple[Block, ...]:
     """Return the bar and the table of why stays of guests ended."""
     found = {row[0]: row[1:] for row in counts.stay_ends(stays).iter_rows()}
@@ -177,6 +183,11 @@ def lasting_table(found: Sequence[counts.Lasting]) -> tuple[Block, ...]:
     return (tabled("lasting", columns, values, caption=caption),) if values else ()
 
 
+def extremes(run: ToldRun) -> tuple[Block, ...]:
+    """Return the hosts that are available most and least, and how many stays each ended."""
+    return host_table(with_left(run.hosts, run.stays))
+
+
 def host_table(hosts: pl.DataFrame) -> tuple[Block, ...]:
     """Return the hosts that are available most and least."""
     if hosts.is_empty():
@@ -201,9 +212,9 @@ def _hosts(key: str, hosts: pl.DataFrame, caption: str) -> Block:
         *((state, state.upper(), plain.count) for state in ("s3", "s4", "s5")),
         ("guests", "Guests", plain.count),
         ("ended", "Ended", plain.count),
-        ("guest_s", "Guest time", hours),
-        ("useful_host_s", "Useful", hours),
-        ("lost_host_s", "Lost", hours),
+        ("guest_s", "Guest time", hours_of),
+        ("useful_host_s", "Useful", hours_of),
+        ("lost_host_s", "Lost", hours_of),
     ]
     names = ("free", "unavailable", "s3", "s4", "s5", "guests", "left", "guest_seconds", "useful",
              "lost")  # fmt: skip
@@ -224,11 +235,6 @@ def with_left(hosts: pl.DataFrame, stays: pl.DataFrame) -> pl.DataFrame:
     return hosts.join(left, on="host", how="left", maintain_order="left").with_columns(
         pl.col("left").fill_null(0)
     )
-
-
-def hours(value: object) -> str:
-    """Return seconds as host-hours without the unit."""
-    return words.host_hours(value).removesuffix(words.HOURS)
 
 
 def jobs_that_lost(run: ToldRun) -> tuple[Block, ...]:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from forestall.app.cycle.counts import LEFT, Lasting, Mean, Promised
+from forestall.app.kit.report import hours_of, listed
 from forestall.app.kit.shares import between, sureness
 from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.show import words
 
-HOURS: Final = " host-hours"
 MAP_PARTS: Final = {
     "run": "The whole run.",
     "ended": "The part of the run in which hosts ended most stays of guests.",
@@ -25,8 +25,7 @@ WHY: Final = {
 
 def host_hours(value: object) -> str:
     """Return seconds of hosts, or of work on a host of speed 1, as host-hours."""
-    text = words.node_hours(value)
-    return text.removesuffix(words.NODE_HOURS) + (HOURS if text != words.NOTHING else "")
+    return hours_of(value, " host-hours")
 
 
 def scheduler_name(slug: object) -> str:
@@ -169,12 +168,8 @@ def on_failures(
         f"A job lost a host with probability {words.percent(hit / count)}, "
         f"{sureness(hit, count, shared)}; on average it lost {spread(failures, plain)}. "
         f"Of {words.counted(total, 'stay')} that hosts ended, "
-        f"the cause was {_list(causes)}. This took {host_hours(lost)} of work{share}."
+        f"the cause was {listed(causes)}. This took {host_hours(lost)} of work{share}."
     )
-
-
-def _list(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def on_promises(

@@ -8,13 +8,10 @@ import numpy as np
 
 from forestall.app.kit import series
 from forestall.model.units import format_duration
-from forestall.show.style import (
-    BLUE,
-    INK,
-    AxisClock,
-)
+from forestall.show.style import BLUE, INK, VERMILLION, AxisClock
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
 
 DOWN = "#6f6f6f"
@@ -53,3 +50,48 @@ def say_none(axes: Axes, text: str) -> None:
     axes.text(
         0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=11, color=INK
     )
+
+
+def draw_bars(
+    axes: Axes,
+    row: series.Ints,
+    since: series.Ints,
+    until: series.Ints,
+    clock: AxisClock,
+    colour: str,
+    half: float = 0.5,
+) -> None:
+    """Draw a bar, 2 `half` rows high, for each of a few times."""
+    from matplotlib.collections import PolyCollection
+
+    a, b, low, high = clock(since), clock(until), row - half, row + half
+    corners = np.stack([a, low, b, low, b, high, a, high], axis=1).reshape(-1, 4, 2)
+    axes.add_collection(
+        PolyCollection(list(corners), facecolors=colour, edgecolors=colour, linewidths=0.3),
+        autolim=False,
+    )
+
+
+def draw_outages(
+    axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: AxisClock
+) -> bool:
+    """Draw outages as dark bars; return whether there are any in the window."""
+    node, since, until = series.outages(failures)
+    near = (since < window[1]) & (until > window[0])
+    if near.any():
+        since, until = np.clip(since[near], *window), np.clip(until[near], *window)
+        draw_bars(axes, node[near], since, until, clock, DOWN)
+    return bool(near.any())
+
+
+def draw_down(
+    axes: Axes, failures: pl.DataFrame, nodes: int, edges: series.Floats, clock: AxisClock
+) -> None:
+    """Draw the share of nodes that are down, from above, and end the axis at 100 %."""
+    _, since, until = series.outages(failures)
+    out = series.time_weighted(since, until, np.ones_like(since), edges) / nodes
+    axes.fill_between(
+        clock(edges), flat(100 - 100 * out), np.full(len(edges), 100.0), step="post",
+        color=VERMILLION, linewidth=0, label="down (from above)",
+    )  # fmt: skip
+    axes.set_ylim(0, 100)

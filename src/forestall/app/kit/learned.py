@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,6 +53,19 @@ class Learned:
         learner = new_learner(name)
         learner.fit(log.failures, nodes=nodes, end=log.end)
         return cls(learner)
+
+
+def by_name(
+    predictor: str | Path, named: Sequence[str], parameters: Mapping[str, Any], run: Failures
+) -> tuple[dict[str, Any], Learner | None]:
+    """Return the parameters and the predictor that a name or a file stands for, where `named` are
+    those that a name is enough for."""
+    if str(predictor) in named:
+        return {"predictor": str(predictor), **parameters}, None
+    if not Path(predictor).is_file():
+        allowed = f"{', '.join(named)}, or the file of a trained predictor"
+        raise ParameterError("predictor", str(predictor), allowed)
+    return dict(parameters), Learned.from_file(Path(predictor), run).learner
 
 
 def shift_to(seen: Observations, run: Failures) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from forestall.model.settings import told
 from forestall.show import closing
 from forestall.show import words as say_
-from forestall.show.blocks import Prose
+from forestall.show.blocks import Block, Prose
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
 from forestall.show.words import Summary
@@ -49,6 +49,30 @@ def run_report(
 def versions(summary: Summary) -> dict[str, object]:
     """Return what made the run, the seed included."""
     return {**(summary.get("versions") or {}), "seed": summary.get("seed")}
+
+
+def part(
+    key: str, title: str, body: Callable[[Any], tuple[Block, ...]]
+) -> Callable[[Any], Section]:
+    """Return a section of a report, as a function of the run, by what its body is made with."""
+    return lambda run: Section(key, title, body=body(run))
+
+
+def measures_by(facts: Callable[[Summary], tuple[Fact, ...]]) -> Callable[[Any], Section]:
+    """Return the section of the measures that the terminal shows; a page has them in other
+    places."""
+    return lambda run: Section("measures", "Measures", series=facts(run.summary))
+
+
+def hours_of(value: object, unit: str = "") -> str:
+    """Return seconds, of processors or of hosts, as hours with this unit, or without any."""
+    text = say_.node_hours(value)
+    return text.removesuffix(say_.NODE_HOURS) + (unit if text != say_.NOTHING else "")
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return parts of a sentence: ``a, b and c``."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def measured(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,3 +180,19 @@ def held_by_row(runs: pl.DataFrame, nodes: int, rows: int, edges: Floats) -> Flo
     steps = changes.reshape(rows, bins)
     level = np.cumsum(steps, axis=1) - steps + areas.reshape(rows, bins) / width
     return np.asarray(np.maximum(level, 0.0), dtype=np.float64)  # nothing below 0 by rounding
+
+
+def typed(table: pl.DataFrame, texts: Collection[str], reals: tuple[str, ...] = ()) -> pl.DataFrame:
+    """Return a table as it is, one without rows with the types that it would have with rows: a CSV
+    file without any has none.
+
+    `texts` are columns of words, `reals` what the names of columns of real numbers begin with; all
+    others are whole numbers.
+    """
+    if len(table):
+        return table
+    kinds = {
+        name: pl.String if name in texts else pl.Float64 if name.startswith(reals) else pl.Int64
+        for name in table.columns
+    }
+    return table.cast(kinds)  # type: ignore[arg-type]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import polars as pl
 
 from forestall._lazy import lazily
-from forestall.show.style import LINES
+from forestall.show.style import DASHES, LINES, MARKERS
 
 with lazily():
     from scipy import special
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INTERVAL: Final = "95 % interval of the mean over seeds"
 
@@ -62,6 +66,43 @@ def reach(drawn: pl.DataFrame, scale: float) -> tuple[Any, Any, str] | None:
         return middle - half, middle + half, INTERVAL
     low, high = drawn["lo"].to_numpy() * scale, drawn["hi"].to_numpy() * scale
     return (low, high, EXTREMES) if bool((high > low).any()) else None
+
+
+def draw_line(
+    axes: Axes,
+    rows: pl.DataFrame,
+    columns: tuple[str, str],
+    scales: tuple[float, float],
+    number: int,
+    *,
+    within: tuple[float, float] = (-np.inf, np.inf),
+    seeds: bool = False,
+    **style: Any,
+) -> str:
+    """Draw the mean of one column over another as a line with its band; return what the band is,
+    nothing where there is none.
+
+    Parameters
+    ----------
+    columns, scales : of the two axes: column of `rows`, factor into the unit that is drawn
+    number : of the line, which chooses its mark and its dashes
+    within : what a band cannot reach beyond
+    seeds : whether only intervals over seeds are bands
+    style : of `Axes.plot`
+    """
+    x, y = columns
+    drawn = spread(rows.filter(pl.col(y).is_not_null()), [x], y).sort(x)
+    at = drawn[x].to_numpy() * scales[0]
+    axes.plot(
+        at, drawn["m"].to_numpy() * scales[1], marker=MARKERS[number % len(MARKERS)],
+        linestyle=DASHES[number % len(DASHES)], **style,
+    )  # fmt: skip
+    ends = reach(drawn, scales[1])
+    if ends is None or (seeds and ends[2] != INTERVAL):
+        return ""
+    low, high = (np.clip(end, *within) for end in ends[:2])
+    axes.fill_between(at, low, high, color=style["color"], alpha=0.18, linewidth=0)
+    return ends[2]
 
 
 def line_colours(count: int) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from forestall.app.kit.measure import Measure
 from forestall.app.kit.report import measured
 from forestall.app.promise import words
 from forestall.engine.promise.policies import POLICIES
@@ -13,6 +14,26 @@ from forestall.show.facts import Fact
 
 if TYPE_CHECKING:
     from forestall.show.words import Summary
+
+
+MEASURES: Final = (
+    Measure("Quality of service (QoS)", "qos", say_.ratio, max),
+    Measure("Promises kept", "promises_kept", say_.percent, max),
+    Measure("Brier score of promises", "brier", lambda value: say_.ratio(value, 4), min),
+    Measure("Utilization", "utilization", say_.percent, max),
+    Measure("Lost work", "lost_work", say_.node_hours, min),
+    Measure("Wait, mean", "wait.mean", say_.duration, min),
+    Measure("Wait, median", "wait.median", say_.duration, min),
+    Measure("Wait, 95th percentile", "wait.p95", say_.duration, min),
+    Measure("Response, mean", "response.mean", say_.duration, min),
+    Measure("Bounded slowdown, mean", "bounded_slowdown.mean", lambda v: say_.ratio(v, 2), min),
+    Measure("Restarts", "restarts", say_.count, min),
+    Measure("Checkpoints performed", "checkpoints", say_.count),
+    Measure("Checkpoints skipped", "skipped_checkpoints", say_.count),
+    Measure("First submission to last finish", "makespan", say_.duration, min),
+    Measure("Jobs", "jobs_count", say_.count),
+)
+"""By which sweeps and comparisons tell runs apart."""
 
 
 def headline(summary: Summary, failures: int | None) -> list[str]:

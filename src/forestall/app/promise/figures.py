@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from forestall.app.kit import series
-from forestall.app.kit.axes import draw_busy, flat, say_none
+from forestall.app.kit.axes import draw_busy, draw_down, flat, say_none
 from forestall.show.style import (
     BLACK,
     BLUE,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 HOUR = 3600
 NAMED_LOSSES = 3
 MARKED_LOSSES = 10
-TRENDS = 80
-"""Steps of the line of means over a level that jumps about."""
 
 
 def calibration(jobs: pl.DataFrame) -> Figure:
@@ -123,13 +121,7 @@ def utilization_and_queue(
     busy = series.busy_nodes(jobs, runs, edges) / nodes
     draw_busy(share, 100 * busy, edges, clock)
     if failures is not None:
-        _, since, until = series.outages(failures)
-        out = series.time_weighted(since, until, np.ones_like(since), edges) / nodes
-        full, at = np.full(len(edges), 100.0), clock(edges)
-        share.fill_between(
-            at, flat(100 - 100 * out), full, step="post", color=VERMILLION, linewidth=0,
-            label="down (from above)",
-        )  # fmt: skip
+        draw_down(share, failures, nodes, edges, clock)
     share.set_ylim(0, 100)
     since, until, asked = series.waits(jobs, runs)
     waiting = series.time_weighted(since, until, np.ones_like(since), edges)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from forestall.app.kit import series
-from forestall.app.kit.axes import DOWN
+from forestall.app.kit.axes import DOWN, draw_outages
 from forestall.model.nodes import NodeSet
 from forestall.show.style import BLACK, INK, TINTS, VERMILLION, AxisClock, dress, legend, new_figure
 
@@ -143,20 +143,8 @@ def draw_failures(
     axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: AxisClock
 ) -> None:
     """Draw outages as dark rectangles, and failures as crosses: filled where they hit a job."""
-    from matplotlib.collections import PolyCollection
-
     start, end = window
-    node, since, until = series.outages(failures)
-    near = (since < end) & (until > start)
-    down = [
-        (max(int(a), start), min(int(b), end), int(n), int(n) + 1, 0)
-        for n, a, b in zip(node[near], since[near], until[near], strict=True)
-    ]
-    if down:
-        axes.add_collection(
-            PolyCollection(corners(down, clock), facecolors=DOWN, edgecolors=DOWN, linewidths=0.3),
-            autolim=False,
-        )
+    draw_outages(axes, failures, window, clock)
     struck = failures.filter((pl.col("time") >= start) & (pl.col("time") < end))
     hit = struck.filter(pl.col("job").is_not_null())
     missed = struck.filter(pl.col("job").is_null())

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from forestall.app.kit.report import measured, run_report
-from forestall.app.kit.tables import parts_table
+from forestall.app.kit.report import measured, measures_by, run_report
+from forestall.app.kit.tables import ENDS, Column, parts_table, tabled
 from forestall.app.promise import digest, figures, words
 from forestall.app.promise.gantt import gantt
 from forestall.model.cleaning import Cleaning
@@ -158,11 +158,6 @@ def _promises_kept(summary: Summary) -> tuple[Fact, ...]:
 # Sections -----------------------------------------------------------------------------------------
 
 
-def measures(run: ToldRun) -> Section:
-    """Return the measures that the terminal shows; a page has them in other places."""
-    return Section("measures", "Measures", series=digest.measures(run.summary))
-
-
 def node_time(run: ToldRun) -> Section:
     """Return what became of all node-seconds."""
     seconds = run.summary.get("node_seconds") or {}
@@ -176,31 +171,27 @@ def promises(run: ToldRun) -> Section:
     """Return promises by decile, with counts and 95 % intervals."""
     alt = "Share of promises kept over the probability promised. " + words.on_promises(run.summary)
     figure = Figure("calibration", lambda: figures.calibration(run.jobs), alt)
-    rows, records = [], []
-    for one in run.summary.get("calibration") or []:
-        if not one["count"]:
-            continue
-        low, high = wilson(round(one["kept_share"] * one["count"]), one["count"])
-        records.append({**one, "kept_low": low, "kept_high": high})
-        rows.append(
-            (
-                f"{one['low']:.1f} to {one['high']:.1f}",
-                say_.count(one["count"]),
-                say_.percent(one["promised_mean"]),
-                say_.percent(one["kept_share"]),
-                f"{say_.percent(low)} to {say_.percent(high)}",
-            )
-        )
+    columns: list[Column] = [
+        (ENDS, "Promised probability", lambda tenth: f"{tenth[0]:.1f} to {tenth[1]:.1f}"),
+        ("count", "Promises", say_.count),
+        ("promised_mean", "Promised on average", say_.percent),
+        ("kept_share", "Kept", say_.percent),
+        (("kept_low", "kept_high"), "95 % interval", lambda ends: _to(*ends)),
+    ]
+    values = [
+        ((one["low"], one["high"]), *(one[name] for name, _, _ in columns[1:4]),
+         wilson(round(one["kept_share"] * one["count"]), one["count"]))
+        for one in run.summary.get("calibration") or [] if one["count"]
+    ]  # fmt: skip
+    caption = "Where the interval holds what was promised, the promises cannot be faulted."
     told: Table | Prose = Prose("This policy makes no promises.")
-    if rows:
-        told = Table.of(
-            "calibration",
-            ("Promised probability", "Promises", "Promised on average", "Kept", "95 % interval"),
-            rows,
-            records,
-            caption="Where the interval holds what was promised, the promises cannot be faulted.",
-        )
+    if values:
+        told = tabled("calibration", columns, values, caption=caption)
     return Section("promises", "Promises", body=(*run.drawn(figure, also=run.made > 0), told))
+
+
+def _to(low: float, high: float) -> str:
+    return f"{say_.percent(low)} to {say_.percent(high)}"
 
 
 def levels(run: ToldRun) -> Section:
@@ -266,7 +257,7 @@ def times(run: ToldRun) -> Section:
 
 
 SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
-    measures,
+    measures_by(digest.measures),
     node_time,
     promises,
     levels,

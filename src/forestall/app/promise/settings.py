@@ -12,7 +12,7 @@ from forestall.simulate.promise.parameters import Parameters
 
 with lazily():
     from forestall.app.kit import hints
-    from forestall.app.promise import measures, simulate
+    from forestall.app.promise import digest, simulate
 
 if TYPE_CHECKING:
     from forestall.app.kit.measure import Measure
@@ -70,7 +70,7 @@ class Promise(Model):
 
     def measures(self) -> tuple[Measure, ...]:
         """See `Model`."""
-        return measures.MEASURES
+        return digest.MEASURES
 
 
 PROMISE = Promise()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import failures_of, jobs_of
-from forestall.app.kit.learned import Learned
+from forestall.app.kit.learned import by_name
 from forestall.app.promise.hazard import at_start
 from forestall.app.promise.learned import answers, plugin_of
 from forestall.app.promise.own_policy import own_policy
@@ -75,7 +75,7 @@ def simulate(
     own_rule = own_policy(policy)
     parameters = {"policy": policy if own_rule is None else own_rule.name, **parameters}
     if isinstance(predictor, str | Path):
-        parameters, predictor = _by_name(predictor, parameters, run_log)
+        parameters, predictor = by_name(predictor, NAMED, parameters, run_log)
     if isinstance(predictor, Learner):
         parameters = {"predictor": "learned", **parameters}
     elif isinstance(predictor, TracePredictor):
@@ -112,18 +112,6 @@ def simulate(
     return Result(
         outcome, sources, workload.cleaning + log.cleaning, plugin is not None, known, table
     )
-
-
-def _by_name(
-    predictor: str | Path, parameters: dict[str, Any], run: Failures
-) -> tuple[dict[str, Any], Learner | None]:
-    """Return the parameters and the predictor that a name or a file stands for."""
-    if str(predictor) in NAMED:
-        return {"predictor": str(predictor), **parameters}, None
-    if not Path(predictor).is_file():
-        allowed = "trace, hazard, or the file of a trained predictor"
-        raise ParameterError("predictor", str(predictor), allowed)
-    return parameters, Learned.from_file(Path(predictor), run).learner
 
 
 def _prediction(

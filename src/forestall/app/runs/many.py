@@ -9,8 +9,8 @@ import polars as pl
 
 from forestall.app.kit.measure import Measure
 from forestall.app.promise import words
+from forestall.app.promise.digest import MEASURES
 from forestall.app.promise.figures import calibration_side_by_side
-from forestall.app.promise.measures import MEASURES
 from forestall.app.runs.sweep_figures import Labels, told_as
 from forestall.show import closing
 from forestall.show import words as say_

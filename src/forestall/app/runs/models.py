@@ -58,8 +58,3 @@ def told_of(summary: Mapping[str, Any], name: str, value: Any) -> str:
     """Return a parameter of a run as it could be given; what is none as it stands."""
     model = model_in(summary)
     return model.told(name, value) if name in model.fields else str(value)
-
-
-def model_with(parameters: object) -> Model:
-    """Return the model whose parameters these are."""
-    return next(one for one in MODELS.values() if isinstance(parameters, one.parameters))

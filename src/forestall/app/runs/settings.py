@@ -6,7 +6,7 @@ Options come by their keys (`checkpoint_overhead`), their values as text or as T
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -34,6 +34,31 @@ READING_OPTIONS: Final = (
     *("failures", *FAILURE_OPTIONS, *HOST_OPTIONS, "jobs", "processors_per_node", "strict"),
 )
 OUTPUT_OPTIONS: Final = ("out", "log_events", "gantt", "report")
+
+
+def path_of(name: str, value: Any) -> Path:
+    """Return the path that an option says; ParameterError where it is none."""
+    return Path(text_of(name, value))
+
+
+READ_AS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
+    "failures": lambda name, value: None if value is None else path_of(name, value),
+    "jobs": text_of,
+    "processors_per_node": whole_of,
+    "failure_format": text_of,
+    "system": text_of,
+    "from": text_of,
+    "days": real_of,
+    "fold_nodes": whole_of,
+    "strict": flag_of,
+    "train": path_of,
+    "train_from": text_of,
+    "train_days": real_of,
+    "hosts": path_of,
+    "host_speeds": path_of,
+    "period": lambda name, value: parse_duration(value, name),
+}
+"""How options that say what is read become values, in the order in which they are checked."""
 
 
 @dataclass(frozen=True)
@@ -160,24 +185,9 @@ def inputs_of(log: Path, values: Mapping[str, Any], model: Model = PROMISE) -> I
     for name in TRAINING_OPTIONS[1:]:
         if name in values and "train" not in values:
             raise ParameterError(name, values[name], "a training log as well ({train} FILE)")
-    return Inputs(
-        log,
-        None if failures is None else Path(text_of("failures", failures)),
-        _optional_text(values, "jobs"),
-        whole_of("processors_per_node", per_node),
-        _optional_text(values, "failure_format"),
-        _optional_text(values, "system"),
-        _optional_text(values, "from"),
-        None if "days" not in values else real_of("days", values["days"]),
-        whole_of("fold_nodes", values.get("fold_nodes", 1)),
-        flag_of("strict", values.get("strict", False)),
-        None if "train" not in values else Path(text_of("train", values["train"])),
-        _optional_text(values, "train_from"),
-        None if "train_days" not in values else real_of("train_days", values["train_days"]),
-        hosts=_optional_path(values, "hosts"),
-        host_speeds=_optional_path(values, "host_speeds"),
-        period=parse_duration(values["period"], "period") if "period" in values else None,
-    )
+    given = {**values, "processors_per_node": per_node}
+    told = {name: read(name, given[name]) for name, read in READ_AS.items() if name in given}
+    return Inputs(log, **{"start" if name == "from" else name: one for name, one in told.items()})
 
 
 def check_hosts(values: Mapping[str, Any], model: Model) -> None:
@@ -232,11 +242,3 @@ def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
         return dict(given)
     known = ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS, *OUTPUT_OPTIONS)
     return {**read_config(config, known), **given}
-
-
-def _optional_text(values: Mapping[str, Any], name: str) -> str | None:
-    return text_of(name, values[name]) if name in values else None
-
-
-def _optional_path(values: Mapping[str, Any], name: str) -> Path | None:
-    return Path(text_of(name, values[name])) if name in values else None

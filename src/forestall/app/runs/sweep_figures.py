@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from forestall.app.kit.sweep_lines import line_colours, reach, spread
+from forestall.app.kit.sweep_lines import draw_line, line_colours, reach, spread
 from forestall.app.promise.settings import PROMISE
 from forestall.engine.promise.policies import POLICIES
-from forestall.show.style import DASHES, INK, MARKERS, dress, legend, new_figure
+from forestall.show.style import INK, MARKERS, dress, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,19 +81,13 @@ def sweep_lines(
     bands: set[str] = set()
     for i, group in enumerate(groups):
         one = rows if by is None else rows.filter(pl.col(by) == group)
-        drawn = spread(one, [x], y).sort(x)
-        at = drawn[x].to_numpy() * xscale
-        axes.plot(
-            at, drawn["m"].to_numpy() * yscale, color=colours[i], linewidth=1.5, markersize=5,
-            marker=MARKERS[i % len(MARKERS)], linestyle=DASHES[i % len(DASHES)],
+        band = draw_line(
+            axes, one, (x, y), (xscale, yscale), i, color=colours[i], linewidth=1.5, markersize=5,
             label=None if by is None else value_text(group),
         )  # fmt: skip
-        ends = reach(drawn, yscale)
-        if ends is not None:
-            axes.fill_between(at, ends[0], ends[1], color=colours[i], alpha=0.15, linewidth=0)
-            bands.add(ends[2])
+        bands.add(band)
     dress(axes, "", xlabel, ylabel)
-    _explain(figure, axes, by, bands, own, band=True)
+    _explain(figure, axes, by, bands - {""}, own, band=True)
     return figure
 
 

@@ -21,11 +21,8 @@ QUARTERS = ("most failures", "more failures", "fewer failures", "fewest failures
 
 
 def typed(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table as it is, one without rows with the types that it would have with rows: a CSV
-    file without any has none."""
-    if len(table):
-        return table
-    return table.cast({name: pl.Int64 for name in table.columns if name not in TEXTS})
+    """See `series.typed`."""
+    return series.typed(table, TEXTS)
 
 
 def span_of(runs: pl.DataFrame, jobs: pl.DataFrame | None = None) -> tuple[int, int]:

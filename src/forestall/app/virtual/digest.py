@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from forestall.app.kit.measure import whole
-from forestall.app.kit.report import measured
+from typing import Final
+
+from forestall.app.kit.measure import Measure, whole
+from forestall.app.kit.report import hours_of, measured
 from forestall.app.kit.shares import between
 from forestall.app.virtual.words import processor_hours
 from forestall.reliability.shares import wilson
 from forestall.show import words
 from forestall.show.facts import Fact
 from forestall.show.words import Summary
+
+MEASURES: Final = (
+    Measure("Jobs completed", "job_completion_rate", words.percent, max),
+    Measure("Tasks completed", "task_completion_rate", words.percent, max),
+    Measure("Utilization", "utilization", words.percent, max),
+    Measure("Lost work, processor-hours", "lost_work", hours_of, min),
+    Measure("Stopped, processor-hours", "stopped_work", hours_of, min),
+    Measure("Jobs dropped waiting", "jobs_dropped", words.count, min),
+    Measure("Wait, mean", "wait.mean", words.duration, min),
+    Measure("Migrations", "migrations", words.count),
+    Measure("Moves in vain", "moves_in_vain", words.count, min),
+    Measure("Tasks saved by moves", "tasks_saved", words.count, max),
+    Measure("Restarts", "restarts", words.count),
+    Measure("Done on least reliable nodes", "least_reliable_share", words.percent),
+    Measure("First submission to last end", "makespan", words.duration, min),
+)
+"""By which sweeps and comparisons tell runs apart."""
 
 
 def headline(summary: Summary, failures: int | None = None, *, told: bool = True) -> list[str]:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from forestall._lazy import lazily
 from forestall.app.kit import series
-from forestall.app.kit.axes import draw_busy, flat, say_none
-from forestall.app.kit.sweep_lines import line_colours
+from forestall.app.kit.axes import draw_busy, draw_down, draw_outages, flat, say_none
+from forestall.app.kit.sweep_lines import INTERVAL, draw_line, line_colours
 from forestall.app.virtual import counts
 from forestall.app.virtual.marks import (
     LEFT,
@@ -22,7 +21,6 @@ from forestall.app.virtual.marks import (
     draw_departures,
     draw_failures,
     draw_moves,
-    draw_outages,
     draw_predictions,
     explain,
     shade,
@@ -30,20 +28,14 @@ from forestall.app.virtual.marks import (
 from forestall.decide.virtual.entries import STRATEGIES
 from forestall.show.style import (
     BLUE,
-    DASHES,
     INK,
-    MARKERS,
     ORANGE,
     SKY,
-    VERMILLION,
     AxisClock,
     dress,
     legend,
     new_figure,
 )
-
-with lazily():
-    from scipy import special
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,11 +49,10 @@ RATES = (
     ("job_completion_rate", "Jobs", "Jobs completed by their deadlines (%)"),
     ("task_completion_rate", "Tasks", "Tasks completed by their deadlines (%)"),
 )
-FEWEST_SEEDS = 3
 CROWDED = 7
 """Classes of sizes above which their names are written aslant."""
 FIRST = "the first start"
-BAND = "band: 95 % interval of the mean over seeds"
+BAND = f"band: {INTERVAL}"
 """What a band of a figure over accuracy is."""
 
 
@@ -86,13 +77,7 @@ def capacity_over_time(
     )  # fmt: skip
     share, total = panels[0], nodes * processors_per_node
     draw_busy(share, 100 * counts.processors_held(runs, edges) / total, edges, clock)
-    _, since, until = series.outages(failures)
-    out = series.time_weighted(since, until, np.ones_like(since), edges) / nodes
-    share.fill_between(
-        clock(edges), flat(100 - 100 * out), np.full(len(edges), 100.0), step="post",
-        color=VERMILLION, linewidth=0, label="down (from above)",
-    )  # fmt: skip
-    share.set_ylim(0, 100)
+    draw_down(share, failures, nodes, edges, clock)
     dress(share, "Capacity", "", f"Processors (% of {total:,})")
     legend(share)
     if jobs is not None:
@@ -128,28 +113,12 @@ def migration_map(
     start, end : window [start, end), s; without them at most three days in which most happened
     origin : zero of the time axis, s; the start of the first run where it is not given
     """
-    migrations, failures = counts.typed(migrations), counts.typed(failures)
-    window = eventful_window(runs, migrations, failures, start, end)
+    window = eventful_window(runs, counts.typed(migrations), counts.typed(failures), start, end)
     clock = AxisClock.spanning(
         *window, origin=counts.span_of(runs)[0] if origin is None else origin
     )
-    figure = new_figure((8.4, 5.4))
-    axes = figure.subplots()
-    shade(figure, axes, runs, nodes, processors_per_node, window, clock)
-    down = draw_outages(axes, failures, window, clock)
-    foreseen = draw_predictions(axes, migrations, failures, window, clock)
-    drawn = draw_moves(axes, migrations, window, clock)
-    hits = draw_failures(axes, failures, window, clock, 7.0)
-    axes.set_xlim(*clock(window))
-    axes.set_ylim(-0.5, nodes - 0.5)
-    whole_numbers(axes, 9)
-    since = FIRST if origin is None else "the first submission"
-    failed = "Failures of nodes" if down or any(hits) else "Use of nodes"
-    title = "Migrations between nodes" if drawn else failed
-    dress(axes, title, clock.label(since), "Node (number)")
-    axes.grid(visible=False)
-    explain(figure, drawn, hits, MOVE, down=down, foreseen=foreseen)
-    return figure
+    machine = (nodes, processors_per_node)
+    return _mapped(runs, migrations, failures, machine, window, clock, origin, whole=False)
 
 
 def migration_overview(
@@ -166,25 +135,48 @@ def migration_overview(
     Departures from one node within 1/300 of the time are one mark, larger for more tasks; `origin`
     is zero of the time axis, s, and its beginning.
     """
-    migrations, failures = counts.typed(migrations), counts.typed(failures)
     start, end = counts.span_of(runs)
     window = (start if origin is None else origin, end)
+    machine = (nodes, processors_per_node)
     clock = AxisClock.spanning(*window)
+    return _mapped(runs, migrations, failures, machine, window, clock, origin, whole=True)
+
+
+def _mapped(
+    runs: pl.DataFrame,
+    migrations: pl.DataFrame,
+    failures: pl.DataFrame,
+    machine: tuple[int, int],
+    window: tuple[int, int],
+    clock: AxisClock,
+    origin: int | None,
+    *,
+    whole: bool,
+) -> Figure:
+    """Draw a map of nodes, `machine` being how many they are and what each has: of the `whole` run
+    with departures, or of a part with predictions and each migration."""
+    migrations, failures = counts.typed(migrations), counts.typed(failures)
     figure = new_figure((8.4, 5.4))
     axes = figure.subplots()
-    shade(figure, axes, runs, nodes, processors_per_node, window, clock)
+    shade(figure, axes, runs, *machine, window, clock)
     down = draw_outages(axes, failures, window, clock)
-    hits = draw_failures(axes, failures, window, clock, 5.0)
-    drawn = draw_departures(axes, migrations, window, clock)
+    foreseen = not whole and draw_predictions(axes, migrations, failures, window, clock)
+    draw = draw_departures if whole else draw_moves
+    drawn = draw(axes, migrations, window, clock)
+    hits = draw_failures(axes, failures, window, clock, 5.0 if whole else 7.0)
     axes.set_xlim(*clock(window))
-    axes.set_ylim(-0.5, nodes - 0.5)
+    axes.set_ylim(-0.5, machine[0] - 0.5)
     whole_numbers(axes, 9)
     since = FIRST if origin is None else "the first submission"
-    failed = "Failures over the whole run" if down or any(hits) else "Use of nodes"
-    title = "Failures and departures" if drawn else failed
+    failed, moved = (
+        ("Failures over the whole run", "Failures and departures")
+        if whole
+        else ("Failures of nodes", "Migrations between nodes")
+    )
+    title = moved if drawn else failed if down or any(hits) else "Use of nodes"
     dress(axes, title, clock.label(since), "Node (number)")
     axes.grid(visible=False)
-    explain(figure, drawn, hits, LEFT, down=down)
+    explain(figure, drawn, hits, LEFT if whole else MOVE, down=down, foreseen=foreseen)
     return figure
 
 
@@ -298,7 +290,13 @@ def accuracy_lines(table: pl.DataFrame) -> Figure:
     colours = line_colours(len(lines))
     for axes, (column, title, label) in zip(panels, RATES, strict=True):
         for i, name in enumerate(lines):
-            draw_rate(axes, named.filter(pl.col("line") == name), column, i, colours[i])
+            # Later lines are finer, so that one below shows where two are the same.
+            rows = named.filter(pl.col("line") == name)
+            draw_line(
+                axes, rows, ("prediction_accuracy", column), (100, 100), i, within=(0.0, 100.0),
+                seeds=True, color=colours[i], label=name, linewidth=max(2.2 - 0.3 * i, 1.0),
+                markersize=max(7.0 - i, 3.5),
+            )  # fmt: skip
         dress(axes, title, "Prediction accuracy (%)", label)
         axes.set_xlim(-2, 102)
     handles, labels = panels[0].get_legend_handles_labels()
@@ -319,32 +317,3 @@ def line_names(table: pl.DataFrame) -> pl.Expr:
         return pl.col("strategy")
     told = pl.format("{}, alpha {}", "strategy", pl.col("alpha").cast(pl.String))
     return pl.when(pl.col("strategy") == "best-fit").then(told).otherwise("strategy")
-
-
-def draw_rate(axes: Axes, rows: pl.DataFrame, column: str, i: int, colour: str) -> None:
-    """Draw the mean of one rate over accuracy as line number `i`, with its band."""
-    drawn = (
-        rows.filter(pl.col(column).is_not_null())
-        .group_by("prediction_accuracy")
-        .agg(
-            m=pl.col(column).mean(),
-            s=pl.col(column).std(),
-            n=pl.len(),
-            k=pl.col("seed").n_unique() if "seed" in rows.columns else pl.lit(0),
-        )
-        .sort("prediction_accuracy")
-    )
-    at, mean = (100 * drawn[c].to_numpy() for c in ("prediction_accuracy", "m"))
-    # Later lines are finer, so that one below shows where two are the same.
-    axes.plot(
-        at, mean, color=colour, linewidth=max(2.2 - 0.3 * i, 1.0), label=rows["line"][0],
-        markersize=max(7.0 - i, 3.5),
-        marker=MARKERS[i % len(MARKERS)], linestyle=DASHES[i % len(DASHES)],
-    )  # fmt: skip
-    n = drawn["n"].to_numpy()
-    if len(n) and n.min() >= FEWEST_SEEDS and bool((drawn["k"] == drawn["n"]).all()):
-        half = 100 * special.stdtrit(n - 1, 0.975) * drawn["s"].to_numpy() / np.sqrt(n)
-        axes.fill_between(
-            at, np.maximum(mean - half, 0), np.minimum(mean + half, 100), color=colour,
-            alpha=0.18, linewidth=0,
-        )  # fmt: skip

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from forestall.app.kit import series
-from forestall.app.kit import series as series_
 from forestall.app.kit.axes import DOWN
 from forestall.app.virtual import counts
 from forestall.show.style import BLACK, GREEN, INK, ORANGE, PURPLE, VERMILLION, AxisClock, legend
@@ -58,7 +57,7 @@ def shade(
     edges = series.edges_of(*window, COLUMNS)
     near = runs.filter((pl.col("start") < window[1]) & (pl.col("end") > window[0]))
     size = np.bincount(np.arange(nodes) * rows // nodes, minlength=rows) * processors_per_node
-    used = 100 * series_.held_by_row(near, nodes, rows, edges) / size[:, None]
+    used = 100 * series.held_by_row(near, nodes, rows, edges) / size[:, None]
     left, right = (float(t) for t in clock(window))
     image = axes.imshow(
         used, origin="lower", aspect="auto", extent=(left, right, -0.5, nodes - 0.5), vmin=0,
@@ -67,37 +66,6 @@ def shade(
     bar = figure.colorbar(image, ax=axes, pad=0.015, fraction=0.05, aspect=32)
     bar.set_label("In use (% of a node)", fontsize=9, color=INK)
     bar.ax.tick_params(labelsize=8.5, colors=INK)
-
-
-def draw_outages(
-    axes: Axes, failures: pl.DataFrame, window: tuple[int, int], clock: AxisClock
-) -> bool:
-    """Draw outages as dark bars; return whether there are any in the window."""
-    node, since, until = series.outages(failures)
-    near = (since < window[1]) & (until > window[0])
-    if near.any():
-        node, since, until = node[near], since[near], np.minimum(until[near], window[1])
-        boxes(axes, node, np.maximum(since, window[0]), until, clock, DOWN)
-    return bool(near.any())
-
-
-def boxes(
-    axes: Axes,
-    node: series.Ints,
-    since: series.Ints,
-    until: series.Ints,
-    clock: AxisClock,
-    colour: str,
-) -> None:
-    """Draw a bar as high as a node for each of a few times."""
-    from matplotlib.collections import PolyCollection
-
-    a, b, low = clock(since), clock(until), node - 0.5
-    corners = np.stack([a, low, b, low, b, low + 1, a, low + 1], axis=1).reshape(-1, 4, 2)
-    axes.add_collection(
-        PolyCollection(list(corners), facecolors=colour, edgecolors=colour, linewidths=0.3),
-        autolim=False,
-    )
 
 
 def draw_failures(

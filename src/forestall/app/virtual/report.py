@@ -13,7 +13,7 @@ import polars as pl
 
 from forestall.app.kit import shares as shares_
 from forestall.app.kit.measure import whole
-from forestall.app.kit.report import measured, run_report
+from forestall.app.kit.report import hours_of, measured, measures_by, part, run_report
 from forestall.app.kit.tables import fates_of, fates_table, parts_table
 from forestall.app.virtual import counts, digest, figures, tables, words
 from forestall.app.virtual.told import ToldRun
@@ -103,7 +103,7 @@ def top(run: ToldRun) -> tuple[Fact, ...]:
     tasks, ended = whole(summary, "tasks_count"), whole(summary, "tasks_completed")
     useful = plain.number((summary.get("processor_seconds") or {}).get("useful"))
     lost = plain.number(summary.get("lost_work"))
-    hours = plain.NOTHING if lost is None else tables.hours(lost)
+    hours = plain.NOTHING if lost is None else hours_of(lost)
     share = f", {plain.percent(lost / useful)} of the useful work" if useful and lost else ""
     saved, vain = whole(summary, "tasks_saved"), whole(summary, "moves_in_vain")
     wait = summary.get("wait") or {}
@@ -129,11 +129,6 @@ def top(run: ToldRun) -> tuple[Fact, ...]:
 
 
 # Sections -----------------------------------------------------------------------------------------
-
-
-def measures(run: ToldRun) -> Section:
-    """Return the measures that the terminal shows; a page has them in other places."""
-    return Section("measures", "Measures", series=digest.measures(run.summary))
 
 
 def ends(run: ToldRun) -> Section:
@@ -170,17 +165,6 @@ def capacity(run: ToldRun) -> Section:
         "Tasks wait until their jobs are placed, or dropped at their deadlines.",
     )
     return Section("capacity", "Capacity and queue over time", body=figure)
-
-
-def foresight(run: ToldRun) -> Section:
-    """Return how well failures were foreseen, and why they hit tasks."""
-    return Section("foresight", "Were failures foreseen?", body=tables.foresight(run))
-
-
-def migrations(run: ToldRun) -> Section:
-    """Return what migrations bought and cost, and where they went."""
-    body = (*tables.moves(run), *maps(run))
-    return Section("migrations", "What migrations bought", body=body)
 
 
 def maps(run: ToldRun) -> tuple[Figure, ...]:
@@ -220,36 +204,16 @@ def maps(run: ToldRun) -> tuple[Figure, ...]:
     )
 
 
-def quarters(run: ToldRun) -> Section:
-    """Return what was done and lost on nodes that fail often and seldom."""
-    return Section("quarters", "Reliable and unreliable nodes", body=tables.quarters(run))
-
-
-def lost_most(run: ToldRun) -> Section:
-    """Return the jobs that lost most work."""
-    return Section("lost_most", "Jobs that lost most", body=tables.jobs_that_lost(run))
-
-
-def cost_most(run: ToldRun) -> Section:
-    """Return the failures that took most work."""
-    return Section("cost_most", "Failures that cost most", body=tables.failures_that_cost(run))
-
-
-def waiting(run: ToldRun) -> Section:
-    """Return how long jobs waited for their first start."""
-    return Section("waiting", "Waiting", body=tables.waiting(run.summary))
-
-
 SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
-    measures,
+    measures_by(digest.measures),
     ends,
     processor_time,
     capacity,
-    foresight,
-    migrations,
-    quarters,
-    lost_most,
-    cost_most,
-    waiting,
+    part("foresight", "Were failures foreseen?", tables.foresight),
+    part("migrations", "What migrations bought", lambda run: (*tables.moves(run), *maps(run))),
+    part("quarters", "Reliable and unreliable nodes", tables.quarters),
+    part("lost_most", "Jobs that lost most", tables.jobs_that_lost),
+    part("cost_most", "Failures that cost most", tables.failures_that_cost),
+    part("waiting", "Waiting", lambda run: tables.waiting(run.summary)),
 )
 """In the order of the report; what has nothing to show is left out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from forestall._lazy import lazily
 from forestall.app.kit.model import Model
@@ -12,7 +12,7 @@ from forestall.simulate.virtual.parameters import VirtualParameters
 
 with lazily():
     from forestall.app.kit import hints
-    from forestall.app.virtual import figures, simulate, sweep
+    from forestall.app.virtual import digest, figures, simulate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from forestall.model.jobs import Jobs
 
 _HOURS = 1 / 3600
+_RATES_TELL: Final = frozenset({"prediction_accuracy", "strategy", "alpha", "seed"})
+"""Parameters that the figure ``rates`` tells apart: where others vary, it would average over
+them."""
 
 
 class Virtual(Model):
@@ -75,13 +78,13 @@ class Virtual(Model):
 
     def measures(self) -> tuple[Measure, ...]:
         """See `Model`."""
-        return sweep.MEASURES
+        return digest.MEASURES
 
     def own_figures(
         self, table: pl.DataFrame, axes: Mapping[str, tuple[Any, ...]]
     ) -> dict[str, Figure]:
         """See `Model`."""
-        if "prediction_accuracy" not in axes or not set(axes) <= sweep.RATES_TELL:
+        if "prediction_accuracy" not in axes or not set(axes) <= _RATES_TELL:
             return {}
 
         return {"rates": figures.accuracy_lines(table)}

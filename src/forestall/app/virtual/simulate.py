@@ -11,7 +11,7 @@ import numpy as np
 
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import failures_of, jobs_of
-from forestall.app.kit.learned import Learned
+from forestall.app.kit.learned import by_name
 from forestall.app.virtual.predictions import predictions_for
 from forestall.app.virtual.result import VirtualResult
 from forestall.decide.virtual.own import OwnStrategy, Strategy
@@ -82,7 +82,7 @@ def simulate_virtual(
     """
     run_log = failures_of(failures)
     if isinstance(predictor, str | Path):
-        parameters, predictor = _by_name(predictor, parameters, run_log)
+        parameters, predictor = by_name(predictor, NAMED, parameters, run_log)
     if predictor is not None:
         own = "hazard" if type(predictor) is HazardPredictor else "learned"
         parameters = {"predictor": own, **parameters}
@@ -106,18 +106,6 @@ def simulate_virtual(
     )
     sources = {"jobs": workload.jobs.source, "failures": log.source}
     return VirtualResult(outcome, sources, workload.cleaning + log.cleaning, predictor)
-
-
-def _by_name(
-    predictor: str | Path, parameters: dict[str, Any], run: Failures
-) -> tuple[dict[str, Any], TimesToFailure | None]:
-    """Return the parameters and the predictor that a name or a file stands for."""
-    if str(predictor) in NAMED:
-        return {"predictor": str(predictor), **parameters}, None
-    if not Path(predictor).is_file():
-        allowed = f"{', '.join(NAMED)}, or the file of a trained predictor"
-        raise ParameterError("predictor", str(predictor), allowed)
-    return parameters, Learned.from_file(Path(predictor), run).learner
 
 
 def horizon(workload: VirtualWorkload, parameters: VirtualParameters) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from forestall.app.kit.measure import whole
+from forestall.app.kit.report import hours_of
 from forestall.app.kit.series import amounts
 from forestall.app.kit.tables import MOST, Column, bar_of, tabled, worst_of
 from forestall.app.virtual import counts, words
@@ -135,7 +136,7 @@ def why_aborted(run: ToldRun) -> tuple[Block, ...]:
         ("why", "Why tasks were on a node as it failed", lambda slug: WHY[slug]),
         ("tasks", "Tasks", plain.count),
         ("share", "Share", plain.percent),
-        ("lost_processor_s", "Processor-hours lost", hours),
+        ("lost_processor_s", "Processor-hours lost", hours_of),
     ]
     values = [
         (slug, found[slug][0], found[slug][0] / every, found[slug][1])
@@ -186,11 +187,11 @@ def quarters(run: ToldRun) -> tuple[Block, ...]:
         ("with", "Nodes with", str.capitalize),
         ("nodes", "Nodes", plain.count),
         ("failures", "Failures", plain.count),
-        ("useful_processor_s", "Useful work", hours),
+        ("useful_processor_s", "Useful work", hours_of),
         ("share", "Share", plain.percent),
         ("moved_off", "Moved off", plain.count),
         ("aborted", "Aborted", plain.count),
-        ("lost_processor_s", "Lost", hours),
+        ("lost_processor_s", "Lost", hours_of),
     ]
     values = [
         (one.name, one.nodes, one.failures, one.useful, one.useful / useful, one.left, one.aborted,
@@ -198,11 +199,6 @@ def quarters(run: ToldRun) -> tuple[Block, ...]:
         for one in found
     ]  # fmt: skip
     return (tabled("quarters", columns, values, caption=QUARTERED),)
-
-
-def hours(value: float) -> str:
-    """Return processor-seconds as processor-hours without the unit."""
-    return words.processor_hours(value).removesuffix(words.HOURS)
 
 
 def jobs_that_lost(run: ToldRun) -> tuple[Block, ...]:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from forestall.app.kit.measure import whole
+from forestall.app.kit.report import hours_of, listed
 from forestall.app.kit.shares import between, sureness
 from forestall.reliability.shares import wilson
 from forestall.show import words
 from forestall.show.words import Summary
 
-HOURS = " processor-hours"
-
 
 def processor_hours(value: object) -> str:
     """Return processor-seconds as processor-hours."""
-    text = words.node_hours(value)
-    return text.removesuffix(words.NODE_HOURS) + (HOURS if text != words.NOTHING else "")
+    return hours_of(value, " processor-hours")
 
 
 def on_completion(summary: Summary, shared: float | None, ends: Mapping[str, int]) -> str:
@@ -49,11 +47,7 @@ def on_completion(summary: Summary, shared: float | None, ends: Mapping[str, int
         "late": ("was completed late", "were completed late"),
     }
     said = [f"{ends[k]:,} {why[ends[k] != 1]}" for k, why in named.items() if ends.get(k)]
-    return f"{text}. Of the others, {_list(said)}." if said else f"{text}."
-
-
-def _list(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{text}. Of the others, {listed(said)}." if said else f"{text}."
 
 
 def on_failures(summary: Summary, shared: float | None, ends: Mapping[str, int]) -> str:

@@ -14,7 +14,7 @@ from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET
 from forestall.cli.screen import say, say_json, show
 
 with lazily():
-    from forestall.app.promise import measures, words
+    from forestall.app.promise import digest, words
     from forestall.app.runs import demo as runs_demo
     from forestall.show import words as say_
 
@@ -115,7 +115,7 @@ def print_side_by_side(summaries: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the measures of a few runs, a column each."""
     rows = [
         (measure.name, *(measure.text(measure.value(one)) for one in summaries.values()))
-        for measure in measures.MEASURES
+        for measure in digest.MEASURES
         if measure.name != "Jobs"
     ]
     show(rows, ("", *summaries), right=range(1, len(summaries) + 1), wrap=())

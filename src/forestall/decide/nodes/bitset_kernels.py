@@ -150,16 +150,3 @@ def take_lowest(target, source, wanted):
             word, here = lowest_of(word, left), left
         target[i] = word
         left -= here
-
-
-@kernel
-def add_lowest(target, source, wanted):
-    """Add to `target` the lowest nodes of `source` until `wanted` were added."""
-    left = wanted
-    for i in range(len(source)):
-        word = source[i]
-        while word != ZERO and left > 0:
-            bit = word & (~word + ONE)
-            target[i] |= bit
-            word ^= bit
-            left -= 1

@@ -13,13 +13,8 @@ from forestall.decide.nodes import bitset_kernels as bits
 NODE: Final = np.dtype([("up_at", "i8")])
 """The time at which the node is back where it is down."""
 
-DOWN: Final = 0
-IDLE: Final = 1
-BUSY: Final = 2
-COUNT: Final = 0
-UNASSIGNED: Final = 1
-LOWEST: Final = 2
-RUNNING: Final = 3
+DOWN, IDLE, BUSY = range(3)
+COUNT, UNASSIGNED, LOWEST, RUNNING = range(4)
 
 
 class Machine(NamedTuple):

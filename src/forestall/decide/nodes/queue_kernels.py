@@ -11,12 +11,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import entry, inlined, kernel
+from forestall._compile import entry, inlined, kernel, record_of
 from forestall.predict.foreseen_kernels import FAR
 
-ENTRY: Final = np.dtype(
-    [("job", "i8"), ("size", "i8"), ("length", "i8"), ("key", "i8"), ("start", "i8")]
-)
+ENTRY: Final = record_of("job size length key start")
 """job; nodes (FAR: a gap); reserved seconds; time that orders the queue; reserved start or FAR."""
 BLOCK: Final = np.dtype([("size", "i8"), ("length", "i8"), ("start", "i8")])
 RELEASE: Final = np.dtype([("time", "i8"), ("size", "i8"), ("job", "i8")])
@@ -24,11 +22,7 @@ RELEASE: Final = np.dtype([("time", "i8"), ("size", "i8"), ("job", "i8")])
 
 SHIFT: Final = 6
 BLOCK_SIZE: Final = 1 << SHIFT
-FIRST: Final = 0
-LAST: Final = 1
-LIVE: Final = 2
-RELEASES: Final = 3
-FRESH: Final = 4
+FIRST, LAST, LIVE, RELEASES, FRESH = range(5)
 
 
 class JobQueue(NamedTuple):

@@ -13,18 +13,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import inlined, kernel
+from forestall._compile import inlined, kernel, record_of
 from forestall.decide.nodes import bitset_kernels as bits
 
-EDGE: Final = np.dtype(
-    [("time", "i8"), ("row", "i8"), ("refs", "i8"), ("ends", "i8"), ("free", "i8")]
-)
+EDGE: Final = record_of("time row refs ends free")
 """time; bitset row; reservations that start or end here; of these the ends; free nodes from here
 on."""
 
-HEAD: Final = 0
-TAIL: Final = 1
-SPARE: Final = 2
+HEAD, TAIL, SPARE = range(3)
 ROOM: Final = 8
 """Edges and rows that one event may need; the caller grows the arrays when fewer are left."""
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from forestall._compile import kernel
 
-CHECKPOINT_NONE: Final = np.int64(0)
-CHECKPOINT_RISK: Final = np.int64(1)
-CHECKPOINT_ALL: Final = np.int64(2)
+CHECKPOINT_NONE, CHECKPOINT_RISK, CHECKPOINT_ALL = map(np.int64, range(3))
 
-PERFORM: Final = np.int64(0)
-SKIP_RISK: Final = np.int64(1)
-SKIP_DEADLINE: Final = np.int64(2)
+PERFORM, SKIP_RISK, SKIP_DEADLINE = map(np.int64, range(3))
 
 
 @kernel

@@ -7,32 +7,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import records
+from forestall._compile import record_of, records
 
-FREE: Final = 0
-CHOSEN: Final = 1
-RISKY: Final = 2
-SEEN: Final = 3
+FREE, CHOSEN, RISKY, SEEN = range(4)
 """Rows of nodes: those that are free; those chosen of them; those free ones whose risk is above 0;
 and room for a set in between."""
 
-LOWEST: Final = np.int64(0)
-LEAST_RISKY: Final = np.int64(1)
-OWN: Final = np.int64(2)
+LOWEST, LEAST_RISKY, OWN = map(np.int64, range(3))
 """Rules of placement: the lowest free numbers; the least risk, lower number first among equals; a
 rule of the user's own, which Python is asked for."""
 
-OFFER: Final = np.dtype(
-    [
-        ("start", "i8"),
-        ("end", "i8"),
-        ("probability", "f8"),
-        ("refused", "i8"),
-        ("left_out", "i8"),
-        ("left_out_at", "i8"),
-        ("first", "i8"),
-    ]
-)
+OFFER: Final = record_of("start end probability:f8 refused left_out left_out_at first")
 """start and end; probability of success; earlier offers that were refused for their risk; a node
 that was free but left out (-1: none) and when it is predicted to fail; the first start that was
 feasible."""
@@ -41,24 +26,9 @@ WORK: Final = np.dtype([("risk", "f8"), ("node", "i8")])
 """A node's risk, the probability that it fails a job, by node; and the places of a heap of
 nodes."""
 
-SEARCH: Final = np.dtype(
-    [
-        ("start", "i8"),
-        ("end", "i8"),
-        ("size", "i8"),
-        ("lower", "i8"),
-        ("near", "i8"),
-        ("recovery", "i8"),
-        ("give_up", "i8"),
-        ("refused", "i8"),
-        ("first", "i8"),
-        ("best_start", "i8"),
-        ("best", "f8"),
-        ("wanted", "f8"),
-        ("asks", "i8"),
-        ("known", "i8"),
-        ("node", "i8"),
-    ]
+SEARCH: Final = record_of(
+    "start end size lower near recovery give_up refused first best_start best:f8 wanted:f8 "
+    "asks known node"
 )
 """How far a search has come: the window that is tried, and for how many nodes; a time before which
 no other start is worth a try; the segment of the timeline at or before both; the first foreseen

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import kernel, records
+from forestall._compile import kernel, record_of, records
 from forestall.model.virtual import FAR as _FAR
 
 FAR: Any = np.int64(_FAR)
@@ -26,32 +26,13 @@ NOBODY: Any = np.int64(2**31 - 1)
 MOST_LEVELS: Final = 2**26
 """Entries of the trees by level, at most; with more the nodes are looked at one by one."""
 
-SHARED: Final = np.dtype(
-    [
-        ("capacity", "i8"),
-        ("free", "i8"),
-        ("foreseen", "i8"),
-        ("doubtful", "i8"),
-        ("up", "i8"),
-        ("closed", "i8"),
-        ("back", "i8"),
-        ("first", "i8"),
-    ]
-)
+SHARED: Final = record_of("capacity free foreseen doubtful up closed back first")
 """A node: capacity and what is free of it, thousandths of a processor; predicted time of its next
 failure, s (FAR: none); whether that is so near that the node counts as failing (delta 0); whether
 it is up; whether it takes nothing though it is up; when it is back, s; the first of its tasks
 (-1: none)."""
 
-WIDTH: Final = 0
-GRAIN: Final = 1
-LEVELS: Final = 2
-RATE: Final = 3
-LEAST: Final = 4
-SLOTS: Final = 5
-UP: Final = 6
-DIRTY: Final = 7
-COUNTED: Final = 8
+WIDTH, GRAIN, LEVELS, RATE, LEAST, SLOTS, UP, DIRTY, COUNTED = range(9)
 
 
 class Fleet(NamedTuple):

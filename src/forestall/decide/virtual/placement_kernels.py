@@ -18,10 +18,7 @@ from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual.fleet_kernels import FAR, NOBODY
 from forestall.model.virtual import PROCESSOR, TaskReason
 
-RANDOM: Final = np.int64(0)
-FIRST_FIT: Final = np.int64(1)
-BEST_FIT: Final = np.int64(2)
-OWN: Final = np.int64(3)
+RANDOM, FIRST_FIT, BEST_FIT, OWN = map(np.int64, range(4))
 STRATEGIES: Final = {"random": RANDOM, "first-fit": FIRST_FIT, "best-fit": BEST_FIT}
 
 _QUALIFIED = np.int64(TaskReason.QUALIFIED)

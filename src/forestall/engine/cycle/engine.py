@@ -6,6 +6,7 @@ calls the same functions directly.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -39,19 +40,8 @@ from forestall.model.cycle import (
 )
 from forestall.model.errors import ParameterError
 
-_FIELDS = (
-    "job",
-    "host",
-    "at",
-    "tries",
-    "candidates",
-    "jct",
-    "mttf",
-    "etl",
-    "jctf",
-    "rank",
-    "chance",
-)
+_FIELDS = tuple(field.name for field in fields(GuestDecision))[3:]
+"""What a decision tells as whole numbers: all but time, kind and reason."""
 
 JOBS = Transitions(
     "job",
@@ -148,11 +138,6 @@ class CycleEngine:
         """The arrays behind everything, with room for more."""
         return self._state
 
-    def set_states(self, told: npt.ArrayLike) -> None:
-        """Set the states of all hosts before anything happens, int[hosts] from 0 (S1) to 4 (S5)."""
-        assert self.now == -FAR, "states are set before the first event"
-        self._state.hosts["state"] = told
-
     def _states(self) -> tuple[npt.NDArray[np.int64]]:
         return (np.asarray(self._state.jobs["status"][: self._jobs]),)
 
@@ -169,11 +154,6 @@ class CycleEngine:
         """Return int64[k]: the hosts that a guest could be started on now, in order."""
         count = entries.free_hosts(self._state)
         return np.array(self._state.estimates["host"][:count], dtype=np.int64)
-
-    def host_of(self, job: int) -> int | None:
-        """Return the host that a job runs on."""
-        host = int(self._state.jobs[job]["host"])
-        return None if host < 0 else host
 
     def handle(
         self, event: GuestEvent, estimates: npt.NDArray[Any] | None = None

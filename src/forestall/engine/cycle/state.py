@@ -7,67 +7,34 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import records
+from forestall._compile import record_of, records
 from forestall.model.cycle import ESTIMATE
 
-WAITING: Final = np.int64(0)
-RUNNING: Final = np.int64(1)
-DONE: Final = np.int64(2)
+WAITING, RUNNING, DONE = map(np.int64, range(3))
 
-FALCON: Final = np.int64(0)
-CONDOR: Final = np.int64(1)
-OMNISCIENT: Final = np.int64(2)
-OWN: Final = np.int64(3)
+FALCON, CONDOR, OMNISCIENT, OWN = map(np.int64, range(4))
 SCHEDULERS: Final = {"falcon": FALCON, "condor": CONDOR, "omniscient": OMNISCIENT}
 
 AWAY: Final = np.int64(4)
 """The state of a host of which nothing is known yet."""
 
-GUEST: Final = np.dtype(
-    [("status", "i8"), ("host", "i8"), ("tries", "i8"), ("misses", "i8"), ("started", "i8")]
-)
+GUEST: Final = record_of("status host tries misses started")
 """A job: status; its host, or -1; times it was tried, and times no host was free, since it was
 submitted or lost its host; whether it was ever started."""
 
 HOST: Final = np.dtype([("state", "i8"), ("guest", "i8")])
 """A host: its state, 0 (S1) to 4 (S5); the job on it, or -1."""
 
-DECISION: Final = np.dtype(
-    [
-        ("kind", "i8"),
-        ("reason", "i8"),
-        ("job", "i8"),
-        ("host", "i8"),
-        ("at", "i8"),
-        ("tries", "i8"),
-        ("candidates", "i8"),
-        ("jct", "i8"),
-        ("mttf", "i8"),
-        ("etl", "i8"),
-        ("jctf", "i8"),
-        ("rank", "i8"),
-        ("chance", "i8"),
-    ]
+DECISION: Final = record_of(
+    "kind reason job host at tries candidates jct mttf etl jctf rank chance"
 )
 """A decision as kernels write it; the fields are those of `model.cycle.GuestDecision`."""
 
-EVENT: Final = np.dtype(
-    [
-        ("time", "i8"),
-        ("kind", "i8"),
-        ("key", "i8"),
-        ("state", "i8"),
-        ("decisions", "i8"),
-        ("candidates", "i8"),
-    ]
-)
+EVENT: Final = record_of("time kind key state decisions candidates")
 """One event that the engine was told, how many decisions it answered with, and how many free hosts
 it was given estimates of."""
 
-LEFT: Final = 0
-HELD: Final = 1
-STARTS: Final = 2
-COUNTERS: Final = 3
+LEFT, HELD, STARTS, COUNTERS = range(4)
 
 
 class CycleRules(NamedTuple):

@@ -141,11 +141,6 @@ class Engine:
         if estimate < 1 or interval < 1:
             raise ParameterError("estimate and interval", (estimate, interval), "at least 1 s each")
 
-    def use_jobs(self, jobs: Any) -> None:
-        """Take a whole table of jobs, JOB[n], as the simulator does."""
-        self.state = self.state._replace(jobs=jobs)
-        self.jobs = len(jobs)
-
     def handle(self, events: Iterable[Event], now: int) -> list[Decision]:
         """Take what happened at `now`, in the order of `EventKind`, and return what should be done.
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import inlined, plain, records
+from forestall._compile import inlined, plain, record_of, records
 from forestall.decide.nodes import timeline_kernels as timelines
 from forestall.decide.nodes.machine_kernels import IDLE, NODE, UNASSIGNED, Machine
 from forestall.decide.nodes.queue_kernels import (
@@ -36,31 +36,11 @@ EASY: Final = np.int64(POLICIES["easy"].code)
 CONSERVATIVE: Final = np.int64(POLICIES["conservative"].code)
 OWN_POLICY: Final = np.int64(OWN.code)
 
-NEW: Final = np.int64(0)
-WAITING: Final = np.int64(1)
-RUNNING: Final = np.int64(2)
-DONE: Final = np.int64(3)
+NEW, WAITING, RUNNING, DONE = map(np.int64, range(4))
 
-JOB: Final = np.dtype(
-    [
-        ("size", "i8"),
-        ("estimate", "i8"),
-        ("interval", "i8"),
-        ("submit", "i8"),
-        ("status", "i8"),
-        ("start", "i8"),
-        ("end", "i8"),
-        ("deadline", "i8"),
-        ("promise", "f8"),
-        ("saved", "i8"),
-        ("progress", "i8"),
-        ("mark", "i8"),
-        ("requested_at", "i8"),
-        ("since", "i8"),
-        ("row", "i8"),
-        ("low", "i8"),
-        ("place", "i8"),
-    ]
+JOB: Final = record_of(
+    "size estimate interval submit status start end deadline promise:f8 saved progress mark "
+    "requested_at since row low place"
 )
 """What the scheduler knows of a job: nodes; expected run time; seconds between checkpoint requests;
 submit time; status; reservation or run [start, end); promise (deadline -1: none); work saved and
@@ -68,40 +48,15 @@ progress at the last request, s; what a failure now would roll back to; the last
 since the last checkpoint; row of its node set (-1: none), a word before which that is empty, and
 its place in the machine's list of running jobs."""
 
-DECISION: Final = np.dtype(
-    [
-        ("kind", "i8"),
-        ("reason", "i8"),
-        ("job", "i8"),
-        ("node", "i8"),
-        ("start", "i8"),
-        ("end", "i8"),
-        ("deadline", "i8"),
-        ("probability", "f8"),
-        ("count", "i8"),
-        ("at", "i8"),
-        ("left_out", "i8"),
-        ("left_out_at", "i8"),
-        ("ranges", "i8"),
-    ]
+DECISION: Final = record_of(
+    "kind reason job node start end deadline probability:f8 count at left_out left_out_at ranges"
 )
 """A decision as kernels write it; the fields are those of `model.decisions.Decision`. `ranges` is
 used only in logs: how many ranges of nodes belong to it."""
 
-NOTHING: Final = np.int64(0)
-PLACE: Final = np.int64(1)
-CHECKPOINT: Final = np.int64(2)
+NOTHING, PLACE, CHECKPOINT = map(np.int64, range(3))
 
-TASK: Final = np.dtype(
-    [
-        ("kind", "i8"),
-        ("job", "i8"),
-        ("fresh", "i8"),
-        ("reason", "i8"),
-        ("node", "i8"),
-        ("failed", "i8"),
-    ]
-)
+TASK: Final = record_of("kind job fresh reason node failed")
 """What an event leaves to decide: NOTHING, PLACE a job or answer its CHECKPOINT request; the job;
 whether it is placed for the first time (0 or 1); otherwise why, and because of which node; a node
 that has failed, which the prediction has not been told yet (-1: none)."""
@@ -109,12 +64,7 @@ that has failed, which the prediction has not been told yet (-1: none)."""
 Prediction = Foreseen | Hazard | HazardTable | AskedPredictor
 """What is known of failures to come; kernels are compiled for the one that a state has."""
 
-FINISHES: Final = 0
-FAILURES: Final = 1
-OPENED: Final = 2
-CLOSED: Final = 3
-CARRY_OPENED: Final = 4
-CARRY_CLOSED: Final = 5
+FINISHES, FAILURES, OPENED, CLOSED, CARRY_OPENED, CARRY_CLOSED = range(6)
 
 
 class Rules(NamedTuple):

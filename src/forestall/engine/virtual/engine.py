@@ -18,7 +18,6 @@ from forestall.engine.contract import Transitions, Watch, check_key, check_time,
 from forestall.engine.growth import longer
 from forestall.engine.virtual import entry_kernels as entries
 from forestall.engine.virtual import state as states
-from forestall.engine.virtual.grow import grown
 from forestall.engine.virtual.state import (
     DONE,
     NEW,
@@ -27,6 +26,7 @@ from forestall.engine.virtual.state import (
     Books,
     TaskRules,
     TaskState,
+    grown,
     new_task_state,
 )
 from forestall.model.errors import ParameterError

@@ -7,60 +7,24 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import records
+from forestall._compile import record_of, records
 from forestall.decide.virtual.fleet_kernels import Fleet, new_fleet
 from forestall.decide.virtual.placement_kernels import BEST_FIT, RANDOM, Choosing
+from forestall.engine.growth import longer
 
-NEW: Final = np.int64(0)
-WAITING: Final = np.int64(1)
-RUNNING: Final = np.int64(2)
-DONE: Final = np.int64(3)
+NEW, WAITING, RUNNING, DONE = map(np.int64, range(4))
 
-JOB: Final = np.dtype(
-    [
-        ("submit", "i8"),
-        ("deadline", "i8"),
-        ("tasks", "i8"),
-        ("work", "i8"),
-        ("first", "i8"),
-        ("status", "i8"),
-        ("left", "i8"),
-        ("done", "i8"),
-        ("late", "i8"),
-        ("dropped", "i8"),
-        ("start", "i8"),
-        ("finish", "i8"),
-        ("next", "i8"),
-        ("before", "i8"),
-        ("vm", "i8"),
-    ]
+JOB: Final = record_of(
+    "submit deadline tasks work first status left done late dropped start finish next before vm"
 )
 """A job: submit time and deadline, s; tasks; work of each, thousandths of a processor-second;
 number of its first task among all tasks; status; tasks that have not ended; tasks completed by the
 deadline, and after it; whether it was dropped; first start and last end, s (-1: none); the jobs
 that wait next to it (-1: none); the first of its tasks that run (-1: none)."""
 
-VM: Final = np.dtype(
-    [
-        ("job", "i8"),
-        ("task", "i8"),
-        ("node", "i8"),
-        ("rate", "i8"),
-        ("remaining", "i8"),
-        ("kept", "i8"),
-        ("start", "i8"),
-        ("runs_from", "i8"),
-        ("begun", "i8"),
-        ("phase", "i8"),
-        ("target", "i8"),
-        ("target_rate", "i8"),
-        ("moving_since", "i8"),
-        ("move", "i8"),
-        ("next_on_node", "i8"),
-        ("before_on_node", "i8"),
-        ("next_of_job", "i8"),
-        ("before_of_job", "i8"),
-    ]
+VM: Final = record_of(
+    "job task node rate remaining kept start runs_from begun phase target target_rate "
+    "moving_since move next_on_node before_on_node next_of_job before_of_job"
 )
 """A task that runs: job, number in it, node, rate there; work left when it began to make progress
 there, and what would be left after an abort (both thousandths of a processor-second); the stay's
@@ -72,41 +36,15 @@ its job (-1: none)."""
 WAIT: Final = np.dtype([("job", "i8"), ("task", "i8"), ("remaining", "i8")])
 """An aborted task that waits for its restart, with the work left."""
 
-DECISION: Final = np.dtype(
-    [
-        ("kind", "i8"),
-        ("reason", "i8"),
-        ("job", "i8"),
-        ("task", "i8"),
-        ("source", "i8"),
-        ("node", "i8"),
-        ("rate", "i8"),
-        ("deadline", "i8"),
-        ("at", "i8"),
-        ("vm", "i8"),
-    ]
-)
+DECISION: Final = record_of("kind reason job task source node rate deadline at vm")
 """A decision as kernels write it; the fields are those of `model.virtual.TaskDecision`, and the
 place of the task among those that run."""
 
-EVENT: Final = np.dtype(
-    [("time", "i8"), ("kind", "i8"), ("key", "i8"), ("at", "i8"), ("decisions", "i8")]
-)
+EVENT: Final = record_of("time kind key at decisions")
 """One event that the engine was told, and how many decisions it answered with."""
 
-HEAD: Final = 0
-TAIL: Final = 1
-LEFT: Final = 2
-WAITS: Final = 3
-HELD: Final = 4
-RUNS: Final = 5
-MOVES: Final = 6
-STRIKES: Final = 7
-LEAVING: Final = 8
-MORE: Final = 9
-FREE: Final = 10
-ENDED_AT: Final = 11
-JOBS: Final = 12
+HEAD, TAIL, LEFT, WAITS, HELD, RUNS, MOVES = range(7)
+STRIKES, LEAVING, MORE, FREE, ENDED_AT, JOBS = range(7, 13)
 
 
 class TaskRules(NamedTuple):
@@ -207,4 +145,26 @@ def new_task_state(
         records(2 * slots + 64, DECISION),
         books,
         at,
+    )
+
+
+def grown(state: TaskState, generator: np.random.Generator | None) -> TaskState:
+    """Return the state with more room where room is short; further draws come from `generator`,
+    which random-select needs."""
+    at, books, slots = state.at, state.books, len(state.vms)
+    waits = longer(state.waits, int(at[WAITS]) + slots)
+    more = state.more
+    short = int(at[MORE]) + slots + 1 > len(more)
+    if state.choosing.strategy == RANDOM and short:
+        assert generator is not None, "nodes are drawn by chance"
+        more = np.concatenate((more, generator.random(len(more) + 4 * slots + 64)))
+    return state._replace(
+        books=Books(
+            longer(books.runs, int(at[RUNS]) + 2 * slots + 2),
+            longer(books.moves, int(at[MOVES]) + slots + 1),
+            longer(books.struck, int(at[STRIKES]) + 1),
+        ),
+        waits=waits,
+        more=more,
+        out=longer(state.out, 2 * slots + len(waits) + 64),
     )

@@ -3,11 +3,5 @@ which goes by the sources of this name."""
 
 from __future__ import annotations
 
-from typing import Final
-
-ENDED: Final = 0
-PAUSED: Final = 1
-FULL: Final = 2
-STALLED: Final = 3
-ASKED: Final = 4
-"""Of a loop whose predictor or placement rule is Python: it has a question."""
+ENDED, PAUSED, FULL, STALLED, ASKED = range(5)
+"""ASKED: of a loop whose predictor or placement rule is Python: it has a question."""

@@ -56,10 +56,6 @@ class Forecasts:
     def _every(self) -> int:
         return max(1, -(-self.parameters.predict_step // self.hosts.period))
 
-    def slot_of(self, time: int) -> int:
-        """Return the slot that a time, s of the jobs' clock, falls into."""
-        return (time + self.parameters.warm_up) // self.parameters.predict_every
-
     def curves(self, slot: int) -> HostCurves:
         """Return the curves of all hosts from the beginning of a slot on."""
         parameters, hosts = self.parameters, self.hosts

@@ -21,6 +21,7 @@ from forestall.simulate.cycle.tables import (
     sums,
     useful_work,
 )
+from forestall.simulate.kit.sums import exact_sum
 
 with lazily():
     from scipy import special
@@ -37,17 +38,6 @@ FEWEST_DAYS = 20
 FEW_LENGTHS = 12
 """Up to so many run times are told one by one; more, in classes."""
 HOUR = 3600
-
-
-def exact_sum(values: npt.NDArray[Any]) -> int:
-    """Return the sum of whole numbers, however large.
-
-    >>> exact_sum(np.array([2**62, 2**62, 2**62])) == 3 * 2**62
-    True
-    """
-    whole = values.astype(np.int64)
-    high = whole >> 32
-    return (int(high.sum()) << 32) + int((whole - (high << 32)).sum())
 
 
 def mean(values: npt.NDArray[Any]) -> float | None:
@@ -113,8 +103,7 @@ def length_classes(runtime: Int) -> Int:
     if len(np.unique(runtime)) <= FEW_LENGTHS:
         return runtime
     hours = np.maximum(runtime, 60) / HOUR
-    classes: Int = np.ceil(np.log2(hours) - 1e-12).astype(np.int64)
-    return classes
+    return np.ceil(np.log2(hours) - 1e-12).astype(np.int64)
 
 
 def by_length(outcome: CycleOutcome) -> list[dict[str, Any]]:

@@ -8,29 +8,16 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._compile import record_of
 from forestall.model.cleaning import Cleaning
-from forestall.model.cycle import ESTIMATE, FATE, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
 from forestall.predict.semi_markov.states import FAILING
 from forestall.simulate.cycle.parameters import CycleParameters
 
-__all__ = [
-    "ESTIMATE",
-    "FATE",
-    "RUN",
-    "STAY",
-    "CycleOutcome",
-    "Fate",
-    "GuestLog",
-    "GuestWorkload",
-    "HostRuns",
-    "StayEnd",
-]
-
 Int = npt.NDArray[np.int64]
 
-RUN: Final = np.dtype([("host", "i4"), ("state", "i4"), ("start", "i8"), ("done", "i8")])
+RUN: Final = record_of("host:i4 state:i4 start done")
 """A host in one state: from when on, s of the jobs' clock (before 0 in the warm-up); work that the
 host could have done for guests from its first sample up to then, in millionths of a second."""
 

@@ -87,8 +87,7 @@ def rates_of(hosts: HostTraces, number: int, states: States, parameters: CyclePa
 
 def usable_of(load: npt.NDArray[np.float64], states: States) -> npt.NDArray[np.bool_]:
     """Return bool[samples]: those in S1 or S2 that have a load."""
-    made: npt.NDArray[np.bool_] = (states <= S2) & ~np.isnan(load)
-    return made
+    return (states <= S2) & ~np.isnan(load)
 
 
 def prepare_hosts(hosts: HostTraces, parameters: CycleParameters) -> HostRuns:

@@ -26,6 +26,7 @@ from forestall.simulate.cycle import world_kernels as worlds
 from forestall.simulate.cycle.forecasts import Forecasts
 from forestall.simulate.cycle.outcome import CycleOutcome, GuestLog, GuestWorkload, HostRuns
 from forestall.simulate.cycle.parameters import CycleParameters
+from forestall.simulate.cycle.tables import states_at
 from forestall.traces.streams import stream
 
 DRAWS: Final = ("cycle", "condor")
@@ -45,15 +46,6 @@ def rules_of(parameters: CycleParameters, own: OwnScheduler | None = None) -> Cy
         resumes=int(parameters.restart == "checkpoint"),
         own=0 if own is None else own.asked.address,
     )
-
-
-def states_at(runs: HostRuns, time: int) -> npt.NDArray[np.int64]:
-    """Return int64[hosts]: the state of each host at a time."""
-    made = np.empty(len(runs.first) - 1, dtype=np.int64)
-    for host in range(len(made)):
-        mine = runs.runs[runs.first[host] : runs.first[host + 1]]
-        made[host] = mine["state"][np.searchsorted(mine["start"], time, side="right") - 1]
-    return made
 
 
 def new_world(
@@ -107,8 +99,7 @@ def next_failures(runs: HostRuns) -> npt.NDArray[np.int64]:
     place = np.searchsorted(failing, np.arange(len(table)), side="right")
     following = np.append(failing, 0)[place]
     same = (place < len(failing)) & (table["host"][following] == table["host"])
-    made: npt.NDArray[np.int64] = np.where(same, table["start"][following], FAR).astype(np.int64)
-    return made
+    return np.where(same, table["start"][following], FAR).astype(np.int64)
 
 
 def no_curves() -> HostCurves:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import polars as pl
 
 from forestall.model.cycle import MILLION, S2, S5, Fate, StayEnd
 from forestall.predict.semi_markov.states import NAMES
+from forestall.simulate.kit.columns import in_units, known, whole, words
 
 if TYPE_CHECKING:
     from forestall.simulate.cycle.outcome import CycleOutcome, HostRuns
@@ -44,8 +44,7 @@ class Availability:
     @property
     def available(self) -> Bool:
         """Whether a guest can run."""
-        yes: Bool = self.state <= S2
-        return yes
+        return self.state <= S2
 
     @property
     def entered(self) -> Bool:
@@ -61,8 +60,7 @@ class Availability:
     @property
     def seconds(self) -> Int:
         """Length of each row, s."""
-        lasted: Int = self.end - self.start
-        return lasted
+        return self.end - self.start
 
 
 def span_of(outcome: CycleOutcome) -> tuple[int, int]:
@@ -88,8 +86,7 @@ def states_at(states: HostRuns, time: int) -> Int:
     """Return int64[hosts]: the state of each host at a time within the traces."""
     come = states.runs["start"] <= time
     runs = np.add.reduceat(come.astype(np.int64), states.first[:-1])
-    made: Int = states.runs["state"][states.first[:-1] + runs - 1].astype(np.int64)
-    return made
+    return states.runs["state"][states.first[:-1] + runs - 1].astype(np.int64)
 
 
 def availability(outcome: CycleOutcome) -> Availability:
@@ -107,22 +104,8 @@ def availability(outcome: CycleOutcome) -> Availability:
 
 
 def millionths(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return values counted in millionths as numbers that print with at most six decimals.
-
-    The nearest float of a decimal prints as that decimal: a division is rounded to the nearest.
-    """
-    quotient: npt.NDArray[np.float64] = values / float(MILLION)
-    return quotient
-
-
-def words(names: Sequence[str], codes: npt.NDArray[Any]) -> pl.Series:
-    """Return the word of each code."""
-    return pl.Series(list(names), dtype=pl.String).gather(codes.astype(np.int64))
-
-
-def known(values: npt.NDArray[Any], there: Bool) -> pl.Series:
-    """Return the values, null where they are not there."""
-    return pl.select(pl.when(pl.Series(there)).then(pl.Series(values.copy()))).to_series()
+    """Return values counted in millionths in their unit."""
+    return in_units(values, MILLION)
 
 
 def sums(owner: Int, values: Int, count: int) -> Int:
@@ -150,10 +133,9 @@ def jobs_table(outcome: CycleOutcome) -> pl.DataFrame:
             "finish": known(fate["finish"], completed),
             "makespan": known(fate["finish"] - jobs.submit, completed),
             "outcome": words(FATES, fate["outcome"]),
-            "tries": fate["tries"].copy(),
-            "failures": fate["failures"].copy(),
+            **whole(fate, "tries", "failures"),
             "lost": millionths(fate["lost"]),
-            "checkpoints": fate["checkpoints"].copy(),
+            **whole(fate, "checkpoints"),
         }
     )
 
@@ -170,16 +152,11 @@ def stays_table(outcome: CycleOutcome) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "job": outcome.workload.jobs.job[stays["job"]],
-            "host": stays["host"].astype(np.int64),
-            "start": stays["start"].copy(),
-            "end": stays["end"].copy(),
+            **whole(stays, "host", "start", "end"),
             "ended": words(ENDED, stays["ended"]),
-            "work": millionths(stays["work"]),
-            "saved": millionths(stays["saved"]),
-            "lost": millionths(stays["lost"]),
-            "checkpoints": stays["checkpoints"].astype(np.int64),
-            "chance": known(millionths(stays["chance"]), stays["chance"] >= 0),
-            "promise": known(millionths(stays["promise"]), stays["promise"] >= 0),
+            **{name: millionths(stays[name]) for name in ("work", "saved", "lost")},
+            **whole(stays, "checkpoints"),
+            **{n: known(millionths(stays[n]), stays[n] >= 0) for n in ("chance", "promise")},
         }
     )
 
@@ -189,8 +166,7 @@ def useful_work(outcome: CycleOutcome) -> Int:
     second. What a host's leaving took is always of the stay that it ends."""
     stays = outcome.stays
     completed = outcome.jobs["outcome"][stays["job"]] == Fate.COMPLETED
-    useful: Int = np.where(completed, stays["work"] - stays["lost"], 0)
-    return useful
+    return np.where(completed, stays["work"] - stays["lost"], 0)
 
 
 def samples_given(outcome: CycleOutcome) -> Int:

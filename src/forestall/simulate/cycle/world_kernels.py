@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import kernel
+from forestall._compile import kernel, record_of
 from forestall.decide.cycle import falcon_kernels as falcon
 from forestall.engine.cycle.state import CONDOR, FALCON, OWN
 from forestall.model.cycle import (
@@ -53,43 +53,16 @@ NEVER: Final = 2**63 - 1
 
 CHANGE: Final = np.dtype([("time", "i8"), ("host", "i8"), ("state", "i8")])
 
-GUEST: Final = np.dtype(
-    [
-        ("submit", "i8"),
-        ("work", "i8"),
-        ("saved", "i8"),
-        ("begun", "i8"),
-        ("chance", "i8"),
-        ("start", "i8"),
-        ("finish", "i8"),
-        ("outcome", "i8"),
-        ("tries", "i8"),
-        ("failures", "i8"),
-        ("lost", "i8"),
-        ("checkpoints", "i8"),
-    ]
+GUEST: Final = record_of(
+    "submit work saved begun chance start finish outcome tries failures lost checkpoints"
 )
 """A job as the world knows it: submission; work in all, and saved so far; begin of the stay under
 way, and the chance that was said of it (-1: none); the rest as in `model.cycle.FATE`."""
 
-HEAP: Final = np.int64(0)
-CHANGES: Final = np.int64(1)
-SUBMISSIONS: Final = np.int64(2)
+HEAP, CHANGES, SUBMISSIONS = map(np.int64, range(3))
 
-ARRIVED: Final = 0
-CHANGED: Final = 1
-NOW: Final = 2
-KIND: Final = 3
-KEY: Final = 4
-TOLD: Final = 5
-EVENTS: Final = 6
-STAYS: Final = 7
-LOGGED: Final = 8
-DECIDED: Final = 9
-LISTED: Final = 10
-SLOT: Final = 11
-ENDED_AT: Final = 12
-COUNTERS: Final = 13
+ARRIVED, CHANGED, NOW, KIND, KEY, TOLD, EVENTS = range(7)
+STAYS, LOGGED, DECIDED, LISTED, SLOT, ENDED_AT, COUNTERS = range(7, 14)
 
 
 class TraceClock(NamedTuple):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
@@ -13,6 +14,7 @@ from forestall.model.units import MAX_SECONDS
 from forestall.simulate.kit.jobs import check_times
 from forestall.traces.streams import draw_detectability
 
+Int = npt.NDArray[np.int64]
 DEFAULT_DOWNTIME = 120
 
 
@@ -64,3 +66,20 @@ def expected_downtime(parameters: FailureParameters) -> int:
     know how long each outage lasts."""
     asked = parameters.downtime
     return asked if isinstance(asked, int) else DEFAULT_DOWNTIME
+
+
+def outage_seconds(node: Int, time: Int, downtime: Int, start: int, end: int) -> int:
+    """Return the node-seconds within [start, end) in which nodes were down after these failures.
+
+    A failure while the node is down prolongs that to the later of the two recoveries.
+    """
+    if not len(node):
+        return 0
+    order = np.lexsort((time, node))
+    since = np.clip(time[order], start, end) - start
+    until = np.clip(time[order] + downtime[order], start, end) - start
+    # On one axis, node after node, outages are counted from where the last one ended.
+    offset = node[order] * (end - start)
+    reached = np.maximum.accumulate(offset + until)
+    floor = np.concatenate(([0], reached[:-1]))
+    return int(np.maximum(offset + until - np.maximum(offset + since, floor), 0).sum())

@@ -6,7 +6,7 @@ has none.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat
 
@@ -18,6 +18,15 @@ MAX_NODES = 2**20
 Seconds = Annotated[int, Field(ge=0, lt=MAX_SECONDS)]
 Positive = Annotated[int, Field(ge=1, lt=MAX_SECONDS)]
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+
+
+def setting(default: Any, phrase: str, **more: Any) -> Any:
+    """Return the default of a field, with what is declared of it beside its type: `phrase` and
+    `more` are of `forestall.model.settings.Setting`."""
+    field = Field(default)
+    field.metadata.append(Setting(phrase, **more))
+    return field
+
 
 Nodes = Annotated[
     int,

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import kernel, merged
+from forestall._compile import kernel, merged, record_of
 from forestall.engine.promise.state import has_room, most_decisions
 from forestall.model.decisions import DecisionKind
 from forestall.simulate.promise import world_kernels as worlds
@@ -15,9 +15,7 @@ from forestall.simulate.promise import world_kernels as worlds
 _START = np.int64(DecisionKind.START)
 
 
-EVENT: Final = np.dtype(
-    [("time", "i8"), ("kind", "i8"), ("key", "i8"), ("until", "i8"), ("decisions", "i8")]
-)
+EVENT: Final = record_of("time kind key until decisions")
 """One event that the engine was told, and how many decisions it answered with."""
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from forestall.simulate.kit.spread import spread
+from forestall.simulate.kit.failures import outage_seconds
+from forestall.simulate.kit.sums import spread
 
 if TYPE_CHECKING:
     from forestall.simulate.promise.run import Outcome
@@ -57,18 +58,8 @@ def down_seconds(outcome: Outcome, start: int, end: int) -> int:
     """Return the node-seconds within [start, end) in which nodes were down, overlaps counted
     once."""
     played, log = outcome.played, outcome.failures
-    if len(played) == 0:
-        return 0
-    node = log.node[played["number"]]
-    order = np.lexsort((played["time"], node))
-    time = played["time"][order].copy()
-    until = time + log.downtime[played["number"]][order]
-    # A running maximum per node: each node's times lie above all those of the nodes before it.
-    floor = node[order] * (2 * int(until.max() - time.min()) + 1) - int(time.min())
-    latest = np.maximum.accumulate(until + floor)
-    since = np.concatenate(([np.iinfo(np.int64).min], latest[:-1]))
-    begin = np.maximum(time, np.maximum(since, time + floor) - floor)
-    return int((np.clip(until, start, end) - np.clip(np.minimum(begin, until), start, end)).sum())
+    number = played["number"]
+    return outage_seconds(log.node[number], played["time"], log.downtime[number], start, end)
 
 
 def node_seconds(outcome: Outcome) -> dict[str, int]:

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.engine.promise.policies import POLICIES, PolicyEntry, is_own
-from forestall.model.settings import Setting
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
     CheckpointOverhead,
@@ -19,9 +18,10 @@ from forestall.simulate.kit.fields import (
     RepeatFailures,
     SeedNumber,
     Share,
+    setting,
 )
 
-NAMED = frozenset({"trace", "hazard"})
+NAMED = ("trace", "hazard")
 """Predictors that a name is enough for; "learned" stands for a trained one."""
 
 
@@ -35,115 +35,77 @@ class Parameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     nodes: Nodes = 128
-    policy: Annotated[
-        str,
-        POLICIES,
-        Setting(
-            "Who decides: promises with deadlines, a classic scheduler, or module:Class, a policy "
-            "of your own, whose module is imported",
-            about="who decides; `module:Class` is "
-            "[a policy of your own](../how-to/your-own/own-policy.md)",
-            group="machine",
-            order=tuple(POLICIES),
-        ),
-    ] = "promise"
-    predictor: Annotated[
-        str,
-        FORECASTS,
-        Setting(
-            "What promises rest on: the log to come, seen with {accuracy} (trace), or what was "
-            "learnt: hazard or a name of `predict list` with {train}, or a predictor's file",
-            about="what promises rest on; `hazard` [learns from a training log]"
-            "(../how-to/runs/promise-from-the-past.md), and in Python is a fitted "
-            "`fs.HazardPredictor`; `learned` is a trained [predictor](../models/learners.md): on "
-            "the command line its name with `--train`, or its file, in Python an object "
-            "of `fs.new_learner` or "
-            "`fs.load_predictor`",
-            group="prediction", shown="trace|hazard|NAME|FILE",
-        ),
-    ] = "trace"  # fmt: skip
-    accuracy: Annotated[
-        Share,
-        Setting(
-            "Share of failures that the trace predictor foresees, 0 to 1",
-            about="a: share of failures that the trace predictor foresees, and its highest answer",
-            group="prediction", shown="A", label="Prediction accuracy a",
-        ),
-    ] = 0.7  # fmt: skip
-    risk: Annotated[
-        Share,
-        Setting(
-            "Least promise that users take, 0 to 1: the paper's U",
-            about="U: least promise that users take (`promise`)",
-            group="prediction", shown="U", label="User risk strategy U",
-        ),
-    ] = 0.9  # fmt: skip
-    checkpoint: Annotated[
-        Annotated[str, CHECKPOINTS] | None,
-        Setting(
-            "Which checkpoint requests are performed",
-            group="checkpoints", unset="risk; none with classic policies",
-        ),
-    ] = None  # fmt: skip
+    policy: Annotated[str, POLICIES] = setting(
+        "promise", "Who decides: promises with deadlines, a classic scheduler, or module:Class, a "
+        "policy of your own, whose module is imported",
+        about="who decides; `module:Class` is [a policy of your "
+        "own](../how-to/your-own/own-policy.md)",
+        group="machine", order=tuple(POLICIES),
+    )  # fmt: skip
+    predictor: Annotated[str, FORECASTS] = setting(
+        "trace", "What promises rest on: the log to come, seen with {accuracy} (trace), or what "
+        "was learnt: hazard or a name of `predict list` with {train}, or a predictor's file",
+        about="what promises rest on; `hazard` [learns from a training "
+        "log](../how-to/runs/promise-from-the-past.md), and in Python is a fitted "
+        "`fs.HazardPredictor`; `learned` is a trained [predictor](../models/learners.md): on the "
+        "command line its name with `--train`, or its file, in Python an object of "
+        "`fs.new_learner` or `fs.load_predictor`",
+        group="prediction", shown="trace|hazard|NAME|FILE",
+    )  # fmt: skip
+    accuracy: Share = setting(
+        0.7, "Share of failures that the trace predictor foresees, 0 to 1",
+        about="a: share of failures that the trace predictor foresees, and its highest answer",
+        group="prediction", shown="A", label="Prediction accuracy a",
+    )  # fmt: skip
+    risk: Share = setting(
+        0.9, "Least promise that users take, 0 to 1: the paper's U",
+        about="U: least promise that users take (`promise`)",
+        group="prediction", shown="U", label="User risk strategy U",
+    )  # fmt: skip
+    checkpoint: Annotated[str, CHECKPOINTS] | None = setting(
+        None, "Which checkpoint requests are performed",
+        group="checkpoints", unset="risk; none with classic policies",
+    )  # fmt: skip
     checkpoint_overhead: CheckpointOverhead = 720
-    checkpoint_interval: Annotated[
-        Positive,
-        Setting(
-            "Progress between requests",
-            about="I: progress between requests; `daly` has its own",
-            unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
-        ),
-    ] = 3600  # fmt: skip
+    checkpoint_interval: Positive = setting(
+        3600, "Progress between requests",
+        about="I: progress between requests; `daly` has its own",
+        unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
+    )  # fmt: skip
     downtime: Downtime = None
-    placement: Annotated[
-        Annotated[str, PLACEMENTS] | None,
-        Setting(
-            "Nodes of least risk, or of lowest number",
-            group="prediction", unset="fault-aware; first with classic policies",
-        ),
-    ] = None  # fmt: skip
-    estimates: Annotated[
-        Literal["runtime", "requested"],
-        Setting("What reservations are computed from", group="machine"),
-    ] = "runtime"
-    overrun: Annotated[
-        Literal["cut", "extend"],
-        Setting(
-            "What becomes of a job at the end of its requested time",
-            about="with `requested`: a job that runs longer is cut at its request, or its estimate "
-            "is raised to its run time",
-            group="machine",
-        ),
-    ] = "cut"
-    compression: Annotated[
-        bool,
-        Setting("Conservative: move waiting jobs forward when one ends early", group="machine"),
-    ] = True
-    requeue: Annotated[
-        Literal["now", "original"],
-        Setting(
-            "When a killed job queues again: now, or by its first submit time",
-            about="classic policies: a killed job queues as of now, or by its first submit time",
-            group="checkpoints",
-        ),
-    ] = "now"
+    placement: Annotated[str, PLACEMENTS] | None = setting(
+        None, "Nodes of least risk, or of lowest number",
+        group="prediction", unset="fault-aware; first with classic policies",
+    )  # fmt: skip
+    estimates: Literal["runtime", "requested"] = setting(
+        "runtime", "What reservations are computed from",
+        group="machine",
+    )  # fmt: skip
+    overrun: Literal["cut", "extend"] = setting(
+        "cut", "What becomes of a job at the end of its requested time",
+        about="with `requested`: a job that runs longer is cut at its request, or its estimate is "
+        "raised to its run time",
+        group="machine",
+    )  # fmt: skip
+    compression: bool = setting(
+        True, "Conservative: move waiting jobs forward when one ends early", group="machine"
+    )
+    requeue: Literal["now", "original"] = setting(
+        "now", "When a killed job queues again: now, or by its first submit time",
+        about="classic policies: a killed job queues as of now, or by its first submit time",
+        group="checkpoints",
+    )  # fmt: skip
     min_runtime: MinRuntime = 1
     repeat_failures: RepeatFailures = False
-    mtbf: Annotated[
-        Positive | None,
-        Setting(
-            "A node's mean time between failures, for {checkpoint} daly",
-            unit="s", group="checkpoints", unset="from the log",
-        ),
-    ] = None  # fmt: skip
-    seed: Annotated[
-        SeedNumber,
-        Setting(
-            "Of whatever is drawn by chance",
-            about="of the detectabilities, the only thing that a run draws",
-            group="machine",
-        ),
-    ] = 1
+    mtbf: Positive | None = setting(
+        None, "A node's mean time between failures, for {checkpoint} daly",
+        unit="s", group="checkpoints", unset="from the log",
+    )  # fmt: skip
+    seed: SeedNumber = setting(
+        1, "Of whatever is drawn by chance",
+        about="of the detectabilities, the only thing that a run draws",
+        group="machine",
+    )  # fmt: skip
 
     @model_validator(mode="before")
     @classmethod

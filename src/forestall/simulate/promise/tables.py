@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from forestall.simulate.kit.columns import kinds, whole
+
 if TYPE_CHECKING:
     from forestall.simulate.promise.run import Outcome
 
@@ -56,11 +58,9 @@ def runs_table(outcome: Outcome) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "job": ids[runs["job"]],
-            "start": runs["start"].copy(),
-            "end": runs["end"].copy(),
+            **whole(runs, "start", "end"),
             "outcome": np.where(finished & last, "finished", "failed"),
-            "checkpoints": runs["checkpoints"].copy(),
-            "lost": runs["lost"].copy(),
+            **whole(runs, "checkpoints", "lost"),
             "nodes": hostlists(outcome.ranges, runs["first_range"], runs["ranges"]),
         }
     )
@@ -79,15 +79,11 @@ def jobs_table(outcome: Outcome, runs: pl.DataFrame) -> pl.DataFrame:
             "size": jobs.size,
             "runtime": jobs.runtime,
             "start": truth["first_start"].copy(),
-            "last_start": truth["last_start"].copy(),
-            "finish": truth["finish"].copy(),
+            **whole(truth, "last_start", "finish"),
             "deadline": outcome.deadlines,
             "promise": outcome.promises,
             "kept": kept,
-            "restarts": truth["restarts"].copy(),
-            "checkpoints": truth["checkpoints"].copy(),
-            "skipped": truth["skipped"].copy(),
-            "lost": truth["lost"].copy(),
+            **whole(truth, "restarts", "checkpoints", "skipped", "lost"),
             "nodes": runs["nodes"].gather(truth["run"].copy()),
         }
     )
@@ -102,14 +98,13 @@ def failures_table(outcome: Outcome) -> pl.DataFrame:
     number = played["number"].copy()
     hit = pl.Series(played["job"] >= 0)
     ids = outcome.workload.jobs.job
-    kind = [""] * len(played) if log.kind is None else [log.kind[i] for i in number.tolist()]
     return pl.DataFrame(
         {
             "time": played["time"].copy(),
             "node": log.node[number],
             "downtime": log.downtime[number],
             "detectability": log.detectability[number],
-            "kind": pl.Series(kind, dtype=pl.String),
+            "kind": kinds(log, number),
             "job": ids[np.maximum(played["job"], 0)],
             "lost": played["lost"].copy(),
         }

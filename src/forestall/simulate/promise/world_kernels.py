@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import inlined
+from forestall._compile import inlined, record_of
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import EventKind
@@ -38,62 +38,23 @@ MAX_ORDER: Final = 2**ORDER_BITS
 MAX_TIME: Final = 2**36
 """Seconds after the clock's origin that a key can hold."""
 
-TRUTH: Final = np.dtype(
-    [
-        ("submit", "i8"),
-        ("runtime", "i8"),
-        ("interval", "i8"),
-        ("saved", "i8"),
-        ("base", "i8"),
-        ("since", "i8"),
-        ("request", "i8"),
-        ("first_start", "i8"),
-        ("last_start", "i8"),
-        ("finish", "i8"),
-        ("restarts", "i8"),
-        ("checkpoints", "i8"),
-        ("skipped", "i8"),
-        ("lost", "i8"),
-        ("run", "i8"),
-    ]
+TRUTH: Final = record_of(
+    "submit runtime interval saved base since request first_start last_start finish restarts "
+    "checkpoints skipped lost run"
 )
 """What really happens to a job: submit; run time; seconds between checkpoint requests (0: none);
 work saved; progress `base` reached at time `since`; progress at the next request; starts; finish;
 counts; lost node-seconds; its current run."""
 
 STRIKE: Final = np.dtype([("time", "i8"), ("node", "i8"), ("downtime", "i8")])
-PLAYED: Final = np.dtype([("time", "i8"), ("number", "i8"), ("job", "i8"), ("lost", "i8")])
-RUN: Final = np.dtype(
-    [
-        ("job", "i8"),
-        ("start", "i8"),
-        ("end", "i8"),
-        ("lost", "i8"),
-        ("checkpoints", "i8"),
-        ("first_range", "i8"),
-        ("ranges", "i8"),
-    ]
-)
+PLAYED: Final = record_of("time number job lost")
+RUN: Final = record_of("job start end lost checkpoints first_range ranges")
 
 NEVER: Final = 2**63 - 1
 """A key later than any event's."""
 
-ARRIVED: Final = 0
-STRUCK: Final = 1
-LEFT: Final = 2
-RUNS: Final = 3
-RANGES: Final = 4
-NOW: Final = 5
-TOUCHED: Final = 6
-EVENTS: Final = 7
-LOGGED: Final = 8
-DECIDED: Final = 9
-KIND: Final = 10
-KEY: Final = 11
-UNTIL: Final = 12
-LOG_RANGES: Final = 13
-TOO_LATE: Final = 14
-KILLS: Final = 15
+ARRIVED, STRUCK, LEFT, RUNS, RANGES, NOW, TOUCHED, EVENTS = range(8)
+LOGGED, DECIDED, KIND, KEY, UNTIL, LOG_RANGES, TOO_LATE, KILLS = range(8, 16)
 
 
 class World(NamedTuple):

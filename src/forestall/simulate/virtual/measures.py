@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.virtual import PROCESSOR
-from forestall.simulate.kit.spread import spread
-from forestall.simulate.virtual.outcome import Begun, Ended, MoveEnd
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
+from forestall.simulate.kit.failures import outage_seconds
+from forestall.simulate.kit.sums import exact_sum, spread
 from forestall.simulate.virtual.tables import (
     DROPPED,
     JOB_FATES,
@@ -29,18 +30,6 @@ Int = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
 ACCOUNT = ("useful", "lost", "stopped", "paused", "idle", "down", "total")
-
-
-def exact_sum(values: npt.NDArray[Any]) -> int:
-    """Return the sum of whole numbers, however large.
-
-    >>> exact_sum(np.array([2**62, 2**62, 2**62])) == 3 * 2**62
-    True
-    """
-    if len(values) == 0 or max(-int(values.min()), int(values.max())) < 2**62 // len(values):
-        return int(values.sum())
-    high = values >> 32
-    return (int(high.sum()) << 32) + int((values - (high << 32)).sum())
 
 
 def in_processors(value: int) -> float:
@@ -85,8 +74,7 @@ def _within(values: Int, fresh: Bool) -> Int:
     before = np.cumsum(values) - values
     starts = np.flatnonzero(fresh)
     counts = np.diff(np.append(starts, len(values)))
-    inside: Int = before - np.repeat(before[starts], counts)
-    return inside
+    return before - np.repeat(before[starts], counts)
 
 
 def planned_ends(outcome: VirtualOutcome, chain: Chains) -> Int:
@@ -121,29 +109,17 @@ def kept_work(chain: Chains) -> Int:
         return np.zeros(0, dtype=np.int64)
     counts = np.diff(np.append(starts, len(runs)))
     kept = np.repeat(np.add.reduceat(runs["work"] - runs["lost"], starts), counts)
-    mine: Int = np.clip(kept - _within(runs["work"], fresh), 0, runs["work"])
-    return mine
+    return np.clip(kept - _within(runs["work"], fresh), 0, runs["work"])
 
 
 # --------------------------------------------------------------------------------------- capacity
 
 
 def down_seconds(outcome: VirtualOutcome, start: int, end: int) -> int:
-    """Return the seconds within [start, end) in which nodes were down, summed over nodes.
-
-    A failure while the node is down prolongs that to the later of the two recoveries.
-    """
+    """Return the seconds within [start, end) in which nodes were down, summed over nodes."""
     log, number = outcome.failures, outcome.struck["number"]
-    node, time = log.node[number], outcome.struck["time"]
-    order = np.lexsort((time, node))
-    node = node[order]
-    since = np.clip(time[order], start, end) - start
-    until = np.clip(time[order] + log.downtime[number][order], start, end) - start
-    # On one axis, node after node, outages are counted from where the last one ended.
-    offset = node * (end - start)
-    reached = np.maximum.accumulate(offset + until) if len(node) else until
-    floor = np.concatenate(([0], reached[:-1])) if len(node) else until
-    return int(np.maximum(offset + until - np.maximum(offset + since, floor), 0).sum())
+    time = outcome.struck["time"]
+    return outage_seconds(log.node[number], time, log.downtime[number], start, end)
 
 
 def processor_seconds(outcome: VirtualOutcome, fates: TaskFates) -> dict[str, int]:

@@ -8,32 +8,17 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall._compile import record_of
 from forestall.model.cleaning import Cleaning
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.model.predictions import Predictions
-from forestall.model.virtual_books import MOVE, RUN, STRUCK, Begun, Ended, MoveEnd
 from forestall.simulate.virtual.parameters import VirtualParameters
-
-__all__ = [
-    "FATE",
-    "MOVE",
-    "RUN",
-    "STRUCK",
-    "Begun",
-    "Ended",
-    "MoveEnd",
-    "TaskLog",
-    "VirtualOutcome",
-    "VirtualWorkload",
-]
 
 Int = npt.NDArray[np.int64]
 
 
-FATE: Final = np.dtype(
-    [("start", "i8"), ("finish", "i8"), ("done", "i8"), ("late", "i8"), ("dropped", "i8")]
-)
+FATE: Final = record_of("start finish done late dropped")
 """What became of a job: first start of a task and last end of one, s (-1: dropped); tasks completed
 by the deadline, and after it; whether it was dropped waiting."""
 

@@ -8,7 +8,6 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
-from forestall.model.settings import Setting
 from forestall.model.units import MOST_PROCESSORS
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
@@ -21,6 +20,7 @@ from forestall.simulate.kit.fields import (
     Seconds,
     SeedNumber,
     Share,
+    setting,
 )
 
 Amount = Annotated[FiniteFloat, Field(gt=0, le=2**30)]
@@ -37,162 +37,109 @@ class VirtualParameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     nodes: Nodes = 128
-    processors_per_node: Annotated[
-        int,
-        Field(ge=1, le=MOST_PROCESSORS),
-        Setting("What a node has", about="capacity of a node; every node has the same",
-                label="Processors of a node", axis="count"),
-    ] = 1  # fmt: skip
-    strategy: Annotated[
-        str,
-        STRATEGIES,
-        Setting(
-            "How nodes are chosen for tasks",
-            about="how nodes are chosen; `omniscient` is `best-fit` with alpha 0.5 on the true "
-            "failure times",
-            order=tuple(STRATEGIES),
-        ),
-    ] = "best-fit"
-    alpha: Annotated[
-        Share | Literal["dynamic"],
-        Setting(
-            "Best-fit: weight of capacity against reliability, 0 to 1; dynamic: 1 less the share "
-            "of nodes foreseen to fail before the deadline",
-            about="weight of capacity against reliability in `best-fit`; `dynamic`: 1 less the "
-            "share of up nodes that are foreseen to fail before the deadline",
-            shown="ALPHA|dynamic", label="Weight of capacity alpha",
-        ),
-    ] = 0.5  # fmt: skip
-    predictor: Annotated[
-        str,
-        SOURCES,
-        Setting(
-            "Synthetic predictions, those recorded in the failure log, or what was learnt",
-            about="where predictions come from: made up with `prediction_accuracy`, the failure "
-            "log's own column, or a predictor that has learnt; the last two as in the table above",
-            group="prediction", shown="synthetic|recorded|hazard|NAME|FILE",
-        ),
-    ] = "synthetic"  # fmt: skip
-    prediction_accuracy: Annotated[
-        Share,
-        Setting(
-            "Of the synthetic predictions, 0 to 1; a column predicted in the failure log counts "
-            "instead",
-            about="of synthetic predictions; where the failure log has a column `predicted`, that "
-            "counts",
-            shown="A", label="Prediction accuracy A",
-        ),
-    ] = 0.765  # fmt: skip
-    prediction_error: Annotated[
-        Literal["early", "two-sided"],
-        Setting(
-            "Synthetic predictions come too early, or half of them too late",
-            about="whether synthetic predictions all come before the failure",
-        ),
-    ] = "early"
-    false_negatives: Annotated[
-        Share,
-        Setting("Share of failures that have no synthetic prediction, 0 to 1", shown="SHARE"),
-    ] = 0.0
-    predict_every: Annotated[
-        Positive | None,
-        Setting(
-            "Ask a predictor that has learnt so often, beside the start and each failure of a node",
-            about="between two more questions about all nodes to a predictor that has learnt; "
-            "without them it is asked at the start and after each failure (footnote 1 of the "
-            "paper)",
-            unit="s", unset="no more",
-        ),
-    ] = None  # fmt: skip
-    lead: Annotated[
-        Seconds | None,
-        Setting(
-            "How long before the predicted time tasks leave a node",
-            unit="s", unset="what a move takes", label="Lead before the predicted time",
-        ),
-    ] = None  # fmt: skip
-    migration: Annotated[
-        str,
-        MIGRATIONS,
-        Setting(
-            "How tasks move: stopped meanwhile, live, or not at all",
-            about="how tasks move: without progress meanwhile, live, or not at all",
-        ),
-    ] = "stop-and-copy"
-    migration_cost: Annotated[
-        Seconds,
-        Setting("What a move takes, without {vm_memory}", unit="s", label="Time of a migration"),
-    ] = 12
-    vm_memory: Annotated[
-        Amount | None,
-        Setting(
-            "Memory of a virtual machine, which tells what a move takes",
-            about="memory of a virtual machine; then `link`, and for `pre-copy` `dirty_rate`, tell "
-            "what a move takes",
-            unit="MiB", label="Memory of a virtual machine",
-        ),
-    ] = None  # fmt: skip
-    link: Annotated[Amount, Setting("Speed of the link", unit="MiB/s", label="Link")] = 119.0
-    dirty_rate: Annotated[
-        FiniteFloat,
-        Field(ge=0, le=2**30),
-        Setting("Pre-copy: memory written meanwhile", unit="MiB/s", label="Dirty rate"),
-    ] = 0.0
-    max_downtime: Annotated[
-        FiniteFloat,
-        Field(gt=0, le=3600),
-        Setting("Pre-copy: standstill to aim at", unit="s", shown="SECONDS"),
-    ] = 0.3
-    past_deadline: Annotated[
-        Literal["stop", "run"], Setting("What becomes of tasks at their deadline")
-    ] = "stop"
-    backfill: Annotated[bool, Setting("Jobs may pass others that wait")] = False
-    random_migrates: Annotated[bool, Setting("Strategy random moves tasks, too")] = False
-    task_processors: Annotated[
-        Processors,
-        Setting("Processors that a task can use, at most", shown="Q", allowed="whole thousandths"),
-    ] = 1.0
-    least_rate: Annotated[
-        Processors,
-        Setting(
-            "Processors below which no task is started",
-            shown="R", allowed="at most {task_processors} and a node's, whole thousandths",
-        ),
-    ] = 0.1  # fmt: skip
-    slack: Annotated[
-        FiniteFloat,
-        Field(ge=1, le=1e6),
-        Setting(
-            "Deadline of jobs without requested time, in run times",
-            shown="TIMES", label="Deadline", axis="run times",
-        ),
-    ] = 2.0  # fmt: skip
-    checkpoint: Annotated[
-        Literal["none", "periodic"],
-        Setting(
-            "Whether aborted tasks start again from their last checkpoint", group="checkpoints"
-        ),
-    ] = "none"
-    checkpoint_interval: Annotated[
-        Positive,
-        Setting(
-            "Progress between requests",
-            about="progress between checkpoints",
-            unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
-        ),
-    ] = 3600  # fmt: skip
+    processors_per_node: Annotated[int, Field(ge=1, le=MOST_PROCESSORS)] = setting(
+        1, "What a node has",
+        about="capacity of a node; every node has the same",
+        label="Processors of a node", axis="count",
+    )  # fmt: skip
+    strategy: Annotated[str, STRATEGIES] = setting(
+        "best-fit", "How nodes are chosen for tasks",
+        about="how nodes are chosen; `omniscient` is `best-fit` with alpha 0.5 on the true "
+        "failure times",
+        order=tuple(STRATEGIES),
+    )  # fmt: skip
+    alpha: Share | Literal["dynamic"] = setting(
+        0.5, "Best-fit: weight of capacity against reliability, 0 to 1; dynamic: 1 less the share "
+        "of nodes foreseen to fail before the deadline",
+        about="weight of capacity against reliability in `best-fit`; `dynamic`: 1 less the share "
+        "of up nodes that are foreseen to fail before the deadline",
+        shown="ALPHA|dynamic", label="Weight of capacity alpha",
+    )  # fmt: skip
+    predictor: Annotated[str, SOURCES] = setting(
+        "synthetic", "Synthetic predictions, those recorded in the failure log, or what was learnt",
+        about="where predictions come from: made up with `prediction_accuracy`, the failure log's "
+        "own column, or a predictor that has learnt; the last two as in the table above",
+        group="prediction", shown="synthetic|recorded|hazard|NAME|FILE",
+    )  # fmt: skip
+    prediction_accuracy: Share = setting(
+        0.765, "Of the synthetic predictions, 0 to 1; a column predicted in the failure log "
+        "counts instead",
+        about="of synthetic predictions; where the failure log has a column `predicted`, that "
+        "counts",
+        shown="A", label="Prediction accuracy A",
+    )  # fmt: skip
+    prediction_error: Literal["early", "two-sided"] = setting(
+        "early", "Synthetic predictions come too early, or half of them too late",
+        about="whether synthetic predictions all come before the failure",
+    )  # fmt: skip
+    false_negatives: Share = setting(
+        0.0, "Share of failures that have no synthetic prediction, 0 to 1", shown="SHARE"
+    )
+    predict_every: Positive | None = setting(
+        None, "Ask a predictor that has learnt so often, beside the start and each failure of a "
+        "node",
+        about="between two more questions about all nodes to a predictor that has learnt; without "
+        "them it is asked at the start and after each failure (footnote 1 of the paper)",
+        unit="s", unset="no more",
+    )  # fmt: skip
+    lead: Seconds | None = setting(
+        None, "How long before the predicted time tasks leave a node",
+        unit="s", unset="what a move takes", label="Lead before the predicted time",
+    )  # fmt: skip
+    migration: Annotated[str, MIGRATIONS] = setting(
+        "stop-and-copy", "How tasks move: stopped meanwhile, live, or not at all",
+        about="how tasks move: without progress meanwhile, live, or not at all",
+    )  # fmt: skip
+    migration_cost: Seconds = setting(
+        12, "What a move takes, without {vm_memory}", unit="s", label="Time of a migration"
+    )
+    vm_memory: Amount | None = setting(
+        None, "Memory of a virtual machine, which tells what a move takes",
+        about="memory of a virtual machine; then `link`, and for `pre-copy` `dirty_rate`, tell "
+        "what a move takes",
+        unit="MiB", label="Memory of a virtual machine",
+    )  # fmt: skip
+    link: Amount = setting(119.0, "Speed of the link", unit="MiB/s", label="Link")
+    dirty_rate: Annotated[FiniteFloat, Field(ge=0, le=2**30)] = setting(
+        0.0, "Pre-copy: memory written meanwhile", unit="MiB/s", label="Dirty rate"
+    )
+    max_downtime: Annotated[FiniteFloat, Field(gt=0, le=3600)] = setting(
+        0.3, "Pre-copy: standstill to aim at", unit="s", shown="SECONDS"
+    )
+    past_deadline: Literal["stop", "run"] = setting(
+        "stop", "What becomes of tasks at their deadline",
+    )  # fmt: skip
+    backfill: bool = setting(False, "Jobs may pass others that wait")
+    random_migrates: bool = setting(False, "Strategy random moves tasks, too")
+    task_processors: Processors = setting(
+        1.0, "Processors that a task can use, at most", shown="Q", allowed="whole thousandths"
+    )
+    least_rate: Processors = setting(
+        0.1, "Processors below which no task is started",
+        shown="R", allowed="at most {task_processors} and a node's, whole thousandths",
+    )  # fmt: skip
+    slack: Annotated[FiniteFloat, Field(ge=1, le=1e6)] = setting(
+        2.0, "Deadline of jobs without requested time, in run times",
+        shown="TIMES", label="Deadline", axis="run times",
+    )  # fmt: skip
+    checkpoint: Literal["none", "periodic"] = setting(
+        "none", "Whether aborted tasks start again from their last checkpoint",
+        group="checkpoints",
+    )  # fmt: skip
+    checkpoint_interval: Positive = setting(
+        3600, "Progress between requests",
+        about="progress between checkpoints",
+        unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
+    )  # fmt: skip
     checkpoint_overhead: CheckpointOverhead = 720
     downtime: Downtime = None
     repeat_failures: RepeatFailures = False
     min_runtime: MinRuntime = 1
-    seed: Annotated[
-        SeedNumber,
-        Setting(
-            "Of whatever is drawn by chance",
-            about="of synthetic predictions and of random choices",
-            group="machine",
-        ),
-    ] = 1
+    seed: SeedNumber = setting(
+        1, "Of whatever is drawn by chance",
+        about="of synthetic predictions and of random choices",
+        group="machine",
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -10,8 +10,7 @@ from forestall.decide.virtual.own import OwnStrategy
 from forestall.decide.virtual.placement_kernels import OWN, STRATEGIES, Choosing
 from forestall.engine.growth import longer
 from forestall.engine.virtual import state as states
-from forestall.engine.virtual.grow import grown
-from forestall.engine.virtual.state import JOB, Books, TaskRules, TaskState, new_task_state
+from forestall.engine.virtual.state import JOB, Books, TaskRules, TaskState, grown, new_task_state
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions

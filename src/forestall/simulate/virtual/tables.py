@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.model.virtual import FAR
+from forestall.model.virtual import FAR, PROCESSOR
+from forestall.model.virtual_books import Begun, Ended, MoveEnd
+from forestall.simulate.kit.columns import in_units, kinds, known, whole, words
 from forestall.simulate.virtual.fates_kernels import tally
-from forestall.simulate.virtual.outcome import Begun, Ended, MoveEnd
 
 if TYPE_CHECKING:
     from forestall.simulate.virtual.outcome import VirtualOutcome
@@ -127,22 +127,8 @@ def task_fates(outcome: VirtualOutcome) -> TaskFates:
 
 
 def thousandths(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return values counted in thousandths as numbers that print with at most three decimals.
-
-    The nearest float of a decimal prints as that decimal: a division is rounded to the nearest.
-    """
-    quotient: npt.NDArray[np.float64] = values / 1000.0
-    return quotient
-
-
-def words(names: Sequence[str], codes: npt.NDArray[Any]) -> pl.Series:
-    """Return the word of each code."""
-    return pl.Series(list(names), dtype=pl.String).gather(codes.astype(np.int64))
-
-
-def _known(values: npt.NDArray[Any], known: Bool) -> pl.Series:
-    """Return the values, null where they are not known."""
-    return pl.select(pl.when(pl.Series(known)).then(pl.Series(values.copy()))).to_series()
+    """Return values counted in thousandths in their unit."""
+    return in_units(values, PROCESSOR)
 
 
 def tasks_table(outcome: VirtualOutcome, fates: TaskFates) -> pl.DataFrame:
@@ -158,10 +144,10 @@ def tasks_table(outcome: VirtualOutcome, fates: TaskFates) -> pl.DataFrame:
         {
             "job": outcome.workload.jobs.job[fates.job],
             "task": fates.number,
-            "node": _known(fates.node, placed),
-            "start": _known(fates.start, placed),
-            "end": _known(fates.end, placed),
-            "rate": _known(thousandths(fates.rate), placed),
+            "node": known(fates.node, placed),
+            "start": known(fates.start, placed),
+            "end": known(fates.end, placed),
+            "rate": known(thousandths(fates.rate), placed),
             "work": thousandths(fates.work),
             "done": thousandths(fates.done),
             "outcome": words(FATES, fates.fate),
@@ -183,17 +169,13 @@ def runs_table(outcome: VirtualOutcome) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "job": outcome.workload.jobs.job[runs["job"]],
-            "task": runs["task"].astype(np.int64),
-            "node": runs["node"].astype(np.int64),
-            "start": runs["start"].copy(),
-            "runs_from": runs["runs_from"].copy(),
-            "end": runs["end"].copy(),
+            **whole(runs, "task", "node", "start", "runs_from", "end"),
             "rate": thousandths(runs["rate"]),
             "work": thousandths(runs["work"]),
             "begun": words(BEGUN, runs["begun"]),
             "outcome": words(ENDED, runs["ended"]),
             "lost": thousandths(runs["lost"]),
-            "checkpoints": runs["checkpoints"].copy(),
+            **whole(runs, "checkpoints"),
         }
     )
 
@@ -202,8 +184,7 @@ def job_sums(outcome: VirtualOutcome, values: Int) -> Int:
     """Return the sum over the tasks of each job."""
     first = first_tasks(outcome)
     total = np.concatenate(([0], np.cumsum(values)))
-    sums: Int = total[first[1:]] - total[first[:-1]]
-    return sums
+    return total[first[1:]] - total[first[:-1]]
 
 
 JOB_FATES = ("completed", "late", "uncompleted", "dropped")
@@ -216,10 +197,9 @@ def job_fates(outcome: VirtualOutcome) -> Int:
     """
     truth, size = outcome.jobs, outcome.workload.jobs.size
     done, late = truth["done"], truth["late"]
-    fate: Int = np.select(
+    return np.select(
         [truth["dropped"] != 0, done == size, done + late == size], [3, 0, 1], default=2
     ).astype(np.int64)
-    return fate
 
 
 def jobs_table(outcome: VirtualOutcome, fates: TaskFates) -> pl.DataFrame:
@@ -239,8 +219,8 @@ def jobs_table(outcome: VirtualOutcome, fates: TaskFates) -> pl.DataFrame:
             "size": jobs.size,
             "runtime": jobs.runtime,
             "deadline": outcome.workload.deadline,
-            "start": _known(truth["start"], placed),
-            "finish": _known(truth["finish"], placed),
+            "start": known(truth["start"], placed),
+            "finish": known(truth["finish"], placed),
             "completed": (fate == JOB_FATES.index("completed")).astype(np.int64),
             "tasks_completed": truth["done"].copy(),
             "outcome": words(JOB_FATES, fate),
@@ -259,11 +239,8 @@ def migrations_table(outcome: VirtualOutcome) -> pl.DataFrame:
         {
             "time": moves["time"].copy(),
             "job": outcome.workload.jobs.job[moves["job"]],
-            "task": moves["task"].astype(np.int64),
-            "source": moves["source"].astype(np.int64),
-            "target": moves["target"].astype(np.int64),
-            "end": moves["end"].copy(),
-            "predicted": _known(moves["predicted"], moves["predicted"] >= 0),
+            **whole(moves, "task", "source", "target", "end"),
+            "predicted": known(moves["predicted"], moves["predicted"] >= 0),
             "outcome": words(MOVE_ENDS, moves["outcome"]),
         }
     )
@@ -302,14 +279,13 @@ def failures_table(outcome: VirtualOutcome) -> pl.DataFrame:
     struck, log = outcome.struck, outcome.failures
     number = struck["number"].copy()
     told = foretold(outcome)
-    kind = [""] * len(struck) if log.kind is None else [log.kind[i] for i in number.tolist()]
     return pl.DataFrame(
         {
             "time": struck["time"].copy(),
             "node": log.node[number],
             "downtime": log.downtime[number],
-            "predicted": _known(told, told < FAR),
-            "kind": pl.Series(kind, dtype=pl.String),
+            "predicted": known(told, told < FAR),
+            "kind": kinds(log, number),
             "tasks": struck["tasks"].copy(),
             "lost": thousandths(struck["lost"]),
         }

@@ -47,25 +47,10 @@ NEVER: Final = 2**63 - 1
 STRIKE: Final = np.dtype([("time", "i8"), ("node", "i8"), ("downtime", "i8")])
 TOLD: Final = np.dtype([("known", "i8"), ("node", "i8"), ("expected", "i8")])
 
-HEAP: Final = np.int64(0)
-FAILURES: Final = np.int64(1)
-SUBMISSIONS: Final = np.int64(2)
-DEADLINES: Final = np.int64(3)
-PREDICTIONS: Final = np.int64(4)
+HEAP, FAILURES, SUBMISSIONS, DEADLINES, PREDICTIONS = map(np.int64, range(5))
 
-ARRIVED: Final = 0
-DUE: Final = 1
-STRUCK: Final = 2
-KNOWN: Final = 3
-NOW: Final = 4
-KIND: Final = 5
-KEY: Final = 6
-AT: Final = 7
-EVENTS: Final = 8
-TOO_LATE: Final = 9
-UNPLACED: Final = 10
-LOGGED: Final = 11
-DECIDED: Final = 12
+ARRIVED, DUE, STRUCK, KNOWN, NOW, KIND, KEY = range(7)
+AT, EVENTS, TOO_LATE, UNPLACED, LOGGED, DECIDED = range(7, 13)
 
 
 class TaskWorld(NamedTuple):

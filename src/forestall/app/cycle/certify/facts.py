@@ -39,8 +39,7 @@ class HostAxis:
         none."""
         inside = np.clip(time - self.low, 0, self.width - 1)
         at = np.searchsorted(self.key, host * self.width + inside, side="right") - 1
-        rows: Int = np.clip(at, 0, max(len(self.key) - 1, 0))
-        return rows
+        return np.clip(at, 0, max(len(self.key) - 1, 0))
 
     def bounds(self, host: Int, since: Int, until: Int) -> tuple[Int, Int]:
         """Return the least and the most work that hosts can have done from `since` to `until`."""

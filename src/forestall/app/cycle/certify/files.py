@@ -93,8 +93,7 @@ class StayRows(Rows):
     @property
     def left(self) -> Bool:
         """Whether the host left its guest."""
-        yes: Bool = (self.ended >= StayEnd.CONTENTION) & (self.ended <= StayEnd.AWAY)
-        return yes
+        return (self.ended >= StayEnd.CONTENTION) & (self.ended <= StayEnd.AWAY)
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,7 @@ class Spans(Rows):
     @property
     def available(self) -> Bool:
         """Whether a guest can run."""
-        yes: Bool = self.state <= 1
-        return yes
+        return self.state <= 1
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,7 @@ def useful_work(run: CycleRun) -> Int:
     stays = run.stays
     whole = np.zeros(len(run.jobs), dtype=np.bool_)
     whole[stays.job[stays.ended == StayEnd.COMPLETED]] = True
-    useful: Int = np.where(whole[stays.job], stays.work - stays.lost, 0)
-    return useful
+    return np.where(whole[stays.job], stays.work - stays.lost, 0)
 
 
 def occurrences(spans: Spans) -> Bool:

@@ -27,8 +27,7 @@ class Axis:
 
     def key(self, owner: Int, time: Int) -> Int:
         """Return the place of each owner's second on the axis; what lies off it at its ends."""
-        key: Int = owner * self.width + np.clip(time - self.base, 0, self.width - 1)
-        return key
+        return owner * self.width + np.clip(time - self.base, 0, self.width - 1)
 
     def owner(self, key: Int) -> Int:
         """Return whose second each place is."""
@@ -60,8 +59,7 @@ def firsts(owner: Int) -> Bool:
 
 def lasts(first: Bool) -> Bool:
     """Return which rows are the last of their owner, from which ones are the first."""
-    final: Bool = np.append(first[1:], True)[: len(first)]
-    return final
+    return np.append(first[1:], True)[: len(first)]
 
 
 def overlapping(start: Int, end: Int) -> Bool:
@@ -78,8 +76,7 @@ def touches(since: Int, until: Int, start: Int, end: Int) -> Bool:
     if not len(since):
         return np.zeros(len(start), dtype=np.bool_)
     at = np.searchsorted(since, end, side="left") - 1
-    met: Bool = (at >= 0) & (until[np.maximum(at, 0)] > start)
-    return met
+    return (at >= 0) & (until[np.maximum(at, 0)] > start)
 
 
 def inside(moments: Int, start: Int, end: Int, *, at_start: bool) -> Bool:

@@ -78,8 +78,7 @@ class Sheet:
 
     def empty(self, name: str) -> Bool:
         """Return which fields of a column are empty."""
-        gone: Bool = self.frame[name].is_null().to_numpy()
-        return gone
+        return self.frame[name].is_null().to_numpy()
 
     def whole(
         self, name: str, least: int = 0, below: int = MAX_COUNT, *, empty: bool = False

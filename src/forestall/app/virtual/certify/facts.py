@@ -52,8 +52,7 @@ def chain_of(run: VirtualRun) -> Chain:
 def _since(values: Int, begins: Int) -> Int:
     """Return the sum of what comes before each value, from the position `begins` on."""
     before = np.cumsum(values) - values
-    result: Int = before - before[begins]
-    return result
+    return before - before[begins]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How a measure is spread over jobs or tasks."""
+"""Sums over jobs or tasks, and how a measure is spread over them."""
 
 from __future__ import annotations
 
@@ -23,3 +23,16 @@ def spread(values: npt.NDArray[Any]) -> dict[str, float]:
         "median": median(values),
         "p95": float(np.percentile(values, 95)),
     }
+
+
+def exact_sum(values: npt.NDArray[Any]) -> int:
+    """Return the sum of whole numbers, however large.
+
+    >>> exact_sum(np.array([2**62, 2**62, 2**62])) == 3 * 2**62
+    True
+    """
+    if len(values) == 0 or max(-int(values.min()), int(values.max())) < 2**62 // len(values):
+        return int(values.sum())
+    whole = values.astype(np.int64)
+    high = whole >> 32
+    return (int(high.sum()) << 32) + int((whole - (high << 32)).sum())
