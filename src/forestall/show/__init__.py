@@ -21,8 +21,8 @@ The renderers take a report and nothing else of it is written anywhere:
 ==============  ===================================================================================
 
 Below them: `quantities` writes numbers, times, shares and intervals with their units (three
-digits); `words` has the fixed forms of the measures of runs; `clean` makes names from records safe;
-`style` is the one look of figures; `svg` and `figure_files` make files and page parts of them;
+digits); `words` has the fixed forms of measures of runs and fits; `clean` makes names from records safe;
+`style` is the one look of figures; `svg` makes files and page parts of them;
 `drawings` draws the figures of a report once for both; `closing` makes the sections at the end of a
 page: what was read, left out, chosen.
 

@@ -1,13 +1,15 @@
-"""How many spares: a question as it is typed, and its answer in a sentence, a table and JSON."""
+"""How many spares: a question as it is typed, its answer in a sentence and JSON, and the report."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.reliability.interval import rate_json
 from forestall.model.errors import ParameterError
+from forestall.model.spelling import named
 from forestall.model.units import MAX_SECONDS, format_duration, parse_duration
 from forestall.reliability.queues.cluster import age_of
 from forestall.reliability.systems import ring
@@ -19,10 +21,14 @@ from forestall.reliability.systems.spares import (
     never_short,
 )
 from forestall.reliability.systems.systems import Age, assumption, from_mttf
+from forestall.show.blocks import Listing, Table
 from forestall.show.quantities import duration
+from forestall.show.report import Report, Section
+from forestall.show.words import probability
 
 if TYPE_CHECKING:
     from forestall.app.site.nodes.failure_rate import MeasuredRate
+
 
 DAY: Final = 86_400
 RATE: Final = 6.5
@@ -280,3 +286,20 @@ def _ring(asked: SparesQuestion) -> str:
         f"recovered, of the sets of {copies} a share of {100 * share:.6g} %. Copies are not made "
         "again after a loss, so more spares help only up to what the ring recovers."
     )
+
+
+def report_of(answer: SparesAdvice, spell: Callable[[str], str] = str) -> Report:
+    """Return the answer as a report; `spell` writes the names of parameters in remarks."""
+    found = answer.found
+    remarks = tuple(named(one, spell) for one in answer.remarks)
+    rows = [
+        (f"{count:,}", probability(reliability), "<" if count == found.spares else "")
+        for count, reliability in found.rows()
+    ]
+    records = [{"spares": count, "reliability": reliability} for count, reliability in found.rows()]
+    table = Table.of("reliability", ("Spares", "Reliability", ""), rows, records, right=(0, 1))
+    sections = (
+        Section("reliability", "Reliability by number of spares", body=(table,)),
+        Section("assumptions", "What this rests on", body=(Listing(remarks[1:]),)),
+    )
+    return Report("How many spares", remarks[0], sections, verdict=(answer.sentence,), closing=())

@@ -1,23 +1,30 @@
-"""What a metric is worth as a predictor of failed jobs: the verdict in words, and the report."""
+"""What a metric is worth as a predictor of failed jobs: the verdict in words, the report, and the
+folder with its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.kit.study_folder import flat, made_with
-from forestall.app.reliability.fit.words import chance as p_text
-from forestall.app.reliability.fit.words import figure
+import numpy as np
+
+from forestall._lazy import lazily
+from forestall.app.kit.study_folder import StudyFolder, flat, made_with
 from forestall.assess.figures import plot_roc
 from forestall.assess.figures_benefit import plot_benefit
 from forestall.show import closing
 from forestall.show.blocks import Block, Figure, Listing, Prose, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
-from forestall.show.words import NOTHING, Summary, count, counted, number, percent
+from forestall.show.words import NOTHING, Summary, count, counted, figure, number, percent
+from forestall.show.words import chance as p_text
+
+with lazily():
+    import polars as pl
 
 if TYPE_CHECKING:
-    from forestall.app.judge.jobs.study import JobStudy
+    from forestall.app.judge.jobs.judge import JobStudy
+
 
 FIGURES: Final = ("roc", "benefit")
 FEW: Final = 10
@@ -350,3 +357,56 @@ def notes(summary: Summary) -> list[str]:
         found.append(f"With {counted(summary['periods']['case_1'], 'period')} of Case I little "
                      "can be said.")  # fmt: skip
     return found
+
+
+def tables(found: JobStudy) -> list[pl.DataFrame]:
+    """Return the tables of the folder: idle periods, net benefit by threshold and by chance, and
+    which period answers for each job."""
+    periods, sign, records = found.periods, found.asked.sign, found.inputs.records
+    curve, band = found.curve, found.band
+    idle = {
+        "node": [found.inputs.name_of(node) for node in periods.node.tolist()],
+        "start": periods.start,
+        "end": periods.end,
+        "value": sign * periods.value,
+        "samples": periods.samples,
+        "case": periods.case,
+        "jobs": periods.jobs,
+        "failed": periods.failures,
+        "lost_node_hours": periods.lost / 3600,
+    }
+    net = {
+        "threshold": [None if np.isinf(t) else sign * t for t in curve.threshold.tolist()],
+        "acted": curve.acted,
+        "share": curve.share,
+        "before_a_failed_job": curve.hits,
+        "gain_node_hours": curve.gain,
+        "cost_node_hours": curve.cost,
+        "net_node_hours": curve.net,
+    }
+    answers = {
+        "job": list(records.job),
+        "state": list(records.state),
+        "node": [
+            None if k < 0 else found.inputs.name_of(int(periods.node[k]))
+            for k in periods.period.tolist()
+        ],
+        "value": [
+            None if k < 0 else float(sign * periods.value[k]) for k in periods.period.tolist()
+        ],
+    }
+    random = {
+        "share": band.share, "at_random": band.mean, "at_random_low": band.low,
+        "at_random_high": band.high, "no_relation": found.blind.mean,
+        "no_relation_low": found.blind.low, "no_relation_high": found.blind.high,
+    }  # fmt: skip
+    return [pl.DataFrame(one, strict=False) for one in (idle, net, random, answers)]
+
+
+FOLDER: Final = StudyFolder(
+    keys=("metric", "periods", "benefit"),
+    tables=("periods.csv", "benefit.csv", "by_chance.csv", "jobs.csv"),
+    figures=FIGURES,
+    report=report_of,
+    rows=tables,
+)

@@ -12,7 +12,7 @@ from forestall.app.reliability.fit.fit import finite
 from forestall.assess.benefit import MONTH_HOURS
 
 if TYPE_CHECKING:
-    from forestall.app.judge.jobs.study import JobStudy
+    from forestall.app.judge.jobs.judge import JobStudy
     from forestall.assess.benefit import Band, Worth
     from forestall.assess.significance import AreaInterval
 

@@ -1,22 +1,29 @@
-"""What scores are worth: the verdict in words, and the report."""
+"""What scores are worth: the verdict in words, the report, and the folder with its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.kit.study_folder import flat, made_with
-from forestall.app.reliability.fit.words import between, figure
+import numpy as np
+
+from forestall._lazy import lazily
+from forestall.app.kit.output import skipped_table
+from forestall.app.kit.study_folder import StudyFolder, flat, made_with, table_of
 from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
 from forestall.show import closing
 from forestall.show.blocks import Block, Figure, Listing, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
-from forestall.show.words import NOTHING, Summary, counted, number
+from forestall.show.words import NOTHING, Summary, between, counted, figure, number
 from forestall.show.words import percent as rounded
+
+with lazily():
+    import polars as pl
 
 if TYPE_CHECKING:
     from forestall.app.judge.scores.judge import ScoreStudy
+
 
 FIGURES: Final = ("roc", "precision_recall", "reliability")
 DOUBT: Final = ", though chance may explain it,"
@@ -409,3 +416,52 @@ def remark_lines(summary: Summary) -> list[str]:
     elif not summary["probabilities"]:
         lines.append("note: scores are not all within 0 and 1, so they are no probabilities")
     return lines
+
+
+MOST_POINTS: Final = 100_000
+"""Points of a curve in its table, at most; beyond it every so many are left out."""
+
+
+def tables(found: ScoreStudy) -> list[pl.DataFrame]:
+    """Return the tables of the folder: corners of the curves, thresholds, bins, rows left out."""
+    judged = [found.summary, *found.summary["others"]]
+    bins = [{"score": one["score"], **row} for one in judged for row in one["reliability"] or []]
+    points = [{"score": one["score"], **row} for one in judged for row in one["operating_points"]]
+    return [
+        pl.concat([curve_table(found, name) for name in found.asked.columns]),
+        table_of(points),
+        table_of(bins) if bins else pl.DataFrame(schema={"score": pl.String}),
+        skipped_table(found.scores.cleaning),
+    ]
+
+
+def curve_table(found: ScoreStudy, name: str) -> pl.DataFrame:
+    """Return ``score,threshold,alarms_right,alarms_false,tpr,fpr,precision`` of the corners of a
+    curve; the first has no threshold: no alarm."""
+    curve = found.curves[name].corners()
+    count = len(curve.thresholds)
+    some = np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(np.int64))
+    hits, false = curve.hits[some], curve.false[some]
+    thresholds = curve.thresholds[some].tolist()
+    alarms = hits + false
+    precision = np.divide(hits, alarms, out=np.full(len(some), np.nan), where=alarms > 0)
+    return pl.DataFrame(
+        {
+            "score": [name] * len(some),
+            "threshold": pl.Series([None, *thresholds[1:]], dtype=pl.Float64),
+            "alarms_right": hits,
+            "alarms_false": false,
+            "tpr": curve.tpr[some],
+            "fpr": curve.fpr[some],
+            "precision": precision,
+        }
+    ).fill_nan(None)
+
+
+FOLDER: Final = StudyFolder(
+    keys=("auc", "auc_ci", "operating_points"),
+    tables=("roc.csv", "thresholds.csv", "reliability.csv", "skipped.csv"),
+    figures=FIGURES,
+    report=report_of,
+    rows=tables,
+)

@@ -7,10 +7,9 @@ from math import floor, log10
 from typing import Any, Final
 
 from forestall.app.reliability.failures.change import SURE
-from forestall.app.reliability.fit.words import between, chance, figure
 from forestall.model.units import format_duration
 from forestall.show import words
-from forestall.show.words import Summary
+from forestall.show.words import Summary, between, chance, figure
 
 Row = Mapping[str, Any]
 

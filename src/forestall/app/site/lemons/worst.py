@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.site import sources
 from forestall.app.site.lemons import section as lemons_section
+from forestall.app.site.lemons.section import row
 from forestall.app.site.lemons.study import LemonsStudy
-from forestall.app.site.lemons.tables import row
 from forestall.app.site.report import SiteFindings, advice_json, versions
 from forestall.app.site.summary import headline
 from forestall.model.errors import ParameterError
@@ -50,7 +50,7 @@ class LemonsFound:
         return headline(self.site, self.asked)
 
     def report(self) -> SiteFindings:
-        """Return it as a report of one section, for `forestall.app.site.shown`."""
+        """Return it as a report of one section, for `forestall.app.site.report`."""
         return SiteFindings(
             asked=self.asked,
             dated=sources.is_dated(self.site),

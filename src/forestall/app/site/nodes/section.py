@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from forestall.app.site.nodes.pictures import pictures
 from forestall.app.site.nodes.study import NodesStudy, study
-from forestall.app.site.nodes.tables import NAMES, tables
-from forestall.app.site.nodes.words import ends, finite, is_told, lead, notes, untold
+from forestall.app.site.nodes.tables import (
+    NAMES,
+    ends,
+    finite,
+    is_told,
+    lead,
+    notes,
+    tables,
+    untold,
+)
 from forestall.reliability.history.mean_times import Interval, rate_per_1000
 from forestall.reliability.nodes.node_times import NodeTimes
 from forestall.show.facts import Fact, Untold

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.site.promises import pictures as draw
+from forestall.app.site.promises.pictures import band, digits, interval, points, times
 from forestall.app.site.promises.study import Answer, PromiseStudy, Question
 from forestall.app.site.promises.study import study as replayed
-from forestall.app.site.promises.words import band, digits, interval, points, times
 from forestall.show.blocks import Figure, Table
 from forestall.show.clean import clean
 from forestall.show.facts import Fact, Untold, records_of
