@@ -7,7 +7,7 @@ here, so that they cannot differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -111,6 +111,6 @@ def plain(value: Any) -> Any:
     return number if math.isfinite(number) else None
 
 
-def records_of(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Return rows for `Table.records`, with plain values."""
-    return tuple({name: plain(value) for name, value in row.items()} for row in rows)
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a row is a single value."""
+    return {name: value for name, value in row.items() if not isinstance(value, list | dict)}

@@ -13,13 +13,14 @@ from forestall.app.judge.alarms import judge as alarm_judge
 from forestall.app.judge.alarms import report as alarm_report
 from forestall.app.judge.scores import judge as score_judge
 from forestall.app.judge.scores import report as score_report
-from forestall.app.kit.study_folder import StudyFolder, end, flat, table_of
+from forestall.app.kit.study_folder import StudyFolder, end, table_of
 from forestall.app.reliability import interval, spares
 from forestall.app.reliability.failures import report as failure_report
 from forestall.app.reliability.failures import study as failure_study
 from forestall.app.reliability.fit import fit
 from forestall.app.reliability.fit import report as fit_report
 from forestall.show.as_json import as_json
+from forestall.show.facts import flat
 from forestall.show.markdown import markdown
 from forestall.show.openmetrics import openmetrics
 from forestall.show.page import page

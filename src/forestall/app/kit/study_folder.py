@@ -92,11 +92,6 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in names}, strict=False)
 
 
-def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a row is a single value."""
-    return {name: value for name, value in row.items() if not isinstance(value, list | dict)}
-
-
 def end(ci: Sequence[float] | None, which: int) -> float | None:
     """Return one end of an interval."""
     return None if ci is None else ci[which]

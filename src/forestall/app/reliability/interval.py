@@ -18,7 +18,7 @@ from forestall.reliability.checkpoints.completion import (
 )
 from forestall.reliability.systems.ageing import carried
 from forestall.show import closing
-from forestall.show.blocks import Block, Listing, Prose, Table
+from forestall.show.blocks import Block, Column, Listing, Prose, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
 
@@ -274,29 +274,18 @@ def verdict(answer: IntervalAnswer) -> str:
 def _intervals(answer: IntervalAnswer) -> Section:
     """Return the best interval beside the closed forms."""
     choices = answer.found.choices
-    rows = [
-        (
-            TITLES[one.name],
-            clock(one.interval),
-            percent(one.overhead),
-            percent(one.loss, 3),
-            f"{one.ratio:.3f}",
-        )
-        for one in choices
-    ]
     records = [
         {"name": one.name, "interval_s": one.interval, "overhead": one.overhead, "loss": one.loss,
          "ratio": one.ratio}
         for one in choices
     ]  # fmt: skip
-    heads = ("", "interval", "overhead", "longer than best", "of best interval")
     best = choices[-1]
     facts = (
         Fact("interval", "Best interval", best.interval, "seconds"),
         Fact("efficiency", "Efficiency", best.efficiency, "ratio"),
         Fact("mttf", "MTBF of the system", answer.found.mttf, "seconds"),
     )
-    table = Table.of("intervals", heads, rows, records)
+    table = Table.by("intervals", COLUMNS, records)
     return Section("intervals", "Intervals", series=facts, body=(table,))
 
 
@@ -376,3 +365,12 @@ def percent(share: float, digits: int = 2) -> str:
     if not math.isfinite(share):
         return "no end"
     return f"{100 * share:.{digits}f} %" if share < 100 else f"x {share:.3g}"
+
+
+COLUMNS: Final[tuple[Column, ...]] = (
+    ("", "name", TITLES.__getitem__),
+    ("interval", "interval_s", clock),
+    ("overhead", "overhead", percent),
+    ("longer than best", "loss", lambda share: percent(share, 3)),
+    ("of best interval", "ratio", "{:.3f}".format),
+)

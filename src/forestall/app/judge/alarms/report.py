@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall._lazy import lazily
-from forestall.app.kit.study_folder import StudyFolder, end, flat, made_with, table_of
+from forestall.app.kit.study_folder import StudyFolder, end, made_with, table_of
 from forestall.assess.figures_benefit import horizon_text, plot_lead_times, plot_recall
 from forestall.show import closing
-from forestall.show.blocks import Figure, Listing, Table
-from forestall.show.facts import Fact
+from forestall.show.blocks import Column, Figure, Listing, Table
+from forestall.show.facts import Fact, flat
 from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, duration, number, percent
 
@@ -143,27 +143,46 @@ def report_of(found: AlarmStudy) -> Report:
     )
 
 
+HORIZONS: Final[tuple[Column, ...]] = (
+    ("Horizon", "horizon_s", horizon_text),
+    ("Recall", "recall", percent),
+    ("95 %", "recall_ci", interval),
+    ("By chance", "chance_recall", percent),
+    ("Precision", "precision", percent),
+    ("95 %", "precision_ci", interval),
+    ("False/node-day", "false_alarms_per_node_day", rate),
+    ("Lead (median)", lambda row: duration(row["lead_time_s"]["median"])),
+)
+
+
+SCORES: Final[tuple[Column, ...]] = (
+    ("Score from", "score", rate),
+    ("Alarms", "alarms", count),
+    ("Recall", "recall", percent),
+    ("By chance", "chance_recall", percent),
+    ("Precision", "precision", percent),
+    ("False/node-day", "false_alarms_per_node_day", rate),
+    ("Lead (median)", "lead_time_median_s", duration),
+)
+
+
+FATES: Final[tuple[Column, ...]] = (
+    ("Horizon", "horizon_s", horizon_text),
+    ("Right", "right", count),
+    ("Repeats", "repeats", count),
+    ("False", "false_alarms", count),
+    ("After a failure", "echoes", count),
+    ("On good nodes", "false_on_nodes_that_never_fail", count),
+    ("Late", "late", count),
+    ("Undecided", "undecided", count),
+)
+
+
 def _recall(found: AlarmStudy) -> Section:
     """Return recall beside chance and precision, at each horizon."""
     row = main_row(found.summary)
     within = horizon_text(row["horizon_s"])
-    heads = ("Horizon", "Recall", "95 %", "By chance", "Precision", "95 %", "False/node-day",
-             "Lead (median)")  # fmt: skip
-    horizons = found.summary["horizons"]
-    rows = [
-        (
-            horizon_text(one["horizon_s"]),
-            percent(one["recall"]),
-            interval(one["recall_ci"]),
-            percent(one["chance_recall"]),
-            percent(one["precision"]),
-            interval(one["precision_ci"]),
-            rate(one["false_alarms_per_node_day"]),
-            duration(one["lead_time_s"]["median"]),
-        )
-        for one in horizons
-    ]
-    table = Table.of("horizons", heads, rows, [flat(one) for one in horizons], right=range(8))
+    table = Table.by("horizons", HORIZONS, found.summary["horizons"], right=range(8))
     figure = Figure(
         FIGURES[0],
         lambda: plot_recall(found.judged),
@@ -215,42 +234,16 @@ def _leads(found: AlarmStudy) -> Section:
 
 def _fates(summary: Summary) -> Section:
     """Return what became of the alarms at each horizon."""
-    named = {
-        "right": "Right",
-        "repeats": "Repeats",
-        "false_alarms": "False",
-        "echoes": "After a failure",
-        "false_on_nodes_that_never_fail": "On good nodes",
-        "late": "Late",
-        "undecided": "Undecided",
-    }
-    rows = [
-        (horizon_text(row["horizon_s"]), *(count(row[name]) for name in named))
-        for row in summary["horizons"]
-    ]
-    records = [{name: row[name] for name in ("horizon_s", *named)} for row in summary["horizons"]]
-    table = Table.of("fates", ("Horizon", *named.values()), rows, records, right=range(8))
+    named = [column[1] for column in FATES if isinstance(column[1], str)]
+    records = [{name: row[name] for name in named} for row in summary["horizons"]]
+    table = Table.by("fates", FATES, records, right=range(8))
     return Section("fates", "What became of the alarms", body=(table,))
 
 
 def _scores(summary: Summary) -> Section:
     """Return what only the alarms of high scores are worth."""
-    heads = ("Score from", "Alarms", "Recall", "By chance", "Precision", "False/node-day",
-             "Lead (median)")  # fmt: skip
-    rows = [
-        (
-            rate(row["score"]),
-            count(row["alarms"]),
-            percent(row["recall"]),
-            percent(row["chance_recall"]),
-            percent(row["precision"]),
-            rate(row["false_alarms_per_node_day"]),
-            duration(row["lead_time_median_s"]),
-        )
-        for row in summary["by_score"]
-    ]
     within = horizon_text(summary["main_horizon_s"])
-    table = Table.of("by_score", heads, rows, summary["by_score"], right=range(7))
+    table = Table.by("by_score", SCORES, summary["by_score"], right=range(7))
     return Section("by_score", f"Only alarms of high scores, within {within}", body=(table,))
 
 

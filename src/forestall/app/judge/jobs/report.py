@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall._lazy import lazily
-from forestall.app.kit.study_folder import StudyFolder, flat, made_with
+from forestall.app.kit.study_folder import StudyFolder, made_with
 from forestall.assess.figures import plot_roc
 from forestall.assess.figures_benefit import plot_benefit
 from forestall.show import closing
-from forestall.show.blocks import Block, Figure, Listing, Prose, Table
+from forestall.show.blocks import Block, Column, Figure, Listing, Prose, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, figure, number, percent
@@ -293,50 +293,45 @@ def area_rows(summary: Summary) -> list[tuple[str, str, str]]:
     return rows
 
 
+def _ends(ends: Sequence[float]) -> str:
+    """Return both ends of an interval."""
+    return f"{figure(ends[0], 3)} to {figure(ends[1], 3)}"
+
+
+WORTH: Final[tuple[Column, ...]] = (
+    ("Threshold", "threshold", threshold),
+    ("", "by", {"best": "best", "knee": "80 % of the gain", "held_out": "last third"}.__getitem__),
+    ("Acted on", "acted", count),
+    ("Share", "share_acted", percent),
+    ("Needless", "needless", count),
+    ("Net node-hours", "net_node_hours", figure),
+    ("A month", "per_month_node_hours", figure),
+    ("95 %", "per_month_ci_node_hours", _ends),
+)
+
+
+AT_SHARES: Final[tuple[Column, ...]] = (
+    ("Acted on", "share", lambda share: f"{100 * share:.0f} %"),
+    ("Part of the gain", "part_of_highest", percent),
+    ("Net node-hours", "net_node_hours", figure),
+    ("At random", "at_random_node_hours", figure),
+    ("5 to 95 %", lambda row: _ends((row["at_random_low"], row["at_random_high"]))),
+    ("No relation", "no_relation_node_hours", lambda value: figure(value, 3)),
+    ("5 to 95 %", lambda row: _ends((row["no_relation_low"], row["no_relation_high"]))),
+)
+
+
 def _worth(summary: Summary) -> Table:
     """Return the worth of thresholds."""
-    heads = ("Threshold", "", "Acted on", "Share", "Needless", "Net node-hours", "A month", "95 %")
-    named = {"best": "best", "knee": "80 % of the gain", "held_out": "last third"}
-    there = {name: summary["benefit"][name] for name in named if summary["benefit"][name]}
-    rows = [
-        (
-            threshold(one["threshold"]),
-            named[name],
-            count(one["acted"]),
-            percent(one["share_acted"]),
-            count(one["needless"]),
-            figure(one["net_node_hours"]),
-            figure(one["per_month_node_hours"]),
-            _ends(one["per_month_ci_node_hours"]),
-        )
-        for name, one in there.items()
-    ]
-    records = [{"by": name, **flat(one)} for name, one in there.items()]
-    return Table.of("worth", heads, rows, records, right=(0, 2, 3, 4, 5, 6))
+    benefit = summary["benefit"]
+    named = [name for name in ("best", "knee", "held_out") if benefit[name]]
+    records = [{"by": name, **benefit[name]} for name in named]
+    return Table.by("worth", WORTH, records, right=(0, 2, 3, 4, 5, 6))
 
 
 def _shares(summary: Summary) -> Table:
     """Return what acting on the worst so many periods brings."""
-    heads = ("Acted on", "Part of the gain", "Net node-hours", "At random", "5 to 95 %",
-             "No relation", "5 to 95 %")  # fmt: skip
-    rows = [
-        (
-            f"{100 * row['share']:.0f} %",
-            percent(row["part_of_highest"]),
-            figure(row["net_node_hours"]),
-            figure(row["at_random_node_hours"]),
-            _ends((row["at_random_low"], row["at_random_high"])),
-            figure(row["no_relation_node_hours"], 3),
-            _ends((row["no_relation_low"], row["no_relation_high"])),
-        )
-        for row in summary["benefit"]["at_shares"]
-    ]
-    return Table.of("at_shares", heads, rows, summary["benefit"]["at_shares"], right=range(7))
-
-
-def _ends(ends: Sequence[float]) -> str:
-    """Return both ends of an interval."""
-    return f"{figure(ends[0], 3)} to {figure(ends[1], 3)}"
+    return Table.by("at_shares", AT_SHARES, summary["benefit"]["at_shares"], right=range(7))
 
 
 def notes(summary: Summary) -> list[str]:

@@ -9,13 +9,13 @@ import numpy as np
 
 from forestall._lazy import lazily
 from forestall.app.kit.output import skipped_table
-from forestall.app.kit.study_folder import StudyFolder, flat, made_with, table_of
+from forestall.app.kit.study_folder import StudyFolder, made_with, table_of
 from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
 from forestall.show import closing
-from forestall.show.blocks import Block, Figure, Listing, Table
+from forestall.show.blocks import Block, Column, Figure, Listing, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
-from forestall.show.words import NOTHING, Summary, between, counted, figure, number
+from forestall.show.words import NOTHING, Summary, between, count, counted, figure, number
 from forestall.show.words import percent as rounded
 
 with lazily():
@@ -319,69 +319,68 @@ def _area(found: ScoreStudy) -> Section:
 
 def others(summary: Summary) -> Section:
     """Return each score beside the judged one."""
-    heads = ("Score", "Area", "Interval", "Difference", "Interval", "p", "Brier")
+
+    def named(score: str) -> str:
+        return score + (" (baseline)" if score == summary["baseline"] else "")
+
     judged = [summary, *summary["others"]] if summary["others"] else []
-    rows = []
-    for one in judged:
-        beside = one.get("against")
-        gap = [NOTHING] * 3
-        if beside is not None:
-            gap = [area(beside["difference"]), ends(beside["difference_ci"]),
-                   chance(beside["p_value"])]  # fmt: skip
-        name = one["score"] + (" (baseline)" if one["score"] == summary["baseline"] else "")
-        brier = NOTHING if one["brier"] is None else figure(one["brier"], 4)
-        rows.append((name, area(one["auc"]), ends(one["auc_ci"]), *gap, brier))
     records = [
-        {"score": one["score"], "auc": one["auc"], "brier": one["brier"],
-         **flat(one.get("against") or {})}
+        {**{name: one[name] for name in ("score", "auc", "auc_ci", "brier")},
+         **(one.get("against") or {})}
         for one in judged
     ]  # fmt: skip
-    table = Table.of("others", heads, rows, records, right=(1, 3, 5, 6), caption=OTHERS)
+    columns = (("Score", "score", named), *BESIDE)
+    table = Table.by("others", columns, records, right=(1, 3, 5, 6), caption=OTHERS)
     return Section("others", "Beside other scores", body=(table,))
 
 
 def thresholds(summary: Summary) -> Section:
     """Return what alarms at some thresholds are worth."""
-    heads = ("Threshold", "Alarms", "Right", "False", "Missed", "Recall", "Precision", "FPR",
-             "Chosen for")  # fmt: skip
-    points = summary["operating_points"]
-    rows = [
-        (
-            "above all" if one["threshold"] is None else figure(one["threshold"]),
-            f"{one['tp'] + one['fp']:,}",
-            f"{one['tp']:,}",
-            f"{one['fp']:,}",
-            f"{one['fn']:,}",
-            percent(one["recall"]),
-            percent(one["precision"]),
-            percent(one["fpr"]),
-            one["chosen_for"],
-        )
-        for one in points
-    ]
     caption = "A score at or above the threshold is an alarm."
-    table = Table.of("thresholds", heads, rows, points, right=range(8), caption=caption)
+    points = summary["operating_points"]
+    table = Table.by("thresholds", THRESHOLDS, points, right=range(8), caption=caption)
     return Section("thresholds", "Thresholds", body=(table,))
+
+
+BESIDE: Final[tuple[Column, ...]] = (
+    ("Area", "auc", area),
+    ("Interval", "auc_ci", ends),
+    ("Difference", lambda row: area(row.get("difference"))),
+    ("Interval", lambda row: ends(row.get("difference_ci"))),
+    ("p", lambda row: chance(row.get("p_value"))),
+    ("Brier", "brier", lambda brier: figure(brier, 4)),
+)
+
+
+THRESHOLDS: Final[tuple[Column, ...]] = (
+    ("Threshold", "threshold", lambda value: "above all" if value is None else figure(value)),
+    ("Alarms", lambda row: count(row["tp"] + row["fp"])),
+    ("Right", "tp", count),
+    ("False", "fp", count),
+    ("Missed", "fn", count),
+    ("Recall", "recall", percent),
+    ("Precision", "precision", percent),
+    ("FPR", "fpr", percent),
+    ("Chosen for", "chosen_for", str),
+)
+
+
+BINS: Final[tuple[Column, ...]] = (
+    ("Said", lambda row: between((row["begin"], row["end"]), 2)),
+    ("Mean", "said", lambda value: figure(value, 3)),
+    ("Seen", "seen", lambda value: figure(value, 3)),
+    ("Interval", lambda row: between((row["low"], row["high"]), 2)),
+    ("If right", lambda row: between((row["low_if_true"], row["high_if_true"]), 2)),
+    ("Cases", "count", count),
+    ("Failed", "failed", count),
+)
 
 
 def bins(summary: Summary) -> Table:
     """Return the reliability table; no rows where the scores are no probabilities."""
-    heads = ("Said", "Mean", "Seen", "Interval", "If right", "Cases", "Failed")
-    found = summary["reliability"] or []
-    rows = [
-        (
-            between((one["begin"], one["end"]), 2),
-            figure(one["said"], 3),
-            figure(one["seen"], 3),
-            between((one["low"], one["high"]), 2),
-            between((one["low_if_true"], one["high_if_true"]), 2),
-            f"{one['count']:,}",
-            f"{one['failed']:,}",
-        )
-        for one in found
-    ]
     caption = "If right: where the share should lie, were the probabilities right."
-    return Table.of("reliability", heads, rows, found, right=(1, 2, 5, 6), caption=caption)
+    found = summary["reliability"] or []
+    return Table.by("reliability", BINS, found, right=(1, 2, 5, 6), caption=caption)
 
 
 def _probabilities(found: ScoreStudy) -> Section:

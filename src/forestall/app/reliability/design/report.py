@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from forestall._lazy import lazily
 from forestall.app.kit.folder import check_folder, fill_folder, holds
 from forestall.app.reliability.design.design import Design
 from forestall.app.reliability.design.search import SearchResult, structure_told
 from forestall.model.units import format_duration
-from forestall.show.blocks import Block, Figure, Listing, Prose, Table
+from forestall.show.blocks import Block, Column, Figure, Listing, Prose, Table
 from forestall.show.drawings import figure_files
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
@@ -30,6 +31,7 @@ from forestall.show.style import (
     new_figure,
 )
 from forestall.show.svg import save
+from forestall.show.words import count
 from forestall.show.words import probability as percent
 
 with lazily():
@@ -38,6 +40,7 @@ with lazily():
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
+    from forestall.reliability.queues.queues import Queue
     from forestall.reliability.queues.structures import Structure
 
 
@@ -214,30 +217,63 @@ def _pool(design: Design) -> str:
     )
 
 
+def _or_dash(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return a way to write a value for which there may be none."""
+    return lambda value: "-" if value is None else write(value)
+
+
+QUEUE: Final[tuple[Column, ...]] = (
+    ("Queue", "queue", str),
+    ("Nodes", "nodes", count),
+    ("Limit", "limit_s", format_duration),
+    ("Slots", "slots", count),
+    ("F", "failure", percent),
+)
+
+
+QUEUES: Final[tuple[Column, ...]] = (
+    *QUEUE,
+    ("F typical", "failure_typical", percent),
+    ("Finished", "finished", lambda share: f"{100 * share:.0f} %"),
+    ("Interval", "interval_s", _or_dash(format_duration)),
+    ("Spares", "spares", _or_dash(str)),
+)
+
+
+CHANGES: Final[tuple[Column, ...]] = (
+    ("Change", "change", str),
+    ("F_job", "failure", percent),
+    ("Points", "gain", lambda gain: f"{-100 * gain:+.2f}"),
+    ("Capacity", "capacity", lambda share: f"{100 * share:+.1f} %"),
+    ("Nodes held", "held", lambda share: f"{100 * share:+.1f} %"),
+)
+
+
+ADMITTED: Final[tuple[Column, ...]] = (
+    ("Work", "work", lambda share: f"{100 * share:.1f} %"),
+    ("Jobs", "jobs", percent),
+    ("Most nodes", "nodes", count),
+    ("Longest", "longest_s", format_duration),
+    ("Own failures", "own_failure", percent),
+    ("F_job", "failure", _or_dash(percent)),
+)
+
+
+def _queue_record(queue: Queue, failure: float) -> dict[str, Any]:
+    return {
+        "queue": queue.name, "nodes": queue.nodes, "limit_s": queue.limit, "slots": queue.slots,
+        "failure": failure,
+    }  # fmt: skip
+
+
 def _queues(design: Design) -> Section:
     """Return what jobs of each queue meet, and what they need."""
-    rows = [
-        (
-            row.queue.name,
-            f"{row.queue.nodes:,}",
-            format_duration(row.queue.limit),
-            f"{row.queue.slots:,}",
-            percent(row.failure),
-            percent(row.mixed),
-            f"{100 * row.goodput:.0f} %",
-            "-" if row.interval is None else format_duration(row.interval),
-            "-" if row.spares is None else str(row.spares),
-        )
-        for row in design.queues
-    ]
     records = [
-        {"queue": row.queue.name, "nodes": row.queue.nodes, "limit_s": row.queue.limit,
-         "slots": row.queue.slots, "failure": row.failure, "failure_typical": row.mixed,
+        {**_queue_record(row.queue, row.failure), "failure_typical": row.mixed,
          "finished": row.goodput, "interval_s": row.interval, "spares": row.spares}
         for row in design.queues
     ]  # fmt: skip
-    heads = ("Queue", "Nodes", "Limit", "Slots", "F", "F typical", "Finished", "Interval", "Spares")
-    table = Table.of("queues", heads, rows, records)
+    table = Table.by("queues", QUEUES, records)
     return Section("queues", "Queues", body=(table, Listing(tuple(_on_queues(design)))))
 
 
@@ -273,24 +309,13 @@ def _on_queues(design: Design) -> list[str]:
 def _changes(design: Design, top: int | None) -> Section:
     """Return what single changes would buy, the best first."""
     chosen = design.changes[:top]
-    rows = [
-        (
-            change.title,
-            percent(change.after),
-            f"{-100 * change.gain:+.2f}",
-            f"{100 * change.capacity:+.1f} %",
-            f"{100 * change.held:+.1f} %",
-        )
-        for change in chosen
-    ]
     records = [
         {"change": one.title, "failure": one.after, "gain": one.gain, "capacity": one.capacity,
          "held": one.held}
         for one in chosen
     ]  # fmt: skip
-    heads = ("Change", "F_job", "Points", "Capacity", "Nodes held")
     some = f"the {len(chosen)} best of {len(design.changes)}"
-    table = Table.of("changes", heads, rows, records, ranked=True)
+    table = Table.by("changes", CHANGES, records, ranked=True)
     body = (table,) if chosen else ()
     return Section("changes", f"What single changes would buy ({some})", body=body)
 
@@ -337,25 +362,12 @@ def _best(best: Structure | None, wanted: float, why: str, key: str) -> tuple[Bl
         f"Best at {at} or more ({why}): F_job {percent(best.failure)}, capacity "
         f"{best.capacity:,.0f}"
     )
-    told = list(zip(best.queues, best.failures, best.shares, strict=True))
-    rows = [
-        (
-            queue.name,
-            f"{queue.nodes:,}",
-            format_duration(queue.limit),
-            f"{queue.slots:,}",
-            percent(failure),
-            percent(share),
-        )
-        for queue, failure, share in told
-    ]
     records = [
-        {"queue": queue.name, "nodes": queue.nodes, "limit_s": queue.limit, "slots": queue.slots,
-         "failure": failure, "share_of_jobs": share}
-        for queue, failure, share in told
-    ]  # fmt: skip
-    heads = ("Queue", "Nodes", "Limit", "Slots", "F", "Share of jobs")
-    return Prose(text), Table.of(key, heads, rows, records)
+        {**_queue_record(queue, failure), "share_of_jobs": share}
+        for queue, failure, share in zip(best.queues, best.failures, best.shares, strict=True)
+    ]
+    columns = (*QUEUE, ("Share of jobs", "share_of_jobs", percent))
+    return Prose(text), Table.by(key, columns, records)
 
 
 def _tradeoff(found: SearchResult) -> Section:
@@ -384,23 +396,11 @@ def _tradeoff(found: SearchResult) -> Section:
 
 def _admitted(found: SearchResult) -> Section:
     """Return what refusing the largest jobs would buy."""
-    rows = [
-        (
-            f"{100 * one.work:.1f} %",
-            percent(one.jobs),
-            f"{one.nodes:,}",
-            format_duration(one.runtime),
-            percent(one.own),
-            "-" if one.best is None else percent(one.best.failure),
-        )
-        for one in found.admitted
-    ]
     records = [
         {"work": one.work, "jobs": one.jobs, "nodes": one.nodes, "longest_s": one.runtime,
          "own_failure": one.own, "failure": None if one.best is None else one.best.failure}
         for one in found.admitted
     ]  # fmt: skip
-    heads = ("Work", "Jobs", "Most nodes", "Longest", "Own failures", "F_job")
     title = "If the largest jobs are not admitted, at the capacity that the rest needs"
-    table = Table.of("admitted", heads, rows, records, right=range(6))
+    table = Table.by("admitted", ADMITTED, records, right=range(6))
     return Section("admitted", title, body=(table,))

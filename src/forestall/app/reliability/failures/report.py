@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from forestall._lazy import lazily
-from forestall.app.kit.study_folder import StudyFolder, flat, table_of
+from forestall.app.kit.study_folder import StudyFolder, table_of
 from forestall.app.reliability.failures import pictures, words
 from forestall.app.reliability.failures.pictures import NAMES
 from forestall.app.reliability.failures.words import TESTS, TRENDS, Row, hours
 from forestall.app.reliability.fit.report import ranking_notes, ranking_tables
 from forestall.show import closing
-from forestall.show.blocks import Block, Prose, Table
-from forestall.show.facts import Fact
+from forestall.show.blocks import Block, Column, Prose, Table
+from forestall.show.facts import Fact, flat
 from forestall.show.report import Report, Section
 from forestall.show.words import (
     NOTHING,
@@ -163,36 +163,59 @@ def _years(found: FailureStudy) -> Section:
     )
 
 
+def _figure(value: object) -> str:
+    return figure(value, 3)
+
+
+def _ends(low: str, high: str) -> Callable[[Row], str]:
+    """Return how an interval is written, of the names of its ends."""
+    return lambda row: between((row.get(low), row.get(high)))
+
+
+YEARS: Final[tuple[Column, ...]] = (
+    ("Year", "year", str),
+    ("Failures", "failures", count),
+    ("Node-years", "node_years", figure),
+    ("Rate", "rate", _figure),
+    ("interval", _ends("low", "high")),
+    ("Shape", "shape", _figure),
+    ("interval", _ends("shape_low", "shape_high")),
+    ("Scale", lambda row: NOTHING if row["beyond"] else _figure(row["scale"])),
+    ("interval", lambda row: NOTHING if row["beyond"] else _ends("scale_low", "scale_high")(row)),
+    ("Within it", "trend", TRENDS.__getitem__),
+)
+
+
+CAUSES: Final[tuple[Column, ...]] = (
+    ("Cause", "cause", str),
+    ("Failures", "failures", count),
+    ("Share", "share", percent),
+    ("Rate", "rate", _figure),
+    ("MTBF, node", lambda row: hours(row["node_years"] * words.HOURS_A_YEAR / row["failures"])),
+    ("Shape", lambda row: _figure(row.get("shape"))),
+    ("interval", _ends("shape_low", "shape_high")),
+    ("Mean repair", "mean_repair_hours", hours),
+)
+
+
+NODES: Final[tuple[Column, ...]] = (
+    ("Node", "node", str),
+    ("Failures", "failures", count),
+    ("Expected", "expected", _figure),
+    ("Rate", "rate", _figure),
+    ("95 % interval", _ends("low", "high")),
+    ("q", "q", chance),
+    ("", lambda row: "beyond the fleet" if row["beyond_fleet"] else "worse" * row["worse"]),
+)
+
+
 def year_table(summary: Summary) -> Table:
     """Return rates and Weibull laws of the years, with their intervals."""
-    heads = ("Year", "Failures", "Node-years", "Rate", "interval", "Shape", "interval", "Scale",
-             "interval", "Within it")  # fmt: skip
-    rows = [
-        (
-            str(row["year"]),
-            count(row["failures"]),
-            figure(row["node_years"]),
-            *_with_ends(row["rate"], row["low"], row["high"]),
-            *_with_ends(row["shape"], row["shape_low"], row["shape_high"]),
-            *(
-                (NOTHING, NOTHING)
-                if row["beyond"]
-                else _with_ends(row["scale"], row["scale_low"], row["scale_high"])
-            ),
-            TRENDS[row["trend"]],
-        )
-        for row in summary["years"]
-    ]
     caption = (
         f"Rates are failures per 1000 node-days, scales are in {summary['unit']}; intervals are of "
         "95 %."
     )
-    right = (1, 2, 3, 5, 7)
-    return Table.of("years", heads, rows, summary["years"], right=right, caption=caption)
-
-
-def _with_ends(value: object, low: object, high: object) -> tuple[str, str]:
-    return figure(value, 3), between((low, high))
+    return Table.by("years", YEARS, summary["years"], right=(1, 2, 3, 5, 7), caption=caption)
 
 
 def _trend(found: FailureStudy) -> Section:
@@ -293,29 +316,14 @@ def _ranking(summary: Summary, by: str) -> tuple[Block, ...]:
 
 def _causes(summary: Summary) -> Section:
     """Return failures by cause."""
-    rows = [
-        (
-            row["cause"], count(row["failures"]), percent(row["share"]), figure(row["rate"], 3),
-            hours(_node_hours(row)), figure(row.get("shape"), 3),
-            between((row.get("shape_low"), row.get("shape_high"))), hours(row["mean_repair_hours"]),
-        )
-        for row in summary["causes"]
-    ]  # fmt: skip
-    heads = ("Cause", "Failures", "Share", "Rate", "MTBF, node", "Shape", "interval",
-             "Mean repair")  # fmt: skip
     caption = (
         "Rates are failures per 1000 node-days; the Weibull shape is of the gaps of one node from "
         "one failure of that cause to the next."
     )
     right = (1, 2, 3, 4, 5, 7)
-    table = Table.of("causes", heads, rows, summary["causes"], right=right, caption=caption)
-    return Section("causes", "Causes", body=(table if rows else Prose("The log tells no causes."),))
-
-
-def _node_hours(row: Row) -> float:
-    """Return node time over failures, hours."""
-    told: float = row["node_years"] * words.HOURS_A_YEAR / row["failures"]
-    return told
+    table = Table.by("causes", CAUSES, summary["causes"], right=right, caption=caption)
+    told = table if table.rows else Prose("The log tells no causes.")
+    return Section("causes", "Causes", body=(told,))
 
 
 def _nodes(found: FailureStudy) -> Section:
@@ -329,23 +337,14 @@ def node_table(summary: Summary, most: int | None) -> Table:
     """Return so many of the nodes that fail most often; None: all."""
     nodes: Sequence[Row] = summary["nodes_apart"]["nodes"]
     kept = nodes[:most]
-    rows = [
-        (
-            row["node"], count(row["failures"]), figure(row["expected"], 3),
-            figure(row["rate"], 3), between((row["low"], row["high"])), chance(row["q"]),
-            "beyond the fleet" if row["beyond_fleet"] else "worse" if row["worse"] else "",
-        )
-        for row in kept
-    ]  # fmt: skip
     more = len(nodes) - len(kept)
     rest = f" {counted(more, 'node')} more are in nodes.csv." if more else ""
     caption = (
         "The worst nodes (rates per 1000 node-days); q: share of false alarms if nodes up to here "
         f"are named.{rest}"
     )
-    heads = ("Node", "Failures", "Expected", "Rate", "95 % interval", "q", "")
-    return Table.of(
-        "nodes", heads, rows, kept, right=(1, 2, 3, 5), caption=caption, ranked=True,
+    return Table.by(
+        "nodes", NODES, kept, right=(1, 2, 3, 5), caption=caption, ranked=True,
         note=words.on_rates(summary), most=0,
     )  # fmt: skip
 

@@ -8,12 +8,12 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.kit.study_folder import flat
 from forestall.app.kit.versions import versions
 from forestall.model.errors import MissingExtraError, TraceError
 from forestall.reliability.fits import plots
 from forestall.show import closing, words
 from forestall.show.blocks import Listing, Table
+from forestall.show.facts import flat
 from forestall.show.report import Report, Section
 from forestall.show.style import has_matplotlib, legend, new_figure, tick_text
 from forestall.show.svg import save

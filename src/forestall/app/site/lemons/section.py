@@ -18,7 +18,7 @@ from forestall.reliability.nodes.lemons import Lemons
 from forestall.reliability.nodes.signals import SEVEN
 from forestall.show.blocks import Table
 from forestall.show.clean import clean
-from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.facts import Fact, Untold
 from forestall.show.quantities import at_level, counted, fixed, number, percent
 from forestall.show.report import Section
 
@@ -127,7 +127,7 @@ def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
         "The worst nodes",
         heads,
         tuple(rows),
-        records_of([row(found, k, study.hours) for k in at]),
+        tuple(row(found, k, study.hours) for k in at),
         note,
         right,
         ranked=True,
@@ -179,7 +179,7 @@ def signal_table(study: LemonsStudy, found: Lemons) -> Table | None:
     )
     heads = ("node", *(SHORT[name] for name in told), "users")
     return Table(
-        "signals", "Seven signals of the worst nodes", heads, tuple(rows), records_of(records),
+        "signals", "Seven signals of the worst nodes", heads, tuple(rows), tuple(records),
         note, tuple(range(1, len(heads))), ranked=True,
     )  # fmt: skip
 

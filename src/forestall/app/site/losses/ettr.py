@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from forestall.app.site.losses.amounts import (
     NONE,
     ends_of,
     every,
-    hours,
-    interval,
+    share_columns,
     value_of,
     with_interval,
 )
@@ -25,14 +24,16 @@ from forestall.app.site.swf_jobs import waits_told
 from forestall.assess.goodput import Blocks
 from forestall.assess.job_ettr import study as study_of_jobs
 from forestall.assess.run_ends import tells_interruptions
-from forestall.show.blocks import Figure, Table
-from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.blocks import Column, Figure, Table
+from forestall.show.facts import Fact, Untold
 from forestall.show.quantities import counted, number, percent
 from forestall.show.report import Section
 from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
@@ -196,8 +197,57 @@ def _series(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
     return tuple(made)
 
 
-def _plain(row: EttrClass, waits: bool) -> dict[str, object]:
-    told: dict[str, object] = {
+def _modelled(name: str, text: Callable[[Any], str]) -> Callable[[Mapping[str, Any]], str]:
+    """Return how what the model expects is written; a dash of classes without a model."""
+    return lambda row: text(row[name]) if name in row else NONE
+
+
+def _sizes(row: Mapping[str, Any]) -> str:
+    """Return the sizes of a class in words, as `EttrClass.label` has them."""
+    least, most = row["least"], row["most"]
+    return f"{least:,}" if least == most else f"{least:,}-{most:,}"
+
+
+def _linear(value: float) -> str:
+    return percent(value) if value > 0 else "below 0"
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    if row["differs"] is None:
+        return "not told"
+    if row["jobs"] < FEWEST:
+        return f"under {FEWEST} jobs"
+    if not row["differs"]:
+        return "no"
+    better = row["ettr_without_waits"] > row["expected_exact"]
+    return "jobs did better" if better else "jobs did worse"
+
+
+RUNNING: Final = share_columns("No waits", "ettr_without_waits")
+
+
+COLUMNS: Final[tuple[Column, ...]] = (
+    ("Jobs", "jobs", number),
+    ("Stopped", "stopped_runs", number),
+    ("Node-hours", "node_hours", number),
+    *RUNNING,
+)
+
+
+MODEL: Final[tuple[Column, ...]] = (
+    ("Nodes", _sizes),
+    ("Jobs", "jobs", number),
+    ("Stops", "stopped_runs", number),
+    ("Expected", _modelled("expected_stops", number)),
+    *RUNNING,
+    ("Model", _modelled("expected_exact", percent)),
+    ("Linear", _modelled("expected_linear", _linear)),
+    ("Differs", lambda row: _verdict(row) if "differs" in row else NONE),
+)
+
+
+def _record(row: EttrClass, waits: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {
         "least": row.least,
         "most": row.most,
         "jobs": row.jobs,
@@ -213,53 +263,32 @@ def _plain(row: EttrClass, waits: bool) -> dict[str, object]:
 def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: EttrStudy) -> Table | None:
     if not rows:
         return None
-    heads = ["GPUs" if key == "by_gpus" else "Nodes", "Jobs", "Stopped", "Node-hours",
-             "No waits", "Interval"]  # fmt: skip
-    cells = [
-        [row.label, f"{row.jobs:,}", f"{row.stops:,}", hours(row.node_seconds),
-         percent(row.ettr_running.value), interval(row.ettr_running)]
-        for row in rows
-    ]  # fmt: skip
+    columns: list[Column] = [("GPUs" if key == "by_gpus" else "Nodes", _sizes), *COLUMNS]
     if found.waits:
-        heads += ["With waits", "Interval"]
-        cells = [
-            [*line, percent(row.ettr.value), interval(row.ettr)]
-            for line, row in zip(cells, rows, strict=True)
-        ]
-    plain = [_plain(row, found.waits) for row in rows]
+        columns += share_columns("With waits", "ettr_with_waits")
+    records = [_record(row, found.waits) for row in rows]
     note = "Weighted by node-hours. Stopped: runs stopped from outside, or run again."
-    return Table(key, title, tuple(heads), tuple(tuple(line) for line in cells),
-                 records_of(plain), note, (1, 2, 3, 4, 6))  # fmt: skip
+    return Table.by(key, columns, records, title=title, note=note, right=(1, 2, 3, 4, 6))
 
 
 def _model_table(found: EttrStudy) -> Table | None:
     if not found.long:
         return None
-    cells, plain = [], []
+    records = []
     for row in found.long:
         per = 1000 * row.stops / (row.node_seconds / DAY)
-        told = _plain(row, waits=False) | {"stops_per_1000_node_days": per}
-        line = [row.label, f"{row.jobs:,}", f"{row.stops:,}"]
-        shown = [percent(row.ettr_running.value), interval(row.ettr_running)]
-        if row.model is None:
-            line += [NONE, *shown, NONE, NONE, NONE]
-        else:
-            time = row.model.time
-            linear = percent(time.linear) if time.linear > 0 else "below 0"
-            line += [number(row.model.stops), *shown, percent(time.exact), linear, _verdict(row)]
+        told = _record(row, waits=False) | {"stops_per_1000_node_days": per}
+        if row.model is not None:
             told |= {
-                "expected_exact": time.exact,
-                "expected_linear": time.linear,
-                "expected_for_nodes": time.nodes,
+                "expected_exact": row.model.time.exact,
+                "expected_linear": row.model.time.linear,
+                "expected_for_nodes": row.model.time.nodes,
                 "expected_stops": row.model.stops,
                 "stopped_runs_low": row.model.low,
                 "stopped_runs_high": row.model.high,
                 "differs": row.differs,
             }
-        cells.append(tuple(line))
-        plain.append(told)
-    heads = ("Nodes", "Jobs", "Stops", "Expected", "No waits", "Interval", "Model", "Linear",
-             "Differs")  # fmt: skip
+        records.append(told)
     note = (
         "Differs: only where the model lies outside of the interval, and the stops that it expects "
         "outside of the exact Poisson interval of those that were."
@@ -271,19 +300,8 @@ def _model_table(found: EttrStudy) -> Table | None:
             f"({rate.failures:,} {rate.what}), for the mean size of the class; exact renewal "
             "form, and the usual linear one."
         )
-    return Table("long_jobs", "Jobs that ran a day or more, beside the model", heads, tuple(cells),
-                 records_of(plain), note, (1, 2, 3, 4, 6, 7))  # fmt: skip
-
-
-def _verdict(row: EttrClass) -> str:
-    if row.differs is None or row.model is None:
-        return "not told"
-    if row.jobs < FEWEST:
-        return f"under {FEWEST} jobs"
-    if not row.differs:
-        return "no"
-    better = row.ettr_running.value > row.model.time.exact
-    return "jobs did better" if better else "jobs did worse"
+    title = "Jobs that ran a day or more, beside the model"
+    return Table.by("long_jobs", MODEL, records, title=title, note=note, right=(1, 2, 3, 4, 6, 7))
 
 
 def _notes(found: EttrStudy) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from forestall.assess.promises import ScoredDecile
 
 
-def band(one: ScoredDecile) -> str:
+def band(low: float, high: float) -> str:
     """Return a decile in words: ``80-90 %``."""
-    return f"{100 * one.low:.0f}-{100 * one.high:.0f} %"
+    return f"{100 * low:.0f}-{100 * high:.0f} %"
 
 
 def interval(one: ScoredDecile) -> tuple[float | None, float | None]:
