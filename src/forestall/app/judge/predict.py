@@ -15,6 +15,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.app.kit.predictor_files import described, load_predictor, save_predictor, spoken
 from forestall.app.runs.settings import inputs_of
+from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.nodes import NodeSet
 from forestall.model.observations import window_of
@@ -167,13 +168,10 @@ def train(
 
 def remarks_of(past: Observations) -> list[dict[str, Any]]:
     """Return what was left out, changed or odd: ``kind, text, action, count``."""
-    remarks = [*past.failures.cleaning.remarks, *past.failures.aside.remarks]
+    whole = past.failures.cleaning + past.failures.aside
     for part in (past.events, past.metrics):
-        remarks += [] if part is None else part.cleaning.remarks
-    return [
-        {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
-        for one in remarks
-    ]
+        whole += Cleaning() if part is None else part.cleaning
+    return whole.told()
 
 
 @dataclass(frozen=True)

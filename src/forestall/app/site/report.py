@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.__about__ import __version__
+from forestall.app.kit.versions import of_fits
 from forestall.app.site import sources
 from forestall.app.site.advice import advice as own
 from forestall.app.site.advice.advice import Advice
@@ -183,7 +182,7 @@ def report(
         untold=tuple((part.key, one) for part in made for one in part.untold if part.key != ADVICE),
         cleaning=site.cleanings(),
         sources=site.sources,
-        versions=versions(),
+        versions=of_fits(),
         options=options or {},
     )
 
@@ -198,11 +197,6 @@ def in_order(advice: Sequence[Advice]) -> tuple[Advice, ...]:
         return int(not sure(one)), -one.saves
 
     return tuple(sorted(advice, key=place))
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that results may depend on."""
-    return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
 
 
 def one_section(

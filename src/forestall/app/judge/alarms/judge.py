@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.judge.alarms.report import verdict
-from forestall.app.reliability.failures.study import versions
+from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.fit.fit import finite
 from forestall.app.runs.settings import inputs_of
 from forestall.assess.alarms import HORIZONS, JudgedAlarms, Line, judge, line_of
@@ -208,7 +208,6 @@ def _by_score(
 def summary_of(found: AlarmStudy) -> dict[str, Any]:
     """Return everything as JSON has it."""
     line, asked = found.line, found.asked
-    remarks = (*found.failures.cleaning.remarks, *found.alarms.cleaning.remarks)
     machine = int((line.alarm_node < 0).sum())
     summary: dict[str, Any] = {
         "verdict": "",
@@ -235,12 +234,9 @@ def summary_of(found: AlarmStudy) -> dict[str, Any]:
         **_main(found.judged[asked.main]),
         "horizons": [row_of(one) for one in found.judged],
         "by_score": list(found.by_score),
-        "remarks": [
-            {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
-            for one in remarks
-        ],
+        "remarks": (found.failures.cleaning + found.alarms.cleaning).told(),
         "parameters": {**found.told, "draws": asked.draws, "seed": asked.seed},
-        "versions": versions(),
+        "versions": of_fits(),
     }
     summary["verdict"] = verdict(summary)
     plain: dict[str, Any] = finite(summary)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.judge.jobs.report import advised, verdict
-from forestall.app.reliability.failures.study import versions
+from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.fit.fit import finite
 from forestall.assess.benefit import MONTH_HOURS
 
@@ -69,7 +69,7 @@ def summary_of(found: JobStudy) -> dict[str, Any]:
             "draws": asked.draws,
             "seed": asked.seed,
         },
-        "versions": versions(),
+        "versions": of_fits(),
     }
     plain: dict[str, Any] = finite(summary)
     plain |= {"verdict": verdict(plain), "advised": advised(plain)}

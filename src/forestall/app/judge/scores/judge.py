@@ -156,10 +156,7 @@ def study(
         "group": scores.group_name if grouped is not None else None,
         "groups": None if grouped is None else int(grouped.max()) + 1,
         "level": asked.level,
-        "remarks": [
-            {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
-            for one in scores.cleaning.remarks
-        ],
+        "remarks": scores.cleaning.told(),
         "parameters": {**asdict(asked), "score": ",".join(asked.score), "strict": strict},
         "versions": versions(),
     }

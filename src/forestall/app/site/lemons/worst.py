@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from forestall.app.kit.versions import of_fits
 from forestall.app.site import sources
 from forestall.app.site.lemons import section as lemons_section
 from forestall.app.site.lemons.section import row
 from forestall.app.site.lemons.study import LemonsStudy
-from forestall.app.site.report import SiteFindings, advice_json, versions
+from forestall.app.site.report import SiteFindings, advice_json
 from forestall.app.site.summary import headline
 from forestall.model.errors import ParameterError
 from forestall.show.as_json import section_json
@@ -60,7 +61,7 @@ class LemonsFound:
             untold=tuple((self.section.key, one) for one in self.section.untold),
             cleaning=self.site.cleanings(),
             sources=self.site.sources,
-            versions=versions(),
+            versions=of_fits(),
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from forestall._lazy import lazily
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.kit.study_folder import table_of, written
+from forestall.app.kit.versions import of_fits
 from forestall.app.site import sources
 from forestall.app.site.promises import section as promises_section
 from forestall.app.site.promises.study import PromiseStudy, Question, study
-from forestall.app.site.report import SiteFindings, page, shown, versions
+from forestall.app.site.report import SiteFindings, page, shown
 from forestall.app.site.summary import headline
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
@@ -73,7 +74,7 @@ class BacktestFound:
             untold=tuple((self.section.key, one) for one in self.section.untold),
             cleaning=self.site.cleanings(),
             sources=self.site.sources,
-            versions=versions(),
+            versions=of_fits(),
             options=self.spoken,
         )
 

@@ -263,9 +263,12 @@ OTHERS: Final[tuple[Column, ...]] = (
 )
 
 
-VOID_OR_OPEN: Final = {"void": "void: cancelled by the user", "open": "not known yet"}
+VOID_OR_OPEN: Final[Mapping[str, str]] = {
+    "void": "void: cancelled by the user",
+    "open": "not known yet",
+}
 MISSES: Final[tuple[Column, ...]] = (
-    ("Cause", "cause", lambda cause: VOID_OR_OPEN.get(cause, cause)),
+    ("Cause", "cause", lambda cause: str(VOID_OR_OPEN.get(cause, cause))),
     ("Promises", "missed", number),
     ("Of those missed", "share", _or_dash(percent)),
 )
