@@ -72,6 +72,15 @@ class Fact:
         assert self.unit in UNITS, f"unit {self.unit!r}"
         assert self.value is not None or self.why, f"{self.key}: no value and no reason"
 
+    @classmethod
+    def measured(
+        cls, key: str, label: str, value: Any, unit: str, meaning: str, shown: str, **rest: Any
+    ) -> Fact:
+        """Return a measure with words of its own; where it has no value its meaning says why."""
+        known = None if isinstance(value, float) and not math.isfinite(value) else value
+        why = meaning if known is None else ""
+        return cls(key, label, known, unit, meaning=meaning, shown=shown, why=why, **rest)
+
     def as_json(self) -> dict[str, Any]:
         """Return plain values; what is no finite number is None."""
         told: dict[str, Any] = {
@@ -101,6 +110,10 @@ class Untold:
     what: str
     why: str
     remedy: str = ""
+
+    def __str__(self) -> str:
+        remedy = f" It takes {self.remedy}." if self.remedy else ""
+        return f"{self.what}: {self.why}.{remedy}"
 
 
 def plain(value: Any) -> Any:

@@ -20,6 +20,7 @@ from forestall.model.errors import InputError, ParameterError
 from forestall.model.nodes import NodeSet
 from forestall.model.observations import window_of
 from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.show.facts import plain
 from forestall.traces.metrics.read import read_metrics
 from forestall.traces.observed import observed
 from forestall.traces.ras.read import read_ras
@@ -213,7 +214,7 @@ def ask(path: Path, asked: PredictionQuestion) -> dict[str, Any]:
             "node": int(chosen[k]),
             "name": names[chosen[k]] if names is not None and chosen[k] < len(names) else None,
             "failure_probability": float(risk[k]),
-            "median_time_to_failure_hours": _finite(median[k] / 3600),
+            "median_time_to_failure_hours": plain(median[k] / 3600),
         }
         for k in order
     ]
@@ -247,10 +248,6 @@ def _informed(learner: Learner, since: Sources) -> Learner:
             raise ParameterError("metrics", ", ".join(theirs), allowed)
     learner.observe(later)
     return learner
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 __all__ = [

@@ -19,7 +19,7 @@ from forestall.reliability.checkpoints.completion import (
 from forestall.reliability.systems.ageing import carried
 from forestall.show import closing
 from forestall.show.blocks import Block, Column, Listing, Prose, Table
-from forestall.show.facts import Fact
+from forestall.show.facts import Fact, plain
 from forestall.show.report import Report, Section
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class IntervalAnswer:
         found = self.found
         told: dict[str, Any] = {
             "young_s": found.young,
-            "daly_first_s": _plain(found.daly_first),
+            "daly_first_s": plain(found.daly_first),
             "daly_s": found.daly,
             "optimal_s": found.optimal,
             "mttf_s": found.mttf,
@@ -89,16 +89,16 @@ class IntervalAnswer:
             "assumes": found.assumes,
         }
         for what in ("efficiency", "overhead", "loss"):
-            told[what] = {one.name: _plain(getattr(one, what)) for one in found.choices}
+            told[what] = {one.name: plain(getattr(one, what)) for one in found.choices}
         if self.job is not None:
             told["completion"] = {
-                "mean_s": _plain(self.job.mean()),
+                "mean_s": plain(self.job.mean()),
                 "unhindered_s": self.job.unhindered,
                 "promises": [
-                    {"probability": p, "deadline_s": _plain(t)}
+                    {"probability": p, "deadline_s": plain(t)}
                     for p, t in zip(PROMISES, self.deadlines, strict=True)
                 ],
-                "error": _plain(self.job.error),
+                "error": plain(self.job.error),
                 "method": self.job.method,
             }
         if self.recall:
@@ -119,9 +119,9 @@ def rate_json(rate: MeasuredRate) -> dict[str, Any]:
         "events": rate.events,
         "node_days": rate.node_days,
         "of": rate.what,
-        "node_mttf_s": _plain(rate.mttf),
-        "node_mttf_low_s": _plain(low),
-        "node_mttf_high_s": _plain(high),
+        "node_mttf_s": plain(rate.mttf),
+        "node_mttf_low_s": plain(low),
+        "node_mttf_high_s": plain(high),
         "level": rate.level,
     }
 
@@ -225,10 +225,6 @@ def _age(text: str) -> float:
     except ParameterError:
         allowed = "new, steady, or how long the nodes have been in use, such as 90d"
         raise ParameterError("ages", text, allowed) from None
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 TITLES: Final = {

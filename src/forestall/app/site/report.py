@@ -85,6 +85,31 @@ class SiteFindings:
     versions: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        site: SiteRecords,
+        asked: Asked,
+        sections: Sequence[Section],
+        advice: Sequence[Advice] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> SiteFindings:
+        """Return what sections say of records that are cut to what was asked."""
+        return cls(
+            asked=asked,
+            dated=sources.is_dated(site),
+            headline=headline(site, asked),
+            sections=tuple(sections),
+            advice=tuple(advice),
+            untold=tuple(
+                (part.key, one) for part in sections for one in part.untold if part.key != ADVICE
+            ),
+            cleaning=site.cleanings(),
+            sources=site.sources,
+            versions=of_fits(),
+            options=options or {},
+        )
+
     def section(self, key: str) -> Section | None:
         """Return the section of that key, None where there is none."""
         return next((one for one in self.sections if one.key == key), None)
@@ -173,18 +198,7 @@ def report(
     made.insert(0 if ordered else len(made), advice_section(ordered, asked, found))
     if progress is not None:
         progress(steps, steps)
-    return SiteFindings(
-        asked=asked,
-        dated=sources.is_dated(site),
-        headline=headline(site, asked),
-        sections=tuple(made),
-        advice=ordered,
-        untold=tuple((part.key, one) for part in made for one in part.untold if part.key != ADVICE),
-        cleaning=site.cleanings(),
-        sources=site.sources,
-        versions=of_fits(),
-        options=options or {},
-    )
+    return SiteFindings.of(site, asked, made, ordered, options)
 
 
 def in_order(advice: Sequence[Advice]) -> tuple[Advice, ...]:

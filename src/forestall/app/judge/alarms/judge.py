@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.judge.alarms.report import verdict
+from forestall.app.kit.study_folder import window_told
 from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.fit.fit import finite
 from forestall.app.runs.settings import inputs_of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from forestall.traces.alarms import Alarms
 
 Progress = Callable[[int, int], None]
-DAY: Final = 86_400
 STEPS: Final = 12
 """Thresholds at which alarms with scores are judged again."""
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -213,13 +213,7 @@ def summary_of(found: AlarmStudy) -> dict[str, Any]:
         "verdict": "",
         "source": found.alarms.source,
         "failures_source": found.failures.source,
-        "window": {
-            "from_s": line.begin,
-            "to_s": line.end,
-            "days": (line.end - line.begin) / DAY,
-            "from": _date(found.failures, line.begin),
-            "to": _date(found.failures, line.end),
-        },
+        "window": window_told(line.begin, line.end, found.failures.origin),
         "nodes": line.nodes,
         "node_days": line.node_days,
         "alarms": len(line.alarm_time),
@@ -285,9 +279,3 @@ def row_of(one: JudgedAlarms) -> dict[str, Any]:
         "first_alarm_median_s": float(np.median(early)) if len(early) else None,
         "waiting_node_hours": one.waiting / 3600,
     }
-
-
-def _date(failures: Failures, time: int) -> str | None:
-    if failures.origin is None:
-        return None
-    return str(np.datetime64(time + failures.origin, "s"))

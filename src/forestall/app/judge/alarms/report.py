@@ -8,7 +8,7 @@ from forestall._lazy import lazily
 from forestall.app.kit.study_folder import StudyFolder, end, made_with, table_of
 from forestall.assess.figures_benefit import horizon_text, plot_lead_times, plot_recall
 from forestall.show import closing
-from forestall.show.blocks import Column, Figure, Listing, Table
+from forestall.show.blocks import Column, Figure, Table
 from forestall.show.facts import Fact, flat
 from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, duration, number, percent
@@ -133,7 +133,13 @@ def headline(summary: Summary) -> str:
 def report_of(found: AlarmStudy) -> Report:
     """Return what the alarms are worth as a report."""
     summary = found.summary
-    sections = (_recall(found), _leads(found), _fates(summary), _scores(summary), _read(summary))
+    sections = (
+        _recall(found),
+        _leads(found),
+        _fates(summary),
+        _scores(summary),
+        closing.odd_lines(notes(summary)),
+    )
     return Report(
         "What these alarms are worth",
         headline(summary),
@@ -197,26 +203,21 @@ def _recall(found: AlarmStudy) -> Section:
 
 def _facts(row: Summary) -> tuple[Fact, ...]:
     """Return the numbers that matter most, at the main horizon."""
-    within = {"within": horizon_text(row["horizon_s"])}
-
-    def fact(key: str, label: str, value: Any, unit: str, meaning: str, shown: str) -> Fact:
-        why = "" if value is not None else meaning
-        return Fact(key, label, value, unit, labels=within, meaning=meaning, shown=shown, why=why)
-
+    within = horizon_text(row["horizon_s"])
     recall, chance, precision = row["recall"], row["chance_recall"], row["precision"]
     false, lead = row["false_alarms_per_node_day"], row["lead_time_s"]["median"]
-    return (
-        fact("recall", f"Recall, {within['within']}", recall, "ratio",
-             f"of failures; 95 %: {interval(row['recall_ci'])}", percent(recall)),
-        fact("chance_recall", "By chance", chance, "ratio", "share of node time under alarm",
-             percent(chance)),
-        fact("precision", "Precision", precision, "ratio", "of the alarms were right",
-             percent(precision)),
-        fact("false_alarms_per_node_day", "False alarms", false, "number", "a node and day",
-             rate(false)),
-        fact("lead_time", "Lead time", lead, "seconds", "median of the last alarms",
-             duration(lead)),
+    told = (
+        ("recall", f"Recall, {within}", recall, "ratio",
+         f"of failures; 95 %: {interval(row['recall_ci'])}", percent(recall)),
+        ("chance_recall", "By chance", chance, "ratio", "share of node time under alarm",
+         percent(chance)),
+        ("precision", "Precision", precision, "ratio", "of the alarms were right",
+         percent(precision)),
+        ("false_alarms_per_node_day", "False alarms", false, "number", "a node and day",
+         rate(false)),
+        ("lead_time", "Lead time", lead, "seconds", "median of the last alarms", duration(lead)),
     )  # fmt: skip
+    return tuple(Fact.measured(*one, labels={"within": within}) for one in told)
 
 
 def _leads(found: AlarmStudy) -> Section:
@@ -245,13 +246,6 @@ def _scores(summary: Summary) -> Section:
     within = horizon_text(summary["main_horizon_s"])
     table = Table.by("by_score", SCORES, summary["by_score"], right=range(7))
     return Section("by_score", f"Only alarms of high scores, within {within}", body=(table,))
-
-
-def _read(summary: Summary) -> Section:
-    """Return what must be known of the input to read the numbers."""
-    return Section(
-        "read", "What was read, and what was odd in it", body=(Listing(tuple(notes(summary))),)
-    )
 
 
 def notes(summary: Summary) -> list[str]:

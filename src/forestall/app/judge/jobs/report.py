@@ -13,7 +13,7 @@ from forestall.app.kit.study_folder import StudyFolder, made_with
 from forestall.assess.figures import plot_roc
 from forestall.assess.figures_benefit import plot_benefit
 from forestall.show import closing
-from forestall.show.blocks import Block, Column, Figure, Listing, Prose, Table
+from forestall.show.blocks import Block, Column, Figure, Prose, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, figure, number, percent
@@ -177,12 +177,11 @@ def headline(summary: Summary) -> str:
 def report_of(found: JobStudy) -> Report:
     """Return what the metric is worth as a report."""
     summary = found.summary
-    remarks = tuple(f"{one['text']} ({one['action']})" for one in summary["remarks"])
-    read = Section("read", "What was read, and what was odd in it", body=(Listing(remarks),))
+    remarks = (f"{one['text']} ({one['action']})" for one in summary["remarks"])
     return Report(
         f"Is {summary['metric']} worth acting on?",
         headline(summary),
-        (_telling(found), _paying(found), _periods(summary), read),
+        (_telling(found), _paying(found), _periods(summary), closing.odd_lines(remarks)),
         verdict=(summary["verdict"], dry_run(summary)),
         closing=(closing.made_with(made_with(summary)),),
     )

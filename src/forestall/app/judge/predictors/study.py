@@ -15,6 +15,7 @@ from forestall.app.judge.predictors.report import verdict
 from forestall.app.kit.versions import versions
 from forestall.assess import benefit
 from forestall.model.errors import InputError, ParameterError
+from forestall.show.facts import plain
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
@@ -207,24 +208,24 @@ def _row(one: JudgedPredictor, found: PredictorStudy) -> dict[str, Any]:
     row: dict[str, Any] = {"name": one.name, "baseline": one.trivial, "why": one.why or None}
     for name in FIGURES:
         told = one.estimates.get(name)
-        row[name] = _number(told.value if told else None)
-        row[f"{name}_low"] = _number(told.low if told else None)
-        row[f"{name}_high"] = _number(told.high if told else None)
+        row[name] = plain(told.value if told else None)
+        row[f"{name}_low"] = plain(told.low if told else None)
+        row[f"{name}_high"] = plain(told.high if told else None)
     row["standing"] = None
     if one.estimates:
         stands = judging.standing(one, found.base, found.task.how.level)
         row["standing"] = stands["word"]
         difference: RedrawnEstimate = stands["skill"]
-        row["skill_over_baseline"] = _number(difference.value)
-        row["skill_over_baseline_low"] = _number(difference.low)
-        row["skill_over_baseline_high"] = _number(difference.high)
+        row["skill_over_baseline"] = plain(difference.value)
+        row["skill_over_baseline_low"] = plain(difference.low)
+        row["skill_over_baseline_high"] = plain(difference.high)
     return row
 
 
 def _act_row(act: Act) -> dict[str, Any]:
     worth = act.worth
     return {
-        "threshold": _number(worth.threshold),
+        "threshold": plain(worth.threshold),
         "node_hours_per_month": worth.per_month,
         "node_hours_per_month_low": worth.low,
         "node_hours_per_month_high": worth.high,
@@ -232,10 +233,6 @@ def _act_row(act: Act) -> dict[str, Any]:
         "needless_actions_per_month": worth.needless / act.months,
         "missed_failures_per_month": worth.missed / act.months,
     }
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
 
 
 def checked_stakes(cost: float, loss: float, price: float | None, currency: str) -> Stakes:

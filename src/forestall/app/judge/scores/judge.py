@@ -12,6 +12,7 @@ import numpy as np
 
 from forestall.app.judge.scores.report import verdict
 from forestall.app.kit.versions import versions
+from forestall.app.reliability.fit.fit import finite
 from forestall.assess import calibration as cal
 from forestall.assess import significance as sig
 from forestall.assess.roc import Confusion, Roc, numbered, roc
@@ -160,7 +161,7 @@ def study(
         "parameters": {**asdict(asked), "score": ",".join(asked.score), "strict": strict},
         "versions": versions(),
     }
-    told_plainly = plain(summary)
+    told_plainly = finite(summary)
     told_plainly["verdict"] = verdict(told_plainly)
     return ScoreStudy(asked, scores, curves, tables, told_plainly)
 
@@ -365,16 +366,3 @@ def worse_than_baseline(
             skill = beside["brier_skill"]
             return bool(beside["difference"] < 0 or (skill is not None and skill < 0))
     return None
-
-
-def plain(value: Any) -> Any:
-    """Return the value as JSON has it: no NaN, no infinity, no NumPy."""
-    if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    return value

@@ -12,7 +12,7 @@ from forestall.app.kit.output import skipped_table
 from forestall.app.kit.study_folder import StudyFolder, made_with, table_of
 from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
 from forestall.show import closing
-from forestall.show.blocks import Block, Column, Figure, Listing, Table
+from forestall.show.blocks import Block, Column, Figure, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, between, count, counted, figure, number
@@ -181,10 +181,7 @@ def report_of(found: ScoreStudy) -> Report:
     """Return what the scores are worth as a report."""
     summary = found.summary
     cases = f"{summary['n']:,} cases, {summary['failed']:,} failures"
-    read = Section(
-        "read", "What was read, and what was odd in it",
-        body=(Listing(tuple(remark_lines(summary))),),
-    )  # fmt: skip
+    read = closing.odd_lines(remark_lines(summary))
     return Report(
         "What these scores are worth",
         f"{summary['source']}, column {summary['score']}: {cases}",
@@ -203,30 +200,27 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
     if summary["groups"] is not None:
         meaning = f"by {summary['group']}; intervals allow for cases of a group that hang together"
         told.append(Fact("groups", "Groups", summary["groups"], "count", meaning=meaning))
+    named = [
+        ("auc", "Area under ROC", f"{interval_of(summary)}; 0.5 is chance", area),
+        ("p_value", "p-value", how_p(summary), chance),
+        (
+            "p_grouped",
+            "p-value by groups",
+            "of the area, cases of a group hanging together",
+            chance,
+        ),
+        ("average_precision", "Average precision", f"alarms at random: {share}", area),
+    ]
     told += [
-        _measure("auc", "Area under ROC", summary["auc"], area(summary["auc"]),
-                 f"{interval_of(summary)}; 0.5 is chance"),
-        _measure("p_value", "p-value", summary["p_value"], chance(summary["p_value"]),
-                 how_p(summary)),
-    ]  # fmt: skip
-    if summary["p_grouped"] is not None:
-        told.append(
-            _measure("p_grouped", "p-value by groups", summary["p_grouped"],
-                     chance(summary["p_grouped"]), "of the area, cases of a group hanging together")
-        )  # fmt: skip
-    precision = summary["average_precision"]
-    told.append(
-        _measure("average_precision", "Average precision", precision, area(precision),
-                 f"alarms at random: {share}")
-    )  # fmt: skip
+        _measure(key, label, summary[key], write(summary[key]), meaning)
+        for key, label, meaning, write in named
+        if key != "p_grouped" or summary[key] is not None
+    ]
     return (*told, *(_of_probabilities(summary) if summary["probabilities"] else ()))
 
 
 def _measure(key: str, label: str, value: object, shown: str, meaning: str) -> Fact:
-    """Return a measure; where it has no value its meaning says why."""
-    known = number(value)
-    why = meaning if known is None else ""
-    return Fact(key, label, known, "number", meaning=meaning, shown=shown, why=why)
+    return Fact.measured(key, label, number(value), "number", meaning, shown)
 
 
 def interval_of(summary: Summary) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from forestall.reliability.queues.runtimes import HyperGamma
 from forestall.reliability.systems.pools import Pool
 from forestall.reliability.systems.ring import loss_over_time
 from forestall.reliability.systems.spares import SparesAnswer, answer_pool
+from forestall.show.facts import plain
 
 if TYPE_CHECKING:
     from forestall.app.reliability.design.search import SearchResult
@@ -120,13 +120,13 @@ class Design:
                     "count": group.count,
                     "family": group.lifetime.family.name,
                     "params": group.lifetime.params,
-                    "mttf_s": finite(group.lifetime.mean()),
+                    "mttf_s": plain(group.lifetime.mean()),
                 }
                 for group in self.cluster.groups
             ],
             "queues": [row.told() for row in self.queues],
             "job_failure_probability": self.job_failure,
-            "mttf": {name: finite(value) for name, value in self.mttf.items()},
+            "mttf": {name: plain(value) for name, value in self.mttf.items()},
             "checkpoint_interval_s": self.interval,
             "spares": {
                 "target": table.success,
@@ -152,11 +152,6 @@ class Design:
         if self.found is not None:
             told["optimize"] = self.found.told()
         return told
-
-
-def finite(value: float) -> float | None:
-    """Return the number, None for what JSON cannot say."""
-    return value if math.isfinite(value) else None
 
 
 def design(

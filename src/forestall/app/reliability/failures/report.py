@@ -122,10 +122,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
 def _fact(
     key: str, label: str, value: object, shown: str, meaning: str, unit: str = "number"
 ) -> Fact:
-    """Return a measure; where it has no value its meaning says why."""
-    known = number(value)
-    why = meaning if known is None else ""
-    return Fact(key, label, known, unit, meaning=meaning, shown=shown, why=why)
+    return Fact.measured(key, label, number(value), unit, meaning, shown)
 
 
 def _exposure(summary: Summary) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from forestall.app.kit.progress import Progress, StepProgress
+from forestall.app.kit.study_folder import date_of
 from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.failures import groups
 from forestall.app.reliability.failures.change import Aged, FailureTrend, change_of, rate_by_age
@@ -198,8 +199,8 @@ def summary_of(found: FailureStudy) -> dict[str, Any]:
         {
             "source": failures.source,
             "window": {
-                "from": date(seen, start),
-                "to": date(seen, end),
+                "from": date_of(start, seen.origin),
+                "to": date_of(end, seen.origin),
                 "days": (end - start) / DAY,
                 "has_dates": seen.origin is not None,
             },
@@ -258,13 +259,6 @@ def hints_of(failures: Failures, counts: Mapping[str, int]) -> list[str]:
             "beginning to its end"
         )
     return hints
-
-
-def date(seen: History, time: int) -> str | None:
-    """Return a time of the log as a date, None where it has none."""
-    if seen.origin is None:
-        return None
-    return str(np.datetime64(int(time) + seen.origin, "s"))
 
 
 def _parts(seen: History) -> int:

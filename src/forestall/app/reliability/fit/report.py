@@ -51,7 +51,7 @@ def report_of(answer: FitAnswer) -> Report:
     ranked = () if answer.ranking is None else (_families(answer, plain["families"]),)
     lines = [f"{one.action}: {one.counted}" for one in answer.cleaning.remarks]
     lines += [f"note: {note}" for note in best["notes"]]
-    odd = Section("read", "What was read, and what was odd in it", body=(Listing(tuple(lines)),))
+    odd = closing.odd_lines(lines)
     return Report(
         "Times between failures",
         sample_line(best, answer.question.unit),

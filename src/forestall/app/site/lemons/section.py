@@ -19,7 +19,7 @@ from forestall.reliability.nodes.signals import SEVEN
 from forestall.show.blocks import Table
 from forestall.show.clean import clean
 from forestall.show.facts import Fact, Untold
-from forestall.show.quantities import at_level, counted, fixed, number, percent
+from forestall.show.quantities import at_level, counted, ends_fixed, fixed, number, percent
 from forestall.show.report import Section
 
 SHOWN: Final = 15
@@ -101,7 +101,14 @@ def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
         [f"{found.own[k]:,}" for k in at],
         fixed(found.expected[at].tolist()),
         [f"{found.q_value[k]:.2g}" if found.q_value[k] >= 1e-99 else "<1e-99" for k in at],
-        *([fixed(found.shrunk[at].tolist()), _ends(found.low[at], found.high[at])] if told else []),
+        *(
+            [
+                fixed(found.shrunk[at].tolist()),
+                ends_fixed(found.low[at].tolist(), found.high[at].tolist()),
+            ]
+            if told
+            else []
+        ),
         *([fixed(hours[at].tolist())] if lost else []),
         [_verdict(found, k) for k in at],
     ]
@@ -132,12 +139,6 @@ def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
         right,
         ranked=True,
     )
-
-
-def _ends(low: Floats, high: Floats) -> list[str]:
-    """Return a column of intervals."""
-    told = fixed([*low.tolist(), *high.tolist()])
-    return [f"{a} to {b}" for a, b in zip(told[: len(low)], told[len(low) :], strict=True)]
 
 
 def _verdict(found: Lemons, k: int) -> str:

@@ -11,13 +11,14 @@ from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.nodes.node_times import Groups, Law
 from forestall.show.blocks import Table
 from forestall.show.clean import clean, example
-from forestall.show.facts import Untold
+from forestall.show.facts import Untold, plain
 from forestall.show.quantities import (
     at_level,
     between,
     counted,
     duration,
     durations,
+    ends_fixed,
     fixed,
     number,
     percent,
@@ -172,7 +173,7 @@ def _group_table(by: str, groups: Groups) -> Table:
         [f"{groups.events[k]:,}" for k in order],
         *([] if by == "cause" else [fixed(rates.node_days[order].tolist())]),
         fixed(shown.rate[order].tolist()),
-        _ends(shown.low[order], shown.high[order]),
+        ends_fixed(shown.low[order].tolist(), shown.high[order].tolist()),
         *([[_apart(groups, k) for k in order]] if groups.difference is not None else []),
     ]
     few = () if by == "cause" else ("node-days",)
@@ -189,15 +190,6 @@ def _group_table(by: str, groups: Groups) -> Table:
         tuple(_group_record(by, groups, k) for k in order), note,
         tuple(range(1, 4 + len(few))), ranked=by != "weekday",
     )  # fmt: skip
-
-
-def _ends(low: Floats, high: Floats) -> list[str]:
-    """Return a column of intervals; a dash for what was not in service."""
-    told = fixed([*low.tolist(), *high.tolist()])
-    return [
-        f"{a} to {b}" if b != "-" else b
-        for a, b in zip(told[: len(low)], told[len(low) :], strict=True)
-    ]
 
 
 def _group_record(by: str, groups: Groups, k: int) -> dict[str, Any]:
@@ -281,7 +273,8 @@ def lead(found: NodesStudy) -> str:
         )
     if times.repairs is not None and times.repairs.ended:
         mean, median = times.repairs.mean.value, times.repairs.median.value
-        half = f", half of the times {duration(median * HOUR)} or less" if is_told(median) else ""
+        half = f", half of the times {duration(median * HOUR)} or less"
+        half = half if math.isfinite(median) else ""
         text += f" It is then away for {duration(mean * HOUR)} on average{half}."
     return text
 
@@ -292,17 +285,7 @@ def ends(value: Interval, unit: str, level: float) -> str:
 
 
 def _between(value: Interval, unit: str) -> str:
-    return between(finite(value.low), finite(value.high), unit)
-
-
-def is_told(value: float) -> bool:
-    """Return whether a value is finite."""
-    return math.isfinite(value)
-
-
-def finite(value: float) -> float | None:
-    """Return a value, None where it is not finite."""
-    return value if math.isfinite(value) else None
+    return between(plain(value.low), plain(value.high), unit)
 
 
 def notes(found: NodesStudy) -> list[str]:

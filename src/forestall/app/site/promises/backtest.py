@@ -12,12 +12,10 @@ from forestall._lazy import lazily
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.kit.study_folder import table_of, written
-from forestall.app.kit.versions import of_fits
 from forestall.app.site import sources
 from forestall.app.site.promises import section as promises_section
 from forestall.app.site.promises.study import PromiseStudy, Question, study
 from forestall.app.site.report import SiteFindings, page, shown
-from forestall.app.site.summary import headline
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.show.as_json import SCHEMA, section_json
@@ -65,18 +63,7 @@ class BacktestFound:
 
     def report(self) -> SiteFindings:
         """Return it as a report of one section, for the page and for OpenMetrics."""
-        return SiteFindings(
-            asked=self.asked,
-            dated=sources.is_dated(self.site),
-            headline=headline(self.site, self.asked),
-            sections=(self.section,),
-            advice=(),
-            untold=tuple((self.section.key, one) for one in self.section.untold),
-            cleaning=self.site.cleanings(),
-            sources=self.site.sources,
-            versions=of_fits(),
-            options=self.spoken,
-        )
+        return SiteFindings.of(self.site, self.asked, (self.section,), options=self.spoken)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -176,9 +163,7 @@ def text_of(found: BacktestFound) -> str:
     lines += ["", *paragraph(found.report().headline)]
     for note in part.notes[promises_section.RULES :]:
         lines += paragraph(note)
-    for one in part.untold:
-        remedy = f" It takes {one.remedy}." if one.remedy else ""
-        lines += paragraph(f"Not told: {one.what}: {one.why}.{remedy}")
+    lines += [line for one in part.untold for line in paragraph(f"Not told: {one}")]
     lines += remarks(_file_once(found.site.cleanings()))
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
