@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 Value = float | int | None
@@ -122,6 +123,16 @@ def plain(value: Any) -> Any:
         return value
     number = float(value)
     return number if math.isfinite(number) else None
+
+
+def taken(one: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return attributes of an object for a record: by their names, and then others under new names.
+
+    >>> taken(2.5 + 1j, "real", imaginary="imag")
+    {'real': 2.5, 'imaginary': 1.0}
+    """
+    named = dict(zip(names, names, strict=True)) | renamed
+    return {new: attrgetter(old)(one) for new, old in named.items()}
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:

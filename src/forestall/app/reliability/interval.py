@@ -19,7 +19,7 @@ from forestall.reliability.checkpoints.completion import (
 from forestall.reliability.systems.ageing import carried
 from forestall.show import closing
 from forestall.show.blocks import Block, Column, Listing, Prose, Table
-from forestall.show.facts import Fact, plain
+from forestall.show.facts import Fact, plain, taken
 from forestall.show.report import Report, Section
 
 if TYPE_CHECKING:
@@ -115,10 +115,7 @@ def rate_json(rate: MeasuredRate) -> dict[str, Any]:
     """Return a measured failure rate as plain values."""
     low, high = rate.mttf_ends()
     return {
-        "failures": rate.failures,
-        "events": rate.events,
-        "node_days": rate.node_days,
-        "of": rate.what,
+        **taken(rate, "failures", "events", "node_days", of="what"),
         "node_mttf_s": plain(rate.mttf),
         "node_mttf_low_s": plain(low),
         "node_mttf_high_s": plain(high),
@@ -270,11 +267,8 @@ def verdict(answer: IntervalAnswer) -> str:
 def _intervals(answer: IntervalAnswer) -> Section:
     """Return the best interval beside the closed forms."""
     choices = answer.found.choices
-    records = [
-        {"name": one.name, "interval_s": one.interval, "overhead": one.overhead, "loss": one.loss,
-         "ratio": one.ratio}
-        for one in choices
-    ]  # fmt: skip
+    named = {"interval_s": "interval", "overhead": "overhead", "loss": "loss", "ratio": "ratio"}
+    records = [taken(one, "name", **named) for one in choices]
     best = choices[-1]
     facts = (
         Fact("interval", "Best interval", best.interval, "seconds"),

@@ -17,6 +17,7 @@ from forestall.app.runs.settings import inputs_of
 from forestall.assess.alarms import HORIZONS, JudgedAlarms, Line, judge, line_of
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
+from forestall.show.facts import taken
 from forestall.traces.alarms import read_alarms
 from forestall.traces.streams import stream
 
@@ -195,11 +196,7 @@ def _by_score(
             {
                 "score": float(cut),
                 "alarms": len(line.alarm_time),
-                "recall": one.recall.value,
-                "chance_recall": one.covered,
-                "precision": one.precision.value,
-                "false_alarms_per_node_day": one.false_per_node_day,
-                "lead_time_median_s": float(one.lead_quantiles((0.5,))[0]),
+                **_main(one),
             }
         )
     return rows
@@ -268,12 +265,9 @@ def row_of(one: JudgedAlarms) -> dict[str, Any]:
         "precision_ci": one.precision.ci,
         "precision_ci_weeks": one.precision.ci_weeks,
         "right": one.precision.count,
-        "repeats": one.repeats,
-        "false_alarms": one.false,
+        **taken(one, "repeats", false_alarms="false"),
         "false_alarms_per_node_day": one.false_per_node_day,
-        "late": one.late,
-        "undecided": one.undecided,
-        "echoes": one.echoes,
+        **taken(one, "late", "undecided", "echoes"),
         "false_on_nodes_that_never_fail": one.on_good_nodes,
         "lead_time_s": {name: float(value) for name, value in zip(names, leads, strict=True)},
         "first_alarm_median_s": float(np.median(early)) if len(early) else None,

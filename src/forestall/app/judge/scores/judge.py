@@ -17,11 +17,13 @@ from forestall.assess import calibration as cal
 from forestall.assess import significance as sig
 from forestall.assess.roc import Confusion, Roc, numbered, roc
 from forestall.model.errors import ParameterError
+from forestall.show.facts import taken
 from forestall.traces.scores import read_scores
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
-    from forestall.traces.scores import Scores
+    from forestall.show.facts import taken
+from forestall.traces.scores import Scores
 
 Progress = Callable[[int, int], None]
 MOST_DRAWN: Final = 200_000_000
@@ -256,22 +258,15 @@ def chance_of(
     }
 
 
+RATES: Final = (
+    "threshold", "tp", "fp", "fn", "tn", "recall", "precision", "fpr", "f1", "youden", "mcc",
+    "alarmed",
+)  # fmt: skip
+
+
 def confusion_of(one: Confusion) -> dict[str, Any]:
     """Return a confusion matrix with its rates."""
-    return {
-        "threshold": one.threshold,
-        "tp": one.tp,
-        "fp": one.fp,
-        "fn": one.fn,
-        "tn": one.tn,
-        "recall": one.recall,
-        "precision": one.precision,
-        "fpr": one.fpr,
-        "f1": one.f1,
-        "youden": one.youden,
-        "mcc": one.mcc,
-        "alarmed": one.alarmed,
-    }
+    return taken(one, *RATES)
 
 
 def operating_points(curve: Roc, asked: ScoreQuestion) -> list[dict[str, Any]]:
@@ -328,7 +323,7 @@ def table_rows(table: cal.ReliabilityTable) -> list[dict[str, Any]]:
         "begin", "end", "count", "failed", "said", "seen", "low", "high", "low_if_true",
         "high_if_true",
     )  # fmt: skip
-    columns = [getattr(table, name).tolist() for name in names]
+    columns = [column.tolist() for column in taken(table, *names).values()]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

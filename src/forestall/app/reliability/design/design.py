@@ -16,7 +16,7 @@ from forestall.reliability.queues.runtimes import HyperGamma
 from forestall.reliability.systems.pools import Pool
 from forestall.reliability.systems.ring import loss_over_time
 from forestall.reliability.systems.spares import SparesAnswer, answer_pool
-from forestall.show.facts import plain
+from forestall.show.facts import plain, taken
 
 if TYPE_CHECKING:
     from forestall.app.reliability.design.search import SearchResult
@@ -59,20 +59,17 @@ class QueueRow:
 
     def told(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return {
-            "name": self.queue.name,
-            "nodes": self.queue.nodes,
-            "limit_s": self.queue.limit,
-            "slots": self.queue.slots,
-            "failure_probability": self.failure,
-            "failure_probability_lublin_runtimes": self.mixed,
-            "goodput_share": self.goodput,
-            "checkpoint_interval_s": self.interval,
-            "useful_share_with_checkpoints": self.useful,
-            "spares": self.spares,
-            "spares_at_most": self.room,
-            "ring_loss_probability": self.ring_loss,
-        }
+        return taken(self.queue, "name", "nodes", limit_s="limit", slots="slots") | taken(
+            self,
+            failure_probability="failure",
+            failure_probability_lublin_runtimes="mixed",
+            goodput_share="goodput",
+            checkpoint_interval_s="interval",
+            useful_share_with_checkpoints="useful",
+            spares="spares",
+            spares_at_most="room",
+            ring_loss_probability="ring_loss",
+        )
 
 
 @dataclass(frozen=True)
@@ -135,17 +132,18 @@ class Design:
                 "pool_assumes": self.pool.assumes,
             },
             "changes": [
-                {
-                    "title": change.title,
-                    "kind": change.kind,
-                    "queue": change.queue,
-                    "before": change.before,
-                    "after": change.after,
-                    "gain": change.gain,
-                    "capacity_change": change.capacity,
-                    "held_change": change.held,
-                }
-                for change in self.changes
+                taken(
+                    change,
+                    "title",
+                    "kind",
+                    "queue",
+                    "before",
+                    "after",
+                    "gain",
+                    capacity_change="capacity",
+                    held_change="held",
+                )
+                for change in self.changes  # fmt: skip
             ],
             "remarks": list(self.remarks),
         }

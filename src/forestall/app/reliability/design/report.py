@@ -16,7 +16,7 @@ from forestall.app.reliability.design.search import SearchResult, structure_told
 from forestall.model.units import format_duration
 from forestall.show.blocks import Block, Column, Figure, Listing, Prose, Table
 from forestall.show.drawings import figure_files
-from forestall.show.facts import Fact
+from forestall.show.facts import Fact, taken
 from forestall.show.report import Report, Section
 from forestall.show.style import (
     BLACK,
@@ -260,19 +260,18 @@ ADMITTED: Final[tuple[Column, ...]] = (
 
 
 def _queue_record(queue: Queue, failure: float) -> dict[str, Any]:
-    return {
-        "queue": queue.name, "nodes": queue.nodes, "limit_s": queue.limit, "slots": queue.slots,
-        "failure": failure,
-    }  # fmt: skip
+    told = taken(queue, queue="name", nodes="nodes", limit_s="limit", slots="slots")
+    return told | {"failure": failure}
 
 
 def _queues(design: Design) -> Section:
     """Return what jobs of each queue meet, and what they need."""
     records = [
-        {**_queue_record(row.queue, row.failure), "failure_typical": row.mixed,
-         "finished": row.goodput, "interval_s": row.interval, "spares": row.spares}
+        _queue_record(row.queue, row.failure)
+        | taken(row, failure_typical="mixed", finished="goodput", interval_s="interval")
+        | taken(row, "spares")
         for row in design.queues
-    ]  # fmt: skip
+    ]
     table = Table.by("queues", QUEUES, records)
     return Section("queues", "Queues", body=(table, Listing(tuple(_on_queues(design)))))
 
@@ -309,11 +308,8 @@ def _on_queues(design: Design) -> list[str]:
 def _changes(design: Design, top: int | None) -> Section:
     """Return what single changes would buy, the best first."""
     chosen = design.changes[:top]
-    records = [
-        {"change": one.title, "failure": one.after, "gain": one.gain, "capacity": one.capacity,
-         "held": one.held}
-        for one in chosen
-    ]  # fmt: skip
+    told = {"change": "title", "failure": "after"}
+    records = [taken(one, **told, gain="gain", capacity="capacity", held="held") for one in chosen]
     some = f"the {len(chosen)} best of {len(design.changes)}"
     table = Table.by("changes", CHANGES, records, ranked=True)
     body = (table,) if chosen else ()

@@ -18,7 +18,7 @@ from forestall.reliability.nodes.lemons import Lemons
 from forestall.reliability.nodes.signals import SEVEN
 from forestall.show.blocks import Table
 from forestall.show.clean import clean
-from forestall.show.facts import Fact, Untold
+from forestall.show.facts import Fact, Untold, taken
 from forestall.show.quantities import at_level, counted, ends_fixed, fixed, number, percent
 from forestall.show.report import Section
 
@@ -41,6 +41,17 @@ SHORT: Final = {
 """Heads of the seven signals."""
 
 
+OF_NODES: Final = {
+    "failures": "failures", "own_failures": "own", "in_bursts": "in_bursts", "came_again": "again",
+    "node_days": "node_days", "expected_failures": "expected", "average_failures": "usual",
+    "excess_failures": "excess", "excess_low": "excess_low", "excess_high": "excess_high",
+    "p": "p_value", "q": "q_value", "rate_per_1000_node_days": "rate", "rate_low": "rate_low",
+    "rate_high": "rate_high", "rate_shrunk": "shrunk", "shrunk_low": "low", "shrunk_high": "high",
+    "share_of_failures": "share", "out_of_service_hours": "down_hours",
+}  # fmt: skip
+"""Arrays of `Lemons`, an element a node, by their names in records."""
+
+
 def row(found: Lemons, k: int, hours: Floats | None = None) -> dict[str, Any]:
     """Return all that is known of one node as plain values."""
     told: dict[str, Any] = {
@@ -49,26 +60,7 @@ def row(found: Lemons, k: int, hours: Floats | None = None) -> dict[str, Any]:
         "beyond_fleet": bool(found.beyond[k]),
         "verdict": found.verdict(k),
         "kind": found.kinds[found.kind[k]],
-        "failures": int(found.failures[k]),
-        "own_failures": int(found.own[k]),
-        "in_bursts": int(found.in_bursts[k]),
-        "came_again": int(found.again[k]),
-        "node_days": float(found.node_days[k]),
-        "expected_failures": float(found.expected[k]),
-        "average_failures": float(found.usual[k]),
-        "excess_failures": float(found.excess[k]),
-        "excess_low": float(found.excess_low[k]),
-        "excess_high": float(found.excess_high[k]),
-        "p": float(found.p_value[k]),
-        "q": float(found.q_value[k]),
-        "rate_per_1000_node_days": float(found.rate[k]),
-        "rate_low": float(found.rate_low[k]),
-        "rate_high": float(found.rate_high[k]),
-        "rate_shrunk": float(found.shrunk[k]),
-        "shrunk_low": float(found.low[k]),
-        "shrunk_high": float(found.high[k]),
-        "share_of_failures": float(found.share[k]),
-        "out_of_service_hours": float(found.down_hours[k]),
+        **{name: values[k].item() for name, values in taken(found, **OF_NODES).items()},
         "lost_node_hours": None if found.lost_hours is None else float(found.lost_hours[k]),
         **found.signals.row(int(found.node[k])),
     }
