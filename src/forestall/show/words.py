@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
@@ -109,6 +109,11 @@ def probability(value: float) -> str:
         return "<0.0001 %" if value < 0.5 else ">99.9999 %"
     digits = max(2, ceil(-log10(rest)) - 1)
     return f"{100 * value:.{digits}f} %"
+
+
+def or_dash(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return a way to write a value for which there may be none: then it is a dash."""
+    return lambda value: "-" if value is None else write(value)
 
 
 def figure(value: object, digits: int = 4) -> str:

@@ -21,6 +21,7 @@ from forestall.model.observations import Observations
 from forestall.show import closing
 from forestall.show.blocks import Column, Table
 from forestall.show.report import Report, Section
+from forestall.show.words import or_dash
 from forestall.simulate.promise.parameters import Parameters
 
 with lazily():
@@ -208,16 +209,12 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(lead + "; ".join(texts) for lead, texts in named if texts)
 
 
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"
-
-
 COLUMNS: Final[tuple[Column, ...]] = (
     ("Predictor", "predictor", str),
     ("QoS", "qos", "{:.4f}".format),
-    ("Regained", "regained", _share),
+    ("Regained", "regained", or_dash("{:.0%}".format)),
     ("Lost (node-h)", "lost_node_hours", "{:,.0f}".format),
-    ("Saved", "saved", _share),
+    ("Saved", "saved", or_dash("{:.0%}".format)),
     ("Utilization", "utilization", "{:.1%}".format),
     ("Kept", "kept", "{:.1%}".format),
     ("Promised", "promised", "{:.1%}".format),

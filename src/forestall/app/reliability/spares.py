@@ -24,7 +24,7 @@ from forestall.reliability.systems.systems import Age, assumption, from_mttf
 from forestall.show.blocks import Listing, Table
 from forestall.show.quantities import duration
 from forestall.show.report import Report, Section
-from forestall.show.words import probability
+from forestall.show.words import counted, probability
 
 if TYPE_CHECKING:
     from forestall.app.site.nodes.failure_rate import MeasuredRate
@@ -148,8 +148,8 @@ def _range(low: int | None, high: int | None) -> str:
     if low is None:
         return "no number of spares suffices at either"
     if high is None:
-        return f"{_counted(low)} at one, and at the other no number suffices"
-    return f"{low:,} as well" if low == high else f"{low:,} to {_counted(high)}"
+        return f"{counted(low, 'spare')} at one, and at the other no number suffices"
+    return f"{low:,} as well" if low == high else f"{low:,} to {counted(high, 'spare')}"
 
 
 def _repair_words(rate: MeasuredRate) -> str:
@@ -190,7 +190,7 @@ def _answer(asked: SparesQuestion) -> SparesAdvice:
         sentence += f" over {format_duration(seconds)}."
     else:
         sentence = (
-            f"{_counted(found.spares)} among {asked.nodes:,} nodes: no more are lost in "
+            f"{counted(found.spares, 'spare')} among {asked.nodes:,} nodes: no more are lost in "
             f"{format_duration(seconds)} with at least {chance}{reached}."
         )
     remarks = [_failures(asked, mean), f"Nodes: {assumption(age, format_duration)}."]
@@ -217,7 +217,9 @@ def _of_pool(asked: SparesQuestion, seconds: float, mean: float) -> SparesAdvice
     law = from_mttf(mean, asked.shape) if asked.shape != 1 else None
     found = answer_pool(pool, seconds, asked.target, law=law, age=age)
     chance = f"{100 * asked.target:g} %"
-    spares = "No number of spares suffices" if found.spares is None else _counted(found.spares)
+    spares = (
+        "No number of spares suffices" if found.spares is None else counted(found.spares, "spare")
+    )
     when = (
         f"in {format_duration(seconds)}, without repair"
         if repair is None
@@ -263,10 +265,6 @@ def _age(asked: SparesQuestion, otherwise: str) -> Age:
         return age_of(asked.ages or otherwise)
     except ParameterError as error:
         raise ParameterError("ages", asked.ages, error.allowed) from None
-
-
-def _counted(spares: int) -> str:
-    return "1 spare" if spares == 1 else f"{spares:,} spares"
 
 
 def _failures(asked: SparesQuestion, mean: float) -> str:

@@ -26,7 +26,7 @@ from forestall.app.hosts.machines.foreseen import (
 )
 from forestall.live.machines.backend import MachineState, SeenMachine
 from forestall.live.machines.coordinator import Coordinator, MachineOutcome
-from forestall.live.machines.ledger import Entry, MachineLedger
+from forestall.live.machines.ledger import MachineLedger
 from forestall.live.machines.picture import Need
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import parse_duration
@@ -174,7 +174,10 @@ class FleetFolder:
 
     def listing(self) -> dict[str, Any]:
         """Return all machines and nodes as they are now."""
-        deadlines = _deadlines(MachineLedger(self.folder / LEDGER).news())
+        started = (
+            one for one in MachineLedger(self.folder / LEDGER).news() if one["what"] == "started"
+        )
+        deadlines = {one["machine"]: one["deadline"] for one in started}
         seen = self.backend.watch()
         machines = [{**asdict(one), "deadline": deadlines.get(one.machine)} for one in seen]
         foreseen = self.read_foreseen()
@@ -230,10 +233,6 @@ def moment(text: str, now: float, name: str) -> int:
 def from_now(duration: int, now: float, text: str, name: str) -> int:
     """Return the time so many seconds from now. Raises ParameterError where that is too far."""
     return checked_moment(math.floor(now) + duration, text, name)
-
-
-def _deadlines(entries: list[Entry]) -> dict[str, int | None]:
-    return {one["machine"]: one["deadline"] for one in entries if one["what"] == "started"}
 
 
 def sentence(outcome: MachineOutcome) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from forestall.show import closing
 from forestall.show.blocks import Block, Column, Figure, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
-from forestall.show.words import NOTHING, Summary, between, count, counted, figure, number
+from forestall.show.words import NOTHING, Summary, between, count, counted, figure, number, ratio
 from forestall.show.words import percent as rounded
 
 with lazily():
@@ -70,17 +70,11 @@ def says(p: object) -> str:
     return f"p {told}" if told.startswith("under") else f"p = {told}"
 
 
-def area(value: object) -> str:
-    """Return an area or a score with three digits after the point."""
-    found = number(value)
-    return NOTHING if found is None else f"{found:.3f}"
-
-
 def ends(ci: Sequence[object] | None) -> str:
     """Return an interval with three digits after the point."""
     if ci is None or all(number(one) is None for one in ci):
         return NOTHING
-    return f"{area(ci[0])} to {area(ci[1])}"
+    return f"{ratio(ci[0])} to {ratio(ci[1])}"
 
 
 def p_of(summary: Summary) -> float | None:
@@ -105,7 +99,7 @@ def on_area(summary: Summary) -> str:
             return f"no verdict: the only case {'failed' if summary['failed'] else 'did not fail'}"
         cases = f"the {summary['n']:,} cases"
         return f"no verdict: {summary['auc_why'].replace('them', cases)}"
-    told = f"area {area(summary['auc'])} ({ends(summary['auc_ci'])}), {says(p_of(summary))}"
+    told = f"area {ratio(summary['auc'])} ({ends(summary['auc_ci'])}), {says(p_of(summary))}"
     if summary["constant"]:
         return "no better than chance: all scores are the same"
     low, high = (number(one) for one in summary["auc_ci"])
@@ -127,7 +121,7 @@ def on_baseline(summary: Summary) -> list[str]:
         if gap is None:
             return []
         sure = p is not None and p <= 1 - summary["level"]
-        told = f"(area {area(summary['auc'])} against {area(one['auc'])}, {says(p)})"
+        told = f"(area {ratio(summary['auc'])} against {ratio(one['auc'])}, {says(p)})"
         parts = []
         if gap < 0:
             parts.append(
@@ -200,8 +194,8 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
     if summary["groups"] is not None:
         meaning = f"by {summary['group']}; intervals allow for cases of a group that hang together"
         told.append(Fact("groups", "Groups", summary["groups"], "count", meaning=meaning))
-    named = [
-        ("auc", "Area under ROC", f"{interval_of(summary)}; 0.5 is chance", area),
+    named: list[tuple[str, str, str, Callable[[object], str]]] = [
+        ("auc", "Area under ROC", f"{interval_of(summary)}; 0.5 is chance", ratio),
         ("p_value", "p-value", how_p(summary), chance),
         (
             "p_grouped",
@@ -209,7 +203,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
             "of the area, cases of a group hanging together",
             chance,
         ),
-        ("average_precision", "Average precision", f"alarms at random: {share}", area),
+        ("average_precision", "Average precision", f"alarms at random: {share}", ratio),
     ]
     told += [
         _measure(key, label, summary[key], write(summary[key]), meaning)
@@ -257,7 +251,7 @@ def _of_probabilities(summary: Summary) -> list[Fact]:
         _measure("brier", "Brier score", summary["brier"], figure(summary["brier"], 4),
                  f"0 is perfect; {base}"),
         _measure("brier_skill", "Brier skill", summary["brier_skill"],
-                 area(summary["brier_skill"]), f"{ends(summary['brier_skill_ci'])}; 1 is perfect, "
+                 ratio(summary["brier_skill"]), f"{ends(summary['brier_skill_ci'])}; 1 is perfect, "
                  "below 0 worse than always the same"),
         _measure("brier_reliability", "Brier parts", parts["reliability"],
                  figure(parts["reliability"], 3), split),
@@ -296,13 +290,13 @@ def _area(found: ScoreStudy) -> Section:
         Figure(
             FIGURES[0],
             lambda: plot_roc(found.curves, marked),
-            f"ROC curve, area {area(summary['auc'])}.",
+            f"ROC curve, area {ratio(summary['auc'])}.",
             f"{told[0].upper()}{told[1:]}. Intervals are of {100 * summary['level']:g} %.",
         ),
         Figure(
             FIGURES[1],
             lambda: plot_precision_recall(found.curves, marked),
-            f"Precision over recall, average precision {area(summary['average_precision'])}.",
+            f"Precision over recall, average precision {ratio(summary['average_precision'])}.",
             f"At the marked threshold ({summary['threshold_by']}) {percent(at['precision'])} of "
             f"the alarms are followed by a failure, and {percent(at['recall'])} of the failures "
             f"have an alarm; alarms at random are right in {percent(summary['prevalence'])}.",
@@ -337,9 +331,9 @@ def thresholds(summary: Summary) -> Section:
 
 
 BESIDE: Final[tuple[Column, ...]] = (
-    ("Area", "auc", area),
+    ("Area", "auc", ratio),
     ("Interval", "auc_ci", ends),
-    ("Difference", lambda row: area(row.get("difference"))),
+    ("Difference", lambda row: ratio(row.get("difference"))),
     ("Interval", lambda row: ends(row.get("difference_ci"))),
     ("p", lambda row: chance(row.get("p_value"))),
     ("Brier", "brier", lambda brier: figure(brier, 4)),

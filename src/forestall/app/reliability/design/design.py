@@ -132,18 +132,9 @@ class Design:
                 "pool_assumes": self.pool.assumes,
             },
             "changes": [
-                taken(
-                    change,
-                    "title",
-                    "kind",
-                    "queue",
-                    "before",
-                    "after",
-                    "gain",
-                    capacity_change="capacity",
-                    held_change="held",
-                )
-                for change in self.changes  # fmt: skip
+                taken(change, "title", "kind", "queue", "before", "after", "gain")
+                | taken(change, capacity_change="capacity", held_change="held")
+                for change in self.changes
             ],
             "remarks": list(self.remarks),
         }

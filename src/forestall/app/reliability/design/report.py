@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +30,7 @@ from forestall.show.style import (
     new_figure,
 )
 from forestall.show.svg import save
-from forestall.show.words import count
+from forestall.show.words import count, or_dash
 from forestall.show.words import probability as percent
 
 with lazily():
@@ -217,11 +216,6 @@ def _pool(design: Design) -> str:
     )
 
 
-def _or_dash(write: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return a way to write a value for which there may be none."""
-    return lambda value: "-" if value is None else write(value)
-
-
 QUEUE: Final[tuple[Column, ...]] = (
     ("Queue", "queue", str),
     ("Nodes", "nodes", count),
@@ -235,8 +229,8 @@ QUEUES: Final[tuple[Column, ...]] = (
     *QUEUE,
     ("F typical", "failure_typical", percent),
     ("Finished", "finished", lambda share: f"{100 * share:.0f} %"),
-    ("Interval", "interval_s", _or_dash(format_duration)),
-    ("Spares", "spares", _or_dash(str)),
+    ("Interval", "interval_s", or_dash(format_duration)),
+    ("Spares", "spares", or_dash(str)),
 )
 
 
@@ -255,7 +249,7 @@ ADMITTED: Final[tuple[Column, ...]] = (
     ("Most nodes", "nodes", count),
     ("Longest", "longest_s", format_duration),
     ("Own failures", "own_failure", percent),
-    ("F_job", "failure", _or_dash(percent)),
+    ("F_job", "failure", or_dash(percent)),
 )
 
 

@@ -15,6 +15,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.ras import RasLog, Severity
 from forestall.model.units import SECONDS, format_duration, parse_duration
+from forestall.show.words import counted
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.generate.ras import Truth
 from forestall.traces.ras import FilteredLog, FilterSettings, pipeline, read_ras, write_ras
@@ -306,8 +307,8 @@ def headline(summary: Mapping[str, Any]) -> str:
     if summary["alerts"] is not None:
         told = f", {summary['alerts']:,} labelled as alerts"
     return (
-        f"{_many(left, 'failure')} from {_many(count, 'record')} of {summary['source']}: "
-        f"{_many(summary['places'], 'place')}, {_many(summary['kinds'], 'kind')}, "
+        f"{counted(left, 'failure')} from {counted(count, 'record')} of {summary['source']}: "
+        f"{counted(summary['places'], 'place')}, {counted(summary['kinds'], 'kind')}, "
         f"{format_duration(summary['span_s'])}{begin}{told}."
     )
 
@@ -375,7 +376,7 @@ def rules_line(summary: Mapping[str, Any]) -> str:
     """Return what the rows of rules are."""
     count = len(summary["rules"])
     some = f"the surest {FEW} of " if count > FEW else ""
-    return f"What regularly follows what ({some}{_many(count, 'rule')})"
+    return f"What regularly follows what ({some}{counted(count, 'rule')})"
 
 
 def on_failures(summary: Mapping[str, Any]) -> list[str]:
@@ -385,9 +386,9 @@ def on_failures(summary: Mapping[str, Any]) -> list[str]:
         return ["Nothing is left: no failures."]
     level = found["level"]
     return [
-        f"{_many(found['count'], 'failure')} on {found['failed_nodes']:,} of "
-        f"{_many(found['nodes'], 'place')} at level {level}: {found['per_day']:.3g} a day, one in "
-        f"{format_duration(3600 * found['mtbf_hours'])}, "
+        f"{counted(found['count'], 'failure')} on {found['failed_nodes']:,} of "
+        f"{counted(found['nodes'], 'place')} at level {level}: {found['per_day']:.3g} a day, "
+        f"one in {format_duration(3600 * found['mtbf_hours'])}, "
         f"{found['per_node_day']:.3g} a place and day.",
         f"Days: median {found['median_per_day']:g}, most {found['most_in_a_day']:,} "
         f"({found['busiest_day']}), none on {found['days_without']:,} of {found['days']:,}.",
@@ -417,7 +418,3 @@ def remark_rows(summary: Mapping[str, Any]) -> list[str]:
 def shortened(text: str, limit: int = WIDE) -> str:
     """Return a text cut to `limit` characters."""
     return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

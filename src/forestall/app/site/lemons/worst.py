@@ -19,8 +19,9 @@ from forestall.show.text import grid, paragraph, remarks
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from forestall.app.kit.progress import Progress
     from forestall.app.site.asked import Asked
-    from forestall.app.site.sources import GivenRecords, Progress
+    from forestall.app.site.sources import GivenRecords
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.blocks import Table
     from forestall.show.report import Section

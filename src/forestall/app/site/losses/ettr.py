@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
     from forestall.app.site.nodes.failure_rate import MeasuredRate
     from forestall.assess.goodput import Assumed
-    from forestall.assess.job_ettr import EttrClass
+    from forestall.assess.job_ettr import EttrClass, JobEttr
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
 
@@ -58,17 +58,14 @@ class EttrStudy:
 
     Attributes
     ----------
-    every : all jobs together
-    classes, long, gpus : by nodes: all jobs, those that ran a day or more; by GPUs
+    every, jobs : all jobs together; jobs in classes
     rate : failures of nodes, for the model; None where nothing tells it
     waits : whether the records tell when jobs waited
     blocks, assumed : what was drawn anew, and the checkpoints
     """
 
     every: EttrClass
-    classes: tuple[EttrClass, ...]
-    long: tuple[EttrClass, ...]
-    gpus: tuple[EttrClass, ...]
+    jobs: JobEttr
     rate: MeasuredRate | None
     waits: bool
     blocks: Blocks
@@ -87,9 +84,9 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     if found is None:
         return _nothing("no job ran on a known number of nodes", "runs of jobs with their nodes")
     tables = [
-        _table("by_nodes", "ETTR of jobs by number of nodes", found.classes, found),
+        _table("by_nodes", "ETTR of jobs by number of nodes", found.jobs.classes, found),
         _model_table(found),
-        _table("by_gpus", "ETTR of jobs by number of GPUs", found.gpus, found),
+        _table("by_gpus", "ETTR of jobs by number of GPUs", found.jobs.gpus, found),
     ]
     return Section(
         KEY,
@@ -115,10 +112,7 @@ def _study(site: SiteRecords, records: Accounting, asked: Asked) -> EttrStudy | 
     )
     if found.every is None:
         return None
-    waits = waits_told(records)
-    return EttrStudy(
-        found.every, found.classes, found.long, found.gpus, rate, waits, blocks, assumed
-    )
+    return EttrStudy(found.every, found, rate, waits_told(records), blocks, assumed)
 
 
 def _nothing(why: str, remedy: str) -> Section:
@@ -135,7 +129,7 @@ def _lead(found: EttrStudy, asked: Asked) -> str:
     if found.waits:
         text += f"; with all waits for nodes, {percent(one.ettr.value)} of the time they took"
     text += f". {counted(one.stops, 'runs')} of them were stopped before their time."
-    compared = [row for row in found.long if row.differs is not None and row.jobs >= FEWEST]
+    compared = [row for row in found.jobs.long if row.differs is not None and row.jobs >= FEWEST]
     off = [row for row in compared if row.differs]
     if compared:
         many = str(len(off)) if off else "none"
@@ -174,7 +168,7 @@ def _figures(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
 
 def _series(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
     made = []
-    for rows, unit in ((found.classes, "nodes"), (found.gpus, "gpus")):
+    for rows, unit in ((found.jobs.classes, "nodes"), (found.jobs.gpus, "gpus")):
         for row in rows:
             labels = {unit: row.label.replace(",", "")}
             made.append(
@@ -191,7 +185,7 @@ def _series(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
              row.model.time.exact, "ratio", row.jobs,
              "Failures at a constant rate, alike on all nodes.",
              labels={"nodes": row.label.replace(",", "")})
-        for row in found.long
+        for row in found.jobs.long
         if row.model is not None
     ]  # fmt: skip
     return tuple(made)
@@ -272,10 +266,10 @@ def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: EttrStudy) 
 
 
 def _model_table(found: EttrStudy) -> Table | None:
-    if not found.long:
+    if not found.jobs.long:
         return None
     records = []
-    for row in found.long:
+    for row in found.jobs.long:
         per = 1000 * row.stops / (row.node_seconds / DAY)
         told = _record(row, waits=False) | {"stops_per_1000_node_days": per}
         if row.model is not None:
@@ -336,15 +330,15 @@ def _untold(found: EttrStudy) -> tuple[Untold, ...]:
     elif found.rate.failures == 0:
         why = f"no failure was seen in {number(found.rate.node_days)} node-days"
         entries.append(Untold("The model's ETTR", why, "a longer window"))
-    elif not found.long:
+    elif not found.jobs.long:
         why = "no job ran for a day or more, and the model is for long jobs"
         entries.append(Untold("Whether jobs did as a model expects", why, "longer jobs"))
     return tuple(entries)
 
 
 def _picture(found: EttrStudy, asked: Asked) -> Figure:
-    rows = found.long if found.long and found.rate is not None else found.classes
-    lasting = rows is found.long
+    rows = found.jobs.long if found.jobs.long and found.rate is not None else found.jobs.classes
+    lasting = rows is found.jobs.long
     which = "jobs that ran a day or more" if lasting else "all jobs"
     told = ", ".join(f"{row.label} nodes {percent(row.ettr_running.value)}" for row in rows[:8])
     caption = (

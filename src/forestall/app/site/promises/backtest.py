@@ -30,8 +30,9 @@ with lazily():
     import polars as pl
 
 if TYPE_CHECKING:
+    from forestall.app.kit.progress import Progress
     from forestall.app.site.asked import Asked
-    from forestall.app.site.sources import GivenRecords, Progress
+    from forestall.app.site.sources import GivenRecords
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.report import Section
 

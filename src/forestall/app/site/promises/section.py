@@ -15,9 +15,10 @@ from forestall.show.clean import clean
 from forestall.show.facts import Fact, Untold
 from forestall.show.quantities import counted, number, percent, titled
 from forestall.show.report import Section
+from forestall.show.words import or_dash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from forestall.app.site.asked import Asked
     from forestall.assess.promises import PromiseScores, ScoredDecile
@@ -232,11 +233,6 @@ def _seen_ends(row: Mapping[str, Any]) -> str:
     return "-" if low is None or high is None else f"{100 * low:.1f}-{100 * high:.1f}"
 
 
-def _or_dash(write: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return a way to write a value for which there may be none."""
-    return lambda value: "-" if value is None else write(value)
-
-
 DECILES: Final[tuple[Column, ...]] = (
     ("Decile", lambda row: band(row["low"], row["high"])),
     ("Made", "made", number),
@@ -254,12 +250,12 @@ DECILES: Final[tuple[Column, ...]] = (
 OTHERS: Final[tuple[Column, ...]] = (
     ("Predictor", "predictor", str),
     ("Made", "made", number),
-    ("Worst", "worst_off", _or_dash(points)),
+    ("Worst", "worst_off", or_dash(points)),
     ("Brier", "brier", digits),
     ("Reliability", "reliability", digits),
     ("Resolution", "resolution", digits),
     ("QoS", "qos", percent),
-    ("Times run", "deadline_per_run_median", _or_dash(times)),
+    ("Times run", "deadline_per_run_median", or_dash(times)),
 )
 
 
@@ -270,7 +266,7 @@ VOID_OR_OPEN: Final[Mapping[str, str]] = {
 MISSES: Final[tuple[Column, ...]] = (
     ("Cause", "cause", lambda cause: str(VOID_OR_OPEN.get(cause, cause))),
     ("Promises", "missed", number),
-    ("Of those missed", "share", _or_dash(percent)),
+    ("Of those missed", "share", or_dash(percent)),
 )
 
 
