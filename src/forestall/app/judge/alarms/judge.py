@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.judge.alarms.report import verdict
+from forestall.app.kit.progress import Progress
 from forestall.app.kit.study_folder import window_told
 from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.fit.fit import finite
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from forestall.model.failures import Failures
     from forestall.traces.alarms import Alarms
 
-Progress = Callable[[int, int], None]
 STEPS: Final = 12
 """Thresholds at which alarms with scores are judged again."""
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)

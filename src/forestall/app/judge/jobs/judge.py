@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from forestall.app.judge.jobs.inputs import JobInputs, read_inputs
 from forestall.app.judge.jobs.summary import summary_of
+from forestall.app.kit.progress import Progress
 from forestall.assess.attribution import Attribution, Fates, MetricSamples, Rule, attribute
 from forestall.assess.benefit import (
     KNEE,
@@ -140,7 +141,6 @@ class JobStudy:
         return nodes[: self.asked.limit]
 
 
-Progress = Callable[[int, int], None]
 STEPS: Final = 5
 HOUR: Final = 3600
 PAST: Final = 2 / 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +12,7 @@ import numpy as np
 from forestall.app.judge.predict import Sources, moment, spoken
 from forestall.app.judge.predictors import judge as judging
 from forestall.app.judge.predictors.report import verdict
+from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
 from forestall.assess import benefit
 from forestall.model.errors import InputError, ParameterError
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from forestall.assess.panel import RedrawnEstimate
     from forestall.model.observations import Observations
 
-Tell = Callable[[int, int], None]
 FIGURES: Final = ("auc", "brier_skill", "recall_1h", "recall_6h", "recall_24h", "lead_hours")
 """The measures of the table, as `JudgedPredictor.estimates` has them."""
 VALIDATION: Final = 300_000
@@ -86,7 +86,7 @@ def study(
     stakes: Stakes,
     *,
     split_at: str | None = None,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
 ) -> PredictorStudy:
     """Train every predictor on the past of a log, and judge it on the rest.
 
@@ -104,7 +104,7 @@ def study_of(
     stakes: Stakes,
     *,
     split: int | None = None,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
 ) -> PredictorStudy:
     """Judge predictors on what was observed; see `study`."""
     task = judging.task_of(whole, how, split)
@@ -127,7 +127,7 @@ def study_of(
 
 
 def _choose(
-    task: Task, names: Sequence[str] | None, stakes: Stakes, progress: Tell | None, steps: int
+    task: Task, names: Sequence[str] | None, stakes: Stakes, progress: Progress | None, steps: int
 ) -> tuple[str | None, Occasions | None]:
     """Return the predictor of the highest skill on the last part of the past, trained on the part
     before, and its decisions there."""

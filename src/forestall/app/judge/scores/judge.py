@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from forestall.app.judge.scores.report import verdict
+from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
 from forestall.app.reliability.fit.fit import finite
 from forestall.assess import calibration as cal
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from forestall.show.facts import taken
 from forestall.traces.scores import Scores
 
-Progress = Callable[[int, int], None]
 MOST_DRAWN: Final = 200_000_000
 """Ranks to draw for permutations, at most; beyond it the normal law is as good."""
 FALSE_RATES: Final = (0.01, 0.05)

@@ -16,11 +16,12 @@ from forestall.app.site.nodes.study import LEAST
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.nodes.lemons import Lemons
 from forestall.reliability.nodes.signals import SEVEN
-from forestall.show.blocks import Table
+from forestall.show.blocks import Column, Table
 from forestall.show.clean import clean
 from forestall.show.facts import Fact, Untold, taken
 from forestall.show.quantities import at_level, counted, ends_fixed, fixed, number, percent
 from forestall.show.report import Section
+from forestall.show.words import or_dash
 
 SHOWN: Final = 15
 """Nodes of the table, where fewer are lemons."""
@@ -149,32 +150,21 @@ def signal_table(study: LemonsStudy, found: Lemons) -> Table | None:
     told = [name for name in SEVEN if name not in found.signals.missing]
     if not at or not told or told == ["out_count"]:
         return None
-    rows, records = [], []
-    for k in at:
-        values = found.signals.row(int(found.node[k]))
-        cells = []
-        for name in told:
-            value = values[name]
-            if value is None:
-                cells.append("-")
-            elif name == "single_node_node_failure_rate":
-                cells.append(percent(value))
-            else:
-                cells.append(f"{value:,}")
-        users = values["excl_user_count"]
-        rows.append((clean(found.name[k], 24), *cells, "-" if users is None else f"{users:,}"))
-        records.append({"node": found.name[k], **values})
+    shares = {"single_node_node_failure_rate": percent}
+    columns: list[Column] = [
+        ("node", "node", lambda name: clean(name, 24)),
+        *((SHORT[name], name, or_dash(shares.get(name, number))) for name in told),
+        ("users", "excl_user_count", or_dash(number)),
+    ]
+    records = [{"node": found.name[k], **found.signals.row(int(found.node[k]))} for k in at]
     note = (
         "excl: jobs whose users excluded the node (users: how many users); GPU: outages whose "
         "reason names a GPU's error; tick: tickets; out: times out of service; multi, single: "
         "runs on several nodes, and on it alone, that its failure ended; rate1: the latter of all "
         "runs on it alone. Signals of Kokolis et al., arXiv 2410.21680."
     )
-    heads = ("node", *(SHORT[name] for name in told), "users")
-    return Table(
-        "signals", "Seven signals of the worst nodes", heads, tuple(rows), tuple(records),
-        note, tuple(range(1, len(heads))), ranked=True,
-    )  # fmt: skip
+    title = "Seven signals of the worst nodes"
+    return Table.by("signals", columns, records, title=title, note=note, ranked=True)
 
 
 __all__ = ["FALSE_DISCOVERY_RATE", "advice", "section", "study"]

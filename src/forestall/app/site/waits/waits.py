@@ -64,9 +64,9 @@ class WaitStudy:
     Attributes
     ----------
     accounting, waits : all runs, and those that were replayed
-    found, adapted : the bounds, and those whose level adapts
+    found : the bounds
     outcomes : what came of the bounds
-    told, told_adapted : what they were worth
+    told, told_adapted : what they were worth, and those whose level adapts
     partition : int32[n], code of each job's partition, the number of partitions where not told
     names : of the partitions, NO_PARTITION last
     jobs : jobs that are no run after a requeue, of which the latest were replayed
@@ -75,7 +75,6 @@ class WaitStudy:
     accounting: Accounting
     waits: WaitHistory
     found: QuotedBounds
-    adapted: QuotedBounds
     outcomes: Outcomes
     told: Coverage
     told_adapted: Coverage
@@ -152,7 +151,6 @@ def _study(accounting: Accounting, waits: WaitHistory, asked: Asked) -> WaitStud
         accounting,
         waits,
         found,
-        adapted,
         outcomes,
         coverage(outcomes, stream(asked.seed, KEY), nominal=QUANTILE, level=asked.level),
         coverage(other, stream(asked.seed, KEY, "adaptive"), nominal=QUANTILE, level=asked.level),
