@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.show.facts import flat
+from forestall.show.facts import records_of
 from forestall.show.quantities import counted
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Table:
         has of the records what is a single value."""
         told = tuple(records)
         rows = [[_cell(column, record) for column in columns] for record in told]
-        return cls.of(key, [column[0] for column in columns], rows, list(map(flat, told)), **rest)
+        return cls.of(key, [column[0] for column in columns], rows, records_of(told), **rest)
 
 
 def _cell(column: Column, record: Record) -> str | Cell:

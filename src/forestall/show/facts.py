@@ -7,7 +7,7 @@ here, so that they cannot differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final
@@ -138,3 +138,8 @@ def taken(one: object, *names: str, **renamed: str) -> dict[str, Any]:
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a row is a single value."""
     return {name: value for name, value in row.items() if not isinstance(value, list | dict)}
+
+
+def records_of(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return rows for `Table.records`: what of them is a single value, plain."""
+    return tuple({name: plain(value) for name, value in flat(row).items()} for row in rows)

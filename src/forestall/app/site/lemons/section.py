@@ -18,7 +18,7 @@ from forestall.reliability.nodes.lemons import Lemons
 from forestall.reliability.nodes.signals import SEVEN
 from forestall.show.blocks import Column, Table
 from forestall.show.clean import clean
-from forestall.show.facts import Fact, Untold, taken
+from forestall.show.facts import Fact, Untold, records_of, taken
 from forestall.show.quantities import at_level, counted, ends_fixed, fixed, number, percent
 from forestall.show.report import Section
 from forestall.show.words import or_dash
@@ -127,7 +127,7 @@ def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
         "The worst nodes",
         heads,
         tuple(rows),
-        tuple(row(found, k, study.hours) for k in at),
+        records_of(row(found, k, study.hours) for k in at),
         note,
         right,
         ranked=True,

@@ -12,7 +12,7 @@ from forestall.app.site.summary import known_nodes
 from forestall.assess.losses import capacity, losses
 from forestall.assess.run_ends import LABELS, LOST, RULES, tells_interruptions
 from forestall.show.blocks import Column, Figure, Table
-from forestall.show.facts import Fact, Untold
+from forestall.show.facts import Fact, Untold, records_of
 from forestall.show.quantities import counted, number, percent, said
 from forestall.show.report import Section
 from forestall.show.style import BLUE, INK, SKY, dress, legend, new_figure
@@ -223,7 +223,7 @@ def _causes(found: Losses, asked: Asked) -> Table:
         f"loss if each job writes a checkpoint every {every(found.interval)}."
     )
     return Table("causes", "Node-hours by how runs ended", tuple(heads), tuple(rows),
-                 tuple(plain), note, tuple(range(1, len(heads))))  # fmt: skip
+                 records_of(plain), note, tuple(range(1, len(heads))))  # fmt: skip
 
 
 def _gpus(found: Losses) -> Table | None:

@@ -11,7 +11,7 @@ from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.nodes.node_times import Groups, Law
 from forestall.show.blocks import Table
 from forestall.show.clean import clean, example
-from forestall.show.facts import Untold, plain
+from forestall.show.facts import Untold, plain, records_of
 from forestall.show.quantities import (
     at_level,
     between,
@@ -81,7 +81,7 @@ def _outages(found: NodesStudy) -> Table | None:
         note += f" {fleet.before:,} began before the window: their time counts, they do not."
     heads = ("nature", "times out of service", "node-hours", "of all node-hours")
     return Table(
-        "outages", "Outages by nature", heads, tuple(rows), tuple(records), note, (1, 2, 3)
+        "outages", "Outages by nature", heads, tuple(rows), records_of(records), note, (1, 2, 3)
     )
 
 
@@ -126,7 +126,7 @@ def _laws(found: NodesStudy) -> Table | None:
     heads = ("of a node", "best law", "weight", "shape", at_level(times.level), "half",
              "ended", "cut off")  # fmt: skip
     right = (2, 3, 5, 6, 7)
-    return Table("laws", "Laws of times", heads, tuple(rows), tuple(records), note, right)
+    return Table("laws", "Laws of times", heads, tuple(rows), records_of(records), note, right)
 
 
 def law_record(law: Law) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _group_table(by: str, groups: Groups) -> Table:
         note = f"{note} Failures of several nodes at once are one event.".lstrip()
     return Table(
         f"by_{by}", f"Failures by {NAMES[by]}", heads, tuple(zip(*columns, strict=True)),
-        tuple(_group_record(by, groups, k) for k in order), note,
+        records_of(_group_record(by, groups, k) for k in order), note,
         tuple(range(1, 4 + len(few))), ranked=by != "weekday",
     )  # fmt: skip
 
