@@ -105,7 +105,7 @@ def laws(folder: Path) -> None:
 def queues(folder: Path) -> None:
     """Draw the trade-off of the page on queues: its cluster, and the tutorial's jobs."""
     from forestall.app.reliability.design.design import design
-    from forestall.app.reliability.design.files import tradeoff
+    from forestall.app.reliability.design.report import tradeoff
     from forestall.traces.jobs.swf import write_swf
 
     page = (HERE.parent / "how-to" / "reliability" / "design-queues.md").read_text(encoding="utf-8")
@@ -151,9 +151,8 @@ NAMES = ("rate", "recency", "periodic", "renewal", "semi-markov", "neural", "rul
 
 def predictors(folder: Path) -> None:
     """Judge predictors on the year of failures of the page on them, and draw what each is worth."""
-    from forestall.app.judge.predictors.figures import plot_predictors
     from forestall.app.judge.predictors.judge import How
-    from forestall.app.judge.predictors.report import benefit_figure
+    from forestall.app.judge.predictors.report import benefit_figure, plot_predictors
     from forestall.app.judge.predictors.study import Stakes, study_of
     from forestall.traces.generate import Bursts
 
@@ -167,8 +166,7 @@ def predictors(folder: Path) -> None:
 
 def acting(folder: Path) -> None:
     """Draw what acting on memory brings on the machine of the page on metrics."""
-    from forestall.app.judge.jobs.judge import study
-    from forestall.app.judge.jobs.study import JobStudySettings
+    from forestall.app.judge.jobs.judge import JobStudySettings, study
     from forestall.assess.figures_benefit import plot_benefit
     from forestall.traces.generate.memory import generate_memory, write_scenario
 

@@ -10,7 +10,7 @@ import pytest
 from forestall.assess.calibration import Binning, reliability_table
 from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
 from forestall.assess.roc import roc
-from forestall.show.figure_files import png
+from forestall.show.svg import png
 
 RNG = np.random.default_rng(1)
 CASES = {

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cli.calls import call
-from forestall.app.site.shown import RENAMED
+from forestall.app.site.report import RENAMED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "report.md"

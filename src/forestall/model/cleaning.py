@@ -69,6 +69,13 @@ class Cleaning:
     def __add__(self, other: Cleaning) -> Cleaning:
         return Cleaning(self.remarks + other.remarks)
 
+    def told(self) -> list[dict[str, str | int]]:
+        """Return a row of plain values for each remark: ``kind, text, action, count``."""
+        return [
+            {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
+            for one in self.remarks
+        ]
+
     def counts(self) -> dict[str, int]:
         """Return the number of each kind, as `summary.json` has it."""
         counted: dict[str, int] = {}

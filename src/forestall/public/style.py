@@ -1,6 +1,5 @@
 """`fs.style`: the look of all figures (extra `plot`), and their files."""
 
-from forestall.show.figure_files import save
 from forestall.show.style import (
     BLACK,
     BLUE,
@@ -20,6 +19,7 @@ from forestall.show.style import (
     legend,
     new_figure,
 )
+from forestall.show.svg import save
 
 __all__ = [
     "BLACK",

@@ -21,10 +21,10 @@ The renderers take a report and nothing else of it is written anywhere:
 ==============  ===================================================================================
 
 Below them: `quantities` writes numbers, times, shares and intervals with their units (three
-digits); `words` has the fixed forms of the measures of runs; `clean` makes names from records safe;
-`style` is the one look of figures; `svg` and `figure_files` make files and page parts of them;
-`drawings` draws the figures of a report once for both; `closing` makes the sections at the end of a
-page: what was read, left out, chosen.
+digits); `words` has the fixed forms of measures of runs and fits; `clean` makes names from records
+safe; `style` is the one look of figures; `svg` makes files and page parts of them; `drawings` draws
+the figures of a report once for both; `closing` makes the sections at the end of a page: what was
+read, left out, chosen.
 
 A section is one function and one entry::
 
@@ -35,7 +35,7 @@ A section is one function and one entry::
             "lost_work", "Lost work", run.lost / 3600, "node_hours",
             meaning=f"{words.percent(share)} of the useful work",
         )
-        rows = [(job.name, words.node_hours(job.lost)) for job in run.worst]
+        columns = (("Job", "job", str), ("Lost work", "lost_node_s", words.node_hours))
         records = [{"job": job.name, "lost_node_s": job.lost} for job in run.worst]
         return Section(
             "lost_work",
@@ -44,7 +44,7 @@ A section is one function and one entry::
             facts=(fact,),
             body=(
                 Figure("lost", lambda: draw_lost(run), "Work lost over time, cumulated."),
-                Table.of("worst_jobs", ("Job", "Lost work"), rows, records),
+                Table.by("worst_jobs", columns, records),
                 Prose("Work since the last checkpoint is lost.", soft=True),
             ),
         )
@@ -65,6 +65,7 @@ A section is one function and one entry::
     drawn = draw(made, folder=folder)            # NAME.png, NAME.svg, and parts of the page
     write_page(folder / "report.html", page(made, drawn=drawn))
 
+`Table.by` writes the cells from the records; `Table.of` takes both.
 A fact whose value needs words of its own has them in `Fact.shown`. A cell that is the best of its
 row is ``Cell(text, best=True)``, a value with its interval below it ``Cell(text, below=...)``. A
 table's title stands above it as a heading, its caption quietly inside it; most tables of a section

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.show.facts import records_of
 from forestall.show.quantities import counted
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ class Cell:
 
 
 Row = tuple[str | Cell, ...]
+Record = Mapping[str, Any]
+Column = tuple[str, str, Callable[[Any], str | Cell]] | tuple[str, Callable[[Any], str | Cell]]
+"""A column of `Table.by`: its head, the name of its value in a record, and how that is written; or
+its head, and how all of a record is."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,20 @@ class Table:
         given = {"title": "", "right": range(1, len(heads))} | rest
         given["right"] = tuple(given["right"])
         return cls(key=key, heads=tuple(heads), rows=told, records=tuple(records), **given)
+
+    @classmethod
+    def by(
+        cls, key: str, columns: Sequence[Column], records: Iterable[Record], **rest: Any
+    ) -> Table:
+        """Return a table, as `of` does, whose cells are its records as the columns write them; JSON
+        has of the records what is a single value."""
+        told = tuple(records)
+        rows = [[_cell(column, record) for column in columns] for record in told]
+        return cls.of(key, [column[0] for column in columns], rows, records_of(told), **rest)
+
+
+def _cell(column: Column, record: Record) -> str | Cell:
+    return column[1](record) if len(column) == 2 else column[2](record[column[1]])
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,11 @@ def what_was_read(sources: Iterable[str], cleaning: Cleaning) -> Section:
     return Section("read", "What was read, and what was odd", body=body)
 
 
+def odd_lines(lines: Iterable[str]) -> Section:
+    """Return what was read and what was odd in it, a line each."""
+    return Section("read", "What was read, and what was odd in it", body=(Listing(tuple(lines)),))
+
+
 def left_out(skipped: Mapping[str, object]) -> Section:
     """Return what was left out of the logs and why, by count of each kind."""
     if any(skipped.values()):

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from forestall.show import style
-from forestall.show.figure_files import save
-from forestall.show.svg import inline_svg
+from forestall.show.svg import inline_svg, save
 
 if TYPE_CHECKING:
     from forestall.show.report import Report, Section

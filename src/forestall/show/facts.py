@@ -7,8 +7,9 @@ here, so that they cannot differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 Value = float | int | None
@@ -72,6 +73,15 @@ class Fact:
         assert self.unit in UNITS, f"unit {self.unit!r}"
         assert self.value is not None or self.why, f"{self.key}: no value and no reason"
 
+    @classmethod
+    def measured(
+        cls, key: str, label: str, value: Any, unit: str, meaning: str, shown: str, **rest: Any
+    ) -> Fact:
+        """Return a measure with words of its own; where it has no value its meaning says why."""
+        known = None if isinstance(value, float) and not math.isfinite(value) else value
+        why = meaning if known is None else ""
+        return cls(key, label, known, unit, meaning=meaning, shown=shown, why=why, **rest)
+
     def as_json(self) -> dict[str, Any]:
         """Return plain values; what is no finite number is None."""
         told: dict[str, Any] = {
@@ -102,6 +112,10 @@ class Untold:
     why: str
     remedy: str = ""
 
+    def __str__(self) -> str:
+        remedy = f" It takes {self.remedy}." if self.remedy else ""
+        return f"{self.what}: {self.why}.{remedy}"
+
 
 def plain(value: Any) -> Any:
     """Return a number for JSON: None for what is not finite, whole numbers as such."""
@@ -111,6 +125,21 @@ def plain(value: Any) -> Any:
     return number if math.isfinite(number) else None
 
 
-def records_of(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Return rows for `Table.records`, with plain values."""
-    return tuple({name: plain(value) for name, value in row.items()} for row in rows)
+def taken(one: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return attributes of an object for a record: by their names, and then others under new names.
+
+    >>> taken(2.5 + 1j, "real", imaginary="imag")
+    {'real': 2.5, 'imaginary': 1.0}
+    """
+    named = dict(zip(names, names, strict=True)) | renamed
+    return {new: attrgetter(old)(one) for new, old in named.items()}
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a row is a single value."""
+    return {name: value for name, value in row.items() if not isinstance(value, list | dict)}
+
+
+def records_of(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return rows for `Table.records`: what of them is a single value, plain."""
+    return tuple({name: plain(value) for name, value in flat(row).items()} for row in rows)

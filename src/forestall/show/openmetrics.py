@@ -132,15 +132,13 @@ def _public(facts: Iterable[tuple[Section, Fact]]) -> list[tuple[Section, Fact]]
         part, before = kept[sums[place]]
         assert before.value is not None
         total = before.value + one.value
+        known = before.records is not None and one.records is not None
+        records = (before.records or 0) + (one.records or 0) if known else None
         kept[sums[place]] = (
             part,
-            replace(before, value=total, records=_sum(before.records, one.records)),
+            replace(before, value=total, records=records),
         )
     return kept
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
 
 
 def write_openmetrics(

@@ -90,6 +90,18 @@ def _power(size: float, digits: int) -> int:
     return int(f"{size:.{digits - 1}e}".partition("e")[2])
 
 
+def ends_fixed(low: Iterable[float], high: Iterable[float]) -> list[str]:
+    """Return intervals that stand together with like digits; a dash for what has no end.
+
+    >>> ends_fixed([0.5, 1], [2.25, math.nan])
+    ['0.50 to 2.25', '-']
+    """
+    lows, highs = list(low), list(high)
+    told = fixed([*lows, *highs])
+    pairs = zip(told[: len(lows)], told[len(lows) :], strict=True)
+    return [f"{a} to {b}" if b != "-" else b for a, b in pairs]
+
+
 def durations(seconds: Iterable[float]) -> list[str]:
     """Return times that stand together in one unit with like digits, each with it; where the
     longest is far longer than the shortest, each in its own.

@@ -11,16 +11,19 @@ from __future__ import annotations
 import io
 import re
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from forestall.show.clean import clean
 from forestall.show.style import FAINT, INK, PALE, TINTS
+from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
+
 
 MANY: Final = 20_000
 """Corners above which a line or an area is drawn as an image inside the SVG."""
@@ -140,3 +143,23 @@ def _is_heavy(artist: Artist) -> bool:
         marks = max(len(paths), np.size(artist.get_offsets()) // 2)
         return corners > MANY or marks > MANY_MARKS
     return False
+
+
+def png(figure: Figure) -> bytes:
+    """Return the figure as PNG bytes."""
+    target = io.BytesIO()
+    figure.savefig(target, format="png", dpi=figure.dpi, metadata={"Software": None})
+    return target.getvalue()
+
+
+def save(figure: Figure, path: str | Path) -> Path:
+    """Write the figure whole or not at all; the suffix names the format (.png, .svg, .pdf)."""
+    target = Path(path)
+    kind = target.suffix.lstrip(".") or "png"
+    with atomic_path(target) as beside:
+        if kind == "svg":
+            beside.write_bytes(svg(figure))
+        else:
+            metadata = {"Software": None} if kind == "png" else None
+            figure.savefig(beside, format=kind, dpi=figure.dpi, metadata=metadata)
+    return target

@@ -367,8 +367,7 @@ def _untold(report: Report, width: int) -> list[str]:
         return []
     lines = ["", *title("What we could not tell, and why")]
     for _, one in untold:
-        remedy = f" It takes {one.remedy}." if one.remedy else ""
-        lines += paragraph(f"{one.what}: {one.why}.{remedy}", width)
+        lines += paragraph(str(one), width)
     return lines
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import ceil, isfinite, log10
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, floor, isfinite, log10
 from typing import Any
 
 from forestall.model.units import format_duration
@@ -109,3 +109,57 @@ def probability(value: float) -> str:
         return "<0.0001 %" if value < 0.5 else ">99.9999 %"
     digits = max(2, ceil(-log10(rest)) - 1)
     return f"{100 * value:.{digits}f} %"
+
+
+def or_dash(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return a way to write a value for which there may be none: then it is a dash."""
+    return lambda value: "-" if value is None else write(value)
+
+
+def figure(value: object, digits: int = 4) -> str:
+    """Return a number with so many digits that count, thousands apart.
+
+    >>> figure(1234.567), figure(0.0123456), figure(2.5), figure(None), figure(3.2e9)
+    ('1,235', '0.01235', '2.500', '\N{EN DASH}', '3.2e+09')
+    """
+    plain = number(value)
+    if plain is None:
+        return NOTHING
+    if plain == 0:
+        return "0"
+    if not 1e-4 <= abs(plain) < 1e8:
+        return f"{plain:.{digits}g}"
+    places = max(digits - 1 - floor(log10(abs(plain))), 0)
+    return f"{plain:,.{places}f}"
+
+
+def score(value: object) -> str:
+    """Return a likelihood or criterion with one digit after the point, as differences count."""
+    plain = number(value)
+    if plain is None:
+        return NOTHING
+    return f"{plain:,.1f}" if abs(plain) < 1e8 else f"{plain:.6g}"
+
+
+def between(ends: Sequence[object] | None, digits: int = 3) -> str:
+    """Return an interval as ``0.690 to 0.751``; an end that is not known is a dash."""
+    if ends is None or all(number(end) is None for end in ends):
+        return NOTHING
+    low, high = (figure(end, digits) for end in ends)
+    return f"{low} to {high}"
+
+
+def chance(p: object) -> str:
+    """Return a p-value: three digits, and no false 0."""
+    value = number(p)
+    if value is None:
+        return NOTHING
+    if value < 0.001:
+        return "under 0.001"
+    return f"{value:.3f}" if value < 0.9995 else "1"
+
+
+def parameters(values: Mapping[str, object], digits: int = 4) -> str:
+    """Return parameters in one line: ``shape 0.712, scale 411.2``."""
+    named = ((name.replace("_", " "), figure(value, digits)) for name, value in values.items())
+    return ", ".join(f"{name} {value}" for name, value in named)

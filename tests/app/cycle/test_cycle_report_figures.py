@@ -12,7 +12,7 @@ import pytest
 from app.cycle.test_cycle_report import DAY, HOUR, availability, jobs_of, played, stays
 from forestall.app.cycle.result import CycleResult
 from forestall.predict.semi_markov.learning import MONDAY
-from forestall.show import figure_files as files
+from forestall.show import svg as files
 
 pytest.importorskip("matplotlib")
 

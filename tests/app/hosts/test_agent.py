@@ -13,10 +13,13 @@ from forestall.app.hosts.agent.agent import (
     AgentOptions,
     calibrated,
     default_folder,
+    facts,
+    line,
     parse_memory_share,
+    rows,
+    trouble,
     unit_text,
 )
-from forestall.app.hosts.agent.words import facts, line, rows, trouble
 from forestall.live.agent.lock import only_agent
 from forestall.live.agent.sampler import machine_counters
 from forestall.live.agent.status import write_status

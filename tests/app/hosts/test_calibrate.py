@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from forestall.app.hosts.calibrate import calibrate as app
-from forestall.app.hosts.calibrate import report, words
+from forestall.app.hosts.calibrate import report
 from forestall.app.hosts.calibrate.calibrate import (
     ExperimentSettings,
     HostCalibration,
@@ -106,7 +106,7 @@ def test_th1_is_not_above_th2() -> None:
     found = made(lambda load, guest: load / 10 if guest == "lowest" else 0.0)
     assert found.th1.value == 1.0
     assert found.thresholds == (0.5, 0.5)
-    assert any("Th2 is taken for both" in line for line in words.remarks(found.summary))
+    assert any("Th2 is taken for both" in line for line in report.remarks(found.summary))
 
 
 def test_one_repeat_has_no_intervals() -> None:
@@ -181,23 +181,23 @@ def test_words() -> None:
     first = report.cpu_table(found).rows[0]
     assert first[:3] == ("1", "20.0 %", "2.0 %")
     assert first[4] == "0.0 %"
-    assert [line[:14] for line in words.threshold_lines(found)] == [
+    assert [line[:14] for line in report.threshold_lines(found)] == [
         "Th1 = 50.0 % (",
         "Th2 = 100.0 % ",
     ]
-    assert "never loses more than 5.0 %" in words.threshold_lines(found)[1]
+    assert "never loses more than 5.0 %" in report.threshold_lines(found)[1]
     always = made(lambda _load, _guest: 0.3).summary
-    assert "at the least load that was measured, 20.0 %" in words.threshold_lines(always)[0]
-    lines = words.memory_lines(found)
+    assert "at the least load that was measured, 20.0 %" in report.threshold_lines(always)[0]
+    lines = report.memory_lines(found)
     assert "with less free memory than 3.0 MB" in lines[0]
     assert lines[-1] == "The lowest priority does not help against thrashing."
     assert len(report.memory_table(found).rows) == 4
-    assert "SCHED_IDLE, nice 19." in " ".join(words.remarks(found))
-    assert words.share(-0.0001) == "0.0 %"
-    assert words.lowest_line({}) == "Lowest priority here: none could be set."
-    assert (words.duration(44.6), words.duration(601)) == ("45 s", "10 min")
+    assert "SCHED_IDLE, nice 19." in " ".join(report.remarks(found))
+    assert report.share(-0.0001) == "0.0 %"
+    assert report.lowest_line({}) == "Lowest priority here: none could be set."
+    assert (report.duration(44.6), report.duration(601)) == ("45 s", "10 min")
     disturbed = made(measured=replace(made().measured, disturbed=7)).summary
-    assert any(line.startswith("7 of 90 points") for line in words.remarks(disturbed))
+    assert any(line.startswith("7 of 90 points") for line in report.remarks(disturbed))
 
 
 def test_a_busy_host_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:

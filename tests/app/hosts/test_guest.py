@@ -10,8 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from forestall.app.hosts.guest.guest import resume_guest, run_guest, stop_guest, thresholds
-from forestall.app.hosts.guest.words import CHANGES, change_rows, guest_changes, guest_rows, guests
+from forestall.app.hosts.guest.guest import (
+    CHANGES,
+    change_rows,
+    guest_changes,
+    guest_rows,
+    guests,
+    resume_guest,
+    run_guest,
+    stop_guest,
+    thresholds,
+)
 from forestall.live.agent.guests import register_guest
 from forestall.live.agent.processes import GuestProcesses
 from forestall.live.guest.eyes import HostEyes

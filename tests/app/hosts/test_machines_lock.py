@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.app.hosts.machines.lock import alone, only_watch
+from forestall.app.hosts.machines.machines import alone, only_watch
 from forestall.model.errors import TraceError
 
 
@@ -16,7 +16,7 @@ def test_a_fleet_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     """Another process gets it only when this one has let go of it."""
     code = (
         "import sys; from pathlib import Path\n"
-        "from forestall.app.hosts.machines.lock import alone\n"
+        "from forestall.app.hosts.machines.machines import alone\n"
         "print('asks', flush=True)\n"
         "with alone(Path(sys.argv[1])): print((Path(sys.argv[1]) / 'note').read_text())"
     )

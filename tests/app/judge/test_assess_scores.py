@@ -12,7 +12,8 @@ import pytest
 from scipy.special import expit
 
 from forestall.app.judge.scores import report
-from forestall.app.judge.scores.judge import ScoreQuestion, plain, study
+from forestall.app.judge.scores.judge import ScoreQuestion, study
+from forestall.app.reliability.fit.fit import finite
 from forestall.assess.roc import confusion
 from forestall.assess.significance import compare, delong, permutation
 from forestall.model.errors import ParameterError
@@ -211,4 +212,4 @@ def test_questions_that_cannot_be_asked(asked: dict[str, Any], named: str) -> No
 
 def test_json_has_neither_nan_nor_infinity() -> None:
     value = {"a": (float("nan"), np.float64(2.0)), "b": [float("inf"), np.int64(3), np.bool_(True)]}
-    assert plain(value) == {"a": [None, 2.0], "b": [None, 3, True]}
+    assert finite(value) == {"a": [None, 2.0], "b": [None, 3, True]}

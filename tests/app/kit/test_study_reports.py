@@ -13,13 +13,14 @@ from forestall.app.judge.alarms import judge as alarm_judge
 from forestall.app.judge.alarms import report as alarm_report
 from forestall.app.judge.scores import judge as score_judge
 from forestall.app.judge.scores import report as score_report
-from forestall.app.kit.study_folder import StudyFolder, end, flat, table_of
-from forestall.app.reliability import interval, interval_report, spares, spares_report
+from forestall.app.kit.study_folder import StudyFolder, end, table_of
+from forestall.app.reliability import interval, spares
 from forestall.app.reliability.failures import report as failure_report
 from forestall.app.reliability.failures import study as failure_study
-from forestall.app.reliability.fit import fit, plot
+from forestall.app.reliability.fit import fit
 from forestall.app.reliability.fit import report as fit_report
 from forestall.show.as_json import as_json
+from forestall.show.facts import flat
 from forestall.show.markdown import markdown
 from forestall.show.openmetrics import openmetrics
 from forestall.show.page import page
@@ -67,11 +68,11 @@ def fitted(_folder: Path) -> Report:
 
 
 def checkpoints(_folder: Path) -> Report:
-    return interval_report.report_of(interval.answer("4d", "5m", work="30d"), "5m")
+    return interval.report_of(interval.answer("4d", "5m", work="30d"), "5m")
 
 
 def spare_nodes(_folder: Path) -> Report:
-    return spares_report.report_of(spares.answer(spares.SparesQuestion(64, "200", pool=True)))
+    return spares.report_of(spares.answer(spares.SparesQuestion(64, "200", pool=True)))
 
 
 REPORTS = (alarms, scores, failures, fitted, checkpoints, spare_nodes)
@@ -120,4 +121,4 @@ def test_the_files_of_a_folder() -> None:
         ("key",), ("a.csv",), ("drawn",), alarm_report.report_of, lambda _found: ()
     )
     assert folder.files == ("a.csv", "drawn.png", "drawn.svg", "report.html", "summary.json")
-    assert plot.SUFFIXES[:2] == (".png", ".svg")
+    assert fit_report.SUFFIXES[:2] == (".png", ".svg")

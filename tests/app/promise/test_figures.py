@@ -13,8 +13,8 @@ import pytest
 
 from app.promise.synthetic import Made, grid
 from forestall.model.errors import MissingExtraError
-from forestall.show import figure_files as files
 from forestall.show import style
+from forestall.show import svg as files
 
 pytest.importorskip("matplotlib")
 
@@ -145,7 +145,7 @@ def test_pyplot_is_never_loaded() -> None:
         "import sys; sys.path.insert(0, 'tests')\n"
         "from app.promise.synthetic import Made\n"
         "from forestall.app.promise.figures import calibration\n"
-        "from forestall.show.figure_files import png\n"
+        "from forestall.show.svg import png\n"
         "png(calibration(Made(20, 3).jobs)); assert 'matplotlib.pyplot' not in sys.modules"
     )
     root = Path(__file__).resolve().parents[3]

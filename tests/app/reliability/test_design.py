@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from forestall.app.reliability.design.design import Design, design, read_cluster, read_plan
-from forestall.app.reliability.design.files import check_design_folder, save_design, tradeoff
+from forestall.app.reliability.design.report import check_design_folder, save_design, tradeoff
 from forestall.app.reliability.design.search import mix_of
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.reliability.queues.queues import Queue

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.app.reliability.fit import words
 from forestall.app.reliability.fit.fit import FitQuestion, finite, fit_gaps
 from forestall.model.errors import ParameterError
+from forestall.show import words
 
 GAPS = np.random.default_rng(0).weibull(0.8, 60) * 10
 

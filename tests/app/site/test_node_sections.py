@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forestall.app.site.advice.kind import Advice
+from forestall.app.site.advice.advice import Advice
 from forestall.app.site.asked import Asked
 from forestall.app.site.lemons import section as lemons_section
 from forestall.app.site.nodes import section as nodes_section

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from forestall.app.site.asked import Asked
-from forestall.app.site.report import SiteFindings
-from forestall.app.site.shown import RENAMED, openmetrics
+from forestall.app.site.report import RENAMED, SiteFindings, openmetrics
 from forestall.model.cleaning import Cleaning
 from forestall.show.as_json import odd_json
 from forestall.show.facts import Fact

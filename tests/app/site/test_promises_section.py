@@ -15,7 +15,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from forestall.app.site.asked import Asked
-from forestall.app.site.promises import files as backtest_files
+from forestall.app.site.promises import backtest as backtest_files
 from forestall.app.site.promises import section as promises_section
 from forestall.app.site.promises.study import PromiseStudy, Question, study
 from forestall.cli.site import backtest

@@ -18,17 +18,17 @@ import pytest
 
 from books_cases import accounts, outages
 from forestall.app.site import report as reports
-from forestall.app.site import shown as pages
-from forestall.app.site.advice.kind import Advice
+from forestall.app.site.advice.advice import Advice
 from forestall.app.site.advice.section import section as advice_section
 from forestall.app.site.asked import Asked
-from forestall.app.site.report import SiteFindings, report
-from forestall.app.site.shown import (
+from forestall.app.site.report import (
     SURE,
     UNSURE,
+    SiteFindings,
     cards,
     grouped,
     openmetrics,
+    report,
     saving,
     text_of,
     write_openmetrics,
@@ -175,7 +175,7 @@ def test_the_four_ways_show_the_same_figures(plain: SiteFindings) -> None:
     assert float(metrics["forestall_rate_per_node_second"]) == pytest.approx(1e-7)
     assert float(metrics["forestall_report_window_seconds"]) == 10 * DAY
     assert not any("nothing" in name or "far_" in name for name in metrics if "records" not in name)
-    text, html = text_of(plain), pages.page(plain)
+    text, html = text_of(plain), reports.page(plain)
     assert "12.5 node-hours" in text
     assert "12.5 <small>node-hours</small>" in html
 
@@ -234,7 +234,7 @@ class Tags(HTMLParser):
 
 
 def test_hostile_names_on_the_page(hostile: SiteFindings) -> None:
-    html = pages.page(hostile)
+    html = reports.page(hostile)
     html.encode("utf-8")
     seen = Tags()
     seen.feed(html)
@@ -327,7 +327,7 @@ def test_openmetrics_into_a_file(plain: SiteFindings, tmp_path: Path) -> None:
 
 def test_the_same_bytes_twice() -> None:
     one, two = made_with("network"), made_with("network")
-    assert pages.page(one) == pages.page(two)
+    assert reports.page(one) == reports.page(two)
     assert text_of(one) == text_of(two)
     assert openmetrics(one) == openmetrics(two)
 
@@ -344,7 +344,7 @@ def test_the_same_bytes_twice() -> None:
 def test_sites_with_next_to_nothing(site: SiteRecords) -> None:
     made = report(site, Asked(T0, T0 + 1), sections={})
     assert "Nothing to do was found" in text_of(made)
-    assert "<h1>" in pages.page(made)
+    assert "<h1>" in reports.page(made)
     assert openmetrics(made).endswith("# EOF\n")
     # It is said once, and not to begin with.
     assert made.sections[-1].key == "advice"
@@ -404,7 +404,7 @@ def test_all_advice_is_somewhere() -> None:
     made = made_with("network")
     many = tuple(some("a", float(k)) for k in range(30, 0, -1))
     made = replace(made, advice=many)
-    short, full, html = text_of(made), text_of(made, full=True), pages.page(made)
+    short, full, html = text_of(made), text_of(made, full=True), reports.page(made)
     assert "    28 things more like these: --full" in short.splitlines()
     assert "30. do a" in full
     assert "more like these" not in full

@@ -184,7 +184,7 @@ def test_the_worst_partition_is_named() -> None:
 @pytest.mark.parametrize("dated", [True, False])
 def test_the_picture_can_be_drawn(dated: bool) -> None:
     pytest.importorskip("matplotlib")
-    from forestall.show.figure_files import png
+    from forestall.show.svg import png
 
     found = told(accounts(steady(900, 50), dated=dated))
     assert len(png(found.figures[0].draw())) > 5000
@@ -193,7 +193,7 @@ def test_the_picture_can_be_drawn(dated: bool) -> None:
 
 def test_a_picture_of_few_bounds() -> None:
     pytest.importorskip("matplotlib")
-    from forestall.show.figure_files import png
+    from forestall.show.svg import png
 
     found = told(accounts(steady(65)))
     assert len(png(found.figures[0].draw())) > 2000

@@ -16,7 +16,7 @@ from app.virtual.virtual_synthetic import (
     MadeVirtual,
     accuracies,
 )
-from forestall.show import figure_files as files
+from forestall.show import svg as files
 
 pytest.importorskip("matplotlib")
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from cli.calls import Called, call
-from forestall.app.hosts.machines.lock import only_watch
-from forestall.app.hosts.machines.machines import FleetFolder
+from forestall.app.hosts.machines.machines import FleetFolder, only_watch
 from qemu_machines.guest import (
     APPEND,
     ENDS_SOME_TIME,

@@ -15,7 +15,7 @@ import pytest
 
 from cli.calls import call
 from forestall.app.judge.alarms import report
-from forestall.app.judge.alarms.files import FOLDER
+from forestall.app.judge.alarms.report import FOLDER
 from forestall.show import style
 
 Capsys = pytest.CaptureFixture[str]

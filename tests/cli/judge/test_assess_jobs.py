@@ -12,7 +12,7 @@ import pytest
 
 from cli.calls import call
 from forestall.app.judge.jobs import report
-from forestall.app.judge.jobs.files import FOLDER
+from forestall.app.judge.jobs.report import FOLDER
 from forestall.cli import main
 from forestall.show import style
 from forestall.traces.generate.memory import generate_memory

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from cli.calls import call
-from forestall.app.judge.scores.files import FOLDER
+from forestall.app.judge.scores.report import FOLDER
 from forestall.show import style
 
 Capsys = pytest.CaptureFixture[str]

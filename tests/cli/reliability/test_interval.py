@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.calls import call
-from forestall.app.reliability.interval_report import clock, percent
+from forestall.app.reliability.interval import clock, percent
 from forestall.reliability.checkpoints.checkpoints import checkpoint_interval
 from forestall.reliability.checkpoints.completion import completion_time
 

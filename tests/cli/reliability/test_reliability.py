@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from cli.calls import call, failure_log
-from forestall.app.reliability.failures.files import FOLDER
+from forestall.app.reliability.failures.report import FOLDER
 from forestall.cli import main
 from forestall.show import style
 

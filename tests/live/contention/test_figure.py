@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forestall.live.contention.curves import curves, memory_curves, threshold
-from forestall.show.figure_files import png
+from forestall.show.svg import png
 from live.contention.contention_cases import linear, memory_points, points
 
 pytest.importorskip("matplotlib")

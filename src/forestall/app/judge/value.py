@@ -19,8 +19,9 @@ from forestall.app.runs.settings import inputs_of, learnt_of
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.show import closing
-from forestall.show.blocks import Table
+from forestall.show.blocks import Column, Table
 from forestall.show.report import Report, Section
+from forestall.show.words import or_dash
 from forestall.simulate.promise.parameters import Parameters
 
 with lazily():
@@ -128,22 +129,12 @@ def _run(replay: ReplayedWorkload, learner: Learner | None, name: str) -> Result
 
 
 def _row(name: str, runs: Mapping[str, list[dict[str, float]]]) -> dict[str, Any]:
-    mine = runs[name]
     row: dict[str, Any] = {"predictor": name}
     for measure in MEASURES:
-        row[measure], row[f"{measure}_half_width"] = spread([one[measure] for one in mine])
-    shares = []
-    for none, own, best in zip(runs[NONE], mine, runs[PERFECT], strict=True):
-        gap = best["qos"] - none["qos"]
-        shares.append((own["qos"] - none["qos"]) / gap if abs(gap) > 1e-9 else np.nan)
-    known = [one for one in shares if np.isfinite(one)]
-    row["regained"], row["regained_half_width"] = spread(known) if known else (None, None)
-    saved = []
-    for none, own, best in zip(runs[NONE], mine, runs[PERFECT], strict=True):
-        gap = none["lost_node_hours"] - best["lost_node_hours"]
-        saved.append((none["lost_node_hours"] - own["lost_node_hours"]) / gap if gap else np.nan)
-    known = [one for one in saved if np.isfinite(one)]
-    row["saved"], row["saved_half_width"] = spread(known) if known else (None, None)
+        row[measure], row[f"{measure}_half_width"] = spread([one[measure] for one in runs[name]])
+    for key, measure in (("regained", "qos"), ("saved", "lost_node_hours")):
+        known = [one for one in _parts(name, measure, runs) if np.isfinite(one)]
+        row[key], row[f"{key}_half_width"] = spread(known) if known else (None, None)
     return row
 
 
@@ -218,24 +209,21 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(lead + "; ".join(texts) for lead, texts in named if texts)
 
 
+COLUMNS: Final[tuple[Column, ...]] = (
+    ("Predictor", "predictor", str),
+    ("QoS", "qos", "{:.4f}".format),
+    ("Regained", "regained", or_dash("{:.0%}".format)),
+    ("Lost (node-h)", "lost_node_hours", "{:,.0f}".format),
+    ("Saved", "saved", or_dash("{:.0%}".format)),
+    ("Utilization", "utilization", "{:.1%}".format),
+    ("Kept", "kept", "{:.1%}".format),
+    ("Promised", "promised", "{:.1%}".format),
+)
+
+
 def report_of(account: Mapping[str, Any]) -> Report:
     """Return what each predictor brought as a report."""
-    heads = ("Predictor", "QoS", "Regained", "Lost (node-h)", "Saved", "Utilization", "Kept",
-             "Promised")  # fmt: skip
-    rows = [
-        (
-            row["predictor"],
-            f"{row['qos']:.4f}",
-            _share(row["regained"]),
-            f"{row['lost_node_hours']:,.0f}",
-            _share(row["saved"]),
-            f"{row['utilization']:.1%}",
-            f"{row['kept']:.1%}",
-            f"{row['promised']:.1%}",
-        )
-        for row in account["predictors"]
-    ]
-    table = Table.of("predictors", heads, rows, account["predictors"], note=RULE)
+    table = Table.by("predictors", COLUMNS, account["predictors"], note=RULE)
     section = Section("predictors", "What each predictor brings", body=(table,))
     made = {name: account[name] for name in ("jobs", "failures", "nodes")} | account["parameters"]
     return Report(
@@ -248,5 +236,11 @@ def report_of(account: Mapping[str, Any]) -> Report:
     )
 
 
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"
+def _parts(name: str, measure: str, runs: Mapping[str, list[dict[str, float]]]) -> list[float]:
+    """Return of each replay the part of what failures changed in a measure that the predictor takes
+    back; nan where they changed nothing."""
+    parts = []
+    for none, own, best in zip(runs[NONE], runs[name], runs[PERFECT], strict=True):
+        gap = best[measure] - none[measure]
+        parts.append((own[measure] - none[measure]) / gap if abs(gap) > 1e-9 else np.nan)
+    return parts

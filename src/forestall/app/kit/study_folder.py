@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+import numpy as np
+
 from forestall._lazy import lazily
 from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
 from forestall.app.kit.output import write_csv, write_json
@@ -92,9 +94,20 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in names}, strict=False)
 
 
-def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a row is a single value."""
-    return {name: value for name, value in row.items() if not isinstance(value, list | dict)}
+def date_of(time: int, origin: int | None) -> str | None:
+    """Return a time of a log as a date; None where its time 0 has none."""
+    return None if origin is None else str(np.datetime64(int(time) + origin, "s"))
+
+
+def window_told(begin: int, end: int, origin: int | None) -> dict[str, Any]:
+    """Return a window [begin, end) for JSON."""
+    return {
+        "from_s": begin,
+        "to_s": end,
+        "days": (end - begin) / 86_400,
+        "from": date_of(begin, origin),
+        "to": date_of(end, origin),
+    }
 
 
 def end(ci: Sequence[float] | None, which: int) -> float | None:

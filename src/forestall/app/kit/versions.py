@@ -8,6 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from forestall.__about__ import __version__
 
 
+def of_fits() -> dict[str, str]:
+    """Return the versions that what is fitted or estimated may depend on."""
+    return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
+
+
 def versions() -> dict[str, str]:
     """Return the versions that results may depend on."""
     named = {"forestall": __version__, "python": platform.python_version()}

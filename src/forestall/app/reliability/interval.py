@@ -1,10 +1,10 @@
-"""How often to checkpoint, for a command: options read as text, the answer as plain values."""
+"""How often to checkpoint: options read as text, the answer as plain values and as a report."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,11 +17,16 @@ from forestall.reliability.checkpoints.completion import (
     completion_of,
 )
 from forestall.reliability.systems.ageing import carried
+from forestall.show import closing
+from forestall.show.blocks import Block, Column, Listing, Prose, Table
+from forestall.show.facts import Fact, plain, taken
+from forestall.show.report import Report, Section
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forestall.app.site.nodes.failure_rate import MeasuredRate
+
 
 HOPELESS = 1e-6
 """At no higher efficiency than this, checkpoints are as good as never finished."""
@@ -75,7 +80,7 @@ class IntervalAnswer:
         found = self.found
         told: dict[str, Any] = {
             "young_s": found.young,
-            "daly_first_s": _plain(found.daly_first),
+            "daly_first_s": plain(found.daly_first),
             "daly_s": found.daly,
             "optimal_s": found.optimal,
             "mttf_s": found.mttf,
@@ -84,16 +89,16 @@ class IntervalAnswer:
             "assumes": found.assumes,
         }
         for what in ("efficiency", "overhead", "loss"):
-            told[what] = {one.name: _plain(getattr(one, what)) for one in found.choices}
+            told[what] = {one.name: plain(getattr(one, what)) for one in found.choices}
         if self.job is not None:
             told["completion"] = {
-                "mean_s": _plain(self.job.mean()),
+                "mean_s": plain(self.job.mean()),
                 "unhindered_s": self.job.unhindered,
                 "promises": [
-                    {"probability": p, "deadline_s": _plain(t)}
+                    {"probability": p, "deadline_s": plain(t)}
                     for p, t in zip(PROMISES, self.deadlines, strict=True)
                 ],
-                "error": _plain(self.job.error),
+                "error": plain(self.job.error),
                 "method": self.job.method,
             }
         if self.recall:
@@ -110,13 +115,10 @@ def rate_json(rate: MeasuredRate) -> dict[str, Any]:
     """Return a measured failure rate as plain values."""
     low, high = rate.mttf_ends()
     return {
-        "failures": rate.failures,
-        "events": rate.events,
-        "node_days": rate.node_days,
-        "of": rate.what,
-        "node_mttf_s": _plain(rate.mttf),
-        "node_mttf_low_s": _plain(low),
-        "node_mttf_high_s": _plain(high),
+        **taken(rate, "failures", "events", "node_days", of="what"),
+        "node_mttf_s": plain(rate.mttf),
+        "node_mttf_low_s": plain(low),
+        "node_mttf_high_s": plain(high),
         "level": rate.level,
     }
 
@@ -222,5 +224,143 @@ def _age(text: str) -> float:
         raise ParameterError("ages", text, allowed) from None
 
 
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+TITLES: Final = {
+    "young": "Young",
+    "daly_first": "Daly, first order",
+    "daly": "Daly",
+    "optimal": "optimum",
+}
+ENDLESS: Final = 1e12
+"""Seconds from which on a time is told as never."""
+
+
+def report_of(answer: IntervalAnswer, assumed: str = "") -> Report:
+    """Return the answer as a report; `assumed` says what is taken for granted where nobody says."""
+    mttf = answer.found.mttf
+    said = clock(mttf) if mttf >= 1 else f"{mttf:.2g} s"
+    what = "unforeseen failures" if answer.recall else "failures"
+    sections = (
+        *(() if answer.hopeless else (_intervals(answer),)),
+        _assumptions(answer, assumed),
+        *_job(answer),
+    )
+    return Report(
+        "How often to checkpoint",
+        f"Mean time between {what} of the system: {said}.",
+        sections,
+        verdict=(verdict(answer),),
+        closing=(closing.parameters({"nodes": answer.found.system.nodes, "shape": answer.shape}),),
+    )
+
+
+def verdict(answer: IntervalAnswer) -> str:
+    """Return in a sentence how often to checkpoint, and what that costs."""
+    if answer.hopeless:
+        return "No interval helps: failures come before practically any checkpoint is finished."
+    best = answer.found.choices[-1]
+    every = f"Checkpoint every {clock(best.interval)} of work"
+    if answer.unsaved:
+        every = "Take no checkpoint, the job is short beside the time between failures"
+    return f"{every}: efficiency {percent(best.efficiency)}, overhead {percent(best.overhead)}."
+
+
+def _intervals(answer: IntervalAnswer) -> Section:
+    """Return the best interval beside the closed forms."""
+    choices = answer.found.choices
+    named = {"interval_s": "interval", "overhead": "overhead", "loss": "loss", "ratio": "ratio"}
+    records = [taken(one, "name", **named) for one in choices]
+    best = choices[-1]
+    facts = (
+        Fact("interval", "Best interval", best.interval, "seconds"),
+        Fact("efficiency", "Efficiency", best.efficiency, "ratio"),
+        Fact("mttf", "MTBF of the system", answer.found.mttf, "seconds"),
+    )
+    table = Table.by("intervals", COLUMNS, records)
+    return Section("intervals", "Intervals", series=facts, body=(table,))
+
+
+def _assumptions(answer: IntervalAnswer, assumed: str) -> Section:
+    """Return what the interval rests on."""
+    lines = []
+    if answer.measured is not None:
+        lines += _measured(answer)
+    if answer.recall:
+        lines.append(
+            f"A predictor foresees {100 * answer.recall:g} % of the failures, and work is saved in "
+            "time. What acting on its alarms costs, false ones too, comes on top."
+        )
+    lines.append(f"Assumes: {answer.found.assumes}.")
+    if assumed:
+        lines.append(assumed)
+    return Section("assumptions", "What this rests on", body=(Listing(tuple(lines)),))
+
+
+def _measured(answer: IntervalAnswer) -> list[str]:
+    """Return the failure rate that records tell, and what its interval means for the answer."""
+    assert answer.measured is not None
+    lines = [f"Measured: {answer.measured.text}"]
+    if answer.shape != 1:
+        lines.append(
+            "Measured is the MTTF alone, as time in service over failures; the shape is as told."
+        )
+    low, high = answer.ends
+    if answer.hopeless or low is None:
+        return lines
+    work = answer.found.plan.work if answer.found.plan is not None else math.inf
+    said = clock(low) if low < work else "no checkpoint"
+    until = "upwards" if high is None else f"to {clock(high) if high < work else 'no checkpoint'}"
+    same = low >= work and high is not None and high >= work
+    ends = said if same else f"{said} {until}"
+    return [*lines, f"The best interval at the ends of that: {ends}."]
+
+
+def _job(answer: IntervalAnswer) -> tuple[Section, ...]:
+    """Return when a job of given length is done; nothing where none is given."""
+    if answer.job is not None:
+        return (Section("job", "The job", body=_completion(answer, answer.job)),)
+    if answer.found.plan is None or answer.hopeless:
+        return ()
+    many = "The job has too many checkpoints for a distribution; its mean follows the efficiency."
+    return (Section("job", "The job", body=(Prose(many),)),)
+
+
+def _completion(answer: IntervalAnswer, job: CompletionTime) -> tuple[Block, ...]:
+    """Return the job's mean, and by when it is done with some probabilities."""
+    if not job.mean() < ENDLESS:
+        return (Prose("With these failures the job practically never ends."),)
+    told = f"The job: {clock(job.unhindered)} without failures, {clock(job.mean())} in the mean."
+    promises = list(zip(PROMISES, answer.deadlines, strict=True))
+    rows = [(f"{100 * p:g} % done by", clock(deadline)) for p, deadline in promises]
+    records = [{"probability": p, "deadline_s": deadline} for p, deadline in promises]
+    table = Table.of("promises", ("Probability", "Time"), rows, records)
+    if not answer.approximate:
+        return Prose(told), table
+    how = job.method.removeprefix("approximation: ")
+    doubt = f"The promises are an approximation ({how}): the mean is good, the spread less so."
+    return Prose(told), table, Prose(doubt)
+
+
+def clock(seconds: float) -> str:
+    """Return a time as Slurm writes it, ``1-12:00:00``."""
+    if not seconds < ENDLESS:
+        return "never"
+    whole = round(seconds)
+    days, rest = divmod(whole, 86_400)
+    text = f"{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
+    return f"{days:,}-{text}" if days else text
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """Return a share as a percentage; large ones as a factor."""
+    if not math.isfinite(share):
+        return "no end"
+    return f"{100 * share:.{digits}f} %" if share < 100 else f"x {share:.3g}"
+
+
+COLUMNS: Final[tuple[Column, ...]] = (
+    ("", "name", TITLES.__getitem__),
+    ("interval", "interval_s", clock),
+    ("overhead", "overhead", percent),
+    ("longer than best", "loss", lambda share: percent(share, 3)),
+    ("of best interval", "ratio", "{:.3f}".format),
+)

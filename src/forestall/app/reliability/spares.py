@@ -1,13 +1,15 @@
-"""How many spares: a question as it is typed, and its answer in a sentence, a table and JSON."""
+"""How many spares: a question as it is typed, its answer in a sentence and JSON, and the report."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.reliability.interval import rate_json
 from forestall.model.errors import ParameterError
+from forestall.model.spelling import named
 from forestall.model.units import MAX_SECONDS, format_duration, parse_duration
 from forestall.reliability.queues.cluster import age_of
 from forestall.reliability.systems import ring
@@ -19,10 +21,14 @@ from forestall.reliability.systems.spares import (
     never_short,
 )
 from forestall.reliability.systems.systems import Age, assumption, from_mttf
+from forestall.show.blocks import Listing, Table
 from forestall.show.quantities import duration
+from forestall.show.report import Report, Section
+from forestall.show.words import counted, probability
 
 if TYPE_CHECKING:
     from forestall.app.site.nodes.failure_rate import MeasuredRate
+
 
 DAY: Final = 86_400
 RATE: Final = 6.5
@@ -142,8 +148,8 @@ def _range(low: int | None, high: int | None) -> str:
     if low is None:
         return "no number of spares suffices at either"
     if high is None:
-        return f"{_counted(low)} at one, and at the other no number suffices"
-    return f"{low:,} as well" if low == high else f"{low:,} to {_counted(high)}"
+        return f"{counted(low, 'spare')} at one, and at the other no number suffices"
+    return f"{low:,} as well" if low == high else f"{low:,} to {counted(high, 'spare')}"
 
 
 def _repair_words(rate: MeasuredRate) -> str:
@@ -184,7 +190,7 @@ def _answer(asked: SparesQuestion) -> SparesAdvice:
         sentence += f" over {format_duration(seconds)}."
     else:
         sentence = (
-            f"{_counted(found.spares)} among {asked.nodes:,} nodes: no more are lost in "
+            f"{counted(found.spares, 'spare')} among {asked.nodes:,} nodes: no more are lost in "
             f"{format_duration(seconds)} with at least {chance}{reached}."
         )
     remarks = [_failures(asked, mean), f"Nodes: {assumption(age, format_duration)}."]
@@ -211,7 +217,9 @@ def _of_pool(asked: SparesQuestion, seconds: float, mean: float) -> SparesAdvice
     law = from_mttf(mean, asked.shape) if asked.shape != 1 else None
     found = answer_pool(pool, seconds, asked.target, law=law, age=age)
     chance = f"{100 * asked.target:g} %"
-    spares = "No number of spares suffices" if found.spares is None else _counted(found.spares)
+    spares = (
+        "No number of spares suffices" if found.spares is None else counted(found.spares, "spare")
+    )
     when = (
         f"in {format_duration(seconds)}, without repair"
         if repair is None
@@ -259,10 +267,6 @@ def _age(asked: SparesQuestion, otherwise: str) -> Age:
         raise ParameterError("ages", asked.ages, error.allowed) from None
 
 
-def _counted(spares: int) -> str:
-    return "1 spare" if spares == 1 else f"{spares:,} spares"
-
-
 def _failures(asked: SparesQuestion, mean: float) -> str:
     per = 1000 * DAY / mean
     text = f"Failures: MTTF of a node {format_duration(mean)}, {per:.3g} per 1000 node-days"
@@ -280,3 +284,20 @@ def _ring(asked: SparesQuestion) -> str:
         f"recovered, of the sets of {copies} a share of {100 * share:.6g} %. Copies are not made "
         "again after a loss, so more spares help only up to what the ring recovers."
     )
+
+
+def report_of(answer: SparesAdvice, spell: Callable[[str], str] = str) -> Report:
+    """Return the answer as a report; `spell` writes the names of parameters in remarks."""
+    found = answer.found
+    remarks = tuple(named(one, spell) for one in answer.remarks)
+    rows = [
+        (f"{count:,}", probability(reliability), "<" if count == found.spares else "")
+        for count, reliability in found.rows()
+    ]
+    records = [{"spares": count, "reliability": reliability} for count, reliability in found.rows()]
+    table = Table.of("reliability", ("Spares", "Reliability", ""), rows, records, right=(0, 1))
+    sections = (
+        Section("reliability", "Reliability by number of spares", body=(table,)),
+        Section("assumptions", "What this rests on", body=(Listing(remarks[1:]),)),
+    )
+    return Report("How many spares", remarks[0], sections, verdict=(answer.sentence,), closing=())

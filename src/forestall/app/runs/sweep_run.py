@@ -30,9 +30,9 @@ from forestall.app.runs.sweep_figures import label_of, sweep_heatmap, sweep_line
 from forestall.app.runs.sweep_kept import Kept, Measures, is_sweep_folder
 from forestall.app.runs.sweep_words import means
 from forestall.model.errors import ForestallError, InputError, ParameterError
-from forestall.show.figure_files import save
 from forestall.show.page import page, write_page
 from forestall.show.style import has_matplotlib
+from forestall.show.svg import save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

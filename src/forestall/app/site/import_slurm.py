@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,7 @@ from forestall.__about__ import __version__
 from forestall.adapters.slurm.anonymous import anonymous
 from forestall.adapters.slurm.events import in_order, slurm_failures
 from forestall.adapters.slurm.read import kind_of, renumbered
+from forestall.app.kit.progress import Progress
 from forestall.app.site.asked import Asked
 from forestall.app.site.nodes.fleet import known_nodes, seen_of
 from forestall.app.site.sources import GivenRecords, check_zone, cut, gather, spoken, window
@@ -43,7 +43,6 @@ from forestall.traces.write import write_failures
 __all__ = ["Imported", "import_slurm", "read_folder"]
 
 KEY_BYTES: Final = 32
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

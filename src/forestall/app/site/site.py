@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.site.report import report
-from forestall.app.site.shown import openmetrics, page, text_of
+from forestall.app.site.report import openmetrics, page, report, text_of
 from forestall.app.site.sources import GivenRecords, asked_of, cut, gather
 from forestall.model.units import parse_duration
 from forestall.show.page import write_page

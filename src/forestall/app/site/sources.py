@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forestall.adapters.slurm import read
 from forestall.adapters.slurm.queue import joined_starts
 from forestall.adapters.slurm.read import kind_of, short_of
+from forestall.app.kit.progress import Progress, StepProgress
 from forestall.app.site.asked import Asked
 from forestall.app.site.cutting import cut_accounting, cut_events, cut_failures, cut_nodes
 from forestall.app.site.failure_logs import on_clock_of, with_failures
@@ -44,11 +45,6 @@ from forestall.traces.files.parquet import is_parquet
 from forestall.traces.jobs.swf_rows import is_swf
 from forestall.traces.site.folder import WRITTEN, is_site_folder, read_folder
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Progress = Callable[[int, int], None]
-
 __all__ = [
     "TIMEOUT", "GivenRecords", "asked_of", "check_zone", "cut", "gather", "is_dated", "moment",
     "on_clock_of", "span", "spoken", "window", "younger",
@@ -62,19 +58,19 @@ def gather(given: GivenRecords, progress: Progress | None = None) -> SiteRecords
     check_zone(given.zone)
     files = _by_kind(given)
     _refuse_idle(given, files)
-    steps = _Steps(progress, len(files) + given.slurm)
+    steps = StepProgress(progress, len(files) + given.slurm)
     parts: list[SiteRecords] = []
     if given.slurm:
         parts.append(_asked_slurm(given))
-        steps.done()
+        steps()
     for kind, paths in files.items():
         if kind != "failures":
             parts.append(_read(kind, paths, given))
-            steps.done()
+            steps()
     site = _together(parts)
     for path in files.get("failures", ()):
         site = with_failures(site, path, given)
-        steps.done()
+        steps()
     late = younger(site, given)
     return replace(site, sources=(*site.sources, late)) if late else site
 
@@ -144,18 +140,6 @@ def cut(site: SiteRecords, asked: Asked) -> SiteRecords:
 
 
 # ------------------------------------------------------------------------------------- reading
-
-
-class _Steps:
-    """Tells a progress bar of each source that was read."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def done(self) -> None:
-        self._done += 1
-        if self._progress is not None:
-            self._progress(self._done, self._total)
 
 
 def _by_kind(given: GivenRecords) -> dict[str, list[Path]]:

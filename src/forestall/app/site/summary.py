@@ -11,7 +11,7 @@ from forestall.show.clean import clean
 from forestall.show.quantities import SHORT, brief, counted, duration
 
 if TYPE_CHECKING:
-    from forestall.app.site.advice.kind import Advice
+    from forestall.app.site.advice.advice import Advice
     from forestall.app.site.asked import Asked
     from forestall.model.site.site_records import SiteRecords
 

@@ -28,7 +28,6 @@ from forestall.model.units import parse_duration
 with lazily():
     from forestall.app.hosts import condor as hosts_condor
     from forestall.app.hosts.agent import agent as app_agent
-    from forestall.app.hosts.agent import words as agent_words
     from forestall.live.agent import exporter
 
 STATES = "States"
@@ -215,7 +214,7 @@ class Screen:
     def show(self, told: Mapping[str, Any]) -> None:
         """Show the status in the place of the last one."""
         width = max(shutil.get_terminal_size().columns - 1, 20)
-        self._print(f"\r\x1b[K{agent_words.line(told)[:width]}")
+        self._print(f"\r\x1b[K{app_agent.line(told)[:width]}")
         self._shown = True
 
     def clear(self) -> None:
@@ -246,12 +245,12 @@ class Screen:
 def status(folder: FOLDER = None, as_json: JSON = False) -> int:
     """Tell what the agent of a folder last saw; ends with 1 where it does not run."""
     place, now = app_agent.default_folder() if folder is None else folder, time.time()
-    told = agent_words.facts(place, now)
-    wrong = agent_words.trouble(place, told, now)
+    told = app_agent.facts(place, now)
+    wrong = app_agent.trouble(place, told, now)
     if as_json:
         say_json(told)
     else:
-        show(agent_words.rows(place, told, now))
+        show(app_agent.rows(place, told, now))
     return complain(wrong, 1) if wrong else 0
 
 

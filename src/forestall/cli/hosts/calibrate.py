@@ -17,7 +17,7 @@ from forestall.model.errors import ParameterError
 with lazily():
     from forestall.app.hosts.agent import agent
     from forestall.app.hosts.calibrate import calibrate as app_calibrate
-    from forestall.app.hosts.calibrate import files, report, words
+    from forestall.app.hosts.calibrate import files, report
 
 EXPERIMENT = "The experiment"
 
@@ -178,7 +178,7 @@ def calibrate(
     if out is not None:
         files.check_calibration_folder(out, force=force)
     if not quiet:
-        say(f"This takes about {words.duration(asked.takes(plan))}.", error=True)
+        say(f"This takes about {report.duration(asked.takes(plan))}.", error=True)
     with ProgressBar("points", quiet=quiet) as bar:
         found = app_calibrate.calibrate(asked, progress=bar)
     written = ""

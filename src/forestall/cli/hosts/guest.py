@@ -23,7 +23,7 @@ from forestall.model.units import parse_duration
 
 with lazily():
     from forestall.app.hosts.agent import agent
-    from forestall.app.hosts.guest import guest, words
+    from forestall.app.hosts.guest import guest
     from forestall.live.guest import files
     from forestall.live.guest import settings as guest_settings
 
@@ -315,13 +315,13 @@ def resume(
 def listed(folder: FOLDER = None, as_json: JSON = False) -> None:
     """List the guests, what is with them, and where their output lies."""
     place = folder or agent.default_folder()
-    found, troubles = words.guests(place)
+    found, troubles = guest.guests(place)
     for trouble in troubles:
         say(trouble, error=True)
     if as_json:
         say_json(found)
     elif found:
-        show(words.guest_rows(found), words.GUESTS, right=(2, 3, 4), wrap=(0, -1))
+        show(guest.guest_rows(found), guest.GUESTS, right=(2, 3, 4), wrap=(0, -1))
         print(f"Output: stdout and stderr in {place / 'guests'}/NAME")
     elif not troubles:
         say("no guests")
@@ -336,7 +336,7 @@ def stop(name: NAME, folder: FOLDER = None, as_json: JSON = False, quiet: QUIET 
         message = f"interrupted; {name} may be ending already: `forestall guest list` tells"
         raise KeyboardInterrupt(message) from None
     if as_json:
-        say_json(words.guest_facts(files.GuestFiles(place, name), record))
+        say_json(guest.guest_facts(files.GuestFiles(place, name), record))
     elif not quiet:
         say(f"{name}: {record.state}: {record.why}")
 
@@ -344,11 +344,11 @@ def stop(name: NAME, folder: FOLDER = None, as_json: JSON = False, quiet: QUIET 
 def log(name: NAME, folder: FOLDER = None, as_json: JSON = False) -> None:
     """Tell why a guest was lowered, stopped, continued and ended; the load is the owner's."""
     place = folder or agent.default_folder()
-    changes = words.guest_changes(place, name)
+    changes = guest.guest_changes(place, name)
     if as_json:
         say_json(changes)
     else:
-        show(words.change_rows(changes), words.CHANGES, right=(3,))
+        show(guest.change_rows(changes), guest.CHANGES, right=(3,))
         print(f"Output: stdout and stderr in {place / 'guests' / name}")
 
 

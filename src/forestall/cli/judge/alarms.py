@@ -23,7 +23,7 @@ from forestall.cli.study import Output, tell_study
 from forestall.model.units import parse_duration
 
 with lazily():
-    from forestall.app.judge.alarms import files, judge
+    from forestall.app.judge.alarms import judge, report
 
 JUDGING = "Judging"
 
@@ -106,7 +106,7 @@ def alarms(
         judge.horizons_of(horizons), parse_duration(lead, "--lead"), nodes, level=level, seed=seed
     )
     tell_study(
-        files.FOLDER,
+        report.FOLDER,
         lambda bar: judge.study(raised, failures, chosen(given), asked, bar),
         "horizons",
         Output(out, force, quiet, as_json),

@@ -25,7 +25,7 @@ from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
 from forestall.cli.study import Output, tell_study
 
 with lazily():
-    from forestall.app.judge.scores import files, judge
+    from forestall.app.judge.scores import judge, report
 
 COLUMNS = "Columns"
 JUDGING = "Judging"
@@ -187,7 +187,7 @@ def scores(
         probabilities=probabilities,
     )
     tell_study(
-        files.FOLDER,
+        report.FOLDER,
         lambda bar: judge.study(table, asked, strict=strict, progress=bar),
         "measures",
         Output(out, force, quiet, as_json),

@@ -17,7 +17,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
 with lazily():
-    from forestall.app.judge.jobs import files, judge, study
+    from forestall.app.judge.jobs import judge, report
 
 JOBS_AND_METRICS = "Jobs and metrics"
 ACTING = "Acting"
@@ -187,7 +187,7 @@ def jobs(
     **given: Any,
 ) -> None:
     """Say whether a node metric is worth acting on before jobs fail, and on which nodes now."""
-    asked = study.JobStudySettings(
+    asked = judge.JobStudySettings(
         None if failed_states is None else _names(failed_states, "--failed-states"),
         () if ignored_states is None else _names(ignored_states, "--ignored-states"),
         value,
@@ -202,7 +202,7 @@ def jobs(
         seed=seed,
     )
     tell_study(
-        files.FOLDER,
+        report.FOLDER,
         lambda bar: judge.study(records, metrics, metric, chosen(given), asked, bar),
         "analysis",
         Output(out, force, quiet, as_json),

@@ -16,7 +16,7 @@ from forestall.cli.study import Output, tell_study
 
 with lazily():
     from forestall.app.judge import predict
-    from forestall.app.judge.predictors import files, judge, study
+    from forestall.app.judge.predictors import judge, report, study
 
 JUDGEMENT = "Judgement"
 STAKES = "What is at stake"
@@ -133,7 +133,7 @@ def predictors(
     sources = predict.Sources(log, chosen(given), events, metrics, nodes, until)
     asked = None if names == "all" else [name.strip() for name in names.split(",") if name.strip()]
     tell_study(
-        files.FOLDER,
+        report.FOLDER,
         lambda bar: study.study(sources, asked, how, stakes, split_at=split_at, progress=bar),
         "predictors",
         Output(out, force, quiet, as_json),

@@ -15,7 +15,7 @@ from forestall.cli.study import say_report
 
 with lazily():
     from forestall.app.reliability.design import design as app_design
-    from forestall.app.reliability.design import files, report
+    from forestall.app.reliability.design import report
 
 SEARCH = "Search"
 
@@ -98,7 +98,7 @@ def design(
     Failure probabilities are of jobs that fill their queue: all its nodes, up to its limit.
     """
     if out is not None:
-        files.check_design_folder(out, force=force)
+        report.check_design_folder(out, force=force)
     with ProgressBar("searching", quiet=quiet or as_json) as bar:
         done = app_design.design(
             cluster,
@@ -108,7 +108,7 @@ def design(
             progress=bar,
         )
     if out is not None:
-        files.save_design(done, out)
+        report.save_design(done, out)
     if as_json:
         say_json(done.json)
     elif not quiet:

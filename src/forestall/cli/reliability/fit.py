@@ -15,7 +15,6 @@ from forestall.cli.study import say_report
 
 with lazily():
     from forestall.app.reliability.fit import fit as app_fit
-    from forestall.app.reliability.fit import plot as fit_plot
     from forestall.app.reliability.fit import report
     from forestall.reliability.lifetimes import registry
 
@@ -132,10 +131,10 @@ def fit(
         family, rank_by, zeros, resolution, level, ci, p_values, draws, seed, unit
     )
     if plot is not None:
-        fit_plot.check_plot(plot)
+        report.check_plot(plot)
     answer = app_fit.fit_file(gaps, question, strict=strict)
     if plot is not None:
-        fit_plot.draw_fit(answer, plot)
+        report.draw_fit(answer, plot)
     if as_json:
         say_json(answer.plain())
     else:

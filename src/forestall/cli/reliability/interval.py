@@ -17,7 +17,6 @@ from forestall.model.errors import ParameterError
 
 with lazily():
     from forestall.app.reliability import interval as reliability_interval
-    from forestall.app.reliability import interval_report
 
 USUAL = "5m"
 """What a checkpoint costs where nobody says."""
@@ -149,4 +148,4 @@ def interval(
         say_json(found.as_json())
     else:
         assumed = f"A checkpoint is taken to cost {USUAL} (--checkpoint-cost)."
-        say_report(interval_report.report_of(found, "" if checkpoint_cost else assumed))
+        say_report(reliability_interval.report_of(found, "" if checkpoint_cost else assumed))

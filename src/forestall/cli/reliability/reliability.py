@@ -14,7 +14,7 @@ from forestall.cli.runs.options import FORCE, JSON, QUIET, READ_FAILURES, STUDY_
 from forestall.cli.study import Output, tell_study
 
 with lazily():
-    from forestall.app.reliability.failures import files, report, study
+    from forestall.app.reliability.failures import report, study
 
 ANALYSIS = "Analysis"
 
@@ -97,7 +97,7 @@ def reliability(
         {"clock": clock, "families": families, "draws": draws, "seed": seed, "unit": unit}
     )
     tell_study(
-        files.FOLDER,
+        report.FOLDER,
         lambda bar: study.study(log, chosen(given), asked, bar),
         "analysis",
         Output(out, force, quiet, as_json),

@@ -16,7 +16,6 @@ from forestall.cli.study import say_report
 
 with lazily():
     from forestall.app.reliability import spares as reliability_spares
-    from forestall.app.reliability import spares_report
 
 NODES = "Nodes and failures"
 MODEL = "Model"
@@ -145,4 +144,4 @@ def spares(
     if as_json:
         say_json(done.json)
     else:
-        say_report(spares_report.report_of(done, spelled))
+        say_report(reliability_spares.report_of(done, spelled))

@@ -16,9 +16,8 @@ from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_p
 from forestall.cli.site.report import print_commands
 
 with lazily():
-    from forestall.app.site import shown
+    from forestall.app.site import report as shown
     from forestall.app.site.promises import backtest
-    from forestall.app.site.promises import files as promises_files
 
 if TYPE_CHECKING:
     from forestall.app.site.promises.backtest import BacktestFound
@@ -111,7 +110,7 @@ def promises(
     metrics_place(openmetrics, as_json=as_json)
 
     if out is not None:
-        promises_files.check_backtest_folder(out, force=force)
+        backtest.check_backtest_folder(out, force=force)
     with ProgressBar("events", quiet=quiet) as bar:
         found = backtest.find(
             given, question=question, chance=level, warm_up=warm_up, seed=seed, progress=bar
@@ -119,7 +118,7 @@ def promises(
     written: str | None = None
     if out is not None:
         with ProgressBar("figures", quiet=quiet) as bar:
-            written = promises_files.write_backtest_folder(found, out, bar)
+            written = backtest.write_backtest_folder(found, out, bar)
     _print(found, openmetrics, written, "json" if as_json else "none" if quiet else "text")
     if found.study.holds is False:
         raise typer.Exit(1)

@@ -18,7 +18,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 
 with lazily():
-    from forestall.app.site import shown
+    from forestall.app.site import report as shown
     from forestall.app.site.lemons import worst
 
 RATE = Annotated[

@@ -19,7 +19,7 @@ from forestall.model.units import parse_duration
 
 with lazily():
     from forestall.adapters.slurm import commands, queue
-    from forestall.app.site import asked, shown
+    from forestall.app.site import asked
     from forestall.app.site import report as site_report
     from forestall.show import page as show_page
     from forestall.traces.files import places
@@ -135,7 +135,7 @@ def report(
         made = site_report.make(given, assumed, _options(given.paths, options, assumed), bar)
     if target is not None:
         with ProgressBar("figures", quiet=quiet) as bar:
-            text = shown.page(made, bar)
+            text = site_report.page(made, bar)
         show_page.write_page(target, text)
     how = "json" if as_json else "none" if quiet else "full" if full else "short"
     _print(made, openmetrics, target, how)
@@ -143,14 +143,14 @@ def report(
 
 def _print(made: SiteFindings, openmetrics: str | None, target: Path | None, how: str) -> None:
     if openmetrics == "-":
-        print(shown.openmetrics(made), end="")
+        print(site_report.openmetrics(made), end="")
         return
     if openmetrics is not None:
-        shown.write_openmetrics(openmetrics, made)
+        site_report.write_openmetrics(openmetrics, made)
     if how == "json":
         say_json(made.as_json())
     elif how != "none":
-        print(shown.text_of(made, full=how == "full"), end="")
+        print(site_report.text_of(made, full=how == "full"), end="")
         for place in (target, openmetrics):
             if place is not None:
                 say(f"Written: {place}")

@@ -17,7 +17,6 @@ from forestall.model.errors import TraceError
 
 with lazily():
     from forestall.app.reliability.events import filter as events_filter
-    from forestall.app.reliability.events import words
     from forestall.traces.generate import ras as made
     from forestall.traces.generate import times
     from forestall.traces.metrics import write
@@ -174,28 +173,28 @@ def filter_log(
 
 def print_filtered(summary: Mapping[str, Any]) -> None:
     """Print what each step took, which kinds are left, and the failures a day."""
-    say(words.headline(summary))
-    for line in words.warnings(summary):
+    say(events_filter.headline(summary))
+    for line in events_filter.warnings(summary):
         say(line)
     say()
-    show(words.step_rows(summary), words.STEP_HEADS, right=(2, 3, 4, 5))
-    kinds = words.kind_rows(summary["top_kinds"], summary["left"])
+    show(events_filter.step_rows(summary), events_filter.STEP_HEADS, right=(2, 3, 4, 5))
+    kinds = events_filter.kind_rows(summary["top_kinds"], summary["left"])
     if kinds:
         say()
         say("Kinds left")
         show(kinds, ("records", "share", "kind"), right=(0, 1))
-    rules = words.rule_rows(summary)
+    rules = events_filter.rule_rows(summary)
     if rules:
         say()
-        say(words.rules_line(summary))
-        show(rules, words.RULE_HEADS, right=(2, 3), wrap=(0, 1))
+        say(events_filter.rules_line(summary))
+        show(rules, events_filter.RULE_HEADS, right=(2, 3), wrap=(0, 1))
     say()
-    for line in words.on_failures(summary):
+    for line in events_filter.on_failures(summary):
         say(line)
-    months = words.period_rows(summary)
+    months = events_filter.period_rows(summary)
     if months:
         show(months, ("period", "failures", "a day"), right=(1, 2))
-    remarks = words.remark_rows(summary)
+    remarks = events_filter.remark_rows(summary)
     if remarks:
         say()
     for line in remarks:

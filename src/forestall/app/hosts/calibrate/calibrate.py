@@ -37,6 +37,7 @@ from forestall.live.contention.measure import (
 from forestall.live.contention.memory import MemoryMeasured, measure_memory
 from forestall.live.contention.plan import ExperimentPlan
 from forestall.model.errors import ParameterError
+from forestall.show.facts import taken
 from forestall.traces.streams import stream
 
 QUICK_LOADS: Final = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -256,8 +257,8 @@ class HostCalibration:
             "date": self.date,
             "parameters": {
                 "cpus": list(plan.cpus), "groups": list(plan.groups), "loads": list(plan.loads),
-                "seconds": plan.seconds, "repeats": plan.repeats, "limit": plan.limit,
-                "pattern": plan.pattern, "seed": plan.seed, "force": self.asked.force,
+                **taken(plan, "seconds", "repeats", "limit", "pattern", "seed"),
+                "force": self.asked.force,
             },
             "lowest_priority": self.lowest,
             "background": {

@@ -1,11 +1,10 @@
-"""The report on a calibration: thresholds, what the owner loses, how it was measured."""
+"""The report on a calibration: thresholds, what the owner loses, how it was measured; in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.hosts.calibrate import words
 from forestall.live.contention.figure import contention_figure, memory_figure
 from forestall.show import closing
 from forestall.show.blocks import Block, Figure, Listing, Table
@@ -15,6 +14,126 @@ from forestall.show.words import Summary
 
 if TYPE_CHECKING:
     from forestall.app.hosts.calibrate.calibrate import HostCalibration
+
+
+MB: Final = 2**20
+NAMES: Final = {"th1": "Th1", "th2": "Th2"}
+PRIORITY: Final = {"th1": "normal", "th2": "lowest"}
+
+
+def share(value: float, digits: int = 1) -> str:
+    """Return a share as per cent."""
+    return f"{round(100 * value, digits) + 0.0:.{digits}f} %"  # + 0.0: no "-0.0"
+
+
+def between(low: float | None, high: float | None, digits: int = 1) -> str:
+    """Return both ends of an interval of shares; a dash where there is none."""
+    if low is None or high is None:
+        return "\N{EN DASH}"
+    return f"{share(low, digits)[:-2]} to {share(high, digits)}"
+
+
+def mb(size: float) -> str:
+    """Return bytes as MB."""
+    value = round(size / MB, 1)
+    return f"{0.0 if value == 0 else value:.1f} MB"
+
+
+def threshold_lines(summary: Summary) -> list[str]:
+    """Return a sentence for each threshold."""
+    return [_threshold_line(summary, name) for name in NAMES]
+
+
+def _threshold_line(summary: Summary, name: str) -> str:
+    found, limit = summary[name], summary["parameters"]["limit"]
+    lead = f"{NAMES[name]} = {share(found['value'])}"
+    if found["interval"] is not None:
+        lead += f" (95 %: {between(*found['interval'])})"
+    beside = f"beside a guest at {PRIORITY[name]} priority"
+    if found["kind"] == "never":
+        return f"{lead}: {beside} the owner never loses more than {share(limit)}."
+    if found["kind"] == "always":
+        least = min(
+            point["load"]
+            for one in summary["curves"]
+            for point in one["points"]
+            if (one["group"], one["guest"]) == (found["group"], PRIORITY[name])
+        )
+        return (
+            f"{lead}: {beside} the owner loses more than {share(limit)} at the least load that "
+            f"was measured, {share(least)}, with a group of {found['group']}."
+        )
+    return (
+        f"{lead}: {beside} the owner loses more than {share(limit)} above that load; the first of "
+        f"the groups to do so is that of {found['group']}."
+    )
+
+
+def memory_lines(summary: Summary) -> list[str]:
+    """Return what the part on memory showed, or why it was left out."""
+    memory = summary["memory"]
+    if memory["left_out"]:
+        return [f"Memory was left out: {memory['left_out']}."]
+    limit = summary["parameters"]["limit"]
+    lines = []
+    for one in memory["curves"]:
+        most = max(point["reduction"] for point in one["points"])
+        beside = f"Memory, guest at {one['guest']} priority: the owner loses"
+        if one["kind"] == "never":
+            lines.append(f"{beside} no more than {share(limit)} of its speed at any size.")
+            continue
+        until = "with less free memory than" if one["kind"] == "crossed" else "even with"
+        lines.append(
+            f"{beside} more than {share(limit)} of its speed {until} {mb(one['needed'])} beside "
+            f"both, and up to {share(most, 0)} where they do not fit."
+        )
+    by = {one["guest"]: max(p["reduction"] for p in one["points"]) for one in memory["curves"]}
+    if len(by) == 2 and by["lowest"] > 0.5 * by["normal"] > limit:
+        lines.append("The lowest priority does not help against thrashing.")
+    return lines
+
+
+def remarks(summary: Summary) -> list[str]:
+    """Return what has to be known about how it was measured."""
+    told = summary["background"]
+    cores = len(summary["parameters"]["cpus"])
+    which = "core" if cores == 1 else f"{cores} cores"
+    lines = [
+        f"Others used {share(told['before'])} of the {which} before, and {share(told['mean'])} in "
+        f"the mean meanwhile (at most {share(told['most'])})."
+    ]
+    if told["measured_again"]:
+        lines.append(
+            f"Measured again as others had used more than 5 % meanwhile: {told['measured_again']} "
+            "groups."
+        )
+    if told["points_disturbed"]:
+        lines.append(
+            f"{told['points_disturbed']} of {told['points']} points were disturbed all the same: "
+            "repeat this on a quiet host before the thresholds are relied on."
+        )
+    lines.append(lowest_line(summary["lowest_priority"]))
+    th1, th2 = summary["th1"]["value"], summary["th2"]["value"]
+    if th1 > th2:
+        lines.append(
+            f"Th1 was measured above Th2 ({share(th1)}, {share(th2)}); Th2 is taken for both."
+        )
+    return lines
+
+
+def lowest_line(lowest: Mapping[str, bool]) -> str:
+    """Say what the lowest priority is here."""
+    names = {"idle": "SCHED_IDLE", "nice": "nice 19", "autogroup": "nice 19 of its session"}
+    means = [text for name, text in names.items() if lowest.get(name)]
+    return f"Lowest priority here: {', '.join(means) or 'none could be set'}."
+
+
+def duration(seconds: float) -> str:
+    """Return a time to be waited for."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min"
+
 
 FIGURES: Final = ("contention", "memory")
 HOW: Final = (
@@ -39,13 +158,13 @@ def report_of(found: HostCalibration) -> Report:
     summary = found.summary
     parameters = summary["parameters"]
     cores = len(parameters["cpus"])
-    how = Section("how", "How it was measured", body=(Listing(tuple(words.remarks(summary))),))
+    how = Section("how", "How it was measured", body=(Listing(tuple(remarks(summary))),))
     return Report(
         "What a guest takes from this host's owner",
         f"{summary['host']}, {'one core' if cores == 1 else f'{cores} cores'}, {summary['date']}; "
-        f"limit {words.share(parameters['limit'])} of the owner's CPU time.",
+        f"limit {share(parameters['limit'])} of the owner's CPU time.",
         (_cpu(found), _memory(found), how),
-        verdict=(*words.threshold_lines(summary), *words.memory_lines(summary)),
+        verdict=(*threshold_lines(summary), *memory_lines(summary)),
         closing=(closing.made_with(_made_with(summary)),),
     )
 
@@ -53,18 +172,18 @@ def report_of(found: HostCalibration) -> Report:
 def _facts(summary: Summary) -> tuple[Fact, ...]:
     """Return both thresholds, and what others used of the cores meanwhile."""
     facts = []
-    for name, title in words.NAMES.items():
+    for name, title in NAMES.items():
         one = summary[name]
         low, high = one["interval"] or (None, None)
-        ends = "" if low is None else f"95 %: {words.between(low, high)}; "
+        ends = "" if low is None else f"95 %: {between(low, high)}; "
         facts.append(
-            Fact(name, title, one["value"], "ratio", shown=words.share(one["value"]),
-                 meaning=f"{ends}guest at {words.PRIORITY[name]} priority")
+            Fact(name, title, one["value"], "ratio", shown=share(one["value"]),
+                 meaning=f"{ends}guest at {PRIORITY[name]} priority")
         )  # fmt: skip
     told = summary["background"]
-    meaning = f"of the cores; {words.share(told['before'])} before"
+    meaning = f"of the cores; {share(told['before'])} before"
     used = Fact("used_by_others", "Used by others", told["mean"], "ratio", meaning=meaning,
-                shown=words.share(told["mean"]))  # fmt: skip
+                shown=share(told["mean"]))  # fmt: skip
     return (*facts, used)
 
 
@@ -98,7 +217,7 @@ def cpu_table(summary: Summary) -> Table:
         lowest = {point["asked"]: point for point in by.get((group, "lowest"), [])}
         for point in points:
             other = lowest[point["asked"]]
-            rows.append((f"{group}", words.share(point["load"]), *_losses(point, other)))
+            rows.append((f"{group}", share(point["load"]), *_losses(point, other)))
             records.append({"processes": group, "load": point["load"],
                             **_reductions(point, other)})  # fmt: skip
     heads = ("Processes", "Load alone", "Reduction, normal", "95 %", "Lowest", "95 %")
@@ -108,7 +227,7 @@ def cpu_table(summary: Summary) -> Table:
 
 def _losses(*points: Mapping[str, Any]) -> list[str]:
     """Return each reduction with its interval as text."""
-    told = ((words.share(one["reduction"]), words.between(one["low"], one["high"]))
+    told = ((share(one["reduction"]), between(one["low"], one["high"]))
             for one in points)  # fmt: skip
     return [cell for cells in told for cell in cells]
 
@@ -144,7 +263,7 @@ def memory_table(summary: Summary) -> Table:
     rows, records = [], []
     for point, other in pairs:
         free = (point["free"] + other["free"]) / 2
-        rows.append((words.mb(point["size"]), words.mb(free), *_losses(point, other)))
+        rows.append((mb(point["size"]), mb(free), *_losses(point, other)))
         records.append({"guest_bytes": point["size"], "free_bytes": free,
                         **_reductions(point, other)})  # fmt: skip
     heads = ("Guest", "Free beside both", "Reduction, normal", "95 %", "Lowest", "95 %")
@@ -159,5 +278,5 @@ def _made_with(summary: Summary) -> dict[str, object]:
 
 def _plain(name: str, value: object) -> object:
     if isinstance(value, list):
-        return ", ".join(words.share(one, 0) if name == "loads" else str(one) for one in value)
+        return ", ".join(share(one, 0) if name == "loads" else str(one) for one in value)
     return value

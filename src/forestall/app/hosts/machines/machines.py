@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -21,10 +24,9 @@ from forestall.app.hosts.machines.foreseen import (
     parse_moment,
     read_foreseen,
 )
-from forestall.app.hosts.machines.lock import alone, only_watch
 from forestall.live.machines.backend import MachineState, SeenMachine
 from forestall.live.machines.coordinator import Coordinator, MachineOutcome
-from forestall.live.machines.ledger import Entry, MachineLedger
+from forestall.live.machines.ledger import MachineLedger
 from forestall.live.machines.picture import Need
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import parse_duration
@@ -172,7 +174,10 @@ class FleetFolder:
 
     def listing(self) -> dict[str, Any]:
         """Return all machines and nodes as they are now."""
-        deadlines = _deadlines(MachineLedger(self.folder / LEDGER).news())
+        started = (
+            one for one in MachineLedger(self.folder / LEDGER).news() if one["what"] == "started"
+        )
+        deadlines = {one["machine"]: one["deadline"] for one in started}
         seen = self.backend.watch()
         machines = [{**asdict(one), "deadline": deadlines.get(one.machine)} for one in seen]
         foreseen = self.read_foreseen()
@@ -230,10 +235,6 @@ def from_now(duration: int, now: float, text: str, name: str) -> int:
     return checked_moment(math.floor(now) + duration, text, name)
 
 
-def _deadlines(entries: list[Entry]) -> dict[str, int | None]:
-    return {one["machine"]: one["deadline"] for one in entries if one["what"] == "started"}
-
-
 def sentence(outcome: MachineOutcome) -> str:
     """Return what became of a machine, in words."""
     name, moved = outcome.machine, outcome.moved
@@ -257,3 +258,42 @@ def outcome_json(outcome: MachineOutcome) -> dict[str, Any]:
         gap = None if math.isnan(moved.gap) else moved.gap
         value |= {**asdict(moved), "gap": gap}
     return value
+
+
+WATCH: Final = "watch.lock"
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a fleet from look to deed; waits for whoever holds it.
+
+    The folder itself is locked, so that nothing needs to be written. Processes that are started
+    meanwhile do not inherit the lock. Raises TraceError where the folder cannot be opened.
+    """
+    handle = _opened(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def only_watch(folder: Path) -> Iterator[None]:
+    """Be the one watch over a fleet. Raises TraceError where there is one already."""
+    handle = _opened(folder / WATCH, os.O_RDWR | os.O_CREAT)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise TraceError(folder, "another watch is at work on this fleet") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def _opened(path: Path, how: int) -> int:
+    try:
+        return os.open(path, how | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise TraceError(path, f"cannot be opened: {error.strerror or error}") from None

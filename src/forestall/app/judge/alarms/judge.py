@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.judge.alarms.report import verdict
-from forestall.app.reliability.failures.study import versions
+from forestall.app.kit.progress import Progress
+from forestall.app.kit.study_folder import window_told
+from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.fit.fit import finite
 from forestall.app.runs.settings import inputs_of
 from forestall.assess.alarms import HORIZONS, JudgedAlarms, Line, judge, line_of
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
+from forestall.show.facts import taken
 from forestall.traces.alarms import read_alarms
 from forestall.traces.streams import stream
 
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
     from forestall.model.failures import Failures
     from forestall.traces.alarms import Alarms
 
-Progress = Callable[[int, int], None]
-DAY: Final = 86_400
 STEPS: Final = 12
 """Thresholds at which alarms with scores are judged again."""
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -195,11 +196,7 @@ def _by_score(
             {
                 "score": float(cut),
                 "alarms": len(line.alarm_time),
-                "recall": one.recall.value,
-                "chance_recall": one.covered,
-                "precision": one.precision.value,
-                "false_alarms_per_node_day": one.false_per_node_day,
-                "lead_time_median_s": float(one.lead_quantiles((0.5,))[0]),
+                **_main(one),
             }
         )
     return rows
@@ -208,19 +205,12 @@ def _by_score(
 def summary_of(found: AlarmStudy) -> dict[str, Any]:
     """Return everything as JSON has it."""
     line, asked = found.line, found.asked
-    remarks = (*found.failures.cleaning.remarks, *found.alarms.cleaning.remarks)
     machine = int((line.alarm_node < 0).sum())
     summary: dict[str, Any] = {
         "verdict": "",
         "source": found.alarms.source,
         "failures_source": found.failures.source,
-        "window": {
-            "from_s": line.begin,
-            "to_s": line.end,
-            "days": (line.end - line.begin) / DAY,
-            "from": _date(found.failures, line.begin),
-            "to": _date(found.failures, line.end),
-        },
+        "window": window_told(line.begin, line.end, found.failures.origin),
         "nodes": line.nodes,
         "node_days": line.node_days,
         "alarms": len(line.alarm_time),
@@ -235,12 +225,9 @@ def summary_of(found: AlarmStudy) -> dict[str, Any]:
         **_main(found.judged[asked.main]),
         "horizons": [row_of(one) for one in found.judged],
         "by_score": list(found.by_score),
-        "remarks": [
-            {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
-            for one in remarks
-        ],
+        "remarks": (found.failures.cleaning + found.alarms.cleaning).told(),
         "parameters": {**found.told, "draws": asked.draws, "seed": asked.seed},
-        "versions": versions(),
+        "versions": of_fits(),
     }
     summary["verdict"] = verdict(summary)
     plain: dict[str, Any] = finite(summary)
@@ -278,20 +265,11 @@ def row_of(one: JudgedAlarms) -> dict[str, Any]:
         "precision_ci": one.precision.ci,
         "precision_ci_weeks": one.precision.ci_weeks,
         "right": one.precision.count,
-        "repeats": one.repeats,
-        "false_alarms": one.false,
+        **taken(one, "repeats", false_alarms="false"),
         "false_alarms_per_node_day": one.false_per_node_day,
-        "late": one.late,
-        "undecided": one.undecided,
-        "echoes": one.echoes,
+        **taken(one, "late", "undecided", "echoes"),
         "false_on_nodes_that_never_fail": one.on_good_nodes,
         "lead_time_s": {name: float(value) for name, value in zip(names, leads, strict=True)},
         "first_alarm_median_s": float(np.median(early)) if len(early) else None,
         "waiting_node_hours": one.waiting / 3600,
     }
-
-
-def _date(failures: Failures, time: int) -> str | None:
-    if failures.origin is None:
-        return None
-    return str(np.datetime64(time + failures.origin, "s"))

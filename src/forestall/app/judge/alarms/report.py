@@ -1,19 +1,24 @@
-"""What alarms are worth: the verdict in words, and the report."""
+"""What alarms are worth: the verdict in words, the report, and the folder with its tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.kit.study_folder import flat, made_with
+from forestall._lazy import lazily
+from forestall.app.kit.study_folder import StudyFolder, end, made_with, table_of
 from forestall.assess.figures_benefit import horizon_text, plot_lead_times, plot_recall
 from forestall.show import closing
-from forestall.show.blocks import Figure, Listing, Table
-from forestall.show.facts import Fact
+from forestall.show.blocks import Column, Figure, Table
+from forestall.show.facts import Fact, flat
 from forestall.show.report import Report, Section
 from forestall.show.words import NOTHING, Summary, count, counted, duration, number, percent
 
+with lazily():
+    import polars as pl
+
 if TYPE_CHECKING:
     from forestall.app.judge.alarms.judge import AlarmStudy
+
 
 FEW: Final = 10
 FIGURES: Final = ("recall", "lead_times")
@@ -128,7 +133,13 @@ def headline(summary: Summary) -> str:
 def report_of(found: AlarmStudy) -> Report:
     """Return what the alarms are worth as a report."""
     summary = found.summary
-    sections = (_recall(found), _leads(found), _fates(summary), _scores(summary), _read(summary))
+    sections = (
+        _recall(found),
+        _leads(found),
+        _fates(summary),
+        _scores(summary),
+        closing.odd_lines(notes(summary)),
+    )
     return Report(
         "What these alarms are worth",
         headline(summary),
@@ -138,27 +149,46 @@ def report_of(found: AlarmStudy) -> Report:
     )
 
 
+HORIZONS: Final[tuple[Column, ...]] = (
+    ("Horizon", "horizon_s", horizon_text),
+    ("Recall", "recall", percent),
+    ("95 %", "recall_ci", interval),
+    ("By chance", "chance_recall", percent),
+    ("Precision", "precision", percent),
+    ("95 %", "precision_ci", interval),
+    ("False/node-day", "false_alarms_per_node_day", rate),
+    ("Lead (median)", lambda row: duration(row["lead_time_s"]["median"])),
+)
+
+
+SCORES: Final[tuple[Column, ...]] = (
+    ("Score from", "score", rate),
+    ("Alarms", "alarms", count),
+    ("Recall", "recall", percent),
+    ("By chance", "chance_recall", percent),
+    ("Precision", "precision", percent),
+    ("False/node-day", "false_alarms_per_node_day", rate),
+    ("Lead (median)", "lead_time_median_s", duration),
+)
+
+
+FATES: Final[tuple[Column, ...]] = (
+    ("Horizon", "horizon_s", horizon_text),
+    ("Right", "right", count),
+    ("Repeats", "repeats", count),
+    ("False", "false_alarms", count),
+    ("After a failure", "echoes", count),
+    ("On good nodes", "false_on_nodes_that_never_fail", count),
+    ("Late", "late", count),
+    ("Undecided", "undecided", count),
+)
+
+
 def _recall(found: AlarmStudy) -> Section:
     """Return recall beside chance and precision, at each horizon."""
     row = main_row(found.summary)
     within = horizon_text(row["horizon_s"])
-    heads = ("Horizon", "Recall", "95 %", "By chance", "Precision", "95 %", "False/node-day",
-             "Lead (median)")  # fmt: skip
-    horizons = found.summary["horizons"]
-    rows = [
-        (
-            horizon_text(one["horizon_s"]),
-            percent(one["recall"]),
-            interval(one["recall_ci"]),
-            percent(one["chance_recall"]),
-            percent(one["precision"]),
-            interval(one["precision_ci"]),
-            rate(one["false_alarms_per_node_day"]),
-            duration(one["lead_time_s"]["median"]),
-        )
-        for one in horizons
-    ]
-    table = Table.of("horizons", heads, rows, [flat(one) for one in horizons], right=range(8))
+    table = Table.by("horizons", HORIZONS, found.summary["horizons"], right=range(8))
     figure = Figure(
         FIGURES[0],
         lambda: plot_recall(found.judged),
@@ -173,26 +203,21 @@ def _recall(found: AlarmStudy) -> Section:
 
 def _facts(row: Summary) -> tuple[Fact, ...]:
     """Return the numbers that matter most, at the main horizon."""
-    within = {"within": horizon_text(row["horizon_s"])}
-
-    def fact(key: str, label: str, value: Any, unit: str, meaning: str, shown: str) -> Fact:
-        why = "" if value is not None else meaning
-        return Fact(key, label, value, unit, labels=within, meaning=meaning, shown=shown, why=why)
-
+    within = horizon_text(row["horizon_s"])
     recall, chance, precision = row["recall"], row["chance_recall"], row["precision"]
     false, lead = row["false_alarms_per_node_day"], row["lead_time_s"]["median"]
-    return (
-        fact("recall", f"Recall, {within['within']}", recall, "ratio",
-             f"of failures; 95 %: {interval(row['recall_ci'])}", percent(recall)),
-        fact("chance_recall", "By chance", chance, "ratio", "share of node time under alarm",
-             percent(chance)),
-        fact("precision", "Precision", precision, "ratio", "of the alarms were right",
-             percent(precision)),
-        fact("false_alarms_per_node_day", "False alarms", false, "number", "a node and day",
-             rate(false)),
-        fact("lead_time", "Lead time", lead, "seconds", "median of the last alarms",
-             duration(lead)),
+    told = (
+        ("recall", f"Recall, {within}", recall, "ratio",
+         f"of failures; 95 %: {interval(row['recall_ci'])}", percent(recall)),
+        ("chance_recall", "By chance", chance, "ratio", "share of node time under alarm",
+         percent(chance)),
+        ("precision", "Precision", precision, "ratio", "of the alarms were right",
+         percent(precision)),
+        ("false_alarms_per_node_day", "False alarms", false, "number", "a node and day",
+         rate(false)),
+        ("lead_time", "Lead time", lead, "seconds", "median of the last alarms", duration(lead)),
     )  # fmt: skip
+    return tuple(Fact.measured(*one, labels={"within": within}) for one in told)
 
 
 def _leads(found: AlarmStudy) -> Section:
@@ -210,50 +235,17 @@ def _leads(found: AlarmStudy) -> Section:
 
 def _fates(summary: Summary) -> Section:
     """Return what became of the alarms at each horizon."""
-    named = {
-        "right": "Right",
-        "repeats": "Repeats",
-        "false_alarms": "False",
-        "echoes": "After a failure",
-        "false_on_nodes_that_never_fail": "On good nodes",
-        "late": "Late",
-        "undecided": "Undecided",
-    }
-    rows = [
-        (horizon_text(row["horizon_s"]), *(count(row[name]) for name in named))
-        for row in summary["horizons"]
-    ]
-    records = [{name: row[name] for name in ("horizon_s", *named)} for row in summary["horizons"]]
-    table = Table.of("fates", ("Horizon", *named.values()), rows, records, right=range(8))
+    named = [column[1] for column in FATES if isinstance(column[1], str)]
+    records = [{name: row[name] for name in named} for row in summary["horizons"]]
+    table = Table.by("fates", FATES, records, right=range(8))
     return Section("fates", "What became of the alarms", body=(table,))
 
 
 def _scores(summary: Summary) -> Section:
     """Return what only the alarms of high scores are worth."""
-    heads = ("Score from", "Alarms", "Recall", "By chance", "Precision", "False/node-day",
-             "Lead (median)")  # fmt: skip
-    rows = [
-        (
-            rate(row["score"]),
-            count(row["alarms"]),
-            percent(row["recall"]),
-            percent(row["chance_recall"]),
-            percent(row["precision"]),
-            rate(row["false_alarms_per_node_day"]),
-            duration(row["lead_time_median_s"]),
-        )
-        for row in summary["by_score"]
-    ]
     within = horizon_text(summary["main_horizon_s"])
-    table = Table.of("by_score", heads, rows, summary["by_score"], right=range(7))
+    table = Table.by("by_score", SCORES, summary["by_score"], right=range(7))
     return Section("by_score", f"Only alarms of high scores, within {within}", body=(table,))
-
-
-def _read(summary: Summary) -> Section:
-    """Return what must be known of the input to read the numbers."""
-    return Section(
-        "read", "What was read, and what was odd in it", body=(Listing(tuple(notes(summary))),)
-    )
 
 
 def notes(summary: Summary) -> list[str]:
@@ -278,3 +270,55 @@ def notes(summary: Summary) -> list[str]:
         )
     found += [f"{one['text']} ({one['action']})" for one in summary["remarks"]]
     return found
+
+
+def tables(found: AlarmStudy) -> list[pl.DataFrame]:
+    """Return the tables of the folder: horizons, scores, failures and alarms, these at the main
+    horizon."""
+    one, line = found.judged[found.asked.main], found.line
+    names = found.failures.names
+    horizons = [
+        {
+            **flat(row),
+            **{f"lead_{k}_s": v for k, v in row["lead_time_s"].items()},
+            "recall_low": end(row["recall_ci"], 0),
+            "recall_high": end(row["recall_ci"], 1),
+            "precision_low": end(row["precision_ci"], 0),
+            "precision_high": end(row["precision_ci"], 1),
+        }
+        for row in found.summary["horizons"]
+    ]
+    failed = {
+        "time": line.failure_time,
+        "node": line.failure_node,
+        "caught": one.caught.astype("int8"),
+        "lead_s": [None if lead < 0 else lead for lead in one.last.tolist()],
+        "first_lead_s": [None if lead < 0 else lead for lead in one.first.tolist()],
+    }
+    raised = {
+        "time": line.alarm_time,
+        "node": [None if node < 0 else node for node in line.alarm_node.tolist()],
+        "right": one.right.astype("int8"),
+    }
+    both = [pl.DataFrame(failed), pl.DataFrame(raised, strict=False)]
+    if names is not None:
+        every = [*names, *found.alarms.others]
+        every += [""] * (line.nodes - len(every))
+        both = [
+            frame.with_columns(
+                name=pl.Series(
+                    [None if k is None else every[k] for k in frame["node"]], dtype=pl.String
+                )
+            )
+            for frame in both
+        ]
+    return [table_of(horizons), table_of(found.summary["by_score"]), *both]
+
+
+FOLDER: Final = StudyFolder(
+    keys=("main_horizon_s", "by_score"),
+    tables=("horizons.csv", "by_score.csv", "failures.csv", "alarms.csv"),
+    figures=FIGURES,
+    report=report_of,
+    rows=tables,
+)

@@ -125,10 +125,6 @@ def joined(records: JobRecords, samples: Metrics, metric: str | None = None) -> 
     good = np.flatnonzero(np.isfinite(value))
     if not len(good):
         raise TraceError(samples.source, f"has no value of {name}")
-    remarks = tuple(
-        {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
-        for one in (*records.cleaning.remarks, *samples.cleaning.remarks)
-    )
     step = max(samples.period, 1)
     return JobInputs(
         records=records,
@@ -142,7 +138,7 @@ def joined(records: JobRecords, samples: Metrics, metric: str | None = None) -> 
         close=int(samples.time[good].max()) + step,
         origin=samples.origin,
         metrics_source=samples.source,
-        remarks=remarks,
+        remarks=tuple((records.cleaning + samples.cleaning).told()),
     )
 
 

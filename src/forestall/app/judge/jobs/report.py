@@ -1,23 +1,30 @@
-"""What a metric is worth as a predictor of failed jobs: the verdict in words, and the report."""
+"""What a metric is worth as a predictor of failed jobs: the verdict in words, the report, and the
+folder with its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.kit.study_folder import flat, made_with
-from forestall.app.reliability.fit.words import chance as p_text
-from forestall.app.reliability.fit.words import figure
+import numpy as np
+
+from forestall._lazy import lazily
+from forestall.app.kit.study_folder import StudyFolder, made_with
 from forestall.assess.figures import plot_roc
 from forestall.assess.figures_benefit import plot_benefit
 from forestall.show import closing
-from forestall.show.blocks import Block, Figure, Listing, Prose, Table
+from forestall.show.blocks import Block, Column, Figure, Prose, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
-from forestall.show.words import NOTHING, Summary, count, counted, number, percent
+from forestall.show.words import NOTHING, Summary, count, counted, figure, number, percent
+from forestall.show.words import chance as p_text
+
+with lazily():
+    import polars as pl
 
 if TYPE_CHECKING:
-    from forestall.app.judge.jobs.study import JobStudy
+    from forestall.app.judge.jobs.judge import JobStudy
+
 
 FIGURES: Final = ("roc", "benefit")
 FEW: Final = 10
@@ -170,12 +177,11 @@ def headline(summary: Summary) -> str:
 def report_of(found: JobStudy) -> Report:
     """Return what the metric is worth as a report."""
     summary = found.summary
-    remarks = tuple(f"{one['text']} ({one['action']})" for one in summary["remarks"])
-    read = Section("read", "What was read, and what was odd in it", body=(Listing(remarks),))
+    remarks = (f"{one['text']} ({one['action']})" for one in summary["remarks"])
     return Report(
         f"Is {summary['metric']} worth acting on?",
         headline(summary),
-        (_telling(found), _paying(found), _periods(summary), read),
+        (_telling(found), _paying(found), _periods(summary), closing.odd_lines(remarks)),
         verdict=(summary["verdict"], dry_run(summary)),
         closing=(closing.made_with(made_with(summary)),),
     )
@@ -286,50 +292,45 @@ def area_rows(summary: Summary) -> list[tuple[str, str, str]]:
     return rows
 
 
+def _ends(ends: Sequence[float]) -> str:
+    """Return both ends of an interval."""
+    return f"{figure(ends[0], 3)} to {figure(ends[1], 3)}"
+
+
+WORTH: Final[tuple[Column, ...]] = (
+    ("Threshold", "threshold", threshold),
+    ("", "by", {"best": "best", "knee": "80 % of the gain", "held_out": "last third"}.__getitem__),
+    ("Acted on", "acted", count),
+    ("Share", "share_acted", percent),
+    ("Needless", "needless", count),
+    ("Net node-hours", "net_node_hours", figure),
+    ("A month", "per_month_node_hours", figure),
+    ("95 %", "per_month_ci_node_hours", _ends),
+)
+
+
+AT_SHARES: Final[tuple[Column, ...]] = (
+    ("Acted on", "share", lambda share: f"{100 * share:.0f} %"),
+    ("Part of the gain", "part_of_highest", percent),
+    ("Net node-hours", "net_node_hours", figure),
+    ("At random", "at_random_node_hours", figure),
+    ("5 to 95 %", lambda row: _ends((row["at_random_low"], row["at_random_high"]))),
+    ("No relation", "no_relation_node_hours", lambda value: figure(value, 3)),
+    ("5 to 95 %", lambda row: _ends((row["no_relation_low"], row["no_relation_high"]))),
+)
+
+
 def _worth(summary: Summary) -> Table:
     """Return the worth of thresholds."""
-    heads = ("Threshold", "", "Acted on", "Share", "Needless", "Net node-hours", "A month", "95 %")
-    named = {"best": "best", "knee": "80 % of the gain", "held_out": "last third"}
-    there = {name: summary["benefit"][name] for name in named if summary["benefit"][name]}
-    rows = [
-        (
-            threshold(one["threshold"]),
-            named[name],
-            count(one["acted"]),
-            percent(one["share_acted"]),
-            count(one["needless"]),
-            figure(one["net_node_hours"]),
-            figure(one["per_month_node_hours"]),
-            _ends(one["per_month_ci_node_hours"]),
-        )
-        for name, one in there.items()
-    ]
-    records = [{"by": name, **flat(one)} for name, one in there.items()]
-    return Table.of("worth", heads, rows, records, right=(0, 2, 3, 4, 5, 6))
+    benefit = summary["benefit"]
+    named = [name for name in ("best", "knee", "held_out") if benefit[name]]
+    records = [{"by": name, **benefit[name]} for name in named]
+    return Table.by("worth", WORTH, records, right=(0, 2, 3, 4, 5, 6))
 
 
 def _shares(summary: Summary) -> Table:
     """Return what acting on the worst so many periods brings."""
-    heads = ("Acted on", "Part of the gain", "Net node-hours", "At random", "5 to 95 %",
-             "No relation", "5 to 95 %")  # fmt: skip
-    rows = [
-        (
-            f"{100 * row['share']:.0f} %",
-            percent(row["part_of_highest"]),
-            figure(row["net_node_hours"]),
-            figure(row["at_random_node_hours"]),
-            _ends((row["at_random_low"], row["at_random_high"])),
-            figure(row["no_relation_node_hours"], 3),
-            _ends((row["no_relation_low"], row["no_relation_high"])),
-        )
-        for row in summary["benefit"]["at_shares"]
-    ]
-    return Table.of("at_shares", heads, rows, summary["benefit"]["at_shares"], right=range(7))
-
-
-def _ends(ends: Sequence[float]) -> str:
-    """Return both ends of an interval."""
-    return f"{figure(ends[0], 3)} to {figure(ends[1], 3)}"
+    return Table.by("at_shares", AT_SHARES, summary["benefit"]["at_shares"], right=range(7))
 
 
 def notes(summary: Summary) -> list[str]:
@@ -350,3 +351,56 @@ def notes(summary: Summary) -> list[str]:
         found.append(f"With {counted(summary['periods']['case_1'], 'period')} of Case I little "
                      "can be said.")  # fmt: skip
     return found
+
+
+def tables(found: JobStudy) -> list[pl.DataFrame]:
+    """Return the tables of the folder: idle periods, net benefit by threshold and by chance, and
+    which period answers for each job."""
+    periods, sign, records = found.periods, found.asked.sign, found.inputs.records
+    curve, band = found.curve, found.band
+    idle = {
+        "node": [found.inputs.name_of(node) for node in periods.node.tolist()],
+        "start": periods.start,
+        "end": periods.end,
+        "value": sign * periods.value,
+        "samples": periods.samples,
+        "case": periods.case,
+        "jobs": periods.jobs,
+        "failed": periods.failures,
+        "lost_node_hours": periods.lost / 3600,
+    }
+    net = {
+        "threshold": [None if np.isinf(t) else sign * t for t in curve.threshold.tolist()],
+        "acted": curve.acted,
+        "share": curve.share,
+        "before_a_failed_job": curve.hits,
+        "gain_node_hours": curve.gain,
+        "cost_node_hours": curve.cost,
+        "net_node_hours": curve.net,
+    }
+    answers = {
+        "job": list(records.job),
+        "state": list(records.state),
+        "node": [
+            None if k < 0 else found.inputs.name_of(int(periods.node[k]))
+            for k in periods.period.tolist()
+        ],
+        "value": [
+            None if k < 0 else float(sign * periods.value[k]) for k in periods.period.tolist()
+        ],
+    }
+    random = {
+        "share": band.share, "at_random": band.mean, "at_random_low": band.low,
+        "at_random_high": band.high, "no_relation": found.blind.mean,
+        "no_relation_low": found.blind.low, "no_relation_high": found.blind.high,
+    }  # fmt: skip
+    return [pl.DataFrame(one, strict=False) for one in (idle, net, random, answers)]
+
+
+FOLDER: Final = StudyFolder(
+    keys=("metric", "periods", "benefit"),
+    tables=("periods.csv", "benefit.csv", "by_chance.csv", "jobs.csv"),
+    figures=FIGURES,
+    report=report_of,
+    rows=tables,
+)

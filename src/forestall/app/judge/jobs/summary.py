@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.judge.jobs.report import advised, verdict
-from forestall.app.reliability.failures.study import versions
+from forestall.app.kit.study_folder import window_told
+from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.fit.fit import finite
 from forestall.assess.benefit import MONTH_HOURS
 
 if TYPE_CHECKING:
-    from forestall.app.judge.jobs.study import JobStudy
+    from forestall.app.judge.jobs.judge import JobStudy
     from forestall.assess.benefit import Band, Worth
     from forestall.assess.significance import AreaInterval
 
-DAY: Final = 86_400
 SHARES: Final = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
@@ -32,13 +32,7 @@ def summary_of(found: JobStudy) -> dict[str, Any]:
         "metric": inputs.metric,
         "side": asked.side,
         "value": asked.value,
-        "window": {
-            "from_s": inputs.begin,
-            "to_s": inputs.close,
-            "days": (inputs.close - inputs.begin) / DAY,
-            "from": _date(inputs.origin, inputs.begin),
-            "to": _date(inputs.origin, inputs.close),
-        },
+        "window": window_told(inputs.begin, inputs.close, inputs.origin),
         "nodes": inputs.nodes,
         "cores_per_node": cores,
         "jobs": _jobs(found),
@@ -53,7 +47,7 @@ def summary_of(found: JobStudy) -> dict[str, Any]:
         "benefit": _benefit(found, cores),
         "rule": found.rule,
         "advised": False,
-        "act_on": [_named(found, node) for node in found.act_on()],
+        "act_on": [inputs.name_of(node) for node in found.act_on()],
         "limit_nodes": asked.limit,
         "level": asked.level,
         "remarks": list(inputs.remarks),
@@ -69,7 +63,7 @@ def summary_of(found: JobStudy) -> dict[str, Any]:
             "draws": asked.draws,
             "seed": asked.seed,
         },
-        "versions": versions(),
+        "versions": of_fits(),
     }
     plain: dict[str, Any] = finite(summary)
     plain |= {"verdict": verdict(plain), "advised": advised(plain)}
@@ -122,20 +116,20 @@ def _benefit(found: JobStudy, cores: int) -> dict[str, Any]:
                 "share": share,
                 "part_of_highest": curve.part_at(share),
                 "net_node_hours": float(curve.net[curve.acted <= share * curve.occasions][-1]),
-                "at_random_node_hours": float(np.interp(share, found.band.share, found.band.mean)),
-                "at_random_low": float(np.interp(share, found.band.share, found.band.low)),
-                "at_random_high": float(np.interp(share, found.band.share, found.band.high)),
-                "no_relation_node_hours": float(
-                    np.interp(share, found.blind.share, found.blind.mean)
-                ),
-                "no_relation_low": float(np.interp(share, found.blind.share, found.blind.low)),
-                "no_relation_high": float(np.interp(share, found.blind.share, found.blind.high)),
+                **_at_share("at_random", found.band, share),
+                **_at_share("no_relation", found.blind, share),
             }
             for share in SHARES
         ],
         "price_per_node_hour": asked.price,
         "currency": asked.currency,
     }
+
+
+def _at_share(name: str, band: Band, share: float) -> dict[str, float]:
+    """Return what acting on that share brings by chance, with its interval."""
+    parts = (("node_hours", band.mean), ("low", band.low), ("high", band.high))
+    return {f"{name}_{end}": float(np.interp(share, band.share, part)) for end, part in parts}
 
 
 def _worth(found: JobStudy, one: Worth, cores: int) -> dict[str, Any]:
@@ -169,11 +163,3 @@ def _by_chance(found: JobStudy, one: Worth, band: Band) -> float | None:
     hours = (found.inputs.close - found.inputs.begin) / 3600
     mean = float(np.interp(one.acted / one.occasions, band.share, band.mean))
     return mean * MONTH_HOURS / hours
-
-
-def _named(found: JobStudy, node: int) -> str:
-    return found.inputs.name_of(node)
-
-
-def _date(origin: int | None, time: int) -> str | None:
-    return None if origin is None else str(np.datetime64(time + origin, "s"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.kit.predictor_files import load_predictor
+from forestall.app.kit.progress import Progress
 from forestall.assess import panel as panels
 from forestall.assess.roc import area
 from forestall.model.errors import ForestallError, InputError, ParameterError
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
 Scores = npt.NDArray[np.float32]
-Tell = Callable[[int, int], None]
 
 HOUR: Final = 3600
 HORIZONS: Final = (HOUR, 6 * HOUR, 24 * HOUR)
@@ -161,7 +161,7 @@ def _grid(whole: Observations, split: int, horizon: int, how: How) -> DecisionGr
     return DecisionGrid(horizon, moments, counts, made, weights, thinned)
 
 
-def scores_of(learner: Learner, task: Task, progress: Tell | None = None) -> dict[int, Scores]:
+def scores_of(learner: Learner, task: Task, progress: Progress | None = None) -> dict[int, Scores]:
     """Return what a trained predictor says at the decisions of each horizon, float32[n] by
     horizon in s."""
     every = np.unique(np.concatenate([grid.moments for grid in task.grids]))
@@ -256,7 +256,7 @@ def wanted(names: Sequence[str] | None) -> list[str]:
 
 
 def judge(
-    task: Task, names: Sequence[str] | None = None, progress: Tell | None = None
+    task: Task, names: Sequence[str] | None = None, progress: Progress | None = None
 ) -> list[JudgedPredictor]:
     """Return every predictor's worth, the constant rate first; those that lack data or an extra
     say why.

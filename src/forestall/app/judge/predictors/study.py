@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,9 +12,11 @@ import numpy as np
 from forestall.app.judge.predict import Sources, moment, spoken
 from forestall.app.judge.predictors import judge as judging
 from forestall.app.judge.predictors.report import verdict
+from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
 from forestall.assess import benefit
 from forestall.model.errors import InputError, ParameterError
+from forestall.show.facts import plain
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from forestall.assess.panel import RedrawnEstimate
     from forestall.model.observations import Observations
 
-Tell = Callable[[int, int], None]
 FIGURES: Final = ("auc", "brier_skill", "recall_1h", "recall_6h", "recall_24h", "lead_hours")
 """The measures of the table, as `JudgedPredictor.estimates` has them."""
 VALIDATION: Final = 300_000
@@ -85,7 +86,7 @@ def study(
     stakes: Stakes,
     *,
     split_at: str | None = None,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
 ) -> PredictorStudy:
     """Train every predictor on the past of a log, and judge it on the rest.
 
@@ -103,7 +104,7 @@ def study_of(
     stakes: Stakes,
     *,
     split: int | None = None,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
 ) -> PredictorStudy:
     """Judge predictors on what was observed; see `study`."""
     task = judging.task_of(whole, how, split)
@@ -126,7 +127,7 @@ def study_of(
 
 
 def _choose(
-    task: Task, names: Sequence[str] | None, stakes: Stakes, progress: Tell | None, steps: int
+    task: Task, names: Sequence[str] | None, stakes: Stakes, progress: Progress | None, steps: int
 ) -> tuple[str | None, Occasions | None]:
     """Return the predictor of the highest skill on the last part of the past, trained on the part
     before, and its decisions there."""
@@ -207,24 +208,24 @@ def _row(one: JudgedPredictor, found: PredictorStudy) -> dict[str, Any]:
     row: dict[str, Any] = {"name": one.name, "baseline": one.trivial, "why": one.why or None}
     for name in FIGURES:
         told = one.estimates.get(name)
-        row[name] = _number(told.value if told else None)
-        row[f"{name}_low"] = _number(told.low if told else None)
-        row[f"{name}_high"] = _number(told.high if told else None)
+        row[name] = plain(told.value if told else None)
+        row[f"{name}_low"] = plain(told.low if told else None)
+        row[f"{name}_high"] = plain(told.high if told else None)
     row["standing"] = None
     if one.estimates:
         stands = judging.standing(one, found.base, found.task.how.level)
         row["standing"] = stands["word"]
         difference: RedrawnEstimate = stands["skill"]
-        row["skill_over_baseline"] = _number(difference.value)
-        row["skill_over_baseline_low"] = _number(difference.low)
-        row["skill_over_baseline_high"] = _number(difference.high)
+        row["skill_over_baseline"] = plain(difference.value)
+        row["skill_over_baseline_low"] = plain(difference.low)
+        row["skill_over_baseline_high"] = plain(difference.high)
     return row
 
 
 def _act_row(act: Act) -> dict[str, Any]:
     worth = act.worth
     return {
-        "threshold": _number(worth.threshold),
+        "threshold": plain(worth.threshold),
         "node_hours_per_month": worth.per_month,
         "node_hours_per_month_low": worth.low,
         "node_hours_per_month_high": worth.high,
@@ -232,10 +233,6 @@ def _act_row(act: Act) -> dict[str, Any]:
         "needless_actions_per_month": worth.needless / act.months,
         "missed_failures_per_month": worth.missed / act.months,
     }
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
 
 
 def checked_stakes(cost: float, loss: float, price: float | None, currency: str) -> Stakes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from forestall.app.judge.scores.report import verdict
+from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
+from forestall.app.reliability.fit.fit import finite
 from forestall.assess import calibration as cal
 from forestall.assess import significance as sig
 from forestall.assess.roc import Confusion, Roc, numbered, roc
 from forestall.model.errors import ParameterError
+from forestall.show.facts import taken
 from forestall.traces.scores import read_scores
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
-    from forestall.traces.scores import Scores
+    from forestall.show.facts import taken
+from forestall.traces.scores import Scores
 
-Progress = Callable[[int, int], None]
 MOST_DRAWN: Final = 200_000_000
 """Ranks to draw for permutations, at most; beyond it the normal law is as good."""
 FALSE_RATES: Final = (0.01, 0.05)
@@ -156,14 +159,11 @@ def study(
         "group": scores.group_name if grouped is not None else None,
         "groups": None if grouped is None else int(grouped.max()) + 1,
         "level": asked.level,
-        "remarks": [
-            {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
-            for one in scores.cleaning.remarks
-        ],
+        "remarks": scores.cleaning.told(),
         "parameters": {**asdict(asked), "score": ",".join(asked.score), "strict": strict},
         "versions": versions(),
     }
-    told_plainly = plain(summary)
+    told_plainly = finite(summary)
     told_plainly["verdict"] = verdict(told_plainly)
     return ScoreStudy(asked, scores, curves, tables, told_plainly)
 
@@ -258,22 +258,15 @@ def chance_of(
     }
 
 
+RATES: Final = (
+    "threshold", "tp", "fp", "fn", "tn", "recall", "precision", "fpr", "f1", "youden", "mcc",
+    "alarmed",
+)  # fmt: skip
+
+
 def confusion_of(one: Confusion) -> dict[str, Any]:
     """Return a confusion matrix with its rates."""
-    return {
-        "threshold": one.threshold,
-        "tp": one.tp,
-        "fp": one.fp,
-        "fn": one.fn,
-        "tn": one.tn,
-        "recall": one.recall,
-        "precision": one.precision,
-        "fpr": one.fpr,
-        "f1": one.f1,
-        "youden": one.youden,
-        "mcc": one.mcc,
-        "alarmed": one.alarmed,
-    }
+    return taken(one, *RATES)
 
 
 def operating_points(curve: Roc, asked: ScoreQuestion) -> list[dict[str, Any]]:
@@ -330,7 +323,7 @@ def table_rows(table: cal.ReliabilityTable) -> list[dict[str, Any]]:
         "begin", "end", "count", "failed", "said", "seen", "low", "high", "low_if_true",
         "high_if_true",
     )  # fmt: skip
-    columns = [getattr(table, name).tolist() for name in names]
+    columns = [column.tolist() for column in taken(table, *names).values()]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
@@ -368,16 +361,3 @@ def worse_than_baseline(
             skill = beside["brier_skill"]
             return bool(beside["difference"] < 0 or (skill is not None and skill < 0))
     return None
-
-
-def plain(value: Any) -> Any:
-    """Return the value as JSON has it: no NaN, no infinity, no NumPy."""
-    if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    return value

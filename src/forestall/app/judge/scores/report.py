@@ -1,22 +1,29 @@
-"""What scores are worth: the verdict in words, and the report."""
+"""What scores are worth: the verdict in words, the report, and the folder with its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.kit.study_folder import flat, made_with
-from forestall.app.reliability.fit.words import between, figure
+import numpy as np
+
+from forestall._lazy import lazily
+from forestall.app.kit.output import skipped_table
+from forestall.app.kit.study_folder import StudyFolder, made_with, table_of
 from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
 from forestall.show import closing
-from forestall.show.blocks import Block, Figure, Listing, Table
+from forestall.show.blocks import Block, Column, Figure, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
-from forestall.show.words import NOTHING, Summary, counted, number
+from forestall.show.words import NOTHING, Summary, between, count, counted, figure, number, ratio
 from forestall.show.words import percent as rounded
+
+with lazily():
+    import polars as pl
 
 if TYPE_CHECKING:
     from forestall.app.judge.scores.judge import ScoreStudy
+
 
 FIGURES: Final = ("roc", "precision_recall", "reliability")
 DOUBT: Final = ", though chance may explain it,"
@@ -63,17 +70,11 @@ def says(p: object) -> str:
     return f"p {told}" if told.startswith("under") else f"p = {told}"
 
 
-def area(value: object) -> str:
-    """Return an area or a score with three digits after the point."""
-    found = number(value)
-    return NOTHING if found is None else f"{found:.3f}"
-
-
 def ends(ci: Sequence[object] | None) -> str:
     """Return an interval with three digits after the point."""
     if ci is None or all(number(one) is None for one in ci):
         return NOTHING
-    return f"{area(ci[0])} to {area(ci[1])}"
+    return f"{ratio(ci[0])} to {ratio(ci[1])}"
 
 
 def p_of(summary: Summary) -> float | None:
@@ -98,7 +99,7 @@ def on_area(summary: Summary) -> str:
             return f"no verdict: the only case {'failed' if summary['failed'] else 'did not fail'}"
         cases = f"the {summary['n']:,} cases"
         return f"no verdict: {summary['auc_why'].replace('them', cases)}"
-    told = f"area {area(summary['auc'])} ({ends(summary['auc_ci'])}), {says(p_of(summary))}"
+    told = f"area {ratio(summary['auc'])} ({ends(summary['auc_ci'])}), {says(p_of(summary))}"
     if summary["constant"]:
         return "no better than chance: all scores are the same"
     low, high = (number(one) for one in summary["auc_ci"])
@@ -120,7 +121,7 @@ def on_baseline(summary: Summary) -> list[str]:
         if gap is None:
             return []
         sure = p is not None and p <= 1 - summary["level"]
-        told = f"(area {area(summary['auc'])} against {area(one['auc'])}, {says(p)})"
+        told = f"(area {ratio(summary['auc'])} against {ratio(one['auc'])}, {says(p)})"
         parts = []
         if gap < 0:
             parts.append(
@@ -174,10 +175,7 @@ def report_of(found: ScoreStudy) -> Report:
     """Return what the scores are worth as a report."""
     summary = found.summary
     cases = f"{summary['n']:,} cases, {summary['failed']:,} failures"
-    read = Section(
-        "read", "What was read, and what was odd in it",
-        body=(Listing(tuple(remark_lines(summary))),),
-    )  # fmt: skip
+    read = closing.odd_lines(remark_lines(summary))
     return Report(
         "What these scores are worth",
         f"{summary['source']}, column {summary['score']}: {cases}",
@@ -196,30 +194,27 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
     if summary["groups"] is not None:
         meaning = f"by {summary['group']}; intervals allow for cases of a group that hang together"
         told.append(Fact("groups", "Groups", summary["groups"], "count", meaning=meaning))
+    named: list[tuple[str, str, str, Callable[[object], str]]] = [
+        ("auc", "Area under ROC", f"{interval_of(summary)}; 0.5 is chance", ratio),
+        ("p_value", "p-value", how_p(summary), chance),
+        (
+            "p_grouped",
+            "p-value by groups",
+            "of the area, cases of a group hanging together",
+            chance,
+        ),
+        ("average_precision", "Average precision", f"alarms at random: {share}", ratio),
+    ]
     told += [
-        _measure("auc", "Area under ROC", summary["auc"], area(summary["auc"]),
-                 f"{interval_of(summary)}; 0.5 is chance"),
-        _measure("p_value", "p-value", summary["p_value"], chance(summary["p_value"]),
-                 how_p(summary)),
-    ]  # fmt: skip
-    if summary["p_grouped"] is not None:
-        told.append(
-            _measure("p_grouped", "p-value by groups", summary["p_grouped"],
-                     chance(summary["p_grouped"]), "of the area, cases of a group hanging together")
-        )  # fmt: skip
-    precision = summary["average_precision"]
-    told.append(
-        _measure("average_precision", "Average precision", precision, area(precision),
-                 f"alarms at random: {share}")
-    )  # fmt: skip
+        _measure(key, label, summary[key], write(summary[key]), meaning)
+        for key, label, meaning, write in named
+        if key != "p_grouped" or summary[key] is not None
+    ]
     return (*told, *(_of_probabilities(summary) if summary["probabilities"] else ()))
 
 
 def _measure(key: str, label: str, value: object, shown: str, meaning: str) -> Fact:
-    """Return a measure; where it has no value its meaning says why."""
-    known = number(value)
-    why = meaning if known is None else ""
-    return Fact(key, label, known, "number", meaning=meaning, shown=shown, why=why)
+    return Fact.measured(key, label, number(value), "number", meaning, shown)
 
 
 def interval_of(summary: Summary) -> str:
@@ -256,7 +251,7 @@ def _of_probabilities(summary: Summary) -> list[Fact]:
         _measure("brier", "Brier score", summary["brier"], figure(summary["brier"], 4),
                  f"0 is perfect; {base}"),
         _measure("brier_skill", "Brier skill", summary["brier_skill"],
-                 area(summary["brier_skill"]), f"{ends(summary['brier_skill_ci'])}; 1 is perfect, "
+                 ratio(summary["brier_skill"]), f"{ends(summary['brier_skill_ci'])}; 1 is perfect, "
                  "below 0 worse than always the same"),
         _measure("brier_reliability", "Brier parts", parts["reliability"],
                  figure(parts["reliability"], 3), split),
@@ -295,13 +290,13 @@ def _area(found: ScoreStudy) -> Section:
         Figure(
             FIGURES[0],
             lambda: plot_roc(found.curves, marked),
-            f"ROC curve, area {area(summary['auc'])}.",
+            f"ROC curve, area {ratio(summary['auc'])}.",
             f"{told[0].upper()}{told[1:]}. Intervals are of {100 * summary['level']:g} %.",
         ),
         Figure(
             FIGURES[1],
             lambda: plot_precision_recall(found.curves, marked),
-            f"Precision over recall, average precision {area(summary['average_precision'])}.",
+            f"Precision over recall, average precision {ratio(summary['average_precision'])}.",
             f"At the marked threshold ({summary['threshold_by']}) {percent(at['precision'])} of "
             f"the alarms are followed by a failure, and {percent(at['recall'])} of the failures "
             f"have an alarm; alarms at random are right in {percent(summary['prevalence'])}.",
@@ -312,69 +307,68 @@ def _area(found: ScoreStudy) -> Section:
 
 def others(summary: Summary) -> Section:
     """Return each score beside the judged one."""
-    heads = ("Score", "Area", "Interval", "Difference", "Interval", "p", "Brier")
+
+    def named(score: str) -> str:
+        return score + (" (baseline)" if score == summary["baseline"] else "")
+
     judged = [summary, *summary["others"]] if summary["others"] else []
-    rows = []
-    for one in judged:
-        beside = one.get("against")
-        gap = [NOTHING] * 3
-        if beside is not None:
-            gap = [area(beside["difference"]), ends(beside["difference_ci"]),
-                   chance(beside["p_value"])]  # fmt: skip
-        name = one["score"] + (" (baseline)" if one["score"] == summary["baseline"] else "")
-        brier = NOTHING if one["brier"] is None else figure(one["brier"], 4)
-        rows.append((name, area(one["auc"]), ends(one["auc_ci"]), *gap, brier))
     records = [
-        {"score": one["score"], "auc": one["auc"], "brier": one["brier"],
-         **flat(one.get("against") or {})}
+        {**{name: one[name] for name in ("score", "auc", "auc_ci", "brier")},
+         **(one.get("against") or {})}
         for one in judged
     ]  # fmt: skip
-    table = Table.of("others", heads, rows, records, right=(1, 3, 5, 6), caption=OTHERS)
+    columns = (("Score", "score", named), *BESIDE)
+    table = Table.by("others", columns, records, right=(1, 3, 5, 6), caption=OTHERS)
     return Section("others", "Beside other scores", body=(table,))
 
 
 def thresholds(summary: Summary) -> Section:
     """Return what alarms at some thresholds are worth."""
-    heads = ("Threshold", "Alarms", "Right", "False", "Missed", "Recall", "Precision", "FPR",
-             "Chosen for")  # fmt: skip
-    points = summary["operating_points"]
-    rows = [
-        (
-            "above all" if one["threshold"] is None else figure(one["threshold"]),
-            f"{one['tp'] + one['fp']:,}",
-            f"{one['tp']:,}",
-            f"{one['fp']:,}",
-            f"{one['fn']:,}",
-            percent(one["recall"]),
-            percent(one["precision"]),
-            percent(one["fpr"]),
-            one["chosen_for"],
-        )
-        for one in points
-    ]
     caption = "A score at or above the threshold is an alarm."
-    table = Table.of("thresholds", heads, rows, points, right=range(8), caption=caption)
+    points = summary["operating_points"]
+    table = Table.by("thresholds", THRESHOLDS, points, right=range(8), caption=caption)
     return Section("thresholds", "Thresholds", body=(table,))
+
+
+BESIDE: Final[tuple[Column, ...]] = (
+    ("Area", "auc", ratio),
+    ("Interval", "auc_ci", ends),
+    ("Difference", lambda row: ratio(row.get("difference"))),
+    ("Interval", lambda row: ends(row.get("difference_ci"))),
+    ("p", lambda row: chance(row.get("p_value"))),
+    ("Brier", "brier", lambda brier: figure(brier, 4)),
+)
+
+
+THRESHOLDS: Final[tuple[Column, ...]] = (
+    ("Threshold", "threshold", lambda value: "above all" if value is None else figure(value)),
+    ("Alarms", lambda row: count(row["tp"] + row["fp"])),
+    ("Right", "tp", count),
+    ("False", "fp", count),
+    ("Missed", "fn", count),
+    ("Recall", "recall", percent),
+    ("Precision", "precision", percent),
+    ("FPR", "fpr", percent),
+    ("Chosen for", "chosen_for", str),
+)
+
+
+BINS: Final[tuple[Column, ...]] = (
+    ("Said", lambda row: between((row["begin"], row["end"]), 2)),
+    ("Mean", "said", lambda value: figure(value, 3)),
+    ("Seen", "seen", lambda value: figure(value, 3)),
+    ("Interval", lambda row: between((row["low"], row["high"]), 2)),
+    ("If right", lambda row: between((row["low_if_true"], row["high_if_true"]), 2)),
+    ("Cases", "count", count),
+    ("Failed", "failed", count),
+)
 
 
 def bins(summary: Summary) -> Table:
     """Return the reliability table; no rows where the scores are no probabilities."""
-    heads = ("Said", "Mean", "Seen", "Interval", "If right", "Cases", "Failed")
-    found = summary["reliability"] or []
-    rows = [
-        (
-            between((one["begin"], one["end"]), 2),
-            figure(one["said"], 3),
-            figure(one["seen"], 3),
-            between((one["low"], one["high"]), 2),
-            between((one["low_if_true"], one["high_if_true"]), 2),
-            f"{one['count']:,}",
-            f"{one['failed']:,}",
-        )
-        for one in found
-    ]
     caption = "If right: where the share should lie, were the probabilities right."
-    return Table.of("reliability", heads, rows, found, right=(1, 2, 5, 6), caption=caption)
+    found = summary["reliability"] or []
+    return Table.by("reliability", BINS, found, right=(1, 2, 5, 6), caption=caption)
 
 
 def _probabilities(found: ScoreStudy) -> Section:
@@ -409,3 +403,52 @@ def remark_lines(summary: Summary) -> list[str]:
     elif not summary["probabilities"]:
         lines.append("note: scores are not all within 0 and 1, so they are no probabilities")
     return lines
+
+
+MOST_POINTS: Final = 100_000
+"""Points of a curve in its table, at most; beyond it every so many are left out."""
+
+
+def tables(found: ScoreStudy) -> list[pl.DataFrame]:
+    """Return the tables of the folder: corners of the curves, thresholds, bins, rows left out."""
+    judged = [found.summary, *found.summary["others"]]
+    bins = [{"score": one["score"], **row} for one in judged for row in one["reliability"] or []]
+    points = [{"score": one["score"], **row} for one in judged for row in one["operating_points"]]
+    return [
+        pl.concat([curve_table(found, name) for name in found.asked.columns]),
+        table_of(points),
+        table_of(bins) if bins else pl.DataFrame(schema={"score": pl.String}),
+        skipped_table(found.scores.cleaning),
+    ]
+
+
+def curve_table(found: ScoreStudy, name: str) -> pl.DataFrame:
+    """Return ``score,threshold,alarms_right,alarms_false,tpr,fpr,precision`` of the corners of a
+    curve; the first has no threshold: no alarm."""
+    curve = found.curves[name].corners()
+    count = len(curve.thresholds)
+    some = np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(np.int64))
+    hits, false = curve.hits[some], curve.false[some]
+    thresholds = curve.thresholds[some].tolist()
+    alarms = hits + false
+    precision = np.divide(hits, alarms, out=np.full(len(some), np.nan), where=alarms > 0)
+    return pl.DataFrame(
+        {
+            "score": [name] * len(some),
+            "threshold": pl.Series([None, *thresholds[1:]], dtype=pl.Float64),
+            "alarms_right": hits,
+            "alarms_false": false,
+            "tpr": curve.tpr[some],
+            "fpr": curve.fpr[some],
+            "precision": precision,
+        }
+    ).fill_nan(None)
+
+
+FOLDER: Final = StudyFolder(
+    keys=("auc", "auc_ci", "operating_points"),
+    tables=("roc.csv", "thresholds.csv", "reliability.csv", "skipped.csv"),
+    figures=FIGURES,
+    report=report_of,
+    rows=tables,
+)

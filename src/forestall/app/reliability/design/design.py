@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from forestall.reliability.queues.runtimes import HyperGamma
 from forestall.reliability.systems.pools import Pool
 from forestall.reliability.systems.ring import loss_over_time
 from forestall.reliability.systems.spares import SparesAnswer, answer_pool
+from forestall.show.facts import plain, taken
 
 if TYPE_CHECKING:
     from forestall.app.reliability.design.search import SearchResult
@@ -59,20 +59,17 @@ class QueueRow:
 
     def told(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return {
-            "name": self.queue.name,
-            "nodes": self.queue.nodes,
-            "limit_s": self.queue.limit,
-            "slots": self.queue.slots,
-            "failure_probability": self.failure,
-            "failure_probability_lublin_runtimes": self.mixed,
-            "goodput_share": self.goodput,
-            "checkpoint_interval_s": self.interval,
-            "useful_share_with_checkpoints": self.useful,
-            "spares": self.spares,
-            "spares_at_most": self.room,
-            "ring_loss_probability": self.ring_loss,
-        }
+        return taken(self.queue, "name", "nodes", limit_s="limit", slots="slots") | taken(
+            self,
+            failure_probability="failure",
+            failure_probability_lublin_runtimes="mixed",
+            goodput_share="goodput",
+            checkpoint_interval_s="interval",
+            useful_share_with_checkpoints="useful",
+            spares="spares",
+            spares_at_most="room",
+            ring_loss_probability="ring_loss",
+        )
 
 
 @dataclass(frozen=True)
@@ -120,13 +117,13 @@ class Design:
                     "count": group.count,
                     "family": group.lifetime.family.name,
                     "params": group.lifetime.params,
-                    "mttf_s": finite(group.lifetime.mean()),
+                    "mttf_s": plain(group.lifetime.mean()),
                 }
                 for group in self.cluster.groups
             ],
             "queues": [row.told() for row in self.queues],
             "job_failure_probability": self.job_failure,
-            "mttf": {name: finite(value) for name, value in self.mttf.items()},
+            "mttf": {name: plain(value) for name, value in self.mttf.items()},
             "checkpoint_interval_s": self.interval,
             "spares": {
                 "target": table.success,
@@ -135,16 +132,8 @@ class Design:
                 "pool_assumes": self.pool.assumes,
             },
             "changes": [
-                {
-                    "title": change.title,
-                    "kind": change.kind,
-                    "queue": change.queue,
-                    "before": change.before,
-                    "after": change.after,
-                    "gain": change.gain,
-                    "capacity_change": change.capacity,
-                    "held_change": change.held,
-                }
+                taken(change, "title", "kind", "queue", "before", "after", "gain")
+                | taken(change, capacity_change="capacity", held_change="held")
                 for change in self.changes
             ],
             "remarks": list(self.remarks),
@@ -152,11 +141,6 @@ class Design:
         if self.found is not None:
             told["optimize"] = self.found.told()
         return told
-
-
-def finite(value: float) -> float | None:
-    """Return the number, None for what JSON cannot say."""
-    return value if math.isfinite(value) else None
 
 
 def design(

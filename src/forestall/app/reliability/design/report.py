@@ -1,23 +1,151 @@
-"""The report on a design: how likely jobs meet a failure, spares, checkpoints, and what changes
-would buy."""
+"""The report on a design: how likely jobs meet a failure, spares, checkpoints, what changes would
+buy; and the folder with its figures as JSON, tables and a drawing."""
 
 from __future__ import annotations
 
+import json
 import math
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from forestall.app.reliability.design.files import TRADEOFF, tradeoff
-from forestall.app.reliability.design.search import structure_told
+from forestall._lazy import lazily
+from forestall.app.kit.folder import check_folder, fill_folder, holds
+from forestall.app.reliability.design.design import Design
+from forestall.app.reliability.design.search import SearchResult, structure_told
 from forestall.model.units import format_duration
-from forestall.show.blocks import Block, Figure, Listing, Prose, Table
-from forestall.show.facts import Fact
+from forestall.show.blocks import Block, Column, Figure, Listing, Prose, Table
+from forestall.show.drawings import figure_files
+from forestall.show.facts import Fact, taken
 from forestall.show.report import Report, Section
+from forestall.show.style import (
+    BLACK,
+    DASHES,
+    INK,
+    LINES,
+    MARKERS,
+    VERMILLION,
+    dress,
+    has_matplotlib,
+    legend,
+    new_figure,
+)
+from forestall.show.svg import save
+from forestall.show.words import count, or_dash
 from forestall.show.words import probability as percent
 
+with lazily():
+    import polars as pl
+
 if TYPE_CHECKING:
-    from forestall.app.reliability.design.design import Design
-    from forestall.app.reliability.design.search import SearchResult
+    from matplotlib.figure import Figure as Drawn
+
+    from forestall.reliability.queues.queues import Queue
     from forestall.reliability.queues.structures import Structure
+
+
+SUMMARY = "design.json"
+TRADEOFF = "tradeoff"
+FILES = ("changes.csv", "tradeoff.csv", *figure_files((TRADEOFF,)), SUMMARY)
+
+
+def is_design_folder(folder: Path) -> bool:
+    """Return whether a folder holds a design of ours."""
+    return holds(folder, ("job_failure_probability",), SUMMARY)
+
+
+def check_design_folder(folder: Path, *, force: bool) -> None:
+    """Raise InputError where the folder cannot be written to, or holds something else."""
+    check_folder(folder, force=force, ours=is_design_folder)
+
+
+def save_design(design: Design, folder: Path) -> Path:
+    """Write design.json and changes.csv, and after a search tradeoff.csv, .png and .svg."""
+
+    def write(fresh: Path) -> None:
+        told = design.json
+        text = json.dumps(told, indent=2, allow_nan=False) + "\n"
+        (fresh / SUMMARY).write_text(text, encoding="utf-8")
+        pl.DataFrame(told["changes"], infer_schema_length=None).write_csv(fresh / "changes.csv")
+        if design.found is None:
+            return
+        _write_curve(design.found, fresh / "tradeoff.csv")
+        if has_matplotlib():
+            drawn = tradeoff(design.found)
+            for name in figure_files((TRADEOFF,)):
+                save(drawn, fresh / name)
+
+    return fill_folder(folder, write, FILES)
+
+
+def _write_curve(found: SearchResult, path: Path) -> None:
+    rows = [
+        {
+            "queues_at_most": k,
+            "job_failure_probability": one.failure,
+            "capacity_node_hours_per_hour": one.capacity,
+            "turnaround_s": structure_told(one)["turnaround_s"],
+            "structure": "; ".join(
+                f"{queue.nodes}x{queue.limit:.0f}s x{queue.slots}" for queue in one.queues
+            ),
+        }
+        for k, curve in enumerate(found.curves, 1)
+        for one in curve.structures
+    ]
+    pl.DataFrame(rows, infer_schema_length=None).write_csv(path)
+
+
+def tradeoff(found: SearchResult) -> Drawn:
+    """Draw F_job over capacity for each number of queues, and over the largest work admitted."""
+    figure = new_figure((9.6, 4.4))
+    left, right = figure.subplots(1, 2)
+    for i, curve in enumerate(found.curves):
+        points = sorted((one.capacity, 100 * one.failure) for one in curve.structures)
+        left.plot(
+            [x for x, _ in points], [y for _, y in points], color=LINES[i % len(LINES)],
+            marker=MARKERS[i % len(MARKERS)], linestyle=DASHES[i % len(DASHES)], linewidth=1.3,
+            markersize=4, label="1 queue" if i == 0 else f"at most {i + 1}",
+        )  # fmt: skip
+    own = 100 * found.admitted[0].own
+    left.axhline(own, color=INK, linestyle=":", linewidth=1.2, label="the jobs' own")
+    left.axvline(found.wanted, color=INK, linestyle="--", linewidth=0.8, label="wanted capacity")
+    if found.now is not None:
+        left.plot(
+            [found.now.capacity], [100 * found.now.failure], "*", color=BLACK, markersize=12,
+            linestyle="none", label="the queues now",
+        )  # fmt: skip
+    parts = [one for one in found.admitted if one.best is not None]
+    x = [float(one.nodes) for one in parts]
+    right.plot(
+        x, [100 * one.best.failure for one in parts if one.best is not None], color=LINES[0],
+        marker="o", linewidth=1.4, label="as the best queues promise",
+    )  # fmt: skip
+    right.plot(
+        x, [100 * one.own for one in parts], color=VERMILLION, marker="s", linestyle=":",
+        linewidth=1.4, label="the jobs' own",
+    )  # fmt: skip
+    for one in parts:
+        if one.best is not None:
+            right.annotate(
+                f"{100 * one.work:.0f} %", (one.nodes, 100 * one.best.failure), (-3, 7),
+                textcoords="offset points", fontsize=8, color=INK, ha="right",
+            )  # fmt: skip
+    right.set_xscale("log")
+    right.set_xticks(x, [f"{value:,.0f}" for value in x])
+    right.minorticks_off()
+    for axes in (left, right):
+        axes.margins(x=0.12, y=0.15)
+        axes.set_ylim(bottom=0)
+    dress(left, "", "Capacity (node-hours per hour)", "F_job: jobs that meet a failure (%)")
+    dress(
+        right,
+        "",
+        "Largest job admitted (nodes); beside it the work admitted",
+        "F_job at that capacity (%)",
+    )
+    legend(left, ncols=3)
+    legend(right, ncols=2)
+    return figure
+
 
 CURVE_ROWS: Final = 10
 """Rows of the trade-off, at most."""
@@ -88,30 +216,57 @@ def _pool(design: Design) -> str:
     )
 
 
+QUEUE: Final[tuple[Column, ...]] = (
+    ("Queue", "queue", str),
+    ("Nodes", "nodes", count),
+    ("Limit", "limit_s", format_duration),
+    ("Slots", "slots", count),
+    ("F", "failure", percent),
+)
+
+
+QUEUES: Final[tuple[Column, ...]] = (
+    *QUEUE,
+    ("F typical", "failure_typical", percent),
+    ("Finished", "finished", lambda share: f"{100 * share:.0f} %"),
+    ("Interval", "interval_s", or_dash(format_duration)),
+    ("Spares", "spares", or_dash(str)),
+)
+
+
+CHANGES: Final[tuple[Column, ...]] = (
+    ("Change", "change", str),
+    ("F_job", "failure", percent),
+    ("Points", "gain", lambda gain: f"{-100 * gain:+.2f}"),
+    ("Capacity", "capacity", lambda share: f"{100 * share:+.1f} %"),
+    ("Nodes held", "held", lambda share: f"{100 * share:+.1f} %"),
+)
+
+
+ADMITTED: Final[tuple[Column, ...]] = (
+    ("Work", "work", lambda share: f"{100 * share:.1f} %"),
+    ("Jobs", "jobs", percent),
+    ("Most nodes", "nodes", count),
+    ("Longest", "longest_s", format_duration),
+    ("Own failures", "own_failure", percent),
+    ("F_job", "failure", or_dash(percent)),
+)
+
+
+def _queue_record(queue: Queue, failure: float) -> dict[str, Any]:
+    told = taken(queue, queue="name", nodes="nodes", limit_s="limit", slots="slots")
+    return told | {"failure": failure}
+
+
 def _queues(design: Design) -> Section:
     """Return what jobs of each queue meet, and what they need."""
-    rows = [
-        (
-            row.queue.name,
-            f"{row.queue.nodes:,}",
-            format_duration(row.queue.limit),
-            f"{row.queue.slots:,}",
-            percent(row.failure),
-            percent(row.mixed),
-            f"{100 * row.goodput:.0f} %",
-            "-" if row.interval is None else format_duration(row.interval),
-            "-" if row.spares is None else str(row.spares),
-        )
+    records = [
+        _queue_record(row.queue, row.failure)
+        | taken(row, failure_typical="mixed", finished="goodput", interval_s="interval")
+        | taken(row, "spares")
         for row in design.queues
     ]
-    records = [
-        {"queue": row.queue.name, "nodes": row.queue.nodes, "limit_s": row.queue.limit,
-         "slots": row.queue.slots, "failure": row.failure, "failure_typical": row.mixed,
-         "finished": row.goodput, "interval_s": row.interval, "spares": row.spares}
-        for row in design.queues
-    ]  # fmt: skip
-    heads = ("Queue", "Nodes", "Limit", "Slots", "F", "F typical", "Finished", "Interval", "Spares")
-    table = Table.of("queues", heads, rows, records)
+    table = Table.by("queues", QUEUES, records)
     return Section("queues", "Queues", body=(table, Listing(tuple(_on_queues(design)))))
 
 
@@ -147,24 +302,10 @@ def _on_queues(design: Design) -> list[str]:
 def _changes(design: Design, top: int | None) -> Section:
     """Return what single changes would buy, the best first."""
     chosen = design.changes[:top]
-    rows = [
-        (
-            change.title,
-            percent(change.after),
-            f"{-100 * change.gain:+.2f}",
-            f"{100 * change.capacity:+.1f} %",
-            f"{100 * change.held:+.1f} %",
-        )
-        for change in chosen
-    ]
-    records = [
-        {"change": one.title, "failure": one.after, "gain": one.gain, "capacity": one.capacity,
-         "held": one.held}
-        for one in chosen
-    ]  # fmt: skip
-    heads = ("Change", "F_job", "Points", "Capacity", "Nodes held")
+    told = {"change": "title", "failure": "after"}
+    records = [taken(one, **told, gain="gain", capacity="capacity", held="held") for one in chosen]
     some = f"the {len(chosen)} best of {len(design.changes)}"
-    table = Table.of("changes", heads, rows, records, ranked=True)
+    table = Table.by("changes", CHANGES, records, ranked=True)
     body = (table,) if chosen else ()
     return Section("changes", f"What single changes would buy ({some})", body=body)
 
@@ -211,25 +352,12 @@ def _best(best: Structure | None, wanted: float, why: str, key: str) -> tuple[Bl
         f"Best at {at} or more ({why}): F_job {percent(best.failure)}, capacity "
         f"{best.capacity:,.0f}"
     )
-    told = list(zip(best.queues, best.failures, best.shares, strict=True))
-    rows = [
-        (
-            queue.name,
-            f"{queue.nodes:,}",
-            format_duration(queue.limit),
-            f"{queue.slots:,}",
-            percent(failure),
-            percent(share),
-        )
-        for queue, failure, share in told
-    ]
     records = [
-        {"queue": queue.name, "nodes": queue.nodes, "limit_s": queue.limit, "slots": queue.slots,
-         "failure": failure, "share_of_jobs": share}
-        for queue, failure, share in told
-    ]  # fmt: skip
-    heads = ("Queue", "Nodes", "Limit", "Slots", "F", "Share of jobs")
-    return Prose(text), Table.of(key, heads, rows, records)
+        {**_queue_record(queue, failure), "share_of_jobs": share}
+        for queue, failure, share in zip(best.queues, best.failures, best.shares, strict=True)
+    ]
+    columns = (*QUEUE, ("Share of jobs", "share_of_jobs", percent))
+    return Prose(text), Table.by(key, columns, records)
 
 
 def _tradeoff(found: SearchResult) -> Section:
@@ -258,23 +386,11 @@ def _tradeoff(found: SearchResult) -> Section:
 
 def _admitted(found: SearchResult) -> Section:
     """Return what refusing the largest jobs would buy."""
-    rows = [
-        (
-            f"{100 * one.work:.1f} %",
-            percent(one.jobs),
-            f"{one.nodes:,}",
-            format_duration(one.runtime),
-            percent(one.own),
-            "-" if one.best is None else percent(one.best.failure),
-        )
-        for one in found.admitted
-    ]
     records = [
         {"work": one.work, "jobs": one.jobs, "nodes": one.nodes, "longest_s": one.runtime,
          "own_failure": one.own, "failure": None if one.best is None else one.best.failure}
         for one in found.admitted
     ]  # fmt: skip
-    heads = ("Work", "Jobs", "Most nodes", "Longest", "Own failures", "F_job")
     title = "If the largest jobs are not admitted, at the capacity that the rest needs"
-    table = Table.of("admitted", heads, rows, records, right=range(6))
+    table = Table.by("admitted", ADMITTED, records, right=range(6))
     return Section("admitted", title, body=(table,))

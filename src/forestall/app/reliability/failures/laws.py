@@ -11,6 +11,7 @@ from forestall.app.reliability.fit.fit import FitQuestion, ToldFit, finite, plai
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.fits.ranking import fit_all
+from forestall.show.facts import taken
 from forestall.show.words import percent
 
 if TYPE_CHECKING:
@@ -183,12 +184,8 @@ def plain_law(one: ToldFit | None, sampled: Sampled) -> dict[str, Any] | None:
             "beyond": is_beyond(one, sampled),
             "ci": {name: list(ends) for name, ends in one.ci.items()},
             "mean": one.fitted.mean(),
-            "loglik": one.fitted.loglik,
-            "aic": one.fitted.aic,
-            "ks": one.ks,
-            "ad": one.ad,
-            "ks_p": one.ks_p,
-            "ad_p": one.ad_p,
+            **taken(one.fitted, "loglik", "aic"),
+            **taken(one, "ks", "ad", "ks_p", "ad_p"),
         }
     )
     return found

@@ -18,6 +18,7 @@ from forestall.reliability.nodes.bursts import (
     counts_per_interval,
 )
 from forestall.reliability.nodes.nodes import NodeReport, node_report
+from forestall.show.facts import taken
 
 if TYPE_CHECKING:
     from forestall.reliability.history.history import History
@@ -55,28 +56,15 @@ class Worst:
         report = self.report
         if report is None:
             return []
-        order = np.lexsort((report.node, report.p_value, -report.rate_shrunk)).tolist()
-        return [
-            finite(
-                {
-                    "node": report.name[k],
-                    "failures": int(report.failures[k]),
-                    "node_days": float(report.node_days[k]),
-                    "expected": float(report.expected[k]),
-                    "rate": float(report.rate[k]),
-                    "low": float(report.rate_low[k]),
-                    "high": float(report.rate_high[k]),
-                    "rate_shrunk": float(report.rate_shrunk[k]),
-                    "shrunk_low": float(report.low[k]),
-                    "shrunk_high": float(report.high[k]),
-                    "p": float(report.p_value[k]),
-                    "q": float(report.q_value[k]),
-                    "worse": bool(report.flagged[k]),
-                    "beyond_fleet": bool(report.beyond[k]),
-                }
-            )
-            for k in order
-        ]
+        order = np.lexsort((report.node, report.p_value, -report.rate_shrunk))
+        told = taken(
+            report, "failures", "node_days", "expected", "rate", low="rate_low", high="rate_high",
+            rate_shrunk="rate_shrunk", shrunk_low="low", shrunk_high="high", p="p_value",
+            q="q_value", worse="flagged", beyond_fleet="beyond",
+        )  # fmt: skip
+        columns = {"node": np.asarray(report.name, dtype=object), **told}
+        rows = zip(*(column[order].tolist() for column in columns.values()), strict=True)
+        return [finite(dict(zip(columns, row, strict=True))) for row in rows]
 
     def plain(self) -> dict[str, Any]:
         """Return everything as JSON has it."""
@@ -187,18 +175,9 @@ def _correlation(one: Autocorrelation | None) -> dict[str, Any] | None:
         return None
     return {
         "correlation": one.correlation.tolist(),
-        "band": one.band,
-        "ljung_box": one.ljung_box,
-        "p": one.p_value,
-        "values": one.values,
+        **taken(one, "band", "ljung_box", p="p_value", values="values"),
     }
 
 
 def _share(one: BurstShare) -> dict[str, float]:
-    return {
-        "share": one.share,
-        "expected": one.expected,
-        "low": one.low,
-        "high": one.high,
-        "p": one.p_value,
-    }
+    return taken(one, "share", "expected", "low", "high", p="p_value")

@@ -1,24 +1,40 @@
-"""The report on a failure log: what it tells, in sections of facts, tables and figures."""
+"""The report on a failure log: sections of facts, tables and figures; and the folder it fills."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from forestall.app.kit.study_folder import flat
+from forestall._lazy import lazily
+from forestall.app.kit.study_folder import StudyFolder, table_of
 from forestall.app.reliability.failures import pictures, words
+from forestall.app.reliability.failures.pictures import NAMES
 from forestall.app.reliability.failures.words import TESTS, TRENDS, Row, hours
 from forestall.app.reliability.fit.report import ranking_notes, ranking_tables
-from forestall.app.reliability.fit.words import between, chance, figure
 from forestall.show import closing
-from forestall.show.blocks import Block, Prose, Table
-from forestall.show.facts import Fact
+from forestall.show.blocks import Block, Column, Prose, Table
+from forestall.show.facts import Fact, flat
 from forestall.show.report import Report, Section
-from forestall.show.words import NOTHING, Summary, count, counted, number, percent
+from forestall.show.words import (
+    NOTHING,
+    Summary,
+    between,
+    chance,
+    count,
+    counted,
+    figure,
+    number,
+    percent,
+)
+
+with lazily():
+    import polars as pl
 
 if TYPE_CHECKING:
     from forestall.app.reliability.failures.study import FailureStudy
+
 
 By = Literal["year", "node", "cause"]
 
@@ -106,10 +122,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
 def _fact(
     key: str, label: str, value: object, shown: str, meaning: str, unit: str = "number"
 ) -> Fact:
-    """Return a measure; where it has no value its meaning says why."""
-    known = number(value)
-    why = meaning if known is None else ""
-    return Fact(key, label, known, unit, meaning=meaning, shown=shown, why=why)
+    return Fact.measured(key, label, number(value), unit, meaning, shown)
 
 
 def _exposure(summary: Summary) -> str:
@@ -147,36 +160,59 @@ def _years(found: FailureStudy) -> Section:
     )
 
 
+def _figure(value: object) -> str:
+    return figure(value, 3)
+
+
+def _ends(low: str, high: str) -> Callable[[Row], str]:
+    """Return how an interval is written, of the names of its ends."""
+    return lambda row: between((row.get(low), row.get(high)))
+
+
+YEARS: Final[tuple[Column, ...]] = (
+    ("Year", "year", str),
+    ("Failures", "failures", count),
+    ("Node-years", "node_years", figure),
+    ("Rate", "rate", _figure),
+    ("interval", _ends("low", "high")),
+    ("Shape", "shape", _figure),
+    ("interval", _ends("shape_low", "shape_high")),
+    ("Scale", lambda row: NOTHING if row["beyond"] else _figure(row["scale"])),
+    ("interval", lambda row: NOTHING if row["beyond"] else _ends("scale_low", "scale_high")(row)),
+    ("Within it", "trend", TRENDS.__getitem__),
+)
+
+
+CAUSES: Final[tuple[Column, ...]] = (
+    ("Cause", "cause", str),
+    ("Failures", "failures", count),
+    ("Share", "share", percent),
+    ("Rate", "rate", _figure),
+    ("MTBF, node", lambda row: hours(row["node_years"] * words.HOURS_A_YEAR / row["failures"])),
+    ("Shape", lambda row: _figure(row.get("shape"))),
+    ("interval", _ends("shape_low", "shape_high")),
+    ("Mean repair", "mean_repair_hours", hours),
+)
+
+
+NODES: Final[tuple[Column, ...]] = (
+    ("Node", "node", str),
+    ("Failures", "failures", count),
+    ("Expected", "expected", _figure),
+    ("Rate", "rate", _figure),
+    ("95 % interval", _ends("low", "high")),
+    ("q", "q", chance),
+    ("", lambda row: "beyond the fleet" if row["beyond_fleet"] else "worse" * row["worse"]),
+)
+
+
 def year_table(summary: Summary) -> Table:
     """Return rates and Weibull laws of the years, with their intervals."""
-    heads = ("Year", "Failures", "Node-years", "Rate", "interval", "Shape", "interval", "Scale",
-             "interval", "Within it")  # fmt: skip
-    rows = [
-        (
-            str(row["year"]),
-            count(row["failures"]),
-            figure(row["node_years"]),
-            *_with_ends(row["rate"], row["low"], row["high"]),
-            *_with_ends(row["shape"], row["shape_low"], row["shape_high"]),
-            *(
-                (NOTHING, NOTHING)
-                if row["beyond"]
-                else _with_ends(row["scale"], row["scale_low"], row["scale_high"])
-            ),
-            TRENDS[row["trend"]],
-        )
-        for row in summary["years"]
-    ]
     caption = (
         f"Rates are failures per 1000 node-days, scales are in {summary['unit']}; intervals are of "
         "95 %."
     )
-    right = (1, 2, 3, 5, 7)
-    return Table.of("years", heads, rows, summary["years"], right=right, caption=caption)
-
-
-def _with_ends(value: object, low: object, high: object) -> tuple[str, str]:
-    return figure(value, 3), between((low, high))
+    return Table.by("years", YEARS, summary["years"], right=(1, 2, 3, 5, 7), caption=caption)
 
 
 def _trend(found: FailureStudy) -> Section:
@@ -277,29 +313,14 @@ def _ranking(summary: Summary, by: str) -> tuple[Block, ...]:
 
 def _causes(summary: Summary) -> Section:
     """Return failures by cause."""
-    rows = [
-        (
-            row["cause"], count(row["failures"]), percent(row["share"]), figure(row["rate"], 3),
-            hours(_node_hours(row)), figure(row.get("shape"), 3),
-            between((row.get("shape_low"), row.get("shape_high"))), hours(row["mean_repair_hours"]),
-        )
-        for row in summary["causes"]
-    ]  # fmt: skip
-    heads = ("Cause", "Failures", "Share", "Rate", "MTBF, node", "Shape", "interval",
-             "Mean repair")  # fmt: skip
     caption = (
         "Rates are failures per 1000 node-days; the Weibull shape is of the gaps of one node from "
         "one failure of that cause to the next."
     )
     right = (1, 2, 3, 4, 5, 7)
-    table = Table.of("causes", heads, rows, summary["causes"], right=right, caption=caption)
-    return Section("causes", "Causes", body=(table if rows else Prose("The log tells no causes."),))
-
-
-def _node_hours(row: Row) -> float:
-    """Return node time over failures, hours."""
-    told: float = row["node_years"] * words.HOURS_A_YEAR / row["failures"]
-    return told
+    table = Table.by("causes", CAUSES, summary["causes"], right=right, caption=caption)
+    told = table if table.rows else Prose("The log tells no causes.")
+    return Section("causes", "Causes", body=(told,))
 
 
 def _nodes(found: FailureStudy) -> Section:
@@ -313,23 +334,14 @@ def node_table(summary: Summary, most: int | None) -> Table:
     """Return so many of the nodes that fail most often; None: all."""
     nodes: Sequence[Row] = summary["nodes_apart"]["nodes"]
     kept = nodes[:most]
-    rows = [
-        (
-            row["node"], count(row["failures"]), figure(row["expected"], 3),
-            figure(row["rate"], 3), between((row["low"], row["high"])), chance(row["q"]),
-            "beyond the fleet" if row["beyond_fleet"] else "worse" if row["worse"] else "",
-        )
-        for row in kept
-    ]  # fmt: skip
     more = len(nodes) - len(kept)
     rest = f" {counted(more, 'node')} more are in nodes.csv." if more else ""
     caption = (
         "The worst nodes (rates per 1000 node-days); q: share of false alarms if nodes up to here "
         f"are named.{rest}"
     )
-    heads = ("Node", "Failures", "Expected", "Rate", "95 % interval", "q", "")
-    return Table.of(
-        "nodes", heads, rows, kept, right=(1, 2, 3, 5), caption=caption, ranked=True,
+    return Table.by(
+        "nodes", NODES, kept, right=(1, 2, 3, 5), caption=caption, ranked=True,
         note=words.on_rates(summary), most=0,
     )  # fmt: skip
 
@@ -360,3 +372,84 @@ def _made_with(summary: Summary) -> dict[str, object]:
         "time in service": summary["service"],
         **summary["versions"],
     }
+
+
+TABLES: Final = (
+    "years.csv",
+    "causes.csv",
+    "nodes.csv",
+    "node_years.csv",
+    "gaps.csv",
+    "system_gaps.csv",
+    "fits.csv",
+    "system_fits.csv",
+    "trend.csv",
+    "age.csv",
+    "bursts.csv",
+    "remarks.csv",
+)
+
+
+def tables(found: FailureStudy) -> list[pl.DataFrame]:
+    """Return the tables of the folder, in their order."""
+    summary = found.summary
+    trend = [
+        {"of": by, **row} for by in ("node", "system") for row in summary["trend"][by]["tests"]
+    ]
+    return [
+        table_of(summary["years"]),
+        table_of(summary["causes"]),
+        table_of(summary["nodes_apart"]["nodes"]),
+        found.history.node_years(summary["years_are"]).table(),
+        gaps_table(found, "node"),
+        gaps_table(found, "system"),
+        _fits(summary["fits"]["node"]["families"]),
+        _fits(summary["fits"]["system"]["families"]),
+        table_of(trend),
+        table_of(summary["age"]["bins"]),
+        _burst_table(found),
+        table_of(summary["remarks"]),
+    ]
+
+
+def gaps_table(found: FailureStudy, by: str) -> pl.DataFrame:
+    """Return ``gap,censored,resolution`` and what else is known, as `forestall fit` takes it."""
+    gaps = found.history.gaps("node" if by == "node" else "system")
+    sampled = found.node.sampled if by == "node" else found.system.sampled
+    columns: dict[str, Any] = {"gap": sampled.gap, "censored": sampled.censored.astype("int8")}
+    if sampled.resolution is not None:
+        columns["resolution"] = sampled.resolution
+    if by == "node":
+        columns["node"] = gaps.node
+    return pl.DataFrame({**columns, "begin": gaps.begin, "end": gaps.end})
+
+
+def _fits(families: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return the ranking with parameters as JSON in one column."""
+    return table_of(
+        [
+            {
+                "rank": k,
+                **one,
+                "params": None if one["params"] is None else json.dumps(one["params"]),
+            }
+            for k, one in enumerate(families, 1)
+        ]
+    )
+
+
+def _burst_table(found: FailureStudy) -> pl.DataFrame:
+    if found.bursting.bursts is None:
+        return pl.DataFrame(schema={"begin": pl.Int64})
+    table = found.bursting.bursts.table()
+    begin = found.history.time[table["first"].to_numpy()]
+    return table.with_columns(begin=pl.Series(begin)).select("begin", "duration", "size", "nodes")
+
+
+FOLDER: Final = StudyFolder(
+    keys=("nodes_apart", "fits", "versions"),
+    tables=TABLES,
+    figures=NAMES,
+    report=report_of,
+    rows=tables,
+)

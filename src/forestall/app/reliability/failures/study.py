@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from forestall.__about__ import __version__
 from forestall.app.kit.progress import Progress, StepProgress
+from forestall.app.kit.study_folder import date_of
+from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.failures import groups
 from forestall.app.reliability.failures.change import Aged, FailureTrend, change_of, rate_by_age
 from forestall.app.reliability.failures.laws import UNITS, Laws, laws_of
@@ -199,8 +199,8 @@ def summary_of(found: FailureStudy) -> dict[str, Any]:
         {
             "source": failures.source,
             "window": {
-                "from": date(seen, start),
-                "to": date(seen, end),
+                "from": date_of(start, seen.origin),
+                "to": date_of(end, seen.origin),
                 "days": (end - start) / DAY,
                 "has_dates": seen.origin is not None,
             },
@@ -213,7 +213,7 @@ def summary_of(found: FailureStudy) -> dict[str, Any]:
             "clock": found.asked.clock,
             "unit": found.asked.unit,
             "level": found.asked.level,
-            "remarks": remarks_of(seen),
+            "remarks": seen.cleaning.told(),
             "hints": hints_of(failures, counts),
             "rate": groups.rate_rows(seen.rates("all", level=found.asked.level), "of")[0],
             "mtbf": mtbf_of(seen, end - start),
@@ -227,7 +227,7 @@ def summary_of(found: FailureStudy) -> dict[str, Any]:
             "nodes_apart": found.worst.plain(),
             "bursts": found.bursting.plain(),
             "parameters": {**found.told, "draws": found.asked.draws, "seed": found.asked.seed},
-            "versions": versions(),
+            "versions": of_fits(),
         }
     )
     return summary
@@ -240,14 +240,6 @@ def mtbf_of(seen: History, span: float) -> dict[str, float | None]:
         "node_hours": seen.exposure_hours / count if count else None,
         "system_hours": span / HOUR / count if count else None,
     }
-
-
-def remarks_of(seen: History) -> list[dict[str, Any]]:
-    """Return what was odd about the log, counted: ``kind, text, action, count``."""
-    return [
-        {"kind": one.kind, "text": one.counted, "action": one.action, "count": one.count}
-        for one in seen.cleaning.remarks
-    ]
 
 
 def hints_of(failures: Failures, counts: Mapping[str, int]) -> list[str]:
@@ -267,18 +259,6 @@ def hints_of(failures: Failures, counts: Mapping[str, int]) -> list[str]:
             "beginning to its end"
         )
     return hints
-
-
-def date(seen: History, time: int) -> str | None:
-    """Return a time of the log as a date, None where it has none."""
-    if seen.origin is None:
-        return None
-    return str(np.datetime64(int(time) + seen.origin, "s"))
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that results may depend on."""
-    return {"forestall": __version__, **{name: version(name) for name in ("numpy", "scipy")}}
 
 
 def _parts(seen: History) -> int:

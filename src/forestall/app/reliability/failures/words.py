@@ -7,10 +7,9 @@ from math import floor, log10
 from typing import Any, Final
 
 from forestall.app.reliability.failures.change import SURE
-from forestall.app.reliability.fit.words import between, chance, figure
 from forestall.model.units import format_duration
 from forestall.show import words
-from forestall.show.words import Summary
+from forestall.show.words import Summary, between, chance, figure
 
 Row = Mapping[str, Any]
 
@@ -206,9 +205,10 @@ def on_nodes(summary: Summary) -> str:
     )
     if not apart["worse"]:
         return text + " Yet none can be named as worse than the rest."
+    verb = "fails" if apart["worse"] == 1 else "fail"
     text += (
-        f" {words.counted(apart['worse'], 'node')} {_fail(apart['worse'])} more often than a fleet "
-        f"of one rate explains (at most {apart['false_discovery_rate']:.0%} of them wrongly named)"
+        f" {words.counted(apart['worse'], 'node')} {verb} more often than a fleet of one rate "
+        f"explains (at most {apart['false_discovery_rate']:.0%} of them wrongly named)"
     ).replace("%", " %")
     beyond = apart["beyond_fleet"]
     if beyond:
@@ -229,10 +229,6 @@ def on_rates(summary: Summary) -> str:
 
 def _stand(count: int) -> str:
     return "stands" if count == 1 else "stand"
-
-
-def _fail(count: int) -> str:
-    return "fails" if count == 1 else "fail"
 
 
 def on_bursts(summary: Summary) -> list[str]:

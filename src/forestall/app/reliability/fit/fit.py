@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -12,6 +12,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.fits.ranking import fit_all
+from forestall.show.facts import taken
 from forestall.traces.gaps import read_gaps
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ def tell(fitted: Fitted, question: FitQuestion) -> ToldFit:
     ci = fitted.ci(question.level, question.ci, question.draws, question.seed)
     found = fitted.goodness(question.draws if question.p_values else 0, question.seed)
     ks_p, ad_p = (found.ks_p, found.ad_p) if question.p_values else (None, None)
-    notes = _once((*fitted.notes, *getattr(ci, "notes", ()), *found.notes))
-    return ToldFit(fitted, ci, found.ks, found.ad, ks_p, ad_p, notes)
+    notes = dict.fromkeys((*fitted.notes, *getattr(ci, "notes", ()), *found.notes))
+    return ToldFit(fitted, ci, found.ks, found.ad, ks_p, ad_p, tuple(notes))
 
 
 def plain_fit(told: ToldFit, question: FitQuestion, cleaning: Cleaning) -> dict[str, Any]:
@@ -157,9 +158,7 @@ def plain_fit(told: ToldFit, question: FitQuestion, cleaning: Cleaning) -> dict[
         "ci_method": question.ci,
         "standard_errors": fitted.standard_errors(),
         "mean": fitted.mean(),
-        "aic": fitted.aic,
-        "aicc": fitted.aicc,
-        "bic": fitted.bic,
+        **taken(fitted, "aic", "aicc", "bic"),
         **distances,
         "gaps": len(sample),
         "failures": sample.failures,
@@ -180,13 +179,8 @@ def plain_ranking(ranking: Ranking) -> list[dict[str, Any]]:
         fitted, distance = row.fitted, row.goodness
         one: dict[str, Any] = {
             "family": fitted.family.name,
-            "params": fitted.params,
-            "loglik": fitted.loglik,
-            "aic": fitted.aic,
-            "aicc": fitted.aicc,
-            "bic": fitted.bic,
-            "ks": distance.ks,
-            "ad": distance.ad,
+            **taken(fitted, "params", "loglik", "aic", "aicc", "bic"),
+            **taken(distance, "ks", "ad"),
             "weight": row.weight,
             "same_as": row.same_as or None,
             "converged": fitted.converged,
@@ -222,7 +216,3 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not isfinite(value):
         return None
     return value
-
-
-def _once(lines: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(lines))

@@ -22,13 +22,13 @@ Sources: Daly, Future Generation Computer Systems 22 (2006) 303; Aupy, Robert, V
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site.advice.kind import Advice
 from forestall.app.site.nodes.failure_rate import MeasuredRate, measured
 from forestall.app.site.shared import how_ended
 from forestall.app.site.summary import known_nodes
@@ -40,12 +40,52 @@ from forestall.reliability.queues.structures import LADDER
 from forestall.reliability.systems.pools import Pool, spares_of_pool
 from forestall.reliability.systems.systems import from_mttf
 from forestall.show.clean import clean
+from forestall.show.facts import plain
 from forestall.show.quantities import counted, duration, percent
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do about it.
+
+    Attributes
+    ----------
+    key : kind of advice: checkpoint_interval, spares, limit, node, ...
+    text : what to do, in a sentence
+    saves : node-hours that it would have saved over the time of the records; None: not told
+    low, high : interval or bounds of `saves`
+    because : the evidence, with its number of records
+    assumes : what must hold
+    labels : what it is about, such as {"node": "n17"}
+    """
+
+    key: str
+    text: str
+    saves: float | None
+    because: str
+    assumes: str = ""
+    low: float | None = None
+    high: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "key": self.key,
+            "text": self.text,
+            "saves_node_hours": plain(self.saves),
+            "saves_low_node_hours": plain(self.low),
+            "saves_high_node_hours": plain(self.high),
+            "because": self.because,
+            "assumes": self.assumes,
+            "labels": dict(self.labels),
+        }
+
 
 Long = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from forestall.app.site.advice.advice import ON_ALARMS, RECALL
-from forestall.app.site.advice.kind import Advice
+from forestall.app.site.advice.advice import ON_ALARMS, RECALL, Advice
 from forestall.app.site.summary import sure
 from forestall.show.blocks import Table
 from forestall.show.facts import Fact, Untold, plain

@@ -3,22 +3,169 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.app.site.advice.kind import Advice
+from forestall.app.site.advice.advice import Advice
 from forestall.app.site.lemons.study import FALSE_DISCOVERY_RATE, LemonsStudy, study
-from forestall.app.site.lemons.tables import signal_table, worst_table
 from forestall.app.site.nodes.pictures import worst_nodes
 from forestall.app.site.nodes.section import figure
+from forestall.app.site.nodes.study import LEAST
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.nodes.lemons import Lemons
+from forestall.reliability.nodes.signals import SEVEN
+from forestall.show.blocks import Column, Table
 from forestall.show.clean import clean
-from forestall.show.facts import Fact, Untold
-from forestall.show.quantities import at_level, counted, fixed, number, percent
+from forestall.show.facts import Fact, Untold, records_of, taken
+from forestall.show.quantities import at_level, counted, ends_fixed, fixed, number, percent
 from forestall.show.report import Section
+from forestall.show.words import or_dash
+
+SHOWN: Final = 15
+"""Nodes of the table, where fewer are lemons."""
+ON_RATES: Final = (
+    "rate: to expect per 1000 node-days, drawn toward the fleet but where a node is worse even "
+    "than its spread."
+)
+_NUMBERS: Final = frozenset({"failed", "expected", "q", "rate", "job hours", "hours out"})
+SHORT: Final = {
+    "excl_jobid_count": "excl",
+    "xid_cnt": "GPU",
+    "tickets": "tick",
+    "out_count": "out",
+    "multi_node_node_fails": "multi",
+    "single_node_node_fails": "single",
+    "single_node_node_failure_rate": "rate1",
+}
+"""Heads of the seven signals."""
+
+
+OF_NODES: Final = {
+    "failures": "failures", "own_failures": "own", "in_bursts": "in_bursts", "came_again": "again",
+    "node_days": "node_days", "expected_failures": "expected", "average_failures": "usual",
+    "excess_failures": "excess", "excess_low": "excess_low", "excess_high": "excess_high",
+    "p": "p_value", "q": "q_value", "rate_per_1000_node_days": "rate", "rate_low": "rate_low",
+    "rate_high": "rate_high", "rate_shrunk": "shrunk", "shrunk_low": "low", "shrunk_high": "high",
+    "share_of_failures": "share", "out_of_service_hours": "down_hours",
+}  # fmt: skip
+"""Arrays of `Lemons`, an element a node, by their names in records."""
+
+
+def row(found: Lemons, k: int, hours: Floats | None = None) -> dict[str, Any]:
+    """Return all that is known of one node as plain values."""
+    told: dict[str, Any] = {
+        "node": found.name[k],
+        "lemon": bool(found.flagged[k]),
+        "beyond_fleet": bool(found.beyond[k]),
+        "verdict": found.verdict(k),
+        "kind": found.kinds[found.kind[k]],
+        **{name: values[k].item() for name, values in taken(found, **OF_NODES).items()},
+        "lost_node_hours": None if found.lost_hours is None else float(found.lost_hours[k]),
+        **found.signals.row(int(found.node[k])),
+    }
+    if hours is not None and found.flagged[k]:
+        saved = found.saved(hours, np.array([k]))
+        told |= {
+            "saved_node_hours": saved.value,
+            "saved_low_node_hours": saved.low,
+            "saved_high_node_hours": saved.high,
+        }
+    return told
+
+
+def shown(found: Lemons) -> list[int]:
+    """Return the nodes of the table: all lemons, and the next worst up to `SHOWN`."""
+    order = [k for k in found.order.tolist() if found.own[k] or found.flagged[k]]
+    return order[: max(SHOWN, len(found.lemons))]
+
+
+def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
+    """Return the worst nodes, worst first; None where no node failed."""
+    at = shown(found)
+    if not at:
+        return None
+    lost = study.hours is not None
+    told = study.asked.until - study.asked.begin >= LEAST  # for a rate
+    hours = np.full(len(found), np.nan) if study.hours is None else study.hours
+    columns = [
+        [clean(found.name[k], 24) for k in at],
+        [f"{found.own[k]:,}" for k in at],
+        fixed(found.expected[at].tolist()),
+        [f"{found.q_value[k]:.2g}" if found.q_value[k] >= 1e-99 else "<1e-99" for k in at],
+        *(
+            [
+                fixed(found.shrunk[at].tolist()),
+                ends_fixed(found.low[at].tolist(), found.high[at].tolist()),
+            ]
+            if told
+            else []
+        ),
+        *([fixed(hours[at].tolist())] if lost else []),
+        [_verdict(found, k) for k in at],
+    ]
+    rows = zip(*columns, strict=True)
+    what = "job hours" if study.of_jobs else "hours out"
+    heads = (
+        "node", "failed", "expected", "q", *(("rate", at_level(found.level)) if told else ()),
+        *((what,) if lost else ()), "verdict",
+    )  # fmt: skip
+    note = (
+        "failed: a node's own failures, without bursts and troubles that came again within an "
+        "hour; expected: of a node of its kind in its time in service; q: share of false alarms "
+        "among nodes at least as bad"
+    )
+    note += f"; {ON_RATES}" if told else "."
+    if study.of_jobs:
+        note += " job hours: node-hours of jobs lost with it."
+    elif lost:
+        note += " hours out: out of service after its failures."
+    right = tuple(k for k, head in enumerate(heads) if head in _NUMBERS)
+    return Table(
+        "worst_nodes",
+        "The worst nodes",
+        heads,
+        tuple(rows),
+        records_of(row(found, k, study.hours) for k in at),
+        note,
+        right,
+        ranked=True,
+    )
+
+
+def _verdict(found: Lemons, k: int) -> str:
+    """Return the verdict, with what else was seen of the node."""
+    words = found.verdict(k)
+    if found.in_bursts[k]:
+        words += f"; {found.in_bursts[k]} more in bursts"
+    if found.again[k]:
+        words += f"; {found.again[k]} came again"
+    return words
+
+
+def signal_table(study: LemonsStudy, found: Lemons) -> Table | None:
+    """Return the seven signals of the worst nodes; None where none is told."""
+    at = shown(found)
+    told = [name for name in SEVEN if name not in found.signals.missing]
+    if not at or not told or told == ["out_count"]:
+        return None
+    shares = {"single_node_node_failure_rate": percent}
+    columns: list[Column] = [
+        ("node", "node", lambda name: clean(name, 24)),
+        *((SHORT[name], name, or_dash(shares.get(name, number))) for name in told),
+        ("users", "excl_user_count", or_dash(number)),
+    ]
+    records = [{"node": found.name[k], **found.signals.row(int(found.node[k]))} for k in at]
+    note = (
+        "excl: jobs whose users excluded the node (users: how many users); GPU: outages whose "
+        "reason names a GPU's error; tick: tickets; out: times out of service; multi, single: "
+        "runs on several nodes, and on it alone, that its failure ended; rate1: the latter of all "
+        "runs on it alone. Signals of Kokolis et al., arXiv 2410.21680."
+    )
+    title = "Seven signals of the worst nodes"
+    return Table.by("signals", columns, records, title=title, note=note, ranked=True)
+
 
 __all__ = ["FALSE_DISCOVERY_RATE", "advice", "section", "study"]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.site import sources
 from forestall.app.site.lemons import section as lemons_section
+from forestall.app.site.lemons.section import row
 from forestall.app.site.lemons.study import LemonsStudy
-from forestall.app.site.lemons.tables import row
-from forestall.app.site.report import SiteFindings, advice_json, versions
+from forestall.app.site.report import SiteFindings, advice_json
 from forestall.app.site.summary import headline
 from forestall.model.errors import ParameterError
 from forestall.show.as_json import section_json
@@ -19,8 +19,9 @@ from forestall.show.text import grid, paragraph, remarks
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from forestall.app.kit.progress import Progress
     from forestall.app.site.asked import Asked
-    from forestall.app.site.sources import GivenRecords, Progress
+    from forestall.app.site.sources import GivenRecords
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.blocks import Table
     from forestall.show.report import Section
@@ -44,24 +45,10 @@ class LemonsFound:
     study: LemonsStudy
     section: Section
 
-    @property
-    def headline(self) -> str:
-        """What was looked at, in a sentence."""
-        return headline(self.site, self.asked)
-
     def report(self) -> SiteFindings:
-        """Return it as a report of one section, for `forestall.app.site.shown`."""
-        return SiteFindings(
-            asked=self.asked,
-            dated=sources.is_dated(self.site),
-            headline=self.headline,
-            sections=(self.section,),
-            advice=lemons_section.advice(self.study),
-            untold=tuple((self.section.key, one) for one in self.section.untold),
-            cleaning=self.site.cleanings(),
-            sources=self.site.sources,
-            versions=versions(),
-        )
+        """Return it as a report of one section, for `forestall.app.site.report`."""
+        advice = lemons_section.advice(self.study)
+        return SiteFindings.of(self.site, self.asked, (self.section,), advice)
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values: what a report has of it, and every node that failed,
@@ -74,7 +61,7 @@ class LemonsFound:
             nodes = [row(found, k, self.study.hours) for k in at]
         asked = {name: plain(value) for name, value in asdict(self.asked).items()}
         return {
-            "headline": self.headline,
+            "headline": report.headline,
             "asked": asked,
             **section_json(self.section),
             "nodes": [{name: plain(value) for name, value in one.items()} for one in nodes],
@@ -108,16 +95,14 @@ def find(
 def text_of(found: LemonsFound) -> str:
     """Return it as text of at most 100 columns, with a newline at its end."""
     section = found.section
-    lines = [*paragraph(found.headline), *paragraph(section.lead)]
+    lines = [*paragraph(headline(found.site, found.asked)), *paragraph(section.lead)]
     for table in section.tables:
         lines += ["", *_table(table)]
     if section.notes:
         lines.append("")
     for note in section.notes:
         lines += paragraph(note)
-    for one in section.untold:
-        remedy = f" It takes {one.remedy}." if one.remedy else ""
-        lines += paragraph(f"Not told: {one.what}: {one.why}.{remedy}")
+    lines += [line for one in section.untold for line in paragraph(f"Not told: {one}")]
     lines += remarks(found.site.cleanings())
     return "\n".join(line.rstrip() for line in lines) + "\n"
 

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 from forestall.show.quantities import at_level, between, duration, number, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from forestall.assess.panel import RedrawnEstimate
+    from forestall.show.blocks import Column
 
 HOUR = 3600
 NONE = "-"
@@ -40,22 +43,22 @@ def part(over: float, under: float) -> str:
     return percent(over / under) if under else NONE
 
 
-def interval(one: RedrawnEstimate) -> str:
-    """Return the interval of a share, a dash where there is none.
+def share_interval(row: Mapping[str, Any], name: str) -> str:
+    """Return the interval of a share by its name in a row, see `ends_of`; a dash where there is
+    none.
 
-    >>> from forestall.assess.panel import RedrawnEstimate
-    >>> import numpy as np
-    >>> interval(RedrawnEstimate(0.5, 0.25, 0.75, np.empty(0), 9))
+    >>> share_interval({"lost": 0.5, "lost_low": 0.25, "lost_high": 0.75}, "lost")
     '25.0 to 75.0 %'
     """
-    if not (math.isfinite(one.low) and math.isfinite(one.high)):
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    if not (math.isfinite(low) and math.isfinite(high)):
         return NONE
-    return between(one.low, one.high, "ratio")
+    return between(low, high, "ratio")
 
 
 def with_interval(one: RedrawnEstimate, level: float) -> str:
     """Return a share and, where there is one, its interval in brackets."""
-    ends = interval(one)
+    ends = share_interval(ends_of(one, "share"), "share")
     return percent(one.value) + (f" ({at_level(level)}: {ends})" if ends != NONE else "")
 
 
@@ -86,3 +89,8 @@ def error(seconds: float, *, bounded: bool = False) -> str:
         early = f"{duration(seconds)} early"
         return f"{early} at most" if bounded else early
     return f"{duration(-seconds)} late" + (" or more" if bounded else "")
+
+
+def share_columns(head: str, name: str, more: str = "Interval") -> tuple[Column, Column]:
+    """Return the columns of a share and of its interval."""
+    return (head, name, percent), (more, lambda row: share_interval(row, name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from forestall.app.site.losses.amounts import (
     NONE,
     ends_of,
     every,
-    hours,
-    interval,
+    share_columns,
     value_of,
     with_interval,
 )
@@ -25,20 +24,22 @@ from forestall.app.site.swf_jobs import waits_told
 from forestall.assess.goodput import Blocks
 from forestall.assess.job_ettr import study as study_of_jobs
 from forestall.assess.run_ends import tells_interruptions
-from forestall.show.blocks import Figure, Table
-from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.blocks import Column, Figure, Table
+from forestall.show.facts import Fact, Untold
 from forestall.show.quantities import counted, number, percent
 from forestall.show.report import Section
 from forestall.show.style import BLUE, VERMILLION, dress, legend, new_figure
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
     from forestall.app.site.nodes.failure_rate import MeasuredRate
     from forestall.assess.goodput import Assumed
-    from forestall.assess.job_ettr import EttrClass
+    from forestall.assess.job_ettr import EttrClass, JobEttr
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
 
@@ -57,17 +58,14 @@ class EttrStudy:
 
     Attributes
     ----------
-    every : all jobs together
-    classes, long, gpus : by nodes: all jobs, those that ran a day or more; by GPUs
+    every, jobs : all jobs together; jobs in classes
     rate : failures of nodes, for the model; None where nothing tells it
     waits : whether the records tell when jobs waited
     blocks, assumed : what was drawn anew, and the checkpoints
     """
 
     every: EttrClass
-    classes: tuple[EttrClass, ...]
-    long: tuple[EttrClass, ...]
-    gpus: tuple[EttrClass, ...]
+    jobs: JobEttr
     rate: MeasuredRate | None
     waits: bool
     blocks: Blocks
@@ -86,9 +84,9 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     if found is None:
         return _nothing("no job ran on a known number of nodes", "runs of jobs with their nodes")
     tables = [
-        _table("by_nodes", "ETTR of jobs by number of nodes", found.classes, found),
+        _table("by_nodes", "ETTR of jobs by number of nodes", found.jobs.classes, found),
         _model_table(found),
-        _table("by_gpus", "ETTR of jobs by number of GPUs", found.gpus, found),
+        _table("by_gpus", "ETTR of jobs by number of GPUs", found.jobs.gpus, found),
     ]
     return Section(
         KEY,
@@ -114,10 +112,7 @@ def _study(site: SiteRecords, records: Accounting, asked: Asked) -> EttrStudy | 
     )
     if found.every is None:
         return None
-    waits = waits_told(records)
-    return EttrStudy(
-        found.every, found.classes, found.long, found.gpus, rate, waits, blocks, assumed
-    )
+    return EttrStudy(found.every, found, rate, waits_told(records), blocks, assumed)
 
 
 def _nothing(why: str, remedy: str) -> Section:
@@ -134,7 +129,7 @@ def _lead(found: EttrStudy, asked: Asked) -> str:
     if found.waits:
         text += f"; with all waits for nodes, {percent(one.ettr.value)} of the time they took"
     text += f". {counted(one.stops, 'runs')} of them were stopped before their time."
-    compared = [row for row in found.long if row.differs is not None and row.jobs >= FEWEST]
+    compared = [row for row in found.jobs.long if row.differs is not None and row.jobs >= FEWEST]
     off = [row for row in compared if row.differs]
     if compared:
         many = str(len(off)) if off else "none"
@@ -173,7 +168,7 @@ def _figures(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
 
 def _series(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
     made = []
-    for rows, unit in ((found.classes, "nodes"), (found.gpus, "gpus")):
+    for rows, unit in ((found.jobs.classes, "nodes"), (found.jobs.gpus, "gpus")):
         for row in rows:
             labels = {unit: row.label.replace(",", "")}
             made.append(
@@ -190,14 +185,63 @@ def _series(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
              row.model.time.exact, "ratio", row.jobs,
              "Failures at a constant rate, alike on all nodes.",
              labels={"nodes": row.label.replace(",", "")})
-        for row in found.long
+        for row in found.jobs.long
         if row.model is not None
     ]  # fmt: skip
     return tuple(made)
 
 
-def _plain(row: EttrClass, waits: bool) -> dict[str, object]:
-    told: dict[str, object] = {
+def _modelled(name: str, text: Callable[[Any], str]) -> Callable[[Mapping[str, Any]], str]:
+    """Return how what the model expects is written; a dash of classes without a model."""
+    return lambda row: text(row[name]) if name in row else NONE
+
+
+def _sizes(row: Mapping[str, Any]) -> str:
+    """Return the sizes of a class in words, as `EttrClass.label` has them."""
+    least, most = row["least"], row["most"]
+    return f"{least:,}" if least == most else f"{least:,}-{most:,}"
+
+
+def _linear(value: float) -> str:
+    return percent(value) if value > 0 else "below 0"
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    if row["differs"] is None:
+        return "not told"
+    if row["jobs"] < FEWEST:
+        return f"under {FEWEST} jobs"
+    if not row["differs"]:
+        return "no"
+    better = row["ettr_without_waits"] > row["expected_exact"]
+    return "jobs did better" if better else "jobs did worse"
+
+
+RUNNING: Final = share_columns("No waits", "ettr_without_waits")
+
+
+COLUMNS: Final[tuple[Column, ...]] = (
+    ("Jobs", "jobs", number),
+    ("Stopped", "stopped_runs", number),
+    ("Node-hours", "node_hours", number),
+    *RUNNING,
+)
+
+
+MODEL: Final[tuple[Column, ...]] = (
+    ("Nodes", _sizes),
+    ("Jobs", "jobs", number),
+    ("Stops", "stopped_runs", number),
+    ("Expected", _modelled("expected_stops", number)),
+    *RUNNING,
+    ("Model", _modelled("expected_exact", percent)),
+    ("Linear", _modelled("expected_linear", _linear)),
+    ("Differs", lambda row: _verdict(row) if "differs" in row else NONE),
+)
+
+
+def _record(row: EttrClass, waits: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {
         "least": row.least,
         "most": row.most,
         "jobs": row.jobs,
@@ -213,53 +257,32 @@ def _plain(row: EttrClass, waits: bool) -> dict[str, object]:
 def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: EttrStudy) -> Table | None:
     if not rows:
         return None
-    heads = ["GPUs" if key == "by_gpus" else "Nodes", "Jobs", "Stopped", "Node-hours",
-             "No waits", "Interval"]  # fmt: skip
-    cells = [
-        [row.label, f"{row.jobs:,}", f"{row.stops:,}", hours(row.node_seconds),
-         percent(row.ettr_running.value), interval(row.ettr_running)]
-        for row in rows
-    ]  # fmt: skip
+    columns: list[Column] = [("GPUs" if key == "by_gpus" else "Nodes", _sizes), *COLUMNS]
     if found.waits:
-        heads += ["With waits", "Interval"]
-        cells = [
-            [*line, percent(row.ettr.value), interval(row.ettr)]
-            for line, row in zip(cells, rows, strict=True)
-        ]
-    plain = [_plain(row, found.waits) for row in rows]
+        columns += share_columns("With waits", "ettr_with_waits")
+    records = [_record(row, found.waits) for row in rows]
     note = "Weighted by node-hours. Stopped: runs stopped from outside, or run again."
-    return Table(key, title, tuple(heads), tuple(tuple(line) for line in cells),
-                 records_of(plain), note, (1, 2, 3, 4, 6))  # fmt: skip
+    return Table.by(key, columns, records, title=title, note=note, right=(1, 2, 3, 4, 6))
 
 
 def _model_table(found: EttrStudy) -> Table | None:
-    if not found.long:
+    if not found.jobs.long:
         return None
-    cells, plain = [], []
-    for row in found.long:
+    records = []
+    for row in found.jobs.long:
         per = 1000 * row.stops / (row.node_seconds / DAY)
-        told = _plain(row, waits=False) | {"stops_per_1000_node_days": per}
-        line = [row.label, f"{row.jobs:,}", f"{row.stops:,}"]
-        shown = [percent(row.ettr_running.value), interval(row.ettr_running)]
-        if row.model is None:
-            line += [NONE, *shown, NONE, NONE, NONE]
-        else:
-            time = row.model.time
-            linear = percent(time.linear) if time.linear > 0 else "below 0"
-            line += [number(row.model.stops), *shown, percent(time.exact), linear, _verdict(row)]
+        told = _record(row, waits=False) | {"stops_per_1000_node_days": per}
+        if row.model is not None:
             told |= {
-                "expected_exact": time.exact,
-                "expected_linear": time.linear,
-                "expected_for_nodes": time.nodes,
+                "expected_exact": row.model.time.exact,
+                "expected_linear": row.model.time.linear,
+                "expected_for_nodes": row.model.time.nodes,
                 "expected_stops": row.model.stops,
                 "stopped_runs_low": row.model.low,
                 "stopped_runs_high": row.model.high,
                 "differs": row.differs,
             }
-        cells.append(tuple(line))
-        plain.append(told)
-    heads = ("Nodes", "Jobs", "Stops", "Expected", "No waits", "Interval", "Model", "Linear",
-             "Differs")  # fmt: skip
+        records.append(told)
     note = (
         "Differs: only where the model lies outside of the interval, and the stops that it expects "
         "outside of the exact Poisson interval of those that were."
@@ -271,19 +294,8 @@ def _model_table(found: EttrStudy) -> Table | None:
             f"({rate.failures:,} {rate.what}), for the mean size of the class; exact renewal "
             "form, and the usual linear one."
         )
-    return Table("long_jobs", "Jobs that ran a day or more, beside the model", heads, tuple(cells),
-                 records_of(plain), note, (1, 2, 3, 4, 6, 7))  # fmt: skip
-
-
-def _verdict(row: EttrClass) -> str:
-    if row.differs is None or row.model is None:
-        return "not told"
-    if row.jobs < FEWEST:
-        return f"under {FEWEST} jobs"
-    if not row.differs:
-        return "no"
-    better = row.ettr_running.value > row.model.time.exact
-    return "jobs did better" if better else "jobs did worse"
+    title = "Jobs that ran a day or more, beside the model"
+    return Table.by("long_jobs", MODEL, records, title=title, note=note, right=(1, 2, 3, 4, 6, 7))
 
 
 def _notes(found: EttrStudy) -> tuple[str, ...]:
@@ -318,15 +330,15 @@ def _untold(found: EttrStudy) -> tuple[Untold, ...]:
     elif found.rate.failures == 0:
         why = f"no failure was seen in {number(found.rate.node_days)} node-days"
         entries.append(Untold("The model's ETTR", why, "a longer window"))
-    elif not found.long:
+    elif not found.jobs.long:
         why = "no job ran for a day or more, and the model is for long jobs"
         entries.append(Untold("Whether jobs did as a model expects", why, "longer jobs"))
     return tuple(entries)
 
 
 def _picture(found: EttrStudy, asked: Asked) -> Figure:
-    rows = found.long if found.long and found.rate is not None else found.classes
-    lasting = rows is found.long
+    rows = found.jobs.long if found.jobs.long and found.rate is not None else found.jobs.classes
+    lasting = rows is found.jobs.long
     which = "jobs that ran a day or more" if lasting else "all jobs"
     told = ", ".join(f"{row.label} nodes {percent(row.ettr_running.value)}" for row in rows[:8])
     caption = (

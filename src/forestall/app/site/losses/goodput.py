@@ -10,16 +10,16 @@ from forestall.app.site.losses.amounts import (
     ends_of,
     every,
     hours,
-    interval,
+    share_interval,
     value_of,
     with_interval,
 )
 from forestall.app.site.shared import how_ended
 from forestall.assess.goodput import SHARES, TOLD, Assumed, goodput
 from forestall.assess.run_ends import tells_interruptions
-from forestall.show.blocks import Table
-from forestall.show.facts import Fact, Untold, records_of
-from forestall.show.quantities import counted, percent
+from forestall.show.blocks import Column, Table
+from forestall.show.facts import Fact, Untold
+from forestall.show.quantities import counted, number, percent
 from forestall.show.report import Section
 from forestall.traces.streams import stream
 
@@ -147,24 +147,21 @@ def _series(found: Goodput, asked: Asked, told: bool) -> tuple[Fact, ...]:
 
 
 def _table(found: Goodput, told: bool) -> Table:
-    rows, plain = [], []
+    records = []
     for share in sorted(SHARES, key=lambda one: _place(one.name, found, told)):
         why, units = _why(share.name, told), found.node_seconds[share.name]
         row: dict[str, object] = {"type": share.name, "label": share.label, "rule": share.rule}
         if why or units is None:
-            rows.append((share.label, NONE, "", "not told"))
-            plain.append(row | {"node_hours": None, "share": None, "why": why})
-            continue
-        one = found.share[share.name]
-        rows.append((share.label, hours(units), percent(one.value), interval(one)))
-        plain.append(row | {"node_hours": units / HOUR} | ends_of(one, "share"))
-    heads = ("Time", "Node-hours", "Share", "Interval of the share")
+            row |= {"node_hours": None, "share": None, "why": why}
+        else:
+            row |= {"node_hours": units / HOUR} | ends_of(found.share[share.name], "share")
+        records.append(row)
     note = (
         "Names as in Google's goodput library (ml-goodput-measurement); what only a program itself "
         "can log is not told."
     )
-    return Table("goodput", f"Where {hours(found.whole)} node-hours of jobs went", heads,
-                 tuple(rows), records_of(plain), note, (1, 2))  # fmt: skip
+    title = f"Where {hours(found.whole)} node-hours of jobs went"
+    return Table.by("goodput", COLUMNS, records, title=title, note=note, right=(1, 2))
 
 
 def _place(name: str, found: Goodput, told: bool) -> tuple[int, int]:
@@ -218,3 +215,12 @@ def _untold(found: Goodput, told: bool) -> tuple[Untold, ...]:
         )
         entries.append(Untold("Goodput of some runs", why, "final states of jobs"))
     return tuple(entries)
+
+
+COLUMNS: Final[tuple[Column, ...]] = (
+    ("Time", "label", str),
+    ("Node-hours", "node_hours", lambda hours: NONE if hours is None else number(hours)),
+    ("Share", "share", lambda share: "" if share is None else percent(share)),
+    ("Interval of the share",
+     lambda row: "not told" if row["share"] is None else share_interval(row, "share")),
+)  # fmt: skip

@@ -11,13 +11,15 @@ from forestall.app.site.shared import how_ended
 from forestall.app.site.summary import known_nodes
 from forestall.assess.losses import capacity, losses
 from forestall.assess.run_ends import LABELS, LOST, RULES, tells_interruptions
-from forestall.show.blocks import Figure, Table
+from forestall.show.blocks import Column, Figure, Table
 from forestall.show.facts import Fact, Untold, records_of
-from forestall.show.quantities import counted, said
+from forestall.show.quantities import counted, number, percent, said
 from forestall.show.report import Section
 from forestall.show.style import BLUE, INK, SKY, dress, legend, new_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
@@ -227,22 +229,24 @@ def _causes(found: Losses, asked: Asked) -> Table:
 def _gpus(found: Losses) -> Table | None:
     if not found.gpu_runs:
         return None
-
     whole = found.over().gpu_seconds
     shown = [row for row in found.rows if row.gpu_seconds]
-    rows = tuple(
-        (_label(row), hours(row.gpu_seconds), part(row.gpu_seconds, whole),
-         hours(row.gpu_seconds_after) if row.cause in LOST else "")
-        for row in sorted(shown, key=lambda row: (-row.gpu_seconds, row.cause))
-    )  # fmt: skip
-    plain = [
+    records = [
         {"cause": row.cause, "gpu_hours": row.gpu_seconds / HOUR,
          "after_checkpoint_gpu_hours": row.gpu_seconds_after / HOUR}
         for row in sorted(shown, key=lambda row: (-row.gpu_seconds, row.cause))
     ]  # fmt: skip
-    heads = ("How runs ended", "GPU-hours", "Share", "After last checkpoint")
-    return Table("gpu_causes", "GPU-hours by how runs ended", heads, rows, records_of(plain),
-                 right=(1, 2, 3))  # fmt: skip
+    columns: tuple[Column, ...] = (
+        ("How runs ended", "cause", LABELS.__getitem__),
+        ("GPU-hours", "gpu_hours", number),
+        ("Share", "gpu_hours", lambda units: part(HOUR * units, whole)),
+        ("After last checkpoint", _after_checkpoint),
+    )
+    return Table.by("gpu_causes", columns, records, title="GPU-hours by how runs ended")
+
+
+def _after_checkpoint(row: Mapping[str, Any]) -> str:
+    return number(row["after_checkpoint_gpu_hours"]) if row["cause"] in LOST else ""
 
 
 def _capacity(room: Capacity | None) -> Table | None:
@@ -253,9 +257,8 @@ def _capacity(room: Capacity | None) -> Table | None:
     lines += [(NATURES[nature], units) for nature, units in room.down.items()]
     idle = "idle" if not room.down else "idle, at least"
     lines += [(idle, least)] + ([("idle, at most", most)] if most > least else [])
-    rows = tuple((name, hours(units), part(units, room.total)) for name, units in lines)
-    plain = [{"what": name, "node_hours": units / HOUR, "share_of_capacity": units / room.total}
-             for name, units in lines]  # fmt: skip
+    records = [{"what": name, "node_hours": units / HOUR, "share_of_capacity": units / room.total}
+               for name, units in lines]  # fmt: skip
     note = ""
     if room.down and most > least:
         note = (
@@ -263,8 +266,7 @@ def _capacity(room: Capacity | None) -> Table | None:
             "held by jobs can overlap."
         )
     title = f"What became of the time of {counted(room.nodes, 'nodes')} in the window"
-    return Table("capacity", title, ("Time", "Node-hours", "Share"), rows, records_of(plain),
-                 note, (1, 2))  # fmt: skip
+    return Table.by("capacity", CAPACITY, records, title=title, note=note)
 
 
 def _room(site: SiteRecords, asked: Asked) -> tuple[Capacity | None, tuple[Untold, ...]]:
@@ -310,18 +312,29 @@ def _body(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Table | F
     return *(one for one in tables if one is not None), *drawn
 
 
+CAPACITY: Final[tuple[Column, ...]] = (
+    ("Time", "what", str),
+    ("Node-hours", "node_hours", number),
+    ("Share", "share_of_capacity", percent),
+)
+
+
+RULED: Final[tuple[Column, ...]] = (
+    ("Counted as", "cause", LABELS.__getitem__),
+    ("State in the records", "states", lambda states: states or "any"),
+    ("Where", "when", str),
+    ("Lost", "lost", str),
+)
+
+
 def _rules() -> Table:
-    rows = tuple(
-        (rule.label, ", ".join(rule.states) or "any", rule.when, rule.lost) for rule in RULES
-    )
-    plain = [
+    records = [
         {"cause": rule.cause, "states": ", ".join(rule.states), "when": rule.when,
          "lost": rule.lost}
         for rule in RULES
     ]  # fmt: skip
-    heads = ("Counted as", "State in the records", "Where", "Lost")
     title = "The rules by which runs are counted"
-    return Table("rules", title, heads, rows, records_of(plain), folded=True)
+    return Table.by("rules", RULED, records, title=title, right=(), folded=True)
 
 
 def _notes(found: Losses, asked: Asked) -> tuple[str, ...]:

@@ -85,11 +85,6 @@ class Watched:
     late: int = 0
     listed: bool = True
 
-    @property
-    def record_word(self) -> str:
-        """What the records of failures are."""
-        return {"events": "outages", "failures": "failures", "runs": "runs"}[self.basis]
-
 
 def watched(site: SiteRecords, asked: Asked) -> Watched | None:
     """Return the nodes under watch, None where the records tell no failures of nodes."""

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 from forestall.app.site.nodes.pictures import pictures
 from forestall.app.site.nodes.study import NodesStudy, study
-from forestall.app.site.nodes.tables import NAMES, tables
-from forestall.app.site.nodes.words import ends, finite, is_told, lead, notes, untold
+from forestall.app.site.nodes.tables import (
+    NAMES,
+    ends,
+    lead,
+    notes,
+    tables,
+    untold,
+)
 from forestall.reliability.history.mean_times import Interval, rate_per_1000
 from forestall.reliability.nodes.node_times import NodeTimes
-from forestall.show.facts import Fact, Untold
+from forestall.show.facts import Fact, Untold, plain
 from forestall.show.quantities import counted, duration, number
 from forestall.show.report import Section
 
@@ -63,15 +69,15 @@ def figure(
     return Fact(
         key,
         label,
-        finite(value.value),
+        plain(value.value),
         unit,
         records,
         assumes,
-        finite(value.low),
-        finite(value.high),
+        plain(value.low),
+        plain(value.high),
         level,
         labels or {},
-        "" if is_told(value.value) else why,
+        "" if math.isfinite(value.value) else why,
     )
 
 

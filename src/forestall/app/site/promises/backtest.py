@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from forestall._lazy import lazily
+from forestall.app.kit.folder import SUMMARY, check_folder, fill_folder, holds
+from forestall.app.kit.output import write_csv, write_json
+from forestall.app.kit.study_folder import table_of, written
 from forestall.app.site import sources
 from forestall.app.site.promises import section as promises_section
 from forestall.app.site.promises.study import PromiseStudy, Question, study
-from forestall.app.site.report import SiteFindings, versions
-from forestall.app.site.summary import headline
+from forestall.app.site.report import SiteFindings, page, shown
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.show.as_json import SCHEMA, section_json
+from forestall.show.drawings import draw, figure_files
+from forestall.show.page import write_page
 from forestall.show.text import grid, paragraph, remarks
 from forestall.show.text import title as titled
+from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.parquet import put_parquet
+
+with lazily():
+    import polars as pl
 
 if TYPE_CHECKING:
+    from forestall.app.kit.progress import Progress
     from forestall.app.site.asked import Asked
-    from forestall.app.site.sources import GivenRecords, Progress
+    from forestall.app.site.sources import GivenRecords
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.report import Section
+
 
 QUESTIONS: Final = {
     "deadline": ("deadline",),
@@ -49,18 +64,7 @@ class BacktestFound:
 
     def report(self) -> SiteFindings:
         """Return it as a report of one section, for the page and for OpenMetrics."""
-        return SiteFindings(
-            asked=self.asked,
-            dated=sources.is_dated(self.site),
-            headline=headline(self.site, self.asked),
-            sections=(self.section,),
-            advice=(),
-            untold=tuple((self.section.key, one) for one in self.section.untold),
-            cleaning=self.site.cleanings(),
-            sources=self.site.sources,
-            versions=versions(),
-            options=self.spoken,
-        )
+        return SiteFindings.of(self.site, self.asked, (self.section,), options=self.spoken)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -160,9 +164,7 @@ def text_of(found: BacktestFound) -> str:
     lines += ["", *paragraph(found.report().headline)]
     for note in part.notes[promises_section.RULES :]:
         lines += paragraph(note)
-    for one in part.untold:
-        remedy = f" It takes {one.remedy}." if one.remedy else ""
-        lines += paragraph(f"Not told: {one.what}: {one.why}.{remedy}")
+    lines += [line for one in part.untold for line in paragraph(f"Not told: {one}")]
     lines += remarks(_file_once(found.site.cleanings()))
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -175,3 +177,95 @@ def _file_once(cleaning: Cleaning) -> Cleaning:
         rest = (name.removeprefix(f"{file} ") if file else name for name in one.names[1:])
         made.append(replace(one, names=(one.names[0], *rest)))
     return Cleaning(tuple(made))
+
+
+FIGURES: Final = ("promises_deadline", "promises_probability", "promises_sharpness")
+MANY: Final = 200_000
+"""More promises are written as Parquet: a million make 350 MB of CSV."""
+PROBABILITIES: Final = ("asked", "before", "stated", "risk")
+FILES: Final = (
+    "promises.csv",
+    "promises.parquet",
+    "deciles.csv",
+    "predictors.csv",
+    "groups.csv",
+    *figure_files(FIGURES),
+    "report.html",
+    SUMMARY,
+)
+
+
+def is_ours(folder: Path) -> bool:
+    """Return whether a folder holds a back-test of promises."""
+    return holds(folder, ("verdicts", "warm_up_jobs", "jobs"))
+
+
+def check_backtest_folder(folder: Path, *, force: bool) -> None:
+    """Raise InputError where a folder cannot be written to or holds something else."""
+    check_folder(folder, force=force, ours=is_ours)
+
+
+def write_backtest_folder(found: BacktestFound, folder: Path, progress: Progress) -> str:
+    """Write everything into a folder, and return what was written in words."""
+
+    def write(fresh: Path) -> None:
+        write_ledger(ledger_table(found), fresh)
+        for name in ("deciles", "predictors", "groups"):
+            write_csv(table_of(rows(found, name)), fresh / f"{name}.csv")
+        report = found.report()
+        drawn = draw(shown(report), progress, fresh)
+        write_page(fresh / "report.html", page(report, title=TITLE, drawn=drawn))
+        write_json(found.as_json(), fresh / SUMMARY)
+
+    fill_folder(folder, write, FILES)
+    return written(folder)
+
+
+def rows(found: BacktestFound, name: str) -> list[dict[str, Any]]:
+    """Return the rows of a table of all questions, each with its question."""
+    return [
+        {"question": one.question, **row}
+        for one in found.study.answers
+        for table in found.section.tables
+        if table.key == f"{one.question}_{name}"
+        for row in table.records
+    ]
+
+
+def write_ledger(table: pl.DataFrame, folder: Path) -> None:
+    """Write every promise as CSV or, where they are many, as Parquet."""
+    if len(table) <= MANY:
+        write_csv(table, folder / "promises.csv")
+        return
+    with atomic_path(folder / "promises.parquet") as beside:
+        put_parquet(table, beside)
+
+
+def ledger_table(found: BacktestFound) -> pl.DataFrame:
+    """Return every promise with its outcome, a row each, in the order in which they were made;
+    probabilities have six digits, wait and run time three after the point."""
+    study, accounting = found.study, found.site.accounting
+    if not study.answers or accounting is None:
+        return pl.DataFrame(schema={"job": pl.Int64})
+    ledger = study.answers[0].ledger
+    for one in study.answers[1:]:
+        ledger = ledger.append(one.ledger)
+    table = pl.DataFrame(ledger.columns())
+    table = table.with_columns(
+        pl.col(*PROBABILITIES).round_sig_figs(6), pl.col("wait", "run").round(3)
+    )
+    first = _first_runs(found)
+    ids = pl.Series("job", accounting.job[first[ledger.job]])
+    return table.with_columns(ids, pl.Series("number", ledger.job)).sort(
+        ["quoted", "number", "question"], maintain_order=True
+    )
+
+
+def _first_runs(found: BacktestFound) -> Any:
+    """Return the position of the first run of each job of the accounting, int64[jobs]."""
+    accounting = found.site.accounting
+    assert accounting is not None
+    which = accounting.which
+    first = np.zeros(int(which.max(initial=-1)) + 1, np.int64)
+    first[which[::-1]] = np.arange(len(which))[::-1]
+    return first

@@ -1,18 +1,49 @@
-"""Figures on promises: what was said and kept, and how far deadlines lay."""
+"""Promises in figures, and how deciles, differences and multiples are written."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forestall.app.site.promises.words import interval
 from forestall.show import style
+from forestall.show.quantities import number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from forestall.app.site.promises.study import Answer
+    from forestall.assess.promises import ScoredDecile
+
+
+def band(low: float, high: float) -> str:
+    """Return a decile in words: ``80-90 %``."""
+    return f"{100 * low:.0f}-{100 * high:.0f} %"
+
+
+def interval(one: ScoredDecile) -> tuple[float | None, float | None]:
+    """Return the interval of the share kept: by weeks, or as if independent within two weeks."""
+    if not one.made:
+        return None, None
+    if math.isnan(one.low_block):
+        return one.low_seen, one.high_seen
+    return one.low_block, one.high_block
+
+
+def points(off: float) -> str:
+    """Return a difference of shares in points, with its sign; a dash for none."""
+    return "-" if math.isnan(off) else f"{100 * off:+.1f}"
+
+
+def times(value: float) -> str:
+    """Return a multiple: ``2.5x``."""
+    return "-" if math.isnan(value) else f"{number(value)}x"
+
+
+def digits(score: float) -> str:
+    """Return a score with four digits after the point; a dash for none."""
+    return "-" if math.isnan(score) else f"{score:.4f}"
 
 
 def reliability(answer: Answer, title: str) -> Figure:

@@ -7,16 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.site.promises import pictures as draw
+from forestall.app.site.promises.pictures import band, digits, interval, points, times
 from forestall.app.site.promises.study import Answer, PromiseStudy, Question
 from forestall.app.site.promises.study import study as replayed
-from forestall.app.site.promises.words import band, digits, interval, points, times
-from forestall.show.blocks import Figure, Table
+from forestall.show.blocks import Column, Figure, Table
 from forestall.show.clean import clean
-from forestall.show.facts import Fact, Untold, records_of
+from forestall.show.facts import Fact, Untold
 from forestall.show.quantities import counted, number, percent, titled
 from forestall.show.report import Section
+from forestall.show.words import or_dash
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from forestall.app.site.asked import Asked
     from forestall.assess.promises import PromiseScores, ScoredDecile
     from forestall.model.site.site_records import SiteRecords
@@ -36,7 +39,6 @@ ASKS: Final = {
     "deadline": "Deadlines for a probability",
     "probability": "Probabilities of named deadlines",
 }
-AGREES: Final = {"yes": "yes", "no": "NO", "too few": "too few"}
 
 
 def study(site: SiteRecords, asked: Asked) -> PromiseStudy:
@@ -120,8 +122,8 @@ def verdict(answer: Answer) -> str:
     bad = [one for one in judged if one.verdict == "no"]
     return (
         f"{what} do NOT hold: in {len(bad)} of {counted(len(judged), 'deciles')} said and kept "
-        f"shares differ by more than 3 points (worst: {band(worst)}, {points(worst.off)} points "
-        f"of {worst.made:,})"
+        f"shares differ by more than 3 points (worst: {band(worst.low, worst.high)}, "
+        f"{points(worst.off)} points of {worst.made:,})"
     )
 
 
@@ -202,15 +204,16 @@ def series(found: PromiseStudy) -> tuple[Fact, ...]:
         for one in answer.scores.deciles:
             if not one.made:
                 continue
-            labels = {"question": answer.question, "decile": band(one)}
+            where = band(one.low, one.high)
+            labels = {"question": answer.question, "decile": where}
             low, high = interval(one)
             made += [
                 Fact(
-                    "promise_kept", f"share kept: {band(one)}", one.seen, "ratio", one.made,
+                    "promise_kept", f"share kept: {where}", one.seen, "ratio", one.made,
                     low=low, high=high, level=found.asked.level, labels=labels,
                 ),
                 Fact(
-                    "promise_said", f"probability said: {band(one)}", one.said, "ratio", one.made,
+                    "promise_said", f"probability said: {where}", one.said, "ratio", one.made,
                     labels=labels,
                 ),
             ]  # fmt: skip
@@ -225,28 +228,67 @@ def tables(found: PromiseStudy) -> tuple[Table, ...]:
     return tuple(table for table in made if table.rows)
 
 
+def _seen_ends(row: Mapping[str, Any]) -> str:
+    low, high = row["seen_low"], row["seen_high"]
+    return "-" if low is None or high is None else f"{100 * low:.1f}-{100 * high:.1f}"
+
+
+DECILES: Final[tuple[Column, ...]] = (
+    ("Decile", lambda row: band(row["low"], row["high"])),
+    ("Made", "made", number),
+    ("Kept", "kept", number),
+    ("Said", "said", percent),
+    ("Seen", "seen", percent),
+    ("Off", "off", points),
+    ("Interval %", _seen_ends),
+    ("Agrees", "agrees", {"yes": "yes", "no": "NO", "too few": "too few"}.__getitem__),
+    ("Before", "off_before_correction", points),
+    ("Times run", "deadline_per_run_median", times),
+)
+
+
+OTHERS: Final[tuple[Column, ...]] = (
+    ("Predictor", "predictor", str),
+    ("Made", "made", number),
+    ("Worst", "worst_off", or_dash(points)),
+    ("Brier", "brier", digits),
+    ("Reliability", "reliability", digits),
+    ("Resolution", "resolution", digits),
+    ("QoS", "qos", percent),
+    ("Times run", "deadline_per_run_median", or_dash(times)),
+)
+
+
+VOID_OR_OPEN: Final[Mapping[str, str]] = {
+    "void": "void: cancelled by the user",
+    "open": "not known yet",
+}
+MISSES: Final[tuple[Column, ...]] = (
+    ("Cause", "cause", lambda cause: str(VOID_OR_OPEN.get(cause, cause))),
+    ("Promises", "missed", number),
+    ("Of those missed", "share", or_dash(percent)),
+)
+
+
+GROUPS: Final[tuple[Column, ...]] = (
+    ("Of", "kind", str),
+    ("Group", "group", lambda name: clean(name, 40)),
+    ("Made", "made", number),
+    ("Said", "said", percent),
+    ("Seen", "seen", percent),
+    ("Off", "off", points),
+    ("Worst decile", "worst_decile", lambda off: "-" if math.isnan(off) else f"{100 * off:.1f}"),
+)
+
+
 def deciles_table(answer: Answer) -> Table:
     """Return the deciles: said and kept, whether they agree, before correction, how far."""
-    rows, records = [], []
+    records = []
     for k, one in enumerate(answer.scores.deciles):
         if not one.made:
             continue
         before, sharp = answer.before.deciles[k], answer.sharp_by[k]
         low, high = interval(one)
-        rows.append(
-            (
-                band(one),
-                f"{one.made:,}",
-                f"{one.kept:,}",
-                percent(one.said),
-                percent(one.seen),
-                points(one.off),
-                "-" if low is None or high is None else f"{100 * low:.1f}-{100 * high:.1f}",
-                AGREES[one.verdict],
-                points(before.off),
-                times(sharp.times_run[1]),
-            )
-        )
         records.append(
             {
                 "low": one.low, "high": one.high, "made": one.made, "kept": one.kept,
@@ -261,21 +303,15 @@ def deciles_table(answer: Answer) -> Table:
                 "deadline_per_turnaround_median": sharp.times_known[1],
             }
         )  # fmt: skip
-    heads = (
-        "Decile", "Made", "Kept", "Said", "Seen", "Off", "Interval %", "Agrees", "Before",
-        "Times run",
-    )  # fmt: skip
-    return Table(
-        f"{answer.question}_deciles",
-        f"{ASKS[answer.question]}: what was said, and what was kept",
-        heads,
-        tuple(rows),
-        records_of(records),
+    note = (
         "Off: points, kept less said. Interval: of the share kept, promises of a week taken "
         "together. Agrees: within 3 points, with 200 promises or more. Before: off, without "
-        "correction. Times run: the deadline as a multiple of the run time, the median.",
-        (1, 2, 3, 4, 5, 6, 8, 9),
+        "correction. Times run: the deadline as a multiple of the run time, the median."
     )
+    return Table.by(
+        f"{answer.question}_deciles", DECILES, records, note=note, right=(1, 2, 3, 4, 5, 6, 8, 9),
+        title=f"{ASKS[answer.question]}: what was said, and what was kept",
+    )  # fmt: skip
 
 
 def others_table(answer: Answer) -> Table:
@@ -288,24 +324,11 @@ def others_table(answer: Answer) -> Table:
         ("corrected, void as missed", answer.void_missed, None),
         ("corrected, void as kept", answer.void_kept, None),
     ][: 2 if answer.void else 0]
-    rows, records = [], []
+    records, agree = [], {}
     for name, scores, sharp in entries:
         worst = scores.worst
         good = sum(one.verdict == "yes" for one in scores.judged)
-        far = "-" if sharp is None else times(sharp.times_run[1])
-        rows.append(
-            (
-                name,
-                f"{scores.made:,}",
-                "-" if worst is None else points(worst.off),
-                _agreeing(good, scores),
-                digits(scores.brier),
-                digits(scores.reliability),
-                digits(scores.resolution),
-                percent(scores.qos),
-                far,
-            )
-        )
+        agree[name] = _agreeing(good, scores)
         records.append(
             {
                 "predictor": name, "made": scores.made, "kept": scores.kept,
@@ -317,22 +340,17 @@ def others_table(answer: Answer) -> Table:
                 "deadline_per_turnaround_median": None if sharp is None else sharp.times_known[1],
             }
         )  # fmt: skip
-    heads = (
-        "Predictor", "Made", "Worst", "Agree", "Brier", "Reliability", "Resolution", "QoS",
-        "Times run",
-    )  # fmt: skip
-    return Table(
-        f"{answer.question}_predictors",
-        f"{ASKS[answer.question]}: beside others, on the same jobs",
-        heads,
-        tuple(rows),
-        records_of(records),
+    note = (
         "Worst: the decile that is farthest off, points. Agree: deciles that agree, and those with "
         "fewer than 200 promises. QoS: work that was promised and done in time, weighted with the "
         "promise, over all work. A Brier score is best of what is sharp and holds; what promises "
-        "more than it keeps, or less, can have a good one.",
-        (1, 2, 4, 5, 6, 7, 8),
+        "more than it keeps, or less, can have a good one."
     )
+    columns = (*OTHERS[:3], ("Agree", "predictor", agree.__getitem__), *OTHERS[3:])
+    return Table.by(
+        f"{answer.question}_predictors", columns, records, note=note, right=(1, 2, 4, 5, 6, 7, 8),
+        title=f"{ASKS[answer.question]}: beside others, on the same jobs",
+    )  # fmt: skip
 
 
 def _agreeing(good: int, scores: PromiseScores) -> str:
@@ -343,55 +361,36 @@ def _agreeing(good: int, scores: PromiseScores) -> str:
 def misses_table(answer: Answer) -> Table:
     """Return why promises were missed."""
     missed = answer.scores.made - answer.scores.kept
-    told = [(name, count) for name, count in answer.missed.items() if count]
-    rows = [(name, f"{count:,}", percent(count / missed)) for name, count in told]
     records: list[dict[str, Any]] = [
-        {"cause": name, "missed": count, "share": count / missed} for name, count in told
+        {"cause": name, "missed": count, "share": count / missed}
+        for name, count in answer.missed.items()
+        if count
     ]
-    if answer.void:
-        rows.append(("void: cancelled by the user", f"{answer.void:,}", "-"))
-        records.append({"cause": "void", "missed": answer.void, "share": None})
-    if answer.open:
-        rows.append(("not known yet", f"{answer.open:,}", "-"))
-        records.append({"cause": "open", "missed": answer.open, "share": None})
-    return Table(
+    left = (("void", answer.void), ("open", answer.open))
+    records += [{"cause": name, "missed": count, "share": None} for name, count in left if count]
+    return Table.by(
         f"{answer.question}_misses",
-        f"{ASKS[answer.question]}: why they were missed",
-        ("Cause", "Promises", "Of those missed"),
-        tuple(rows),
-        records_of(records),
-        "Longer run, longer wait: which of them exceeded its quantile by more.",
-        (1, 2),
+        MISSES,
+        records,
+        title=f"{ASKS[answer.question]}: why they were missed",
+        note="Longer run, longer wait: which of them exceeded its quantile by more.",
     )
 
 
 def groups_table(answer: Answer) -> Table:
     """Return the groups whose promises are farthest off, of each kind."""
-    rows, records = [], []
-    for kind, groups in answer.groups.items():
-        worst_first = sorted(groups, key=lambda one: -abs(one.seen - one.said))
-        if len(groups) < 2:
-            continue
-        for one in worst_first[:WORST]:
-            off = one.seen - one.said
-            worst = "-" if math.isnan(one.worst) else f"{100 * one.worst:.1f}"
-            rows.append(
-                (kind, clean(one.name, 40), f"{one.made:,}", percent(one.said), percent(one.seen),
-                 points(off), worst)
-            )  # fmt: skip
-            records.append(
-                {"kind": kind, "group": one.name, "made": one.made, "said": one.said,
-                 "seen": one.seen, "off": off, "worst_decile": one.worst}
-            )  # fmt: skip
-    return Table(
-        f"{answer.question}_groups",
-        f"{ASKS[answer.question]}: groups that are farthest off, of those with 200 promises",
-        ("Of", "Group", "Made", "Said", "Seen", "Off", "Worst decile"),
-        tuple(rows),
-        records_of(records),
-        "Promises hold over all jobs in time order; for a group by itself nothing is assured.",
-        (2, 3, 4, 5, 6),
-    )
+    records = [
+        {"kind": kind, "group": one.name, "made": one.made, "said": one.said, "seen": one.seen,
+         "off": one.seen - one.said, "worst_decile": one.worst}
+        for kind, groups in answer.groups.items()
+        if len(groups) >= 2
+        for one in sorted(groups, key=lambda one: -abs(one.seen - one.said))[:WORST]
+    ]  # fmt: skip
+    return Table.by(
+        f"{answer.question}_groups", GROUPS, records, right=(2, 3, 4, 5, 6),
+        title=f"{ASKS[answer.question]}: groups that are farthest off, of those with 200 promises",
+        note="Promises hold over all jobs in time order; for a group by itself nothing is assured.",
+    )  # fmt: skip
 
 
 def figures(found: PromiseStudy) -> tuple[Figure, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.app.kit.progress import Progress
 from forestall.app.site.swf_jobs import waits_told
 from forestall.assess.promises import by_group, decile_of, score, sharpness
 from forestall.model import ledger as entries
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-Progress = Callable[[int, int], None]
 
 WARM_UP: Final = 1000
 """Jobs that are done before promises count."""

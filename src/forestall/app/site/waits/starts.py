@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from forestall.app.site.losses.amounts import ends_of, error, value_of, with_interval
 from forestall.assess.start_errors import ON_TIME, QUANTILES, start_errors
-from forestall.show.blocks import Figure, Table
-from forestall.show.facts import Fact, Untold, records_of
-from forestall.show.quantities import counted, duration, percent
+from forestall.show.blocks import Column, Figure, Table
+from forestall.show.facts import Fact, Untold
+from forestall.show.quantities import counted, duration, number, percent
 from forestall.show.report import Section
 from forestall.show.style import BLUE, INK, SKY, VERMILLION, dress, new_figure
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
@@ -118,17 +120,28 @@ def _series(found: StartErrors, asked: Asked) -> tuple[Fact, ...]:
     return tuple(made)
 
 
+COLUMNS: Final[tuple[Column, ...]] = (
+    ("Horizon", "horizon", str),
+    ("Estimates", "estimates", number),
+    ("Runs", "runs", number),
+    ("Later", "later_share", percent),
+    ("Earlier", "earlier_share", percent),
+    ("Worst tenth", lambda row: _error(row, 10)),
+    ("Middle", lambda row: _error(row, 50)),
+)
+
+
+def _error(row: Mapping[str, Any], percentile: int) -> str:
+    bounded = row[f"error_{percentile}_or_later"]
+    return error(row[f"error_{percentile}_seconds"], bounded=bounded)
+
+
 def _table(key: str, title: str, rows: tuple[Errors, ...], last: Errors | None) -> Table | None:
     shown = [*rows, *([last] if last is not None else [])]
     if not shown:
         return None
-    cells, plain = [], []
+    records = []
     for one in shown:
-        cells.append(
-            (one.label, f"{one.estimates:,}", f"{one.jobs:,}", percent(one.late.value),
-             percent(one.early.value), error(one.quantiles[0], bounded=one.bounded[0]),
-             _middle(one))
-        )  # fmt: skip
         told: dict[str, object] = {
             "horizon": one.label,
             "estimates": one.estimates,
@@ -140,13 +153,12 @@ def _table(key: str, title: str, rows: tuple[Errors, ...], last: Errors | None) 
         }
         for q, value, bounded in zip(QUANTILES, one.quantiles, one.bounded, strict=True):
             told |= {f"error_{100 * q:g}_seconds": value, f"error_{100 * q:g}_or_later": bounded}
-        plain.append(told)
-    heads = ("Horizon", "Estimates", "Runs", "Later", "Earlier", "Worst tenth", "Middle")
+        records.append(told)
     note = (
         "Late: the job started so much later than said. Worst tenth: a tenth of the estimates were "
         "so late or later."
     )
-    return Table(key, title, heads, tuple(cells), records_of(plain), note, (1, 2, 3, 4))
+    return Table.by(key, COLUMNS, records, title=title, note=note, right=(1, 2, 3, 4))
 
 
 def _notes(found: StartErrors) -> tuple[str, ...]:

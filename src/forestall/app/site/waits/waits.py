@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +20,17 @@ from forestall.assess.coverage import (
     shares,
 )
 from forestall.predict.waits.online import BoundRule, WaitHistory, classes_of, replay
-from forestall.show.blocks import Figure, Table
+from forestall.show.blocks import Column, Figure, Table
 from forestall.show.clean import clean
-from forestall.show.facts import Fact, Untold, plain
+from forestall.show.facts import Fact, Untold
 from forestall.show.quantities import counted, duration, number, percent
 from forestall.show.report import Section
 from forestall.show.style import BLUE, GREY, VERMILLION, dress, legend, new_figure
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
@@ -62,9 +64,9 @@ class WaitStudy:
     Attributes
     ----------
     accounting, waits : all runs, and those that were replayed
-    found, adapted : the bounds, and those whose level adapts
+    found : the bounds
     outcomes : what came of the bounds
-    told, told_adapted : what they were worth
+    told, told_adapted : what they were worth, and those whose level adapts
     partition : int32[n], code of each job's partition, the number of partitions where not told
     names : of the partitions, NO_PARTITION last
     jobs : jobs that are no run after a requeue, of which the latest were replayed
@@ -73,7 +75,6 @@ class WaitStudy:
     accounting: Accounting
     waits: WaitHistory
     found: QuotedBounds
-    adapted: QuotedBounds
     outcomes: Outcomes
     told: Coverage
     told_adapted: Coverage
@@ -150,7 +151,6 @@ def _study(accounting: Accounting, waits: WaitHistory, asked: Asked) -> WaitStud
         accounting,
         waits,
         found,
-        adapted,
         outcomes,
         coverage(outcomes, stream(asked.seed, KEY), nominal=QUANTILE, level=asked.level),
         coverage(other, stream(asked.seed, KEY, "adaptive"), nominal=QUANTILE, level=asked.level),
@@ -290,38 +290,56 @@ def _series(rows: tuple[PartitionWaits, ...], found: WaitStudy, asked: Asked) ->
     return tuple(out)
 
 
+def _time(seconds: float) -> str:
+    return duration(seconds) if math.isfinite(seconds) else "-"
+
+
+def _ends(low: str, high: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return how an interval of shares is written; a dash where no bound was made."""
+
+    def text(row: Mapping[str, Any]) -> str:
+        return f"{percent(row[low])} to {percent(row[high])}" if row["bounds_made"] else "-"
+
+    return text
+
+
+def _share_record(held: CoverageShare) -> dict[str, Any]:
+    return {
+        "bounds_made": held.made,
+        "bounds_held": held.held,
+        "held_ratio": held.share,
+        "held_low_ratio": held.low,
+        "held_high_ratio": held.high,
+    }
+
+
 def _partitions(rows: tuple[PartitionWaits, ...], found: WaitStudy) -> Table:
-    cells, records = [], []
-    for row in rows:
-        held = row.held
-        cells.append(
-            (
-                row.name,
-                f"{row.jobs:,}",
-                _time(row.median),
-                _time(row.half),
-                _time(row.bound),
-                f"{held.made:,}",
-                percent(held.share),
-                f"{percent(held.low)} to {percent(held.high)}" if held.made else "-",
-                "yes" if held.short_of(QUANTILE) else "",
-            )
-        )
-        records.append(
-            {
-                "partition": row.name,
-                "jobs": row.jobs,
-                "wait_median_seconds": plain(row.median),
-                "bound_50_seconds": plain(row.half),
-                "bound_95_seconds": plain(row.bound),
-                "bounds_made": held.made,
-                "bounds_held": held.held,
-                "held_ratio": plain(held.share),
-                "held_low_ratio": plain(held.low),
-                "held_high_ratio": plain(held.high),
-                "short": bool(held.short_of(QUANTILE)),
-            }
-        )
+    records = [
+        {
+            "partition": row.name,
+            "jobs": row.jobs,
+            "wait_median_seconds": row.median,
+            "bound_50_seconds": row.half,
+            "bound_95_seconds": row.bound,
+            **_share_record(row.held),
+            "short": bool(row.held.short_of(QUANTILE)),
+        }
+        for row in rows
+    ]
+    columns: tuple[Column, ...] = (
+        ("Partition", "partition", str),
+        ("Jobs", "jobs", number),
+        ("Median wait", "wait_median_seconds", _time),
+        ("50 % bound now", "bound_50_seconds", _time),
+        ("95 % bound now", "bound_95_seconds", _time),
+        ("95 % bounds made", "bounds_made", number),
+        ("Held", "held_ratio", percent),
+        (
+            f"{100 * found.told.held.level:g} % interval",
+            _ends("held_low_ratio", "held_high_ratio"),
+        ),
+        ("Falls short", "short", lambda short: "yes" if short else ""),
+    )
     others = int(np.count_nonzero(np.bincount(found.partition))) - len(rows)
     note = (
         "Bounds now are for a job submitted at the end of the records, by the whole partition, "
@@ -329,14 +347,20 @@ def _partitions(rows: tuple[PartitionWaits, ...], found: WaitStudy) -> Table:
     )
     if others > 0:
         note += f" {counted(others, 'partitions')} with fewer jobs left out."
-    heads = (
-        "Partition", "Jobs", "Median wait", "50 % bound now", "95 % bound now", "95 % bounds made",
-        "Held", f"{100 * found.told.held.level:g} % interval", "Falls short",
+    return Table.by(
+        "waits_by_partition", columns, records, title="Waits and bounds by partition", note=note,
+        right=range(1, 8),
     )  # fmt: skip
-    return Table(
-        "waits_by_partition", "Waits and bounds by partition", heads, tuple(cells), tuple(records),
-        note, tuple(range(1, 8)),
-    )  # fmt: skip
+
+
+WAYS: Final[tuple[Column, ...]] = (
+    ("Jobs", "jobs", str),
+    ("Bounds made", "bounds_made", number),
+    ("Held", "held_ratio", percent),
+    ("Interval", _ends("held_low_ratio", "held_high_ratio")),
+    ("As if independent", _ends("naive_low_ratio", "naive_high_ratio")),
+    ("Median bound", "bound_median_seconds", _time),
+)
 
 
 def _ways(found: WaitStudy, asked: Asked) -> Table:
@@ -359,36 +383,22 @@ def _ways(found: WaitStudy, asked: Asked) -> Table:
         *(one for one in shown if (user >= 0).any()),
         ("all jobs, level adapts", adapted.held, adapted.median_bound),
     ]
-    cells = tuple(
-        (
-            name, f"{held.made:,}", percent(held.share),
-            f"{percent(held.low)} to {percent(held.high)}" if held.made else "-",
-            f"{percent(held.naive_low)} to {percent(held.naive_high)}" if held.made else "-",
-            _time(median),
-        )
-        for name, held, median in shown
-    )  # fmt: skip
-    records = tuple(
+    records = [
         {
             "jobs": name,
-            "bounds_made": held.made,
-            "bounds_held": held.held,
-            "held_ratio": plain(held.share),
-            "held_low_ratio": plain(held.low),
-            "held_high_ratio": plain(held.high),
-            "naive_low_ratio": plain(held.naive_low),
-            "naive_high_ratio": plain(held.naive_high),
-            "bound_median_seconds": plain(median),
+            **_share_record(held),
+            "naive_low_ratio": held.naive_low,
+            "naive_high_ratio": held.naive_high,
+            "bound_median_seconds": median,
         }
         for name, held, median in shown
-    )
-    heads = ("Jobs", "Bounds made", "Held", "Interval", "As if independent", "Median bound")
+    ]
     note = (
         "A burst is jobs of one user, each within 60 s of the one before. The interval draws whole "
         "weeks or days; the one beside it takes jobs for independent, which they are not."
     )
     title = "Where bounds hold, and what it costs"
-    return Table("waits_held", title, heads, cells, records, note, (1, 2, 3, 4, 5))
+    return Table.by("waits_held", WAYS, records, title=title, note=note)
 
 
 def _picture(found: WaitStudy) -> Figure:
@@ -479,7 +489,3 @@ def _why_none(row: PartitionWaits) -> str:
     if row.known < NEEDED:
         return f"{counted(row.known, 'waits')} known where {NEEDED} are needed"
     return "too many jobs wait longer than the bound that they were given"
-
-
-def _time(seconds: float) -> str:
-    return duration(seconds) if math.isfinite(seconds) else "-"
