@@ -153,7 +153,6 @@ class Stacked(Learner):
         self._curves = tuple(curves)
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         total = np.tile(self._shifts, (len(times), seen.nodes, 1))
         for member, weights in zip(self._members, self._weights, strict=True):
             total += weights * log_odds(member.chances(seen, times))
@@ -175,7 +174,6 @@ class Stacked(Learner):
         return values, arrays
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self._members = []
         for k, about in enumerate(values["members"]):
             member = new_learner(about["name"], **about["settings"])

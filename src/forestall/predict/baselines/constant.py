@@ -50,11 +50,9 @@ class Constant(Learner):
         self.rate = (len(past.failures) + 0.5) / seconds if seconds > 0 else 0.0
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         return self.risks(seen, times, self.horizons)
 
     def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
         answer = np.empty((len(times), seen.nodes, len(horizons)))
         answer[:] = probability(self.rate * ahead_of(horizons))
         return answer
@@ -64,5 +62,4 @@ class Constant(Learner):
         return {"rate": self.rate}, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.rate = float(values["rate"])

@@ -61,11 +61,9 @@ class Periodic(Learner):
         self.profile = _factors(np.bincount(CELLS[hour], minlength=48), seconds)
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         return self.risks(seen, times, self.horizons)
 
     def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
         past, phase = histories(seen, times), _phase(seen)
         now = self._clock(past.times + phase)
         growth = np.stack([self._clock(past.times + phase + h) - now for h in horizons], axis=-1)
@@ -88,7 +86,6 @@ class Periodic(Learner):
         return values, {"profile": self.profile}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.prior_failures = float(values["prior_failures"])
         self.prior_seconds = float(values["prior_seconds"])
         self.profile = np.asarray(arrays["profile"], dtype=np.float64)

@@ -56,11 +56,9 @@ class Rate(Learner):
         self.prior_failures, self.prior_seconds = law_of_rates(past)
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         return self.risks(seen, times, self.horizons)
 
     def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
         past = histories(seen, times)
         failures = np.asarray(self.prior_failures + past.count(), dtype=np.float64)
         known = np.asarray(self.prior_seconds + past.exposure(), dtype=np.float64)
@@ -72,7 +70,6 @@ class Rate(Learner):
         return {"prior_failures": self.prior_failures, "prior_seconds": self.prior_seconds}, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.prior_failures = float(values["prior_failures"])
         self.prior_seconds = float(values["prior_seconds"])
 

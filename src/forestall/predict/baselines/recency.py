@@ -96,11 +96,9 @@ class Recency(Learner):
         self.first = life_table(first, running[~ever], rate)
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         return self.risks(seen, times, self.horizons)
 
     def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
         past = histories(seen, times)
         age, failed = past.age().astype(np.float64), past.failed()
         answer = np.empty((*age.shape, len(horizons)))
@@ -117,7 +115,6 @@ class Recency(Learner):
         return {}, {"again": self.again.hazard, "first": self.first.hazard}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.again, self.first = Ages(arrays["again"]), Ages(arrays["first"])
 
 

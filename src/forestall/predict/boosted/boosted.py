@@ -193,7 +193,6 @@ class Boosted(Learner):
             )
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         moments = np.ascontiguousarray(times, dtype=np.int64)
         answer = np.empty((len(moments), seen.nodes, len(self.horizons)))
         if not len(self._trees):
@@ -224,7 +223,6 @@ class Boosted(Learner):
         return values, self._trees.arrays()
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self._words = Vocabulary.from_state(values["words"])
         self._curves = tuple(from_state(curve) for curve in values["curves"])
         self._trees = Trees.of(arrays)

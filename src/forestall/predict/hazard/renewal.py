@@ -65,11 +65,9 @@ class Renewal(Learner):
             self.law = GapLaw(1.0, failures, days if days > 0 else LONGEST)
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         return self.risks(seen, times, self.horizons)
 
     def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
         past, law = histories(seen, times), self.law
         failures, exposure, age = _known(law, past, seen)
         until_now = age**law.shape
@@ -90,7 +88,6 @@ class Renewal(Learner):
         }, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         names = ("shape", "prior_failures", "prior_exposure")
         self.law = GapLaw(*(float(values[name]) for name in names))
 

@@ -198,7 +198,6 @@ class Joined(Learner):
     # ---------------------------------------------------------------------------------- answers
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         moments = np.asarray(times, dtype=np.int64)
         answer = np.empty((len(moments) * seen.nodes, len(self.horizons)))
         cells = np.arange(len(answer))
@@ -227,7 +226,6 @@ class Joined(Learner):
         }
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
 
         def under(prefix: str) -> dict[str, npt.NDArray[Any]]:
             return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

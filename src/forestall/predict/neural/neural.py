@@ -101,11 +101,9 @@ class Neural(Learner):
         )
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         return self.risks(seen, times, self.horizons)
 
     def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
         age, location, power = self._laws(seen, times)
         before = _hazard(age, location, power)
         hazard = np.empty((*age.shape, len(horizons)))
@@ -164,7 +162,6 @@ class Neural(Learner):
         return {"mean": net.mean, "spread": net.spread}, {n: getattr(net, n) for n in names}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         names = ("inner", "inner_bias", "outer", "outer_bias")
         scaled = float(values["mean"]), float(values["spread"])
         self.network = network.Network(*scaled, *(arrays[name] for name in names))

@@ -219,7 +219,6 @@ class Outlier(Learner):
         return np.asarray(np.nan_to_num(scores, nan=-1.0) >= -np.log10(share))
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         bend = np.log1p(self.scores(seen, times))
         answer = np.empty((*bend.shape, len(self.horizons)))
         for k, (level, slope) in enumerate(self.line):
@@ -236,7 +235,6 @@ class Outlier(Learner):
         return values, told | self.reference.arrays()
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.names, self.stale = tuple(values["names"]), int(values["stale"])
         self.line, self.without = arrays["line"], arrays["without"]
         self.reference = reference_from(arrays, self.side, self.method)

@@ -196,7 +196,6 @@ class EventRules(Learner):
         return answer
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         moments = np.asarray(times, dtype=np.int64)
         answer = np.empty((len(moments), seen.nodes, len(self.horizons)))
         records = TypedRecords.of(seen, int(moments[-1]) if len(moments) else seen.begin)
@@ -233,7 +232,6 @@ class EventRules(Learner):
         return {"rules": rules, "shares": self.shares.values()}, {"factors": self.factors}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.shares = Shares.of_values(values["shares"])
         self.mined = [
             Mined(**{**one, "items": tuple(item_of(item) for item in one["items"])})

@@ -108,7 +108,6 @@ class SemiMarkovPredictor(Learner):
         _, self.down, self.law, self.levels = min(tried, key=lambda one: one[0])
 
     def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
         raw = self._raw(seen, np.asarray(times, dtype=np.int64))
         levelled: Floats = -np.expm1(self.levels * np.log1p(-np.minimum(raw, 1 - 1e-15)))
         return np.maximum.accumulate(levelled, axis=-1, out=levelled)
@@ -151,7 +150,6 @@ class SemiMarkovPredictor(Learner):
         return {**values, "down": self.down}, arrays
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.down = bool(values["down"])
         self.law = updown.law_of_state(values, arrays)
         self.levels = np.asarray(arrays["levels"], dtype=np.float64)
