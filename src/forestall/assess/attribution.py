@@ -158,14 +158,12 @@ class _Clock(NamedTuple):
 
     def key(self, node: Ints, time: Ints) -> Ints:
         inside = np.clip(time, self.begin, self.close) - self.begin
-        keys: Ints = node * self.width + inside
-        return keys
+        return node * self.width + inside
 
 
 def _begin_key(node: Ints, clock: _Clock) -> Ints:
     """Return the key of the window's beginning on each node."""
-    keys: Ints = node * clock.width
-    return keys
+    return node * clock.width
 
 
 class _GapEnds(NamedTuple):

@@ -171,10 +171,7 @@ def skill(
 
 
 def _by_week(values: Float, made: Decisions) -> Float:
-    summed: Float = np.bincount(made.block, weights=values, minlength=made.blocks).astype(
-        np.float64
-    )
-    return summed
+    return np.bincount(made.block, weights=values, minlength=made.blocks).astype(np.float64)
 
 
 def share(hit: Float, block: Int, weights: Float, level: float) -> RedrawnEstimate:
@@ -204,5 +201,4 @@ def hits_at(scores: Float, failed_scores: Float, part: float) -> Float:
     edge = alarm_threshold(scores, part)
     above, ties = float(np.mean(scores > edge)), float(np.mean(scores == edge))
     lot = (part - above) / ties if ties > 0 else 0.0
-    answer: Float = np.where(failed_scores > edge, 1.0, np.where(failed_scores == edge, lot, 0.0))
-    return answer
+    return np.where(failed_scores > edge, 1.0, np.where(failed_scores == edge, lot, 0.0))

@@ -210,8 +210,7 @@ class Learner(ABC):
             raise ParameterError("nodes", int(numbers.max()), f"nodes below {len(table)}")
         ahead = np.array([start, max(start, end)]) - self._now
         within = cumulative(table[numbers], self.horizons, np.maximum(ahead, 0))
-        answer: Floats = -np.expm1(-(within[:, 1] - within[:, 0]))
-        return answer
+        return -np.expm1(-(within[:, 1] - within[:, 0]))
 
     def partition_failure_probability(self, nodes: Nodes, start: int, end: int) -> float:
         """Return the probability that any of the nodes fails within the window: they are taken to
@@ -231,8 +230,7 @@ class Learner(ABC):
             return self.chances(seen, times)
         hazard = hazards_of(self.chances(seen, times))
         ahead = np.asarray(horizons, dtype=np.int64)
-        answer: Floats = -np.expm1(-cumulative(hazard, self.horizons, ahead))
-        return answer
+        return -np.expm1(-cumulative(hazard, self.horizons, ahead))
 
     # ------------------------------------------------------------------------------- to a file
 
@@ -266,8 +264,7 @@ class Learner(ABC):
 def hazards_of(chances: Floats) -> Floats:
     """Return cumulative hazards of probabilities that ascend along the last axis."""
     rising = np.maximum.accumulate(np.clip(chances, 0.0, 1 - 1e-12), axis=-1)
-    hazard: Floats = -np.log1p(-rising)
-    return hazard
+    return -np.log1p(-rising)
 
 
 def cumulative(hazard: Floats, horizons: tuple[int, ...], ahead: Nodes) -> Floats:
@@ -298,8 +295,7 @@ def median_time(hazard: Floats, horizons: tuple[int, ...]) -> Floats:
     rise = table[rows, right] - table[rows, right - 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         more = (math.log(2) - table[rows, right - 1]) / rise * (at[right] - at[right - 1])
-    answer: Floats = np.where(rise > 0, at[right - 1] + more, np.inf)
-    return answer
+    return np.where(rise > 0, at[right - 1] + more, np.inf)
 
 
 def past_of(part: Failures | RasLog | Metrics, time: int) -> int:

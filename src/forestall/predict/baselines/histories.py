@@ -37,8 +37,7 @@ class NodeHistories:
 
     def failed(self) -> npt.NDArray[np.bool_]:
         """Return bool[T, N]: whether the node had failed."""
-        answer: npt.NDArray[np.bool_] = self.last >= 0
-        return answer
+        return self.last >= 0
 
     def of_last(self, values: npt.NDArray[np.generic], none: float) -> npt.NDArray[np.generic]:
         """Return [T, N]: a value of each node's last failure, `none` where it had none.
@@ -170,8 +169,7 @@ def previous(log: Failures) -> Nodes:
 
 def probability(hazard: Floats) -> Floats:
     """Return the probability of a failure over a cumulative hazard."""
-    answer: Floats = -np.expm1(-hazard)
-    return answer
+    return -np.expm1(-hazard)
 
 
 def ahead_of(horizons: tuple[int, ...]) -> Floats:

@@ -46,8 +46,7 @@ class Ages:
         """Return the hazard integrated from 0 to each age (s)."""
         known = np.concatenate(([0.0], np.cumsum(self.hazard[:-1] * np.diff(EDGES))))
         place = np.clip(np.searchsorted(EDGES, age, side="right") - 1, 0, len(EDGES) - 1)
-        answer: Floats = known[place] + self.hazard[place] * (age - EDGES[place])
-        return answer
+        return known[place] + self.hazard[place] * (age - EDGES[place])
 
 
 class Recency(Learner):

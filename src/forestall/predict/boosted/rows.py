@@ -56,8 +56,7 @@ class SampledMoments:
         service before that count where they fail first."""
         failed = (self.ahead < longest) & (self.time + self.ahead < self.stop)
         known = (self.time + longest <= end) & ((self.time + longest <= self.stop) | failed)
-        answer: npt.NDArray[np.bool_] = (self.time >= begin) & known & (self.ahead >= shortest)
-        return answer
+        return (self.time >= begin) & known & (self.ahead >= shortest)
 
     def order(self) -> tuple[Nodes, Nodes]:
         """Return the moments without repetition, and where the rows of each begin."""

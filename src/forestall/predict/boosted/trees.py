@@ -70,8 +70,7 @@ class Trees:
             self.feature[splits], weights=self.gain[splits], minlength=features
         ).astype(np.float64)
         total = gain.sum()
-        shares: Floats = gain / total if total > 0 else gain
-        return shares
+        return gain / total if total > 0 else gain
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all of it by name; `Trees(**arrays)` takes it back."""

@@ -239,8 +239,7 @@ class Joined(Learner):
 
 def _log_odds(hazard: Floats) -> Floats:
     """Return the log-odds of the probabilities of cumulative hazards."""
-    answer: Floats = np.log(np.maximum(np.expm1(np.minimum(hazard, 30.0)), 1e-15))
-    return answer
+    return np.log(np.maximum(np.expm1(np.minimum(hazard, 30.0)), 1e-15))
 
 
 def _design(common: Floats, special: Floats) -> Floats:

@@ -101,8 +101,7 @@ class Arma:
         moving[0] = 1.0
         moving[1 : 1 + len(self.ma)] = self.ma
         weights = self.ahead(steps) @ moving
-        answer: Floats = np.sqrt(self.variance * np.cumsum(weights**2))
-        return answer
+        return np.sqrt(self.variance * np.cumsum(weights**2))
 
     def likelihood(self, series: npt.ArrayLike) -> float:
         """Return the log-likelihood of a series, with the model's own variance.

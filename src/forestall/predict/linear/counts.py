@@ -26,8 +26,7 @@ def counted(seen: Observations, bin_seconds: int, before: int) -> Floats:
     number = max(0, (min(before, FAR) - seen.begin) // bin_seconds)
     time = seen.failures.time
     inside = (time[time < before] - seen.begin) // bin_seconds
-    answer: Floats = np.bincount(inside[inside < number], minlength=number).astype(np.float64)
-    return answer
+    return np.bincount(inside[inside < number], minlength=number).astype(np.float64)
 
 
 FAR: Final = 2**62
@@ -74,8 +73,7 @@ def levels(series: Floats, half_life: float, first: float) -> Floats:
         return np.array([first])
     sums = signal.lfilter([1.0], [1.0, -keep], series)
     weights = -np.expm1(np.log(keep) * np.arange(1, len(series) + 1)) / (1 - keep)
-    answer: Floats = np.concatenate(([first], (4 * first + sums) / (4 + weights)))
-    return answer
+    return np.concatenate(([first], (4 * first + sums) / (4 + weights)))
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,7 @@ class Counting(Learner):
             hazard = rates * (self.pool[k, 0] * horizon / DAY)
             hazard += shares * (self.pool[k, 1] * machine[:, k, None])
             np.negative(np.expm1(-hazard), out=answer[:, :, k])
-        ascending: Floats = np.maximum.accumulate(answer, axis=2, out=answer)
-        return ascending
+        return np.maximum.accumulate(answer, axis=2, out=answer)
 
     def learnt(self) -> State:
         """Return the series, the shares and the pools."""

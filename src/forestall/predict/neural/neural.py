@@ -171,5 +171,4 @@ def _hazard(age: Floats, location: Floats, power: Floats) -> Floats:
     """Return the cumulative hazard at an age, s."""
     with np.errstate(divide="ignore"):
         z = (np.log(age) - location) * power
-    answer: Floats = np.exp(np.minimum(z, 2 * network.STEEPEST))
-    return answer
+    return np.exp(np.minimum(z, 2 * network.STEEPEST))

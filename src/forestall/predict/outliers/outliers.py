@@ -291,8 +291,7 @@ def logistic(bend: Floats, failed: Flags, weight: float, level: float) -> Floats
 
 def _logit(share: Floats) -> Floats:
     inside = np.clip(share, 1e-15, 1 - 1e-15)
-    answer: Floats = np.log(inside / (1 - inside))
-    return answer
+    return np.log(inside / (1 - inside))
 
 
 def _period(past: Observations) -> int:

@@ -343,5 +343,4 @@ def fisher(hits: Nodes, support: Nodes, failed: int | Nodes, total: int | Nodes)
 def _ln_choose(n: float, k: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         value = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    answer: Floats = np.where((k >= 0) & (k <= n), value, -np.inf)
-    return answer
+    return np.where((k >= 0) & (k <= n), value, -np.inf)

@@ -162,8 +162,7 @@ class EventRules(Learner):
         failed, meant = apart * failed, apart * meant
         most = np.maximum(failed, meant)
         ratio = (failed + 0.5) / np.maximum(meant, 1e-12)
-        factors: Floats = np.where(most > 0, ratio ** (most / (most + self.prior)), 1.0)
-        return factors
+        return np.where(most > 0, ratio ** (most / (most + self.prior)), 1.0)
 
     def _panel(self, past: Observations) -> Nodes:
         """Return the moments at which factors are measured: in the later three quarters, apart by a
@@ -207,8 +206,7 @@ class EventRules(Learner):
                 hazard = rates * self.factors[which, k] * (horizon / DAY)
                 answer[done : done + len(some), :, k] = -np.expm1(-hazard)
             done += len(some)
-        ascending: Floats = np.maximum.accumulate(answer, axis=2, out=answer)
-        return ascending
+        return np.maximum.accumulate(answer, axis=2, out=answer)
 
     def rules(self) -> list[MinedRule]:
         """Return the rules, those of least p-value first."""

@@ -116,7 +116,4 @@ def usual_frailty(law: UpDownLaw, seen: Observations, times: Whole, *, downtimes
     until = law.clock.warped(times, seen.origin)[:, None]
     age = np.maximum(until - law.clock.warped(np.where(failed, since, past.begin), seen.origin), 0)
     spent = np.where(failed, law.up(age), law.fresh * age)
-    made: Floats = (law.shape + _last(past, count, 0.0)) / (
-        law.shape + _last(past, whole, 0.0) + spent
-    )
-    return made
+    return (law.shape + _last(past, count, 0.0)) / (law.shape + _last(past, whole, 0.0) + spent)

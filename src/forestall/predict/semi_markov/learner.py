@@ -118,8 +118,7 @@ class SemiMarkovPredictor(Learner):
         states = load.states_before(seen, times, self.model)
         found = load.chances_of_load(self.tables, states, times, self.horizons, seen.origin)
         factor = foresight.usual_frailty(self.law, seen, times, downtimes=self.down)[..., None]
-        made: Floats = -np.expm1(factor * np.log1p(-np.minimum(found, 1 - 1e-15)))
-        return made
+        return -np.expm1(factor * np.log1p(-np.minimum(found, 1 - 1e-15)))
 
     def _levels(self, past: Observations) -> tuple[Floats, float]:
         """Return by what the hazard of each horizon must be multiplied for as many failures as came

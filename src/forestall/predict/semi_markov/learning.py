@@ -223,8 +223,7 @@ class HostHistory:
         many = np.bincount(found.state, minlength=len(self.names))[list(self.transient)]
         weight = (many / np.maximum(many + trust, 1))[:, None, None]
         width = max(made.shape[-1], other.shape[-1])
-        mixed: Floats = weight * fitted(made, width) + (1 - weight) * fitted(other, width)
-        return mixed
+        return weight * fitted(made, width) + (1 - weight) * fitted(other, width)
 
     def _completed(self, found: Counted, start: int) -> Floats:
         """Return the masses of what was counted, completed from whole days of the same kind, and

@@ -167,8 +167,7 @@ def _read(tables: Floats, clock: Whole, ahead: int) -> Floats:
     column = (1 - share) * tables[..., place] + share * tables[..., after]
 
     def of(hours: Whole) -> Floats:
-        made: Floats = column[weekend(hours * 3600).astype(np.int64), hours % HOURS]
-        return made
+        return column[weekend(hours * 3600).astype(np.int64), hours % HOURS]
 
     return (1 - rest) * of(hour) + rest * of(hour + 1)
 

@@ -73,8 +73,7 @@ class CumulativeHazard:
 
     def __call__(self, age: Floats) -> Floats:
         """Return the cumulative hazard of ages in s."""
-        made: Floats = np.interp(age, EDGES, self.value)
-        return made
+        return np.interp(age, EDGES, self.value)
 
 
 def hazard(length: Floats, ended: npt.NDArray[np.bool_], weight: Floats) -> CumulativeHazard:
@@ -294,8 +293,7 @@ class Known(NamedTuple):
 
     def usual(self, shape: float) -> Floats:
         """Return the mean of the node's frailty, of all its past."""
-        mean: Floats = (shape + self.failures) / (shape + self.expected)
-        return mean
+        return (shape + self.failures) / (shape + self.expected)
 
     def frailty(self, usual: Floats, alpha: float) -> tuple[Floats, Floats]:
         """Return shape and rate of the gamma law of the node's frailty now: the usual one is worth

@@ -235,8 +235,7 @@ class JobLife:
         """Return the failure rate after `t` without a failure, by a difference."""
         times = np.asarray(t, dtype=np.float64)
         step = 1e-5 * times
-        rise: Floats = (self.log_sf(times - step) - self.log_sf(times + step)) / (2 * step)
-        return rise
+        return (self.log_sf(times - step) - self.log_sf(times + step)) / (2 * step)
 
     def mean(self) -> float:
         """Return the mean time to the next failure."""

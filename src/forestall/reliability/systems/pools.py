@@ -198,5 +198,4 @@ def failures_of_pool(law: Lifetime, nodes: int, time: float, age: Age = "new") -
     spread = math.sqrt(max(nodes * float(k**2 @ one) - mean**2 / nodes, mean, 1.0))
     size = 2 ** math.ceil(math.log2(mean + 12 * spread + len(one) + 32))
     whole = np.fft.irfft(np.fft.rfft(one, size) ** nodes, size)
-    out: Floats = np.maximum(whole, 0.0)
-    return out
+    return np.maximum(whole, 0.0)
