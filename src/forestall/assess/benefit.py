@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 
 if TYPE_CHECKING:
     from forestall.assess.attribution import Attribution
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 HOUR: Final = 3600.0
 MONTH_HOURS: Final = 730.5
 """A twelfth of 365.25 days."""
@@ -48,7 +46,7 @@ class Occasions:
     value: Floats
     gain: Floats
     cost: Floats
-    hit: Flags
+    hit: Bools
     group: Ints
     potential: Floats | None = None
 
@@ -66,7 +64,7 @@ class Occasions:
         """What acting brings at each occasion, float64[n]."""
         return self.gain - self.cost
 
-    def take(self, where: Ints | Flags) -> Occasions:
+    def take(self, where: Ints | Bools) -> Occasions:
         """Return some of the occasions."""
         return Occasions(
             self.value[where], self.gain[where], self.cost[where], self.hit[where],

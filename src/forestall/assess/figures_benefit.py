@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.show.style import (
     BLACK,
     BLUE,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from forestall.assess.alarms import JudgedAlarms
     from forestall.assess.benefit import Band, BenefitCurve
 
-Floats = npt.NDArray[np.float64]
 SIZE: Final = (7.6, 4.3)
 MOST_POINTS: Final = 2000
 HOUR: Final = 3600

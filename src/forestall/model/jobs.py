@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Ints
 from forestall.model.cleaning import Cleaning
 
 with lazily():
     import polars as pl
 
 
-Int = npt.NDArray[np.int64]
 UNKNOWN = -1
 """Stands for a whole number that the log does not tell."""
 
@@ -37,11 +37,11 @@ class Jobs:
     nodes : size of the machine in nodes as the log's header says, or None
     """
 
-    job: Int
-    submit: Int
-    size: Int
-    runtime: Int
-    estimate: Int
+    job: Ints
+    submit: Ints
+    size: Ints
+    runtime: Ints
+    estimate: Ints
     user: tuple[str, ...] | None = None
     queue: tuple[str, ...] | None = None
     source: str = ""

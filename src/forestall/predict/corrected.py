@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from forestall.predict.base import Floats
-
-Whole = npt.NDArray[np.int64]
+from forestall.model.arrays import Floats, Ints
 
 PRIOR: Final = (0.0, 1.0)
 STRENGTH: Final = (1.0, 10.0)
@@ -31,8 +29,8 @@ LEAST: Final = 1e-3
 
 def corrected(
     chance: Floats,
-    asked: Whole,
-    known: Whole,
+    asked: Ints,
+    known: Ints,
     came: npt.NDArray[np.bool_],
     marks: Floats | None = None,
 ) -> Floats:

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.kept import packed, unpacked
 
 HORIZONS: tuple[int, ...] = (3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
@@ -77,7 +77,7 @@ class Learner(ABC):
         """Learn from a window that has ended; what was learnt before is forgotten."""
 
     @abstractmethod
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         """Return float64[len(times), seen.nodes, len(self.horizons)]: the probabilities that each
         node fails within [t, t + horizon).
 
@@ -199,7 +199,7 @@ class Learner(ABC):
             self._answer = moment, hazards_of(self.chances(seen, np.array([moment]))[0])
         return self._answer[1]
 
-    def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+    def failure_probability(self, nodes: Ints, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: the probability that each node fails within the window.
 
         Between the horizons the hazard is constant, and beyond the last as just before it.
@@ -212,18 +212,18 @@ class Learner(ABC):
         within = cumulative(table[numbers], self.horizons, np.maximum(ahead, 0))
         return -np.expm1(-(within[:, 1] - within[:, 0]))
 
-    def partition_failure_probability(self, nodes: Nodes, start: int, end: int) -> float:
+    def partition_failure_probability(self, nodes: Ints, start: int, end: int) -> float:
         """Return the probability that any of the nodes fails within the window: they are taken to
         fail independently."""
         risk = np.minimum(self.failure_probability(nodes, start, end), 1 - 1e-16)
         return float(-math.expm1(float(np.log1p(-risk).sum())))
 
-    def time_to_failure(self, nodes: Nodes) -> Floats:
+    def time_to_failure(self, nodes: Ints) -> Floats:
         """Return float64[len(nodes)]: the median time from now to each node's next failure, s."""
         table = self.hazards()[np.asarray(nodes, dtype=np.int64)]
         return median_time(table, self.horizons)
 
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         """Return float64[len(times), seen.nodes, len(horizons)]: what it would have said at each
         of the ascending `times` about [t, t + horizon), had it seen what came before t."""
         if tuple(horizons) == self.horizons:
@@ -267,7 +267,7 @@ def hazards_of(chances: Floats) -> Floats:
     return -np.log1p(-rising)
 
 
-def cumulative(hazard: Floats, horizons: tuple[int, ...], ahead: Nodes) -> Floats:
+def cumulative(hazard: Floats, horizons: tuple[int, ...], ahead: Ints) -> Floats:
     """Return the cumulative hazards at `ahead` seconds from those at the horizons.
 
     Parameters

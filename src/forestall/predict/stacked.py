@@ -11,9 +11,9 @@ import numpy.typing as npt
 from scipy.special import expit, logit
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.boosted.rows import NEVER, spread
 from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
 from forestall.predict.features.failures import service_of
@@ -152,7 +152,7 @@ class Stacked(Learner):
             )
         self._curves = tuple(curves)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         total = np.tile(self._shifts, (len(times), seen.nodes, 1))
         for member, weights in zip(self._members, self._weights, strict=True):
             total += weights * log_odds(member.chances(seen, times))
@@ -249,7 +249,7 @@ class _HeldOut:
     """
 
     def __init__(
-        self, times: Nodes, scale: Floats, ahead: Nodes, stop: Nodes, horizons: tuple[int, ...]
+        self, times: Ints, scale: Floats, ahead: Ints, stop: Ints, horizons: tuple[int, ...]
     ) -> None:
         self.times, self._scale = times, scale
         self._ahead, self._stop, self._bounds = ahead, stop, (0, *horizons)
@@ -284,7 +284,7 @@ class _HeldOut:
         known = np.where(since <= times[:, None], np.minimum(until, past.end), -NEVER)
         return cls(times, 1 / frequency, ahead, known - times[:, None], horizons)
 
-    def rows(self, k: int) -> tuple[Nodes, npt.NDArray[np.bool_], Floats]:
+    def rows(self, k: int) -> tuple[Ints, npt.NDArray[np.bool_], Floats]:
         """Return which cells count for horizon k, whether the node failed before it, and weights
         in node-intervals."""
         low, high = self._bounds[k : k + 2]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forestall.model.arrays import Floats
 from forestall.reliability.fits import newton
 from forestall.reliability.fits.newton import maximise
 from forestall.reliability.fits.solve import solve
-from forestall.reliability.lifetimes.base import Floats
 from forestall.reliability.lifetimes.batch import Batch, Derivatives
 from forestall.reliability.lifetimes.registry import FAMILIES
 from forestall.reliability.lifetimes.weibull import WEIBULL, Weibull

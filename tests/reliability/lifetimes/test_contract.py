@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit
 from forestall.reliability.fits.newton import constrained, unconstrained
 from forestall.reliability.fits.solve import solve
-from forestall.reliability.lifetimes.base import Floats, Lifetime
+from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.batch import Batch
 from forestall.reliability.lifetimes.registry import FAMILIES, lifetime
 from reliability.lifetimes.laws import EVERY, LAWS, ONE, SCIPY

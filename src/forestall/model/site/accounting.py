@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Ints
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER, base_state
 
-Long = npt.NDArray[np.int64]
 Short = npt.NDArray[np.int32]
 
 UNKNOWN: Final = -1
@@ -52,15 +52,15 @@ class Accounting:
     source, cleaning : where it came from; what was left out, changed or found odd
     """
 
-    job: Long
-    which: Long
+    job: Ints
+    which: Ints
     attempt: Short
-    submit: Long
-    eligible: Long
-    start: Long
-    end: Long
-    suspended: Long
-    limit: Long
+    submit: Ints
+    eligible: Ints
+    start: Ints
+    end: Ints
+    suspended: Ints
+    limit: Ints
     nodes: Short
     asked: Short
     cpus: Short
@@ -107,7 +107,7 @@ class Accounting:
         return np.asarray((self.start < NEVER) & (self.end == NEVER))
 
     @property
-    def elapsed(self) -> Long:
+    def elapsed(self) -> Ints:
         """Seconds from start to end, those of suspension off; up to `until` where a run had not
         ended, 0 where it had not started; int64[n]."""
         end = np.where(self.end < NEVER, self.end, self.until)
@@ -115,7 +115,7 @@ class Accounting:
         return np.asarray(np.maximum(end - self.start - self.suspended, 0))
 
     @property
-    def wait(self) -> Long:
+    def wait(self) -> Ints:
         """Seconds from when a run could first start to its start, int64[n]; UNKNOWN where it did
         not start."""
         ready = np.where(self.eligible >= 0, np.maximum(self.eligible, self.submit), self.submit)
@@ -123,7 +123,7 @@ class Accounting:
         return np.where(self.start < NEVER, self.start - ready, UNKNOWN)
 
     @property
-    def node_seconds(self) -> Long:
+    def node_seconds(self) -> Ints:
         """Work units of each run: nodes times `elapsed`, int64[n]; 0 where nodes are unknown."""
         return np.maximum(self.nodes, 0).astype(np.int64) * self.elapsed
 

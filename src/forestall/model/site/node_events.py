@@ -8,11 +8,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Ints
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
-
-Long = npt.NDArray[np.int64]
 
 FAULT: Final = "fault"
 ADMINISTRATIVE: Final = "administrative"
@@ -37,9 +36,9 @@ class NodeEvents:
     span : the time that the records cover, [begin, until)
     """
 
-    node: Long
-    begin: Long
-    end: Long
+    node: Ints
+    begin: Ints
+    end: Ints
     state: Coded
     reason: Coded
     user: Coded

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import ahead_of, node_seconds, probability
 from forestall.predict.learner import HORIZONS, Learner, State
 
@@ -49,10 +49,10 @@ class Constant(Learner):
         seconds = node_seconds(past)
         self.rate = (len(past.failures) + 0.5) / seconds if seconds > 0 else 0.0
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         return self.risks(seen, times, self.horizons)
 
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         answer = np.empty((len(times), seen.nodes, len(horizons)))
         answer[:] = probability(self.rate * ahead_of(horizons))
         return answer

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import histories, probability, service
 from forestall.predict.baselines.rate import SHAPES, UNSEEN, law_of_rates
 from forestall.predict.learner import HORIZONS, Learner, State
@@ -60,10 +60,10 @@ class Periodic(Learner):
         hour = (past.failures.time + phase) % WEEK // HOUR
         self.profile = _factors(np.bincount(CELLS[hour], minlength=48), seconds)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         return self.risks(seen, times, self.horizons)
 
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past, phase = histories(seen, times), _phase(seen)
         now = self._clock(past.times + phase)
         growth = np.stack([self._clock(past.times + phase + h) - now for h in horizons], axis=-1)
@@ -73,7 +73,7 @@ class Periodic(Learner):
         hazard = np.maximum.accumulate(failures[..., None] * ahead, axis=-1)
         return probability(hazard)
 
-    def _clock(self, time: Nodes) -> Floats:
+    def _clock(self, time: Ints) -> Floats:
         """Return how far the factors have run since time 0, s."""
         week = np.concatenate(([0.0], np.cumsum(self.profile[CELLS]))) * HOUR
         hour, rest = time % WEEK // HOUR, time % HOUR
@@ -96,7 +96,7 @@ def _phase(seen: Observations) -> int:
     return 0 if seen.origin is None else (seen.origin - MONDAY) % WEEK
 
 
-def _in_cells(time: Nodes) -> Floats:
+def _in_cells(time: Ints) -> Floats:
     """Return float64[n, 48]: how many of the seconds from 0 to each time are of each kind."""
     one = np.eye(48)[CELLS] * HOUR
     week = np.concatenate((np.zeros((1, 48)), np.cumsum(one, axis=0)))
@@ -106,7 +106,7 @@ def _in_cells(time: Nodes) -> Floats:
     return answer
 
 
-def _factors(count: Nodes, seconds: Floats) -> Floats:
+def _factors(count: Ints, seconds: Floats) -> Floats:
     """Return float64[48], the factors of the kinds of hour, of mean 1 over a week."""
     seen = seconds > 0
     if not count[seen].any():

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     ahead_of,
     histories,
@@ -55,10 +55,10 @@ class Rate(Learner):
         """Learn the law of the rates."""
         self.prior_failures, self.prior_seconds = law_of_rates(past)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         return self.risks(seen, times, self.horizons)
 
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past = histories(seen, times)
         failures = np.asarray(self.prior_failures + past.count(), dtype=np.float64)
         known = np.asarray(self.prior_seconds + past.exposure(), dtype=np.float64)

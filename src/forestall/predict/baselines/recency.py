@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     ahead_of,
     histories,
@@ -94,10 +94,10 @@ class Recency(Learner):
         self.again = life_table(gaps, running[ever], rate)
         self.first = life_table(first, running[~ever], rate)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         return self.risks(seen, times, self.horizons)
 
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past = histories(seen, times)
         age, failed = past.age().astype(np.float64), past.failed()
         answer = np.empty((*age.shape, len(horizons)))
@@ -117,7 +117,7 @@ class Recency(Learner):
         self.again, self.first = Ages(arrays["again"]), Ages(arrays["first"])
 
 
-def life_table(ended: Nodes, running: Nodes, rate: float) -> Ages:
+def life_table(ended: Ints, running: Ints, rate: float) -> Ages:
     """Return the hazards of gaps that ended and of some that were cut while they ran, s.
 
     `rate` is what to believe of gaps where there are none, failures per second.
@@ -138,7 +138,7 @@ def life_table(ended: Nodes, running: Nodes, rate: float) -> Ages:
     return Ages(trend * (shape + count) / (shape + seconds * trend))
 
 
-def _power_of_age(count: Nodes, seconds: Floats, rate: float) -> Floats:
+def _power_of_age(count: Ints, seconds: Floats, rate: float) -> Floats:
     """Return float64[len(EDGES)]: the hazard c * age ** p that makes the counts most likely, p
     near 0 beforehand; by Newton's steps."""
     if rate <= 0:

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import MissingExtraError, ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.boosted.rows import SampledMoments, decisions
 from forestall.predict.boosted.trees import Trees, coded, edges_of, from_scikit
 from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
@@ -192,7 +192,7 @@ class Boosted(Learner):
                 rows, sample.failed, sample_weight=sample.weight
             )
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         moments = np.ascontiguousarray(times, dtype=np.int64)
         answer = np.empty((len(moments), seen.nodes, len(self.horizons)))
         if not len(self._trees):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.features.failures import service_of
 
 NEVER = np.int64(1) << 60
@@ -31,10 +31,10 @@ class SampledMoments:
     weight : float64[n], node-seconds that each stands for
     """
 
-    time: Nodes
-    node: Nodes
-    ahead: Nodes
-    stop: Nodes
+    time: Ints
+    node: Ints
+    ahead: Ints
+    stop: Ints
     weight: Floats
 
     def __len__(self) -> int:
@@ -58,7 +58,7 @@ class SampledMoments:
         known = (self.time + longest <= end) & ((self.time + longest <= self.stop) | failed)
         return (self.time >= begin) & known & (self.ahead >= shortest)
 
-    def order(self) -> tuple[Nodes, Nodes]:
+    def order(self) -> tuple[Ints, Ints]:
         """Return the moments without repetition, and where the rows of each begin."""
         times, first = np.unique(self.time, return_index=True)
         return times, np.append(first, len(self)).astype(np.int64)
@@ -69,11 +69,11 @@ class _UpStretches:
     """Stretches of a node between failures: moments from `begin` to `last`, both counted, and the
     failure at their end (`NEVER`: none was seen)."""
 
-    node: Nodes
-    begin: Nodes
-    last: Nodes
-    failure: Nodes
-    stop: Nodes
+    node: Ints
+    begin: Ints
+    last: Ints
+    failure: Ints
+    stop: Ints
 
 
 def decisions(
@@ -139,12 +139,12 @@ def _gaps(past: Observations, begin: int, shortest: int) -> _UpStretches:
 
 
 def _drawn(
-    gaps: _UpStretches, first: Nodes, length: Nodes, number: int, rng: np.random.Generator
+    gaps: _UpStretches, first: Ints, length: Ints, number: int, rng: np.random.Generator
 ) -> SampledMoments:
     return _decisions(gaps, *spread(first, length, number, rng), int(length.sum()))
 
 
-def _decisions(gaps: _UpStretches, gap: Nodes, time: Nodes, seconds: int) -> SampledMoments:
+def _decisions(gaps: _UpStretches, gap: Ints, time: Ints, seconds: int) -> SampledMoments:
     """Return moments of gaps that stand for so many node-seconds in all."""
     ahead = np.where(gaps.failure[gap] >= NEVER, NEVER, gaps.failure[gap] - time)
     weight = np.full(len(time), seconds / max(len(time), 1))
@@ -160,17 +160,17 @@ class _Stretches:
     begin, length : int64[k], s; there is at least one, of any length
     """
 
-    begin: Nodes
-    length: Nodes
+    begin: Ints
+    length: Ints
 
-    def before(self, time: Nodes) -> Nodes:
+    def before(self, time: Ints) -> Ints:
         """Return how many seconds of them lie before each time."""
         ends = np.cumsum(self.length)
         which = np.maximum(np.searchsorted(self.begin, time, side="right") - 1, 0)
         inside = np.clip(time - self.begin[which], 0, self.length[which])
         return np.asarray(ends[which] - self.length[which] + inside)
 
-    def moment(self, count: Nodes) -> Nodes:
+    def moment(self, count: Ints) -> Ints:
         """Return the time of each of their seconds."""
         ends = np.cumsum(self.length)
         which = np.searchsorted(ends, count, side="right")
@@ -197,8 +197,8 @@ def _machine_strata(past: Observations, begin: int, bounds: tuple[int, ...]) -> 
 
 def _far(
     gaps: _UpStretches,
-    first: Nodes,
-    length: Nodes,
+    first: Ints,
+    length: Ints,
     rows: int,
     machine: list[_Stretches],
     rng: np.random.Generator,
@@ -221,9 +221,7 @@ def _far(
     return drawn
 
 
-def spread(
-    first: Nodes, length: Nodes, number: int, rng: np.random.Generator
-) -> tuple[Nodes, Nodes]:
+def spread(first: Ints, length: Ints, number: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Return moments spread evenly over stretches laid end to end, each at random in its part.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.predict.base import Floats, Nodes
+from forestall.model.arrays import Floats, Ints
 
 with lazily():
     from forestall.predict.boosted import trees_kernels
@@ -155,7 +155,7 @@ class Trees:
             place=trees_kernels.places(),
         )
 
-    def _leaves_below(self, leaf: npt.NDArray[np.bool_]) -> tuple[Nodes, Nodes]:
+    def _leaves_below(self, leaf: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
         """Return int64[nodes]: how many leaves lie under each node, and how many of its tree lie to
         the left of it. Children come after their parents."""
         below, before = leaf.astype(np.int64), np.zeros(len(leaf), dtype=np.int64)

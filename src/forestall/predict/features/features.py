@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Ints
 from forestall.model.observations import Observations
-from forestall.predict.base import Nodes
 from forestall.predict.features.events import EventWalk, telling_kinds
 from forestall.predict.features.failures import CalendarRows, FailureWalk, kinds_of, tells_downtimes
 from forestall.predict.features.metrics import MetricRows, metric_names
@@ -106,7 +106,7 @@ class Vocabulary:
 
 
 class _Source(Protocol):
-    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: Rows) -> None: ...
+    def write(self, times: Ints, first: Ints, nodes: Ints, out: Rows) -> None: ...
 
 
 class Walk:
@@ -139,7 +139,7 @@ class Walk:
     def _add(self, source: _Source | None, names: tuple[str, ...]) -> None:
         self._parts.append((source, len(names)))
 
-    def rows(self, times: Nodes, first: Nodes, nodes: Nodes) -> Rows:
+    def rows(self, times: Ints, first: Ints, nodes: Ints) -> Rows:
         """Return float32[len(nodes), features]: of nodes[first[j]:first[j + 1]] at times[j].
 
         The times ascend, also from call to call.
@@ -158,7 +158,7 @@ class Walk:
         self._now = int(times[-1]) if len(times) else self._now
         return out
 
-    def blocks(self, times: Nodes, cells: int = BLOCK) -> Iterator[tuple[slice, Rows]]:
+    def blocks(self, times: Ints, cells: int = BLOCK) -> Iterator[tuple[slice, Rows]]:
         """Yield, for some of the times after the other, which they are and
         float32[times * nodes, features] of all nodes."""
         many = max(1, cells // max(self.nodes, 1))
@@ -172,7 +172,7 @@ class Walk:
             )
 
 
-def features(seen: Observations, times: Nodes, words: Vocabulary | None = None) -> Features:
+def features(seen: Observations, times: Ints, words: Vocabulary | None = None) -> Features:
     """Return the features of all nodes at some moments.
 
     Parameters

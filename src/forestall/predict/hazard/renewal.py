@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammaln
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     NodeHistories,
     histories,
@@ -64,10 +64,10 @@ class Renewal(Learner):
             days = node_seconds(past) / DAY
             self.law = GapLaw(1.0, failures, days if days > 0 else LONGEST)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         return self.risks(seen, times, self.horizons)
 
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past, law = histories(seen, times), self.law
         failures, exposure, age = _known(law, past, seen)
         until_now = age**law.shape
@@ -117,7 +117,7 @@ def _known(law: GapLaw, past: NodeHistories, seen: Observations) -> tuple[Floats
     return np.asarray(failures), np.asarray(exposure), age
 
 
-def _observed(seen: Observations) -> tuple[Nodes, npt.NDArray[np.bool_]]:
+def _observed(seen: Observations) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return from when each node is observed, s, and whether it was new then."""
     log = seen.failures
     begin = np.full(seen.nodes, seen.begin, dtype=np.int64)
@@ -131,7 +131,7 @@ def _observed(seen: Observations) -> tuple[Nodes, npt.NDArray[np.bool_]]:
 
 
 def _after_each(
-    law: GapLaw, log: Failures, start: int, begin: Nodes, new: npt.NDArray[np.bool_]
+    law: GapLaw, log: Failures, start: int, begin: Ints, new: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """Return float64[n] twice: the failures and the exposure that a node's rate is known by after
     each failure, without the law's own.

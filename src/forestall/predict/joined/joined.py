@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import service
 from forestall.predict.joined.metrics import MetricModel
 from forestall.predict.learner import HORIZONS, Learner, State
@@ -128,7 +128,7 @@ class Joined(Learner):
         times = np.arange(since, past.end, step, dtype=np.int64)
         rng = stream(self.seed, "joined")
         share = min(1.0, QUIET / max(len(times) * past.nodes, 1))
-        kept: list[tuple[Floats, Floats, Floats, Nodes]] = []
+        kept: list[tuple[Floats, Floats, Floats, Ints]] = []
         histories, stop = FailureLookup.of(past), service(past)[1]
         for cells, common, special in self._rows(past, times, self._active(past, times)):
             moment, node = times[cells // past.nodes], cells % past.nodes
@@ -155,7 +155,7 @@ class Joined(Learner):
         prior[:FIXED] = MEANS
         return prior
 
-    def _active(self, seen: Observations, times: Nodes) -> Nodes:
+    def _active(self, seen: Observations, times: Ints) -> Ints:
         begin, stop = service(seen)
         inside = (begin <= times[:, None]) & (times[:, None] < stop)
         return np.flatnonzero(inside)
@@ -163,8 +163,8 @@ class Joined(Learner):
     # --------------------------------------------------------------------------------- features
 
     def _rows(
-        self, seen: Observations, times: Nodes, cells: Nodes
-    ) -> Iterator[tuple[Nodes, Floats, Floats]]:
+        self, seen: Observations, times: Ints, cells: Ints
+    ) -> Iterator[tuple[Ints, Floats, Floats]]:
         """Yield cells (row * nodes + node) in runs, with features float64[k, F - FIXED] that all
         horizons share and float64[k, H, FIXED - 1] that they do not."""
         last = int(times[-1]) if len(times) else seen.begin
@@ -197,7 +197,7 @@ class Joined(Learner):
 
     # ---------------------------------------------------------------------------------- answers
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         moments = np.asarray(times, dtype=np.int64)
         answer = np.empty((len(moments) * seen.nodes, len(self.horizons)))
         cells = np.arange(len(answer))

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
-from forestall.predict.base import Floats
 from forestall.predict.linear import arma_kernels as kernels
 from forestall.predict.linear import slopes_kernels
 from forestall.predict.linear.starts import limited_orders, starts, to_partial

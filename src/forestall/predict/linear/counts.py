@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.linear.arma import Arma
 
 with lazily():
@@ -88,11 +88,11 @@ class Binned:
     """
 
     counts: Floats
-    place: Nodes
+    place: Ints
     offset: Floats
 
     @classmethod
-    def of(cls, seen: Observations, times: Nodes, bin_seconds: int) -> Binned:
+    def of(cls, seen: Observations, times: Ints, bin_seconds: int) -> Binned:
         """Return ascending times on the grid; those before the window are at its beginning."""
         after = np.maximum(np.asarray(times, dtype=np.int64) - seen.begin, 0)
         place = after // bin_seconds

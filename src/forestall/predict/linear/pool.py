@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.predict.base import Floats
+from forestall.model.arrays import Floats
 
 STEPS: Final = 100
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     histories,
     node_seconds,
@@ -100,10 +100,10 @@ class Neural(Learner):
             self.settings["seed"],
         )
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         return self.risks(seen, times, self.horizons)
 
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         age, location, power = self._laws(seen, times)
         before = _hazard(age, location, power)
         hazard = np.empty((*age.shape, len(horizons)))
@@ -111,7 +111,7 @@ class Neural(Learner):
             hazard[..., k] = np.maximum(_hazard(age + ahead, location, power) - before, 0.0)
         return probability(np.maximum.accumulate(hazard, axis=-1, out=hazard))
 
-    def _laws(self, seen: Observations, times: Nodes) -> tuple[Floats, Floats, Floats]:
+    def _laws(self, seen: Observations, times: Ints) -> tuple[Floats, Floats, Floats]:
         """Return float64[T, N] three times: age (s), location, and one over scale."""
         past, net = histories(seen, times), self.network
         counts = np.zeros(len(seen.failures) + 1, dtype=np.bool_)
@@ -124,7 +124,7 @@ class Neural(Learner):
         location, scale = net.law(np.concatenate((network.first_inputs(net.order), told)))
         return past.age().astype(np.float64), location[row], (1 / scale)[row]
 
-    def time_to_failure(self, nodes: Nodes) -> Floats:
+    def time_to_failure(self, nodes: Ints) -> Floats:
         """Return float64[len(nodes)]: the median time from now to each node's next failure, s."""
         seen = self.seen
         age, location, power = self._laws(seen, np.array([self._moment(seen)]))

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.rules.items import FailureLookup, Item, TypedRecords
 
 MOST_ITEMS = 200
@@ -87,7 +87,7 @@ class Baskets:
     """
 
     items: list[Item]
-    rows: list[Nodes]
+    rows: list[Ints]
     positive: npt.NDArray[np.bool_]
     total: int
     failed: int
@@ -167,11 +167,11 @@ def machine_baskets(
 def _counted(
     scope: str,
     types: list[tuple[str, str, int]],
-    basket: Nodes,
-    kind: Nodes,
+    basket: Ints,
+    kind: Ints,
     number: int,
     repeats: tuple[int, ...],
-) -> tuple[list[Item], list[Nodes]]:
+) -> tuple[list[Item], list[Ints]]:
     """Return the items that are there, and for each in which baskets."""
     keys, counts = np.unique(kind * max(number, 1) + basket, return_counts=True)
     code, place = keys // max(number, 1), keys % max(number, 1)
@@ -212,7 +212,7 @@ class _Pairs:
     """Sets of two and three of some items of one kind of transactions."""
 
     def __init__(
-        self, baskets: Baskets, usable: Nodes, alone: npt.NDArray[np.bool_], limits: Limits
+        self, baskets: Baskets, usable: Ints, alone: npt.NDArray[np.bool_], limits: Limits
     ) -> None:
         self.baskets, self.limits, self.usable = baskets, limits, usable
         columns = np.cumsum(baskets.positive) - 1
@@ -235,7 +235,7 @@ class _Pairs:
         self.apart = code[:, None] != code[None, :]
         self.alone = alone[usable]
 
-    def _with(self, row: npt.NDArray[np.uint64]) -> Nodes:
+    def _with(self, row: npt.NDArray[np.uint64]) -> Ints:
         """Return in how many of a packed row's transactions each item is."""
         return np.asarray(np.bitwise_count(self.bits & row).sum(axis=1), dtype=np.int64)
 
@@ -309,7 +309,7 @@ def _described(baskets: Baskets, members: tuple[int, ...], window: int, p_value:
     )
 
 
-def discoveries(p_values: Floats, rate: float, tested: int) -> Nodes:
+def discoveries(p_values: Floats, rate: float, tested: int) -> Ints:
     """Return the positions of those that Benjamini and Hochberg leave significant, of `tested`
     tests of which those not given have a p-value of 1; least first."""
     order = np.argsort(p_values, kind="stable")
@@ -318,7 +318,7 @@ def discoveries(p_values: Floats, rate: float, tested: int) -> Nodes:
     return order[: int(passing[-1]) + 1 if len(passing) else 0]
 
 
-def fisher(hits: Nodes, support: Nodes, failed: int | Nodes, total: int | Nodes) -> Floats:
+def fisher(hits: Ints, support: Ints, failed: int | Ints, total: int | Ints) -> Floats:
     """Return float64[k]: the probability of so many hits or more among `support` transactions drawn
     from `total` of which `failed` are positive (Fisher's exact test, one-sided).
 

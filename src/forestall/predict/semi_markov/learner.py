@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import fails_within, outcome_known
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.semi_markov import foresight, load, updown
@@ -107,12 +107,12 @@ class SemiMarkovPredictor(Learner):
             tried.append((loss, down, self.law, self.levels))
         _, self.down, self.law, self.levels = min(tried, key=lambda one: one[0])
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         raw = self._raw(seen, np.asarray(times, dtype=np.int64))
         levelled: Floats = -np.expm1(self.levels * np.log1p(-np.minimum(raw, 1 - 1e-15)))
         return np.maximum.accumulate(levelled, axis=-1, out=levelled)
 
-    def _raw(self, seen: Observations, times: Nodes) -> Floats:
+    def _raw(self, seen: Observations, times: Ints) -> Floats:
         if self.tables is None:
             return foresight.foretold(self.law, seen, times, self.horizons, downtimes=self.down)
         states = load.states_before(seen, times, self.model)

@@ -16,10 +16,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.predict.semi_markov.series import first_passage, fitted, product
 
-Floats = npt.NDArray[np.float64]
 Initial = int | str | npt.ArrayLike
 
 SLACK = 1e-9

@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 
 with lazily():
     from forestall.predict.semi_markov import states_kernels
 
 States = npt.NDArray[np.int8]
-Floats = npt.NDArray[np.float64]
 
 NAMES: Final = ("S1", "S2", "S3", "S4", "S5")
 FAILING: Final = (2, 3, 4)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
@@ -29,9 +30,6 @@ from forestall.predict.baselines.histories import (
     ranks,
     service,
 )
-from forestall.predict.semi_markov.process import Floats
-
-Whole = npt.NDArray[np.int64]
 
 HOUR: Final = 3600
 DAY: Final = 86_400
@@ -122,7 +120,7 @@ class Rhythm:
         return full
 
 
-def slots(time: Whole, origin: int | None) -> Whole:
+def slots(time: Ints, origin: int | None) -> Ints:
     """Return which of the 48 factors counts at each time."""
     since = time + (MONDAY if origin is None else origin)
     day = (since // DAY + 3) % 7
@@ -165,14 +163,14 @@ class UpTimes:
         seen is not known
     """
 
-    node: Whole
+    node: Ints
     length: Floats
     ended: npt.NDArray[np.bool_]
-    of: Whole
+    of: Ints
     fresh: npt.NDArray[np.bool_]
 
 
-def recoveries(log: Failures, *, downtimes: bool) -> Whole:
+def recoveries(log: Failures, *, downtimes: bool) -> Ints:
     """Return int64[n]: when each failed node was back, s; at once where that is not known."""
     return log.time + (np.maximum(log.downtime, 0) if downtimes else 0)
 
@@ -223,7 +221,7 @@ def known_of_nodes(found: UpTimes, expected: Floats, log: Failures, half_life: f
     return made
 
 
-def level(seen: Observations, times: Whole, rate: float, half_life: float) -> Floats:
+def level(seen: Observations, times: Ints, rate: float, half_life: float) -> Floats:
     """Return float64[T]: how often all nodes failed of late, beside `rate` failures a second of
     service, strictly before each time; `WORTH` failures at that rate are added to both."""
     if not math.isfinite(half_life):

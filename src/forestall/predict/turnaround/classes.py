@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Ints
 from forestall.predict.turnaround.book_state import (
     BACKLOGS,
     CELLS,
@@ -25,8 +25,6 @@ from forestall.predict.turnaround.book_state import (
     WAIT3,
 )
 from forestall.predict.turnaround.tasks import Tasks
-
-Ints = npt.NDArray[np.int64]
 
 RUN_CLASSES: Final = (
     "this user's jobs of this name, size, limit and partition",

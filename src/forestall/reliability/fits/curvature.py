@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.reliability.fits.newton import constrained, information
 from forestall.reliability.fits.redraw import Fit
-from forestall.reliability.lifetimes.base import POSITIVE, Floats
+from forestall.reliability.lifetimes.base import POSITIVE
 from forestall.reliability.lifetimes.batch import Batch, Fittable
 
 STEP = 1e-4

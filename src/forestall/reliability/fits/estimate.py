@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.goodness import goodness
 from forestall.reliability.fits.intervals import confidence_intervals
@@ -23,7 +24,7 @@ from forestall.reliability.fits.plots import (
 )
 from forestall.reliability.fits.sample import Sample, counted
 from forestall.reliability.fits.solve import solve
-from forestall.reliability.lifetimes.base import Family, Floats, Lifetime
+from forestall.reliability.lifetimes.base import Family, Lifetime
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import family_of
 

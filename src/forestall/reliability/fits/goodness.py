@@ -29,9 +29,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.redraw import Fit, RedrawnGaps, Scheme
-from forestall.reliability.lifetimes.base import Floats
 from forestall.reliability.lifetimes.batch import Fittable
 
 MOST_CELLS = 1000

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from forestall.reliability.lifetimes.base import POSITIVE, Floats, Kind
+from forestall.model.arrays import Floats
+from forestall.reliability.lifetimes.base import POSITIVE, Kind
 from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable
 
 EDGES: dict[Kind, float] = {

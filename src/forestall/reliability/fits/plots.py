@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.redraw import Fit
 from forestall.reliability.fits.sample import Sample
 from forestall.reliability.history.life_table import hazard_of, survival_of
-from forestall.reliability.lifetimes.base import Floats
 from forestall.show.style import DASHES, FAINT, GREY, INK, LINES, MARKERS, dress, legend, new_figure
 
 if TYPE_CHECKING:

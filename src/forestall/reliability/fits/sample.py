@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
-from forestall.reliability.lifetimes.base import Family, Floats
+from forestall.reliability.lifetimes.base import Family
 from forestall.reliability.lifetimes.batch import Batch, BatchPart
 
 Zeros = Literal["auto", "censored", "exact", "drop"]

@@ -19,14 +19,11 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 
 with lazily():
     import polars as pl
-
-
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +40,8 @@ class FailureSteps:
     """
 
     time: Floats
-    at_risk: Counts
-    failed: Counts
+    at_risk: Ints
+    failed: Ints
     count: int
     until: float
 
@@ -77,8 +74,8 @@ class LifeTable:
     """
 
     time: Floats
-    at_risk: Counts
-    failed: Counts
+    at_risk: Ints
+    failed: Ints
     estimate: Floats
     variance: Floats
     low: Floats
@@ -291,7 +288,7 @@ def _parts(
     return values[~running & ~zero], values[running], np.full(int(zero.sum()), resolution)
 
 
-def _greenwood(failed: Counts, at_risk: Counts) -> Floats:
+def _greenwood(failed: Ints, at_risk: Ints) -> Floats:
     """Return each time's share of Greenwood's sum; inf where all that was at risk failed."""
     left = at_risk - failed
     share = np.full(len(failed), np.inf)

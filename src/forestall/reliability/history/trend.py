@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, ndtr
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.observed import Observed, Truncation
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
@@ -40,8 +40,6 @@ with lazily():
     import polars as pl
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Pooling = Literal["own", "total"]
 
 MORE, FEWER, NONE = "more and more failures", "fewer and fewer failures", "no trend can be told"

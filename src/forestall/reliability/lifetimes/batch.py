@@ -16,7 +16,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.reliability.lifetimes.base import Family, Floats
+from forestall.model.arrays import Floats
+from forestall.reliability.lifetimes.base import Family
 
 Derivatives = tuple[Floats, Floats, Floats]
 """Log-likelihood float64[B], its gradient float64[B, p] and Hessian float64[B, p, p], both in

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import Batch, Derivatives
 
 Slopes = Callable[[Batch, Floats], Derivatives]

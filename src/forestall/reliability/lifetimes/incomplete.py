@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammainc, gammaincc, gammaln, zeta
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Floats
 
 Three = tuple[Floats, Floats, Floats]
 """A value and its first and second derivative by the shape."""

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
@@ -35,9 +36,6 @@ from forestall.reliability.nodes.signals import Signals
 with lazily():
     from scipy import special
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 AGAIN: Final = 3600
 """A failure that comes within so many seconds of the node's return is the same trouble again."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.ranking import fit_all
 from forestall.reliability.history.life_table import kaplan_meier
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
     from forestall.reliability.history.history import First
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 HOUR, DAY = 3600, 86_400
 STEP: Final = 900

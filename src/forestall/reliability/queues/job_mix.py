@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 LogNode = Callable[[Floats], Floats]
 """The logarithm of one node's survival, for an array of times (s)."""
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 from forestall.reliability.lifetimes.base import Lifetime, law_in, needed_law
@@ -29,8 +30,6 @@ from forestall.reliability.systems.equilibrium import (
     time_of_hazard,
 )
 from forestall.reliability.systems.systems import Age, checked_age, from_mttf
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

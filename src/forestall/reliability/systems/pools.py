@@ -20,14 +20,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import pdtr
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.systems.systems import Age, log_survival
-
-Floats = npt.NDArray[np.float64]
 
 _GRID = 4096
 _TINY = 1e-15

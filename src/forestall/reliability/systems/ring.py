@@ -19,10 +19,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.systems.systems import binomial_counts
-
-Floats = npt.NDArray[np.float64]
 
 
 def holders(node: int, nodes: int, copies: int) -> tuple[int, ...]:

@@ -24,12 +24,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, gammaln
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime, needed_law
 from forestall.reliability.lifetimes.registry import lifetime as law_of
 from forestall.reliability.systems.equilibrium import Equilibrium, steady_mean
 
-Floats = npt.NDArray[np.float64]
 Age = Literal["new", "steady"] | float | tuple[float, ...]
 LogSurvival = Callable[[Floats], Floats]
 

@@ -22,7 +22,8 @@ from forestall.reliability.history.trend import (
 )
 
 if TYPE_CHECKING:
-    from forestall.reliability.history.history import History, Ints
+    from forestall.model.arrays import Ints
+    from forestall.reliability.history.history import History
 
 DAY: Final = 86_400
 PER_STEP: Final = 8
