@@ -207,7 +207,7 @@ def net_benefit(occasions: Occasions) -> BenefitCurve:
     value = occasions.value[order]
     last = np.flatnonzero(np.append(value[1:] != value[:-1], len(value) > 0)[: len(value)])
 
-    def summed(column: npt.NDArray[np.float64]) -> Floats:
+    def summed(column: Floats) -> Floats:
         return np.concatenate(([0.0], np.cumsum(column[order])[last]))
 
     return BenefitCurve(

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions
@@ -198,7 +197,7 @@ def _ends(predictions: Predictions, failures: Failures) -> tuple[int, int]:
     return (int(min(moments)), int(max(moments))) if moments else (0, 0)
 
 
-def _errors(held: Bools, said: Ints, time: Ints, since: Ints) -> npt.NDArray[np.float64]:
+def _errors(held: Bools, said: Ints, time: Ints, since: Ints) -> Floats:
     good = held & (time > since)
     return np.asarray(np.abs(said - time)[good] / (time - since)[good])
 
@@ -207,7 +206,7 @@ def _share(flags: Bools, whole: int) -> float | None:
     return float(flags.sum()) / whole if whole else None
 
 
-def _mean(values: npt.NDArray[np.float64]) -> float | None:
+def _mean(values: Floats) -> float | None:
     return float(values.mean()) if len(values) else None
 
 

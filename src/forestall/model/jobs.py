@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.model.arrays import Ints
+from forestall.model.arrays import Bools, Ints
 from forestall.model.cleaning import Cleaning
 
 with lazily():
@@ -78,7 +78,7 @@ class Jobs:
             requested[order].astype(np.int64),
         )
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Jobs:
+    def take(self, index: Ints | Bools) -> Jobs:
         """Return the jobs at these positions (ascending) or where the mask holds."""
         masked = index.dtype == np.bool_
         if masked and bool(index.all()) and len(index) == len(self):

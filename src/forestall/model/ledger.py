@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 
 Small = npt.NDArray[np.int8]
 
@@ -58,7 +58,7 @@ class Ledger:
     wait_like: Ints
     run_like: Ints
     risk: Floats
-    counted: npt.NDArray[np.bool_]
+    counted: Bools
     outcome: Small
     cause: Small
     known: Ints
@@ -83,7 +83,7 @@ class Ledger:
         """Return a ledger with these entries and then the later ones; this one stays as it is."""
         return type(self)(*(np.concatenate([mine, getattr(later, name)]) for name, mine in self))
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Self:
+    def take(self, index: Ints | Bools) -> Self:
         """Return the entries at these positions or where the mask holds."""
         return type(self)(*(column[index] for _, column in self))
 

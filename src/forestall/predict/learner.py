@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -21,11 +21,9 @@ import numpy.typing as npt
 from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
-from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
-from forestall.model.ras import RasLog
 from forestall.predict import settings as check
-from forestall.predict.kept import packed, unpacked
+from forestall.predict.kept import packed, under, unpacked
 
 HORIZONS: tuple[int, ...] = (3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
 """Seconds ahead for which learners answer; in between, hazards are taken to be constant."""
@@ -194,10 +192,15 @@ class Learner(ABC):
     def hazards(self) -> Floats:
         """Return float64[nodes, len(horizons)]: cumulative hazards from now to each horizon."""
         seen = self.seen
-        moment = max(self._now, int(seen.failures.time[-1]) + 1 if len(seen.failures) else 0)
+        moment = self.moment()
         if self._answer is None or self._answer[0] != moment:
             self._answer = moment, hazards_of(self.chances(seen, np.array([moment]))[0])
         return self._answer[1]
+
+    def moment(self) -> int:
+        """Return the moment that answers are for, s: now, or just after the last failure."""
+        log = self.seen.failures
+        return max(self._now, int(log.time[-1]) + 1 if len(log) else 0)
 
     def failure_probability(self, nodes: Ints, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: the probability that each node fails within the window.
@@ -248,17 +251,33 @@ class Learner(ABC):
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Return the predictor whose `state` this is."""
-
-        def under(prefix: str) -> dict[str, npt.NDArray[Any]]:
-            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-
         made = cls(**values["settings"])
-        made.restore(values["learnt"], under("learnt."))
-        made._take(unpacked(values["seen"], under("seen.")))
+        made.restore(values["learnt"], under("learnt.", arrays))
+        made._take(unpacked(values["seen"], under("seen.", arrays)))
         about = values["about"]
         made.trained, made.trained_until = int(about["trained"]), int(about["trained_until"])
         made._now = int(about["now"])
         return made
+
+
+class ExactLearner(Learner):
+    """A learner that answers for any horizon exactly, from failures alone: `risks` is the answer.
+
+    What it knows before it has learnt stands in its class.
+    """
+
+    memory: ClassVar[int] = 0
+
+    def __init__(self, *, horizons: Sequence[int] = HORIZONS, **settings: Any) -> None:
+        super().__init__(**settings, horizons=check.seconds(horizons))
+
+    def chances(self, seen: Observations, times: Ints) -> Floats:
+        """Return float64[len(times), seen.nodes, len(self.horizons)], see `Learner`."""
+        return self.risks(seen, times, self.horizons)
+
+    @abstractmethod
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
+        """Return float64[len(times), seen.nodes, len(horizons)], exact for any horizon."""
 
 
 def hazards_of(chances: Floats) -> Floats:
@@ -296,8 +315,3 @@ def median_time(hazard: Floats, horizons: tuple[int, ...]) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         more = (math.log(2) - table[rows, right - 1]) / rise * (at[right] - at[right - 1])
     return np.where(rise > 0, at[right - 1] + more, np.inf)
-
-
-def past_of(part: Failures | RasLog | Metrics, time: int) -> int:
-    """Return how many rows of a table in order of time lie strictly before `time`."""
-    return int(np.searchsorted(part.time, time, side="left"))

@@ -11,12 +11,13 @@ import numpy.typing as npt
 from scipy.special import expit, logit
 
 from forestall._lazy import lazily
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict.boosted.rows import NEVER, spread
 from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
 from forestall.predict.features.failures import service_of
+from forestall.predict.kept import under
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class, new_learner
 from forestall.traces.streams import stream
@@ -177,8 +178,7 @@ class Stacked(Learner):
         self._members = []
         for k, about in enumerate(values["members"]):
             member = new_learner(about["name"], **about["settings"])
-            own = {n: a for n, a in arrays.items() if n.startswith(f"{k}.")}
-            member.restore(about["learnt"], {n.removeprefix(f"{k}."): a for n, a in own.items()})
+            member.restore(about["learnt"], under(f"{k}.", arrays))
             self._members.append(member)
         self._weights = np.asarray(arrays["weights"], dtype=np.float64)
         self._shifts = np.asarray(arrays["shifts"], dtype=np.float64)
@@ -211,9 +211,7 @@ def log_odds(chances: Floats) -> Floats:
     return odds
 
 
-def combination(
-    odds: Floats, failed: npt.NDArray[np.bool_], weight: Floats, ridge: float
-) -> tuple[Floats, float]:
+def combination(odds: Floats, failed: Bools, weight: Floats, ridge: float) -> tuple[Floats, float]:
     """Return the weights, float64[M], and the shift of the likeliest logistic curve.
 
     Parameters
@@ -284,7 +282,7 @@ class _HeldOut:
         known = np.where(since <= times[:, None], np.minimum(until, past.end), -NEVER)
         return cls(times, 1 / frequency, ahead, known - times[:, None], horizons)
 
-    def rows(self, k: int) -> tuple[Ints, npt.NDArray[np.bool_], Floats]:
+    def rows(self, k: int) -> tuple[Ints, Bools, Floats]:
         """Return which cells count for horizon k, whether the node failed before it, and weights
         in node-intervals."""
         low, high = self._bounds[k : k + 2]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Ints
+from forestall.model.arrays import Bools, Ints
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER, base_state
@@ -97,12 +97,12 @@ class Accounting:
         return len(self.job)
 
     @property
-    def ran(self) -> npt.NDArray[np.bool_]:
+    def ran(self) -> Bools:
         """Whether a run started and ended, bool[n]."""
         return (self.start < NEVER) & (self.end < NEVER)
 
     @property
-    def running(self) -> npt.NDArray[np.bool_]:
+    def running(self) -> Bools:
         """Whether a run had started but not ended, bool[n]."""
         return np.asarray((self.start < NEVER) & (self.end == NEVER))
 
@@ -131,7 +131,7 @@ class Accounting:
         """Return the states without what stands beside them: CANCELLED of ``CANCELLED by 7``."""
         return self.state.mapped([base_state(word) or word for word in self.state.words])
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Accounting:
+    def take(self, index: Ints | Bools) -> Accounting:
         """Return the runs at these positions (ascending) or where the mask holds."""
         where = np.flatnonzero(index) if index.dtype == np.bool_ else index
         parts: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Ints
+from forestall.model.arrays import Bools, Ints
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
@@ -60,7 +60,7 @@ class NodeEvents:
         return len(self.node)
 
     @property
-    def open(self) -> npt.NDArray[np.bool_]:
+    def open(self) -> Bools:
         """Whether an outage had not ended, bool[m]."""
         return np.asarray(self.end == NEVER)
 
@@ -69,7 +69,7 @@ class NodeEvents:
         wanted = [NATURES.index(one) for one in natures]
         return self.take(np.isin(self.nature, wanted))
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> NodeEvents:
+    def take(self, index: Ints | Bools) -> NodeEvents:
         """Return the outages at these positions (ascending) or where the mask holds."""
         where = np.flatnonzero(index) if index.dtype == np.bool_ else index
         return replace(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
 
@@ -35,7 +35,7 @@ class NodeHistories:
     stop: Ints
     last: Ints
 
-    def failed(self) -> npt.NDArray[np.bool_]:
+    def failed(self) -> Bools:
         """Return bool[T, N]: whether the node had failed."""
         return self.last >= 0
 
@@ -113,7 +113,7 @@ def last_rows(time: Ints, node: Ints, times: Ints, nodes: int) -> Ints:
     return np.maximum.accumulate(last, axis=0)
 
 
-def fails_within(log: Failures, times: Ints, nodes: int, horizon: int) -> npt.NDArray[np.bool_]:
+def fails_within(log: Failures, times: Ints, nodes: int, horizon: int) -> Bools:
     """Return bool[T, nodes]: whether each node fails within [t, t + horizon) for each of the
     ascending `times`. This looks ahead: it is what is to be foretold."""
     change = np.zeros((len(times) + 1, nodes), dtype=np.int32)
@@ -122,9 +122,7 @@ def fails_within(log: Failures, times: Ints, nodes: int, horizon: int) -> npt.ND
     return np.asarray(np.cumsum(change, axis=0)[:-1] > 0)
 
 
-def outcome_known(
-    seen: Observations, times: Ints, horizon: int, failed: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def outcome_known(seen: Observations, times: Ints, horizon: int, failed: Bools) -> Bools:
     """Return bool[T, nodes]: whether an answer at each time about [t, t + horizon) can be learnt.
 
     The node must be in service at t and the window's end not before t + horizon; and the node must

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict import settings as check
 from forestall.predict.baselines.histories import histories, probability, service
 from forestall.predict.baselines.rate import SHAPES, UNSEEN, law_of_rates
-from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.predict.learner import ExactLearner, State
 from forestall.reliability.nodes.nodes import negative_binomial
 
 HOUR: Final = 3600
@@ -24,7 +23,7 @@ CELLS: Final = np.array([hour % 24 + (24 if hour >= 120 else 0) for hour in rang
 """Which of the 48 kinds of hour each hour of the week is, from Monday's first one."""
 
 
-class Periodic(Learner):
+class Periodic(ExactLearner):
     """Each node's rate, times a profile of the week: the hour of the day, weekday or weekend.
 
     Each of the 48 kinds of hour has a factor: its failures over those that the machine's rate
@@ -42,12 +41,9 @@ class Periodic(Learner):
 
     name: ClassVar[str] = "periodic"
     summary: ClassVar[str] = "each node's rate by hour of the day and weekend"
-    memory: ClassVar[int] = 0
-
-    def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=check.seconds(horizons))
-        self.prior_failures, self.prior_seconds = 1.0, UNSEEN
-        self.profile: Floats = np.ones(48)
+    prior_failures: float = 1.0
+    prior_seconds: float = UNSEEN
+    profile: Floats = np.ones(48)
 
     def learn(self, past: Observations) -> None:
         """Learn the law of the rates and the profile."""
@@ -59,9 +55,6 @@ class Periodic(Learner):
         seconds = nodes @ (_in_cells(windows[1] + phase) - _in_cells(windows[0] + phase))
         hour = (past.failures.time + phase) % WEEK // HOUR
         self.profile = _factors(np.bincount(CELLS[hour], minlength=48), seconds)
-
-    def chances(self, seen: Observations, times: Ints) -> Floats:
-        return self.risks(seen, times, self.horizons)
 
     def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past, phase = histories(seen, times), _phase(seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict import settings as check
 from forestall.predict.baselines.histories import (
     ahead_of,
     histories,
@@ -20,7 +19,7 @@ from forestall.predict.baselines.histories import (
     probability,
     service,
 )
-from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.predict.learner import ExactLearner, State
 from forestall.reliability.nodes.nodes import negative_binomial
 
 EDGES: Floats = np.concatenate(([0.0], 300.0 * 2.0 ** np.arange(21)))
@@ -49,7 +48,7 @@ class Ages:
         return known[place] + self.hazard[place] * (age - EDGES[place])
 
 
-class Recency(Learner):
+class Recency(ExactLearner):
     """The hazard as a function of the time since the node's last failure.
 
     A life table: in each bin of age, failures over the time that nodes spent at such an age, all
@@ -69,11 +68,7 @@ class Recency(Learner):
 
     name: ClassVar[str] = "recency"
     summary: ClassVar[str] = "hazard by the time since the node's last failure"
-    memory: ClassVar[int] = 0
-
-    def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=check.seconds(horizons))
-        self.again = self.first = Ages(np.zeros(len(EDGES)))
+    again = first = Ages(np.zeros(len(EDGES)))
 
     def learn(self, past: Observations) -> None:
         """Learn both tables: of gaps after a failure, and before the first one."""
@@ -93,9 +88,6 @@ class Recency(Learner):
         rate = (len(log) + 0.5) / seconds if seconds > 0 else 0.0
         self.again = life_table(gaps, running[ever], rate)
         self.first = life_table(first, running[~ever], rate)
-
-    def chances(self, seen: Observations, times: Ints) -> Floats:
-        return self.risks(seen, times, self.horizons)
 
     def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past = histories(seen, times)

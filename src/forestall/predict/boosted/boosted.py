@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import MissingExtraError, ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
@@ -234,13 +234,11 @@ class _Sample:
     before one failure sum to 1."""
 
     rows: Rows
-    failed: npt.NDArray[np.bool_]
+    failed: Bools
     weight: Floats
 
     @classmethod
-    def of(
-        cls, drawn: SampledMoments, rows: Rows, chosen: npt.NDArray[np.bool_], low: int, high: int
-    ) -> _Sample:
+    def of(cls, drawn: SampledMoments, rows: Rows, chosen: Bools, low: int, high: int) -> _Sample:
         """Return the chosen ones for failing between two horizons."""
         weight = drawn.weight[chosen] / (high - low)
         return cls(rows[chosen], drawn.ahead[chosen] < high, weight)

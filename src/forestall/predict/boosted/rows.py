@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict.features.failures import service_of
 
@@ -40,7 +39,7 @@ class SampledMoments:
     def __len__(self) -> int:
         return len(self.time)
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> SampledMoments:
+    def take(self, index: Ints | Bools) -> SampledMoments:
         """Return those at these positions, or where the mask holds."""
         return SampledMoments(
             self.time[index],
@@ -50,7 +49,7 @@ class SampledMoments:
             self.weight[index],
         )
 
-    def within(self, begin: int, end: int, shortest: int, longest: int) -> npt.NDArray[np.bool_]:
+    def within(self, begin: int, end: int, shortest: int, longest: int) -> Bools:
         """Return bool[n]: the moments from `begin` on of nodes that last for `shortest` seconds,
         about which it was known before `end` whether they last for `longest`: those that leave
         service before that count where they fail first."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 
 with lazily():
     from forestall.predict.boosted import trees_kernels
@@ -39,7 +39,7 @@ class Trees:
     group : int32[trees]; base : float64[groups]
     """
 
-    root: npt.NDArray[np.int64]
+    root: Ints
     feature: npt.NDArray[np.int32]
     threshold: Floats
     astray: npt.NDArray[np.uint8]
@@ -155,7 +155,7 @@ class Trees:
             place=trees_kernels.places(),
         )
 
-    def _leaves_below(self, leaf: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    def _leaves_below(self, leaf: Bools) -> tuple[Ints, Ints]:
         """Return int64[nodes]: how many leaves lie under each node, and how many of its tree lie to
         the left of it. Children come after their parents."""
         below, before = leaf.astype(np.int64), np.zeros(len(leaf), dtype=np.int64)

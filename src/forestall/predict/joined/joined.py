@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import service
 from forestall.predict.joined.metrics import MetricModel
+from forestall.predict.kept import under
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.linear.learners import Autoregressive
 from forestall.predict.linear.shares import DAY
@@ -226,12 +227,8 @@ class Joined(Learner):
         }
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-
-        def under(prefix: str) -> dict[str, npt.NDArray[Any]]:
-            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-
-        self.rules.restore(values["rules"], under("rules."))
-        self.series.restore(values["series"], under("series."))
+        self.rules.restore(values["rules"], under("rules.", arrays))
+        self.series.restore(values["series"], under("series.", arrays))
         told = values["metrics"]
         self.metrics = None if told is None else MetricModel.of_state(told, arrays)
         self.weights = np.asarray(arrays["weights"], dtype=np.float64)
@@ -248,7 +245,7 @@ def _design(common: Floats, special: Floats) -> Floats:
 
 def logistic(
     design: Floats,
-    failed: npt.NDArray[np.bool_],
+    failed: Bools,
     weight: Floats,
     prior: Floats,
     width: float,

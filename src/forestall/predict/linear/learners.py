@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import fails_within, outcome_known
@@ -126,9 +126,7 @@ def training_times(past: Observations, horizon: int) -> Ints:
     return np.arange(start, past.end - horizon + 1, step, dtype=np.int64)
 
 
-def outcomes(
-    past: Observations, times: Ints, horizon: int
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def outcomes(past: Observations, times: Ints, horizon: int) -> tuple[Bools, Bools]:
     """Return whether nodes failed within [t, t + horizon), and whether that may be learnt, see
     `outcome_known`; bool[T, nodes]."""
     failed = fails_within(past.failures, times, past.nodes, horizon)

@@ -16,9 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
 from forestall.predict.baselines.histories import previous, ranks
 from forestall.traces.streams import stream
@@ -109,7 +108,7 @@ class GapSamples:
 
     inputs: Floats
     length: Floats
-    ended: npt.NDArray[np.bool_]
+    ended: Bools
 
     def thinned(self, most: int) -> GapSamples:
         """Return about so many of them, evenly taken."""

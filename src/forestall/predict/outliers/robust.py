@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainc, gammaincinv
 
 from forestall.model.arrays import Floats, Ints
@@ -144,9 +143,3 @@ def _consistent(cloud: Cloud, share: float) -> Cloud:
         return cloud
     factor = share / gammainc(metrics / 2 + 1, _quantile(share, metrics) / 2)
     return Cloud(cloud.location, cloud.scatter * factor)
-
-
-def tail_probability(squared: npt.ArrayLike, metrics: int) -> Floats:
-    """Return the probability that a Gaussian point lies further out."""
-    answer: Floats = 1 - gammainc(metrics / 2, np.asarray(squared, dtype=np.float64) / 2)
-    return answer

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.model.arrays import Ints
+from forestall.model.arrays import Bools, Ints
 from forestall.model.observations import Observations
 from forestall.model.ras import Severity
 
@@ -139,7 +138,7 @@ class Present(NamedTuple):
     at all nodes of some rows."""
 
     cells: Ints
-    rows: npt.NDArray[np.bool_]
+    rows: Bools
 
 
 def present(records: TypedRecords, item: Item, times: Ints, window: int, nodes: int) -> Present:
@@ -174,11 +173,11 @@ def holding(items: tuple[Item, ...], where: dict[Item, Present], nodes: int) -> 
     return Present(cells[rows[cells // nodes]] if wide else cells, np.empty(0, dtype=np.bool_))
 
 
-def _among(cells: Ints, other: Ints) -> npt.NDArray[np.bool_]:
+def _among(cells: Ints, other: Ints) -> Bools:
     if len(other) == 0:
         return np.zeros(len(cells), dtype=np.bool_)
     place = np.minimum(np.searchsorted(other, cells), len(other) - 1)
-    answer: npt.NDArray[np.bool_] = other[place] == cells
+    answer: Bools = other[place] == cells
     return answer
 
 

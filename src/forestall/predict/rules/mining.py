@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict.rules.items import FailureLookup, Item, TypedRecords
 
@@ -88,7 +88,7 @@ class Baskets:
 
     items: list[Item]
     rows: list[Ints]
-    positive: npt.NDArray[np.bool_]
+    positive: Bools
     total: int
     failed: int
     lead: Floats
@@ -211,9 +211,7 @@ def mine_baskets(baskets: Baskets, window: int, limits: Limits) -> list[Mined]:
 class _Pairs:
     """Sets of two and three of some items of one kind of transactions."""
 
-    def __init__(
-        self, baskets: Baskets, usable: Ints, alone: npt.NDArray[np.bool_], limits: Limits
-    ) -> None:
+    def __init__(self, baskets: Baskets, usable: Ints, alone: Bools, limits: Limits) -> None:
         self.baskets, self.limits, self.usable = baskets, limits, usable
         columns = np.cumsum(baskets.positive) - 1
         self.before = np.zeros((len(usable), int(baskets.positive.sum())), dtype=np.float32)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
@@ -155,7 +155,7 @@ class SemiMarkovPredictor(Learner):
         self.tables = arrays.get("tables")
 
 
-def _level(hazard: Floats, came: npt.NDArray[np.bool_]) -> float:
+def _level(hazard: Floats, came: Bools) -> float:
     """Return the factor on hazards at which they foretell as many failures as came."""
     low, high = -3.0, 3.0
     want = float(np.count_nonzero(came)) + CERTAIN

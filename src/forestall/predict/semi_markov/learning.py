@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.predict.semi_markov.process import Initial, SemiMarkov
 from forestall.predict.semi_markov.series import fitted
@@ -43,12 +43,12 @@ class Counted(NamedTuple):
 
     state: npt.NDArray[np.int8]
     following: npt.NDArray[np.int8]
-    ended: npt.NDArray[np.bool_]
+    ended: Bools
     steps: Ints
-    first: npt.NDArray[np.bool_]
+    first: Bools
     window: Ints
 
-    def take(self, mask: npt.NDArray[np.bool_]) -> Counted:
+    def take(self, mask: Bools) -> Counted:
         """Return those where the mask holds."""
         return Counted(*(part[mask] for part in self))  # type: ignore[arg-type]
 
@@ -323,6 +323,6 @@ def stacked(parts: Sequence[Floats]) -> Floats:
     return made
 
 
-def weekend(time: Ints) -> npt.NDArray[np.bool_]:
+def weekend(time: Ints) -> Bools:
     """Return whether Unix times fall on a Saturday or Sunday."""
     return (time // DAY + 3) % 7 >= 5

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.predict.semi_markov.series import first_passage, fitted, product
 
@@ -40,8 +40,8 @@ class Simulated:
     horizon : steps that were played
     """
 
-    step: npt.NDArray[np.int64]
-    state: npt.NDArray[np.int64]
+    step: Ints
+    state: Ints
     horizon: int
 
     @property
@@ -372,9 +372,9 @@ def _alive(failed: Floats) -> Floats:
 
 def _play(
     ways: dict[int, Floats],
-    state: npt.NDArray[np.int64],
-    step: npt.NDArray[np.int64],
-    moving: npt.NDArray[np.int64],
+    state: Ints,
+    step: Ints,
+    moving: Ints,
     rng: np.random.Generator,
     never: int,
 ) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
@@ -74,7 +74,7 @@ class CumulativeHazard:
         return np.interp(age, EDGES, self.value)
 
 
-def hazard(length: Floats, ended: npt.NDArray[np.bool_], weight: Floats) -> CumulativeHazard:
+def hazard(length: Floats, ended: Bools, weight: Floats) -> CumulativeHazard:
     """Return the hazard of lengths, some of them cut off; weights stretch their exposure.
 
     Where a step saw few ends, one end at the mean hazard is added to it.
@@ -105,7 +105,7 @@ class Rhythm:
 
     factor: Floats
 
-    def warped(self, time: npt.NDArray[np.int64] | Floats, origin: int | None) -> Floats:
+    def warped(self, time: Ints | Floats, origin: int | None) -> Floats:
         """Return seconds since the week of time 0 began, hours counted by their factors."""
         week = 7 * DAY
         since = np.asarray(time, dtype=np.float64) + (
@@ -165,9 +165,9 @@ class UpTimes:
 
     node: Ints
     length: Floats
-    ended: npt.NDArray[np.bool_]
+    ended: Bools
     of: Ints
-    fresh: npt.NDArray[np.bool_]
+    fresh: Bools
 
 
 def recoveries(log: Failures, *, downtimes: bool) -> Ints:
@@ -366,7 +366,7 @@ def _foretelling(law: UpDownLaw, found: UpTimes, seen: Observations) -> UpDownLa
     return best[1]
 
 
-def _downs(log: Failures, end: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _downs(log: Failures, end: int) -> tuple[Floats, Bools]:
     """Return the times down that are known, cut off at the end of the window."""
     told = log.downtime >= 0
     length = np.minimum(log.downtime[told], end - log.time[told])

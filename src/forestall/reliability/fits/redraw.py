@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Floats
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.reliability.fits.sample import Sample
 from forestall.reliability.fits.solve import solve
 from forestall.reliability.history.life_table import FailureSteps
@@ -87,7 +86,7 @@ class RedrawnGaps:
     time: Floats
     censored: Bools | None
     floor: float
-    low: npt.NDArray[np.int64]
+    low: Ints
     grid: float = 0.0
 
     @classmethod
@@ -282,7 +281,7 @@ def _even(time: float) -> float:
     return float(code.view(np.float64)[0])
 
 
-def _part(ordered: Floats, first: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> BatchPart:
+def _part(ordered: Floats, first: Ints, count: Ints) -> BatchPart:
     """Return `count` values of each row from its place `first` on."""
     most = int(count.max(initial=0))
     if most == 0:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammaincinv, gammaln, lambertw
 
-from forestall.model.arrays import Floats
+from forestall.model.arrays import Bools, Floats
 from forestall.reliability.lifetimes.batch import Batch, BatchPart, Climbing, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb_from
 from forestall.reliability.lifetimes.incomplete import (
@@ -230,7 +230,7 @@ class GeneralizedGamma(Climbing, PowerOfGamma):
         shape, power, scale = (np.asarray(v, dtype=np.float64) for v in theta)
         return shape, power, scale
 
-    def climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def climbed(self, batch: Batch) -> tuple[Floats, Bools]:
         logs = _Logs.of(batch)
         high = np.tile(_HIGH, (len(batch), 1))
         high[:, 0] = np.log(self._limit(logs.spread))

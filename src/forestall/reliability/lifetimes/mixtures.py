@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
+from forestall.model.arrays import Bools, Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, Climbing, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb
@@ -101,7 +101,7 @@ class Hyperexponential(Climbing):
             mean = share * short + (1 - share) * long
             return mean * mean + 2 * share * (1 - share) * (long - short) ** 2
 
-    def climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def climbed(self, batch: Batch) -> tuple[Floats, Bools]:
         mean = _exponential_mean(batch)
         theta = np.stack([np.full_like(mean, _NONE), mean, mean], axis=1)
         done = np.ones(len(batch), dtype=np.bool_)

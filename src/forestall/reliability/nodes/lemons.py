@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats, Ints
@@ -392,9 +391,7 @@ def _against(
     )
 
 
-def _law(
-    seen: Ints, days: Floats, false_discovery_rate: float
-) -> tuple[NegativeBinomial, npt.NDArray[np.bool_]]:
+def _law(seen: Ints, days: Floats, false_discovery_rate: float) -> tuple[NegativeBinomial, Bools]:
     """Return the law of the counts of one kind, and the nodes beyond it, bool[k].
 
     One node that is far off widens the law of all, hides others like it and draws every rate the

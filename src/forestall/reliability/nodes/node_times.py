@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.ranking import fit_all
 from forestall.reliability.history.life_table import kaplan_meier
@@ -86,7 +85,7 @@ class Law:
 
 def law_of(
     hours: Floats,
-    censored: npt.NDArray[np.bool_],
+    censored: Bools,
     *,
     level: float = 0.95,
     resolution: float | None = None,
@@ -428,7 +427,7 @@ def clock_groups(
     by: str,
     exposure: Floats,
     time: Ints,
-    first: npt.NDArray[np.bool_],
+    first: Bools,
     rng: np.random.Generator,
     *,
     level: float = 0.95,

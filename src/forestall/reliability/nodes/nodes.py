@@ -146,12 +146,6 @@ class NodeReport:
     def __len__(self) -> int:
         return len(self.node)
 
-    @property
-    def flagged_nodes(self) -> tuple[int, ...]:
-        """Numbers of the nodes that stand out, the clearest first."""
-        order = np.lexsort((self.node, self.p_value))
-        return tuple(int(self.node[i]) for i in order.tolist() if self.flagged[i])
-
     def table(self) -> pl.DataFrame:
         """Return a Polars table, a row a node, the highest rate to expect first."""
         order = np.lexsort((self.node, self.p_value, -self.rate_shrunk))

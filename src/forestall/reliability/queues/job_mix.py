@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 
 LogNode = Callable[[Floats], Floats]
@@ -52,7 +51,7 @@ class JobMix:
         """Return the mean failure probability of the jobs by their own nodes and run times."""
         return float(self.weight @ -np.expm1(self.nodes * log_node(self.runtime)))
 
-    def take(self, where: npt.NDArray[np.bool_]) -> JobMix:
+    def take(self, where: Bools) -> JobMix:
         """Return the kinds where the mask holds."""
         return JobMix(self.nodes[where], self.runtime[where], self.weight[where])
 

@@ -237,18 +237,6 @@ def expected_failures(law: Lifetime, times: npt.ArrayLike, ages: npt.ArrayLike =
     return np.asarray(first + weights(Integral(log_sf), at) @ rises).reshape(np.shape(times))
 
 
-def mean_time_between(
-    law: Lifetime, nodes: int, start: npt.ArrayLike, end: npt.ArrayLike
-) -> Floats:
-    """Return the mean time between failures of a machine whose nodes were all new at time 0, from
-    `start` to `end` of its life, failed nodes being replaced one by one: it tends to mean / N."""
-    low, high = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
-    seen = expected_failures(law, np.concatenate([low.ravel(), high.ravel()]))
-    before, after = seen[: low.size].reshape(low.shape), seen[low.size :].reshape(high.shape)
-    with np.errstate(divide="ignore"):  # no failure is expected: inf
-        return (high - low) / (nodes * (after - before))
-
-
 class FailureClock:
     """The mean number of failures of a set of nodes of given ages, by the time it has worked.
 
