@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -66,10 +66,7 @@ class Occasions:
 
     def take(self, where: Ints | Bools) -> Occasions:
         """Return some of the occasions."""
-        return Occasions(
-            self.value[where], self.gain[where], self.cost[where], self.hit[where],
-            self.group[where], None if self.potential is None else self.potential[where],
-        )  # fmt: skip
+        return taken(self, where, "value", "gain", "cost", "hit", "group", "potential")
 
 
 def of_periods(

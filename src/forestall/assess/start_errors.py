@@ -15,7 +15,7 @@ import numpy as np
 
 from forestall.assess.goodput import Blocks
 from forestall.assess.panel import RedrawnEstimate, estimate, share
-from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.start_estimates import StartEstimates
@@ -66,13 +66,7 @@ class Matched:
 
     def take(self, where: Bools | Ints) -> Matched:
         """Return those at these places."""
-        return Matched(
-            self.asked[where],
-            self.foreseen[where],
-            self.start[where],
-            self.started[where],
-            self.run[where],
-        )
+        return taken(self, where, "asked", "foreseen", "start", "started", "run")
 
 
 @dataclass(frozen=True)

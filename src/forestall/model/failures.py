@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.cleaning import Cleaning
 from forestall.model.virtual import FAR
 
@@ -119,16 +119,8 @@ class Failures:
 
     def take(self, index: Ints | Bools) -> Failures:
         """Return the failures at these positions (ascending) or where the mask holds."""
-        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        return replace(
-            self,
-            time=self.time[where],
-            node=self.node[where],
-            downtime=self.downtime[where],
-            detectability=self.detectability[where],
-            kind=None if self.kind is None else tuple(self.kind[i] for i in where),
-            predicted=None if self.predicted is None else self.predicted[where],
-        )
+        columns = ("time", "node", "downtime", "detectability", "kind", "predicted")
+        return taken(self, index, *columns)
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``time,node[,downtime][,kind][,detectability][,predicted]`` of

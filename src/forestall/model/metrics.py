@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.cleaning import Cleaning
 
 with lazily():
@@ -63,8 +63,7 @@ class Metrics:
 
     def take(self, index: Ints | Bools) -> Metrics:
         """Return the samples at these positions (ascending) or where the mask holds."""
-        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        return replace(self, time=self.time[where], node=self.node[where], value=self.value[where])
+        return taken(self, index, "time", "node", "value")
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``time,node,METRIC,...``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -228,3 +228,13 @@ def _newton(x: Floats, target: Floats, w: Floats, shift: float) -> tuple[float, 
         if size <= 1e-10 or np.abs(size * step).max() < 1e-10:
             break
     return float(slope), float(shift)
+
+
+def one_by_one(curves: Sequence[Calibrator], margins: Floats, answer: Floats) -> Floats:
+    """Write into `answer`, and return, the probabilities of failing before each horizon from
+    margins of failing between it and the one before; float64[..., H] both, perhaps the same."""
+    lasting = np.ones(margins.shape[:-1])
+    for k, curve in enumerate(curves):
+        lasting *= 1 - curve(margins[..., k])
+        answer[..., k] = 1 - lasting
+    return answer

@@ -50,7 +50,7 @@ def packed(seen: Observations) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
         table = getattr(seen, part)
         if table is None:
             continue
-        values[part] = {name: _plain(getattr(table, name)) for name in told}
+        values[part] = {name: plain(getattr(table, name)) for name in told}
         for name in columns:
             column = getattr(table, name)
             if isinstance(column, tuple):  # words
@@ -75,7 +75,7 @@ def unpacked(values: Mapping[str, Any], arrays: Arrays) -> Observations:
 
 def _table(part: str, values: Mapping[str, Any], arrays: Arrays) -> Any:
     kind, told, columns = _PARTS[part]
-    fields: dict[str, Any] = {name: _whole(values[name]) for name in told}
+    fields: dict[str, Any] = {name: whole(values[name]) for name in told}
     for name in columns:
         key = f"{part}.{name}"
         if key in arrays or key not in _OPTIONAL:
@@ -90,14 +90,14 @@ def under(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return what JSON can hold."""
     if isinstance(value, tuple):
         return list(value)
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
     """Return what a table holds."""
     return tuple(value) if isinstance(value, list) else value
 

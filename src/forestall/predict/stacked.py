@@ -15,7 +15,14 @@ from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict.boosted.rows import NEVER, spread
-from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
+from forestall.predict.calibrate import (
+    METHODS,
+    Calibrator,
+    Platt,
+    calibrator,
+    from_state,
+    one_by_one,
+)
 from forestall.predict.features.failures import service_of
 from forestall.predict.kept import under
 from forestall.predict.learner import HORIZONS, Learner, State
@@ -157,11 +164,7 @@ class Stacked(Learner):
         total = np.tile(self._shifts, (len(times), seen.nodes, 1))
         for member, weights in zip(self._members, self._weights, strict=True):
             total += weights * log_odds(member.chances(seen, times))
-        lasting = np.ones(total.shape[:-1])
-        for k, curve in enumerate(self._curves):
-            lasting *= 1 - curve(total[..., k])
-            total[..., k] = 1 - lasting
-        return total
+        return one_by_one(self._curves, total, total)
 
     def learnt(self) -> State:
         """Return members, weights and curves."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, fields
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Ints
+from forestall.model.arrays import Bools, Ints, taken
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER, base_state
@@ -133,15 +133,10 @@ class Accounting:
 
     def take(self, index: Ints | Bools) -> Accounting:
         """Return the runs at these positions (ascending) or where the mask holds."""
-        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        parts: dict[str, Any] = {}
-        for name in COLUMNS:
-            column = getattr(self, name)
-            parts[name] = column.take(where) if isinstance(column, Coded) else column[where]
-        return replace(self, **parts)
+        return taken(self, index, *COLUMNS)
 
 
 COLUMNS: Final = tuple(
-    one.name for one in fields(Accounting) if one.type in ("Long", "Short", "Coded")
+    one.name for one in fields(Accounting) if one.type in ("Ints", "Short", "Coded")
 )
 """Names of the columns."""

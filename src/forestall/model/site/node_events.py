@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Ints
+from forestall.model.arrays import Bools, Ints, taken
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
@@ -71,14 +71,5 @@ class NodeEvents:
 
     def take(self, index: Ints | Bools) -> NodeEvents:
         """Return the outages at these positions (ascending) or where the mask holds."""
-        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        return replace(
-            self,
-            node=self.node[where],
-            begin=self.begin[where],
-            end=self.end[where],
-            state=self.state.take(where),
-            reason=self.reason.take(where),
-            user=self.user.take(where),
-            nature=self.nature[where],
-        )
+        columns = ("node", "begin", "end", "state", "reason", "user", "nature")
+        return taken(self, index, *columns)

@@ -15,7 +15,14 @@ from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.boosted.rows import SampledMoments, decisions
 from forestall.predict.boosted.trees import Trees, coded, edges_of, from_scikit
-from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
+from forestall.predict.calibrate import (
+    METHODS,
+    Calibrator,
+    Platt,
+    calibrator,
+    from_state,
+    one_by_one,
+)
 from forestall.predict.features.features import Rows, Vocabulary, Walk
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.traces.streams import stream
@@ -196,18 +203,10 @@ class Boosted(Learner):
         moments = np.ascontiguousarray(times, dtype=np.int64)
         answer = np.empty((len(moments), seen.nodes, len(self.horizons)))
         if not len(self._trees):
-            return self._lasting(np.zeros(answer.shape), answer)
+            return one_by_one(self._curves, np.zeros(answer.shape), answer)
         for part, rows in Walk(seen, self._words).blocks(moments):
             margins = self._trees.margins(rows).reshape(answer[part].shape)
-            self._lasting(margins, answer[part])
-        return answer
-
-    def _lasting(self, margins: Floats, answer: Floats) -> Floats:
-        """Write the probabilities of margins, float64[..., H]."""
-        lasting = np.ones(margins.shape[:-1])
-        for k, curve in enumerate(self._curves):
-            lasting *= 1 - curve(margins[..., k])
-            answer[..., k] = 1 - lasting
+            one_by_one(self._curves, margins, answer[part])
         return answer
 
     def importance(self) -> dict[str, float]:

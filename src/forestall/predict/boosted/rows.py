@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.observations import Observations
 from forestall.predict.features.failures import service_of
 
 NEVER = np.int64(1) << 60
+COLUMNS = ("time", "node", "ahead", "stop", "weight")
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,7 @@ class SampledMoments:
 
     def take(self, index: Ints | Bools) -> SampledMoments:
         """Return those at these positions, or where the mask holds."""
-        return SampledMoments(
-            self.time[index],
-            self.node[index],
-            self.ahead[index],
-            self.stop[index],
-            self.weight[index],
-        )
+        return taken(self, index, *COLUMNS)
 
     def within(self, begin: int, end: int, shortest: int, longest: int) -> Bools:
         """Return bool[n]: the moments from `begin` on of nodes that last for `shortest` seconds,
@@ -109,10 +104,7 @@ def decisions(
             near = min(rows // 2, each * int(np.count_nonzero(length)))
             parts.append(_drawn(gaps, first, length, near, rng))
     all_of = SampledMoments(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("time", "node", "ahead", "stop", "weight")
-        )
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS)
     )
     return all_of.take(np.lexsort((all_of.node, all_of.time)))
 

@@ -8,7 +8,7 @@ is nan and not 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from forestall.model.observations import Observations
 from forestall.predict.features.events import EventWalk, telling_kinds
 from forestall.predict.features.failures import CalendarRows, FailureWalk, kinds_of, tells_downtimes
 from forestall.predict.features.metrics import MetricRows, metric_names
+from forestall.predict.kept import plain, whole
 
 Rows = npt.NDArray[np.float32]
 BLOCK: Final = 1 << 14
@@ -82,27 +83,12 @@ class Vocabulary:
 
     def state(self) -> dict[str, Any]:
         """Return it as JSON can hold it; `Vocabulary.from_state` takes it back."""
-        return {
-            "kinds": list(self.kinds),
-            "downtimes": self.downtimes,
-            "calendar": self.calendar,
-            "events": None if self.events is None else list(self.events),
-            "metrics": list(self.metrics),
-            "period": self.period,
-        }
+        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Vocabulary:
         """Return what `state` was taken of."""
-        events = state["events"]
-        return cls(
-            kinds=tuple(state["kinds"]),
-            downtimes=bool(state["downtimes"]),
-            calendar=bool(state["calendar"]),
-            events=None if events is None else tuple(events),
-            metrics=tuple(state["metrics"]),
-            period=int(state["period"]),
-        )
+        return cls(**{one.name: whole(state[one.name]) for one in fields(cls)})
 
 
 class _Source(Protocol):

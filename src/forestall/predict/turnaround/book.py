@@ -290,7 +290,7 @@ class CompletionBook:
 
     def _keys(self, user: int, name: int, part: int, nodes: int, limit: int) -> list[int]:
         keys = [0] * (max(*NARROW, *WIDE) + 1)
-        for column, alike in features(user, name, part, nodes, limit).items():
+        for column, alike in features(user, name, part, nodes, limit, size_class(nodes)).items():
             row = self._rows.get((column, alike))
             if row is None and column in NARROW:
                 row, self._near = self._near, self._near + NARROW[column]
