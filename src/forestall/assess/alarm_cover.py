@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from forestall.model.arrays import Floats, Ints
 
 
 class Cover(NamedTuple):
@@ -68,5 +66,4 @@ def _covered_up_to(time: Ints, low: Ints, high: Ints) -> Ints:
     total = np.concatenate(([0], np.cumsum(high - low)))
     at = np.searchsorted(low, time, side="right")
     inside = np.maximum(np.minimum(time, high[at - 1]) - low[at - 1], 0)
-    found: Ints = np.where(at > 0, total[at - 1] + inside, 0)
-    return found
+    return np.where(at > 0, total[at - 1] + inside, 0)

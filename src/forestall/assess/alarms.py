@@ -16,12 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.assess.alarm_cover import Cover, cover
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.shares import wilson
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 HOUR: Final = 3600
 DAY: Final = 86_400
 WEEK: Final = 7 * DAY
@@ -96,10 +94,10 @@ class JudgedAlarms:
     lead: int
     recall: AlarmShare
     precision: AlarmShare
-    caught: Flags
+    caught: Bools
     last: Ints
     first: Ints
-    right: Flags
+    right: Bools
     repeats: int
     false: int
     late: int
@@ -214,7 +212,7 @@ def judge(
     weeks = -(-(line.end - line.begin) // WEEK)
     drawn = rng.multinomial(weeks, np.full(weeks, 1 / weeks), draws) if weeks >= FEW_WEEKS else None
 
-    def share(hits: Flags, times: Ints) -> AlarmShare:
+    def share(hits: Bools, times: Ints) -> AlarmShare:
         return _share(hits, (times - line.begin) // WEEK, drawn, level)
 
     return JudgedAlarms(
@@ -281,7 +279,7 @@ def _alarms_before(line: Line, horizon: int, lead: int) -> tuple[Ints, Ints]:
     return longest, shortest
 
 
-def _failures_after(line: Line, horizon: int, lead: int) -> tuple[Flags, Flags, Flags]:
+def _failures_after(line: Line, horizon: int, lead: int) -> tuple[Bools, Bools, Bools]:
     """Return which alarms a failure follows in time to be of use, which one follows at all, and
     which only failures follow that come too soon."""
     order = np.lexsort((line.failure_time, line.failure_node))
@@ -317,7 +315,7 @@ def _used(line: Line, last: Ints) -> int:
     return len(np.unique(used))
 
 
-def _after_failure(line: Line, horizon: int) -> Flags:
+def _after_failure(line: Line, horizon: int) -> Bools:
     """Return which alarms come at or within the horizon after a failure of their node."""
     order = np.lexsort((line.failure_time, line.failure_node))
     keys = _key(line, line.failure_node[order], line.failure_time[order])
@@ -332,7 +330,7 @@ def _after_failure(line: Line, horizon: int) -> Flags:
     return found
 
 
-def _on_good_nodes(line: Line) -> Flags:
+def _on_good_nodes(line: Line) -> Bools:
     """Return which alarms are about a node that never fails."""
     fails = np.zeros(line.nodes + 1, dtype=np.bool_)
     fails[line.failure_node] = True
@@ -347,7 +345,7 @@ def _same_nodes(line: Line, whole: Cover) -> float:
     return float(whole.by_node[line.failure_node].mean())
 
 
-def _share(hits: Flags, week: Ints, drawn: Ints | None, level: float) -> AlarmShare:
+def _share(hits: Bools, week: Ints, drawn: Ints | None, level: float) -> AlarmShare:
     count, of = int(hits.sum()), len(hits)
     if not of:
         return AlarmShare(count, of, None, None)

@@ -14,11 +14,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Rule = Literal["max", "mean", "last"]
 RULES: Final = ("max", "mean", "last")
 FAILED, FINE, IDLE, OPEN = 1, 2, 3, 0
@@ -32,10 +30,10 @@ class Fates(NamedTuple):
 
     start: Ints
     end: Ints
-    failed: Flags
+    failed: Bools
     first: Ints
     node: Ints
-    judged: Flags | None = None
+    judged: Bools | None = None
 
 
 class MetricSamples(NamedTuple):
@@ -89,12 +87,12 @@ class Attribution:
         return one, two, three
 
     @property
-    def answerable(self) -> Flags:
+    def answerable(self) -> Bools:
         """Cases I and II, bool[p]: what the ROC curve is drawn over."""
         return np.isin(self.case, (FAILED, FINE))
 
     @property
-    def considered(self) -> Flags:
+    def considered(self) -> Bools:
         """Cases I, II and III, bool[p]: where one could have acted before a job."""
         return np.isin(self.case, (FAILED, FINE, IDLE))
 
@@ -158,14 +156,12 @@ class _Clock(NamedTuple):
 
     def key(self, node: Ints, time: Ints) -> Ints:
         inside = np.clip(time, self.begin, self.close) - self.begin
-        keys: Ints = node * self.width + inside
-        return keys
+        return node * self.width + inside
 
 
 def _begin_key(node: Ints, clock: _Clock) -> Ints:
     """Return the key of the window's beginning on each node."""
-    keys: Ints = node * clock.width
-    return keys
+    return node * clock.width
 
 
 class _GapEnds(NamedTuple):
@@ -174,7 +170,7 @@ class _GapEnds(NamedTuple):
     start: Ints
     end: Ints
     node: Ints
-    followed: Flags
+    followed: Bools
 
 
 def _gaps(fates: Fates, job: Ints, node: Ints, nodes: int, clock: _Clock) -> _GapEnds:

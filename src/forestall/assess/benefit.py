@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.errors import ParameterError
 
 if TYPE_CHECKING:
     from forestall.assess.attribution import Attribution
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 HOUR: Final = 3600.0
 MONTH_HOURS: Final = 730.5
 """A twelfth of 365.25 days."""
@@ -48,7 +46,7 @@ class Occasions:
     value: Floats
     gain: Floats
     cost: Floats
-    hit: Flags
+    hit: Bools
     group: Ints
     potential: Floats | None = None
 
@@ -66,12 +64,9 @@ class Occasions:
         """What acting brings at each occasion, float64[n]."""
         return self.gain - self.cost
 
-    def take(self, where: Ints | Flags) -> Occasions:
+    def take(self, where: Ints | Bools) -> Occasions:
         """Return some of the occasions."""
-        return Occasions(
-            self.value[where], self.gain[where], self.cost[where], self.hit[where],
-            self.group[where], None if self.potential is None else self.potential[where],
-        )  # fmt: skip
+        return taken(self, where, "value", "gain", "cost", "hit", "group", "potential")
 
 
 def of_periods(
@@ -209,7 +204,7 @@ def net_benefit(occasions: Occasions) -> BenefitCurve:
     value = occasions.value[order]
     last = np.flatnonzero(np.append(value[1:] != value[:-1], len(value) > 0)[: len(value)])
 
-    def summed(column: npt.NDArray[np.float64]) -> Floats:
+    def summed(column: Floats) -> Floats:
         return np.concatenate(([0.0], np.cumsum(column[order])[last]))
 
     return BenefitCurve(

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, betaincinv, expit, logit, ndtr, ndtri, stdtrit
 
-from forestall.assess.roc import Flags, Floats, Ints, checked, numbered, numbers
+from forestall.assess.roc import checked, numbered, numbers
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.shares import wilson_bounds
 
@@ -36,7 +37,7 @@ def is_probability(scores: npt.ArrayLike) -> bool:
     return bool(len(values) and values.min() >= 0 and values.max() <= 1)
 
 
-def probabilities(chances: npt.ArrayLike, failed: npt.ArrayLike) -> tuple[Floats, Flags]:
+def probabilities(chances: npt.ArrayLike, failed: npt.ArrayLike) -> tuple[Floats, Bools]:
     """Return float64[n] and bool[n]; raises ParameterError where they are not probabilities and
     outcomes."""
     chance, truth = checked(chances, failed)
@@ -225,7 +226,7 @@ def _place(chance: Floats, inner: Floats) -> Ints:
     return np.searchsorted(inner, chance, side="right").astype(np.int64)
 
 
-def _means(chance: Floats, truth: Flags, code: Ints) -> tuple[Ints, Floats, Floats]:
+def _means(chance: Floats, truth: Bools, code: Ints) -> tuple[Ints, Floats, Floats]:
     """Return count, mean probability and share that failed of each bin; nan in empty ones."""
     count = np.bincount(code)
     with np.errstate(invalid="ignore"):
@@ -444,12 +445,12 @@ def spiegelhalter(chances: npt.ArrayLike, failed: npt.ArrayLike) -> float:
     return float(np.sum((truth - chance) * turn)) / math.sqrt(spread) if spread > 0 else math.nan
 
 
-def _loglik(eta: Floats, truth: Flags) -> float:
+def _loglik(eta: Floats, truth: Bools) -> float:
     return -float(np.sum(np.logaddexp(0.0, np.where(truth, -eta, eta))))
 
 
 def _fitted(
-    x: Floats, truth: Flags, codes: Ints | None, *, sloped: bool
+    x: Floats, truth: Bools, codes: Ints | None, *, sloped: bool
 ) -> tuple[Floats, Floats, bool]:
     """Return (intercept[, slope]) of the logistic regression on x, their errors, and whether it
     came to rest; without a slope x is an offset."""

@@ -22,12 +22,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.shares import wilson
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 DAY: Final = 86_400
 WEEK: Final = 7 * DAY
@@ -133,7 +130,7 @@ class Outcomes:
 
     bound: npt.NDArray[np.floating]
     wait: Ints
-    over: Flags
+    over: Bools
     when: Ints
 
     def __post_init__(self) -> None:
@@ -144,17 +141,17 @@ class Outcomes:
             raise ParameterError("when", "unsorted", "times in ascending order")
 
     @property
-    def bounded(self) -> Flags:
+    def bounded(self) -> Bools:
         """Which have a bound, bool[n]."""
         return np.asarray(np.isfinite(self.bound))
 
     @property
-    def missed(self) -> Flags:
+    def missed(self) -> Bools:
         """Which are known to have waited longer than their bound, bool[n]."""
         return np.asarray(self.wait > self.bound)
 
     @property
-    def decided(self) -> Flags:
+    def decided(self) -> Bools:
         """Of which it is known whether the bound held, bool[n]."""
         return self.bounded & (self.over | self.missed)
 
@@ -208,7 +205,7 @@ def coverage(
 
 
 def held_share(
-    held: Flags,
+    held: Bools,
     when: Ints,
     rng: np.random.Generator,
     *,
@@ -221,7 +218,7 @@ def held_share(
 
 
 def shares(
-    held: Flags,
+    held: Bools,
     when: Ints,
     group: npt.NDArray[np.integer],
     groups: int,
@@ -250,7 +247,7 @@ def shares(
 
 
 def blocks_of(
-    held: Flags, when: Ints, group: npt.NDArray[np.integer], groups: int, length: int
+    held: Bools, when: Ints, group: npt.NDArray[np.integer], groups: int, length: int
 ) -> tuple[Ints, Ints]:
     """Return how many were made and held in each group and block of `length` s, counted from the
     first: int64[groups, blocks] each."""
@@ -265,13 +262,13 @@ def blocks_of(
     return made.reshape(groups, count), kept.reshape(groups, count)
 
 
-def longest_run(flags: Flags) -> int:
+def longest_run(flags: Bools) -> int:
     """Return how many in a row are set, at most."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.view(np.int8), [0]))))
     return int((edges[1::2] - edges[::2]).max(initial=0))
 
 
-def in_burst(user: npt.NDArray[np.integer], when: Ints, gap: int = BURST) -> Flags:
+def in_burst(user: npt.NDArray[np.integer], when: Ints, gap: int = BURST) -> Bools:
     """Return which jobs came within `gap` s after another of the same user, bool[n].
 
     user : int[n], codes, negative where not told: those are in no burst; when : int64[n], ascending

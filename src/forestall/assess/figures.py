@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall.assess.calibration import ReliabilityTable
-from forestall.assess.roc import Confusion, Ints, Roc
+from forestall.assess.roc import Confusion, Roc
+from forestall.model.arrays import Ints
 from forestall.show.style import (
     BLUE,
     DASHES,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.show.style import (
     BLACK,
     BLUE,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from forestall.assess.alarms import JudgedAlarms
     from forestall.assess.benefit import Band, BenefitCurve
 
-Floats = npt.NDArray[np.float64]
 SIZE: Final = (7.6, 4.3)
 MOST_POINTS: Final = 2000
 HOUR: Final = 3600
@@ -160,7 +159,7 @@ def horizon_text(seconds: int) -> str:
     return f"{seconds} s"
 
 
-def _some(count: int) -> npt.NDArray[np.int64]:
+def _some(count: int) -> Ints:
     """Return places of at most `MOST_POINTS` points, the ends among them."""
     if count <= MOST_POINTS:
         return np.arange(count)

@@ -20,15 +20,13 @@ import numpy.typing as npt
 from forestall.assess.losses import after_checkpoint, exact_sums
 from forestall.assess.panel import WEEK, RedrawnEstimate, estimate, week_weights
 from forestall.assess.run_ends import CAUSES, CHUNK, INTERRUPTIONS, KEPT, Ends, cause, following
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
 
-Long = npt.NDArray[np.int64]
-Float = npt.NDArray[np.float64]
 Short = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.int8]
-Mask = npt.NDArray[np.bool_]
 
 DAY: Final = 86_400
 FEWEST_WEEKS: Final = 8
@@ -113,21 +111,21 @@ class Blocks:
         """What a block is."""
         return "week" if self.size == WEEK else "day"
 
-    def of(self, time: Long) -> Long:
+    def of(self, time: Ints) -> Ints:
         """Return the block of each time; those outside are in the first or last."""
         return np.clip((time - self.begin) // self.size, 0, self.count - 1)
 
-    def sums(self, time: Long, value: Long) -> Long:
+    def sums(self, time: Ints, value: Ints) -> Ints:
         """Return the exact sums of values >= 0 by the block of their time, int64[count]."""
         return exact_sums(self.of(time), value, self.count)
 
-    def weights(self, rng: np.random.Generator) -> Float:
+    def weights(self, rng: np.random.Generator) -> Floats:
         """Return how often each block is drawn, float64[DRAWS, count]."""
         return week_weights(self.count, DRAWS, rng)
 
 
 def ratio(
-    over: Long, under: Long, weights: Float, level: float, *, flat: bool = False
+    over: Ints, under: Ints, weights: Floats, level: float, *, flat: bool = False
 ) -> RedrawnEstimate:
     """Return the ratio of two sums over blocks (int64[blocks]) with an interval, `flat` where it
     may have no width; see `uncertain`."""
@@ -179,13 +177,13 @@ class Parts:
         was stopped, and the rest
     """
 
-    restore: Long
-    save: Long
-    lost: Long
-    kept: Long
+    restore: Ints
+    save: Ints
+    lost: Ints
+    kept: Ints
 
 
-def parts(elapsed: Long, attempt: Short, stopped: Mask, assumed: Assumed) -> Parts:
+def parts(elapsed: Ints, attempt: Short, stopped: Bools, assumed: Assumed) -> Parts:
     """Return what runs spent their time on, where checkpoints are as assumed.
 
     A run after a requeue (`attempt` above 0) begins with a restart; then it works `interval` and
@@ -202,12 +200,12 @@ def parts(elapsed: Long, attempt: Short, stopped: Mask, assumed: Assumed) -> Par
     return Parts(restore, save, lost, work - save - lost)
 
 
-def among(causes: Codes, names: tuple[str, ...]) -> Mask:
+def among(causes: Codes, names: tuple[str, ...]) -> Bools:
     """Return which runs ended for one of these causes, bool[n]."""
     return np.asarray(np.isin(CAUSES, names)[causes])
 
 
-def stopped_from_outside(causes: Codes) -> Mask:
+def stopped_from_outside(causes: Codes) -> Bools:
     """Return which runs an interruption ended, bool[n]."""
     return among(causes, INTERRUPTIONS)
 
@@ -292,7 +290,7 @@ def goodput(
 
 
 def _add(
-    sums: dict[str, Long],
+    sums: dict[str, Ints],
     records: Accounting,
     ends: Ends,
     rows: slice,
@@ -323,7 +321,7 @@ def _add(
     return untold
 
 
-def _restarts(records: Accounting, ends: Ends) -> tuple[Long, Long]:
+def _restarts(records: Accounting, ends: Ends) -> tuple[Ints, Ints]:
     """Return the runs that were stopped from outside and followed by another of the same job, and
     those that follow them."""
     earlier, later = following(records, ends.again)
@@ -331,7 +329,7 @@ def _restarts(records: Accounting, ends: Ends) -> tuple[Long, Long]:
     return earlier[stopped], later[stopped]
 
 
-def restart_waits(records: Accounting, earlier: Long, later: Long) -> Long:
+def restart_waits(records: Accounting, earlier: Ints, later: Ints) -> Ints:
     """Return the s from the end of each run to the start of the one that follows it; up to when
     that one was given up, or to the end of the records, where it has not started."""
     next_start = np.where(records.start[later] < NEVER, records.start[later], records.end[later])

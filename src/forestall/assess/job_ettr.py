@@ -30,16 +30,14 @@ from forestall.assess.goodput import (
 from forestall.assess.losses import exact_sums
 from forestall.assess.panel import RedrawnEstimate, estimate
 from forestall.assess.run_ends import CHUNK, Ends
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
 from forestall.reliability.checkpoints.training import TrainingTime, training_time
 from forestall.reliability.history.rates import poisson_interval
 
-Long = npt.NDArray[np.int64]
 Short = npt.NDArray[np.int32]
-Float = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
-Mask = npt.NDArray[np.bool_]
 
 DAY: Final = 86_400
 LONG_JOB: Final = DAY
@@ -63,18 +61,18 @@ class JobRuns:
     stops : runs of it that were stopped: from outside, or to be followed by another
     """
 
-    size: Long
-    gpus: Long
-    first: Long
-    running: Long
-    available: Long
-    productive: Long
-    stops: Long
+    size: Ints
+    gpus: Ints
+    first: Ints
+    running: Ints
+    available: Ints
+    productive: Ints
+    stops: Ints
 
     def __len__(self) -> int:
         return len(self.size)
 
-    def take(self, mask: Mask) -> JobRuns:
+    def take(self, mask: Bools) -> JobRuns:
         """Return the jobs where the mask holds."""
         return JobRuns(
             *(
@@ -124,7 +122,7 @@ def job_pieces(records: Accounting, assumed: Assumed, ends: Ends) -> Iterator[Jo
         yield piece if bool(ran.all()) else piece.take(ran)
 
 
-def _began(records: Accounting) -> Iterator[Long]:
+def _began(records: Accounting) -> Iterator[Ints]:
     """Yield the rows of runs that started on a known number of nodes."""
     for low in range(0, len(records), CHUNK):
         rows = slice(low, low + CHUNK)
@@ -132,7 +130,7 @@ def _began(records: Accounting) -> Iterator[Long]:
 
 
 def _piece(
-    records: Accounting, assumed: Assumed, ends: Ends, last: Short, before: Long, job: Long
+    records: Accounting, assumed: Assumed, ends: Ends, last: Short, before: Ints, job: Ints
 ) -> JobRuns:
     """Return some jobs: `last` is the last run of each, `before` are all earlier runs, by job and
     in order, and `job` the place of the job of each of these."""
@@ -159,8 +157,8 @@ def _piece(
 
 
 def _spent(
-    records: Accounting, assumed: Assumed, ends: Ends, rows: Short | Long
-) -> tuple[Long, Long, Long]:
+    records: Accounting, assumed: Assumed, ends: Ends, rows: Short | Ints
+) -> tuple[Ints, Ints, Ints]:
     """Return how long some runs took, how much of it was productive, s, and which were stopped, as
     1 or 0."""
     elapsed = ends.elapsed[rows]
@@ -241,7 +239,7 @@ class EttrClass:
 def by_size(
     jobs: JobRuns,
     blocks: Blocks,
-    weights: Float,
+    weights: Floats,
     *,
     rate: float | None,
     assumed: Assumed,
@@ -262,7 +260,7 @@ def by_size(
 
 
 def whole(
-    jobs: JobRuns, blocks: Blocks, weights: Float, assumed: Assumed, level: float = 0.95
+    jobs: JobRuns, blocks: Blocks, weights: Floats, assumed: Assumed, level: float = 0.95
 ) -> EttrClass | None:
     """Return the ETTR of all jobs together, without a model; None without jobs."""
     sums = Sums(1, blocks)
@@ -285,7 +283,7 @@ def study(
     records: Accounting,
     assumed: Assumed,
     blocks: Blocks,
-    weights: Float,
+    weights: Floats,
     *,
     rate: float | None,
     ends: Ends,
@@ -345,7 +343,7 @@ class Sums:
         self.least = min(self.least, int(jobs.size.min()))
         self.most = max(self.most, int(jobs.size.max()))
 
-    def whole(self, weights: Float, assumed: Assumed, level: float) -> EttrClass | None:
+    def whole(self, weights: Floats, assumed: Assumed, level: float) -> EttrClass | None:
         """Return the ETTR of all jobs of the only class; None without any."""
         assert self.count == 1, "several classes"
         if not self.most:
@@ -353,7 +351,7 @@ class Sums:
         return self._class(0, (self.least, self.most), weights, None, assumed, level)
 
     def classes(
-        self, weights: Float, rate: float | None, assumed: Assumed, level: float
+        self, weights: Floats, rate: float | None, assumed: Assumed, level: float
     ) -> tuple[EttrClass, ...]:
         """Return the ETTR of the classes with any job; `rate` as in `by_size`."""
         there = np.flatnonzero(self.jobs.reshape(self.count, -1).any(axis=1)).tolist()
@@ -367,7 +365,7 @@ class Sums:
         self,
         k: int,
         ends: tuple[int, int],
-        weights: Float,
+        weights: Floats,
         rate: float | None,
         assumed: Assumed,
         level: float,
@@ -403,7 +401,7 @@ class Sums:
 
 
 def widened(
-    over: Long, under: Long, weights: Float, level: float, more: tuple[float, float]
+    over: Ints, under: Ints, weights: Floats, level: float, more: tuple[float, float]
 ) -> RedrawnEstimate:
     """Return `over` / `under` with an interval by redrawn blocks that is no narrower than what
     would come of `more` productive time with fewer stops, and of less with more of them.
@@ -421,7 +419,7 @@ def widened(
     )
 
 
-def _class_of(size: Long) -> Long:
+def _class_of(size: Ints) -> Ints:
     """Return the k of each size with 2^(k - 1) < size <= 2^k."""
     return np.frexp(size - 1)[1].astype(np.int64)
 

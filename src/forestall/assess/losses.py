@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.assess.run_ends import CAUSES, CHUNK, LOST, Ends, cause
+from forestall.model.arrays import Bools, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.node_events import NATURES, NodeEvents
 
-Long = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Short = npt.NDArray[np.int32]
 
 DAY: Final = 86_400
@@ -121,7 +120,7 @@ class Losses:
         return self.of("unknown_end").runs < self.runs
 
 
-def after_checkpoint(seconds: Long, interval: int) -> Long:
+def after_checkpoint(seconds: Ints, interval: int) -> Ints:
     """Return what runs of so many seconds lose when they are stopped, s, int64[n].
 
     A run that is shorter than `interval` has no checkpoint and loses all. A longer one loses half
@@ -137,7 +136,7 @@ def _check(interval: int) -> None:
         raise ParameterError("checkpoint_interval", interval, "at least 1 s")
 
 
-def exact_sums(code: npt.NDArray[np.integer], value: Long, count: int) -> Long:
+def exact_sums(code: npt.NDArray[np.integer], value: Ints, count: int) -> Ints:
     """Return the sums of whole numbers >= 0 by code, exact, int64[count]."""
     if not len(value):
         return np.zeros(count, dtype=np.int64)
@@ -214,7 +213,7 @@ def continued_timeouts(records: Accounting, ends: Ends) -> Continued:
     )
 
 
-def _comes_again(records: Accounting, rows: Long) -> Mask:
+def _comes_again(records: Accounting, rows: Ints) -> Bools:
     """Return which of these runs are followed by a like one within a day of their end."""
     place = _alike(records, rows)
     end = records.end[rows]
@@ -240,7 +239,7 @@ def _comes_again(records: Accounting, rows: Long) -> Mask:
     return np.asarray(last - first > itself)
 
 
-def _alike(records: Accounting, rows: Long) -> Short:
+def _alike(records: Accounting, rows: Ints) -> Short:
     """Return a number for the user, name and partition of each run, int32[n]; -1 for those that
     none of these rows has."""
     user, partition, name = records.user, records.partition, records.name
@@ -248,7 +247,7 @@ def _alike(records: Accounting, rows: Long) -> Short:
     return _pairs(owner, name.code, (int(owner.max(initial=-1)) + 1, len(name.words)), rows)
 
 
-def _pairs(one: Short, other: Short, sizes: tuple[int, int], rows: Long) -> Short:
+def _pairs(one: Short, other: Short, sizes: tuple[int, int], rows: Ints) -> Short:
     """Return a number for each pair of codes (from 0, below `sizes`), int32[n]; -1 for pairs that
     none of these rows has, and where one of the two is negative."""
     wide = sizes[1]

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
-Int = npt.NDArray[np.int64]
-Float = npt.NDArray[np.float64]
-Bool = npt.NDArray[np.bool_]
+from forestall.model.arrays import Bools, Floats, Ints
 
 WEEK: Final = 7 * 86_400
 NEVER: Final = np.iinfo(np.int64).max
@@ -27,7 +24,7 @@ BINS: Final = 2048
 """Scores are put into so many bins of like counts for intervals of areas (not for the areas)."""
 
 
-def time_to_next(time: Int, node: Int, nodes: int, moments: Int) -> Int:
+def time_to_next(time: Ints, node: Ints, nodes: int, moments: Ints) -> Ints:
     """Return int64[len(moments), nodes]: seconds from each moment to the node's next failure at or
     after it, `NEVER` where none comes.
 
@@ -47,13 +44,15 @@ def time_to_next(time: Int, node: Int, nodes: int, moments: Int) -> Int:
     return answer
 
 
-def in_service(start: Int | None, end: Int | None, moments: Int, ahead: Int, horizon: int) -> Bool:
+def in_service(
+    start: Ints | None, end: Ints | None, moments: Ints, ahead: Ints, horizon: int
+) -> Bools:
     """Return bool[len(moments), nodes]: whether each node is in service at the moment, and until
     the horizon or until it fails; everything where the times in service are not told.
 
     A node that leaves service because it fails counts: else its failure would not.
     """
-    counts: Bool = np.ones(ahead.shape, dtype=np.bool_)
+    counts: Bools = np.ones(ahead.shape, dtype=np.bool_)
     if start is None or end is None:
         return counts
     known = min(len(start), ahead.shape[1])
@@ -76,12 +75,12 @@ class Decisions:
     blocks : number of weeks
     """
 
-    failed: Bool
-    block: Int
+    failed: Bools
+    block: Ints
     blocks: int
 
     @classmethod
-    def of(cls, ahead: Int, counts: Bool, moments: Int, horizon: int) -> Decisions:
+    def of(cls, ahead: Ints, counts: Bools, moments: Ints, horizon: int) -> Decisions:
         """Return the decisions of a grid; see `time_to_next` and `in_service`."""
         week = (moments - moments[0]) // WEEK
         block = np.broadcast_to(week[:, None], ahead.shape)[counts]
@@ -96,7 +95,7 @@ class RedrawnEstimate:
     value: float
     low: float
     high: float
-    draws: Float
+    draws: Floats
     blocks: int
 
     def over(self, other: RedrawnEstimate, level: float = 0.9) -> RedrawnEstimate:
@@ -104,7 +103,7 @@ class RedrawnEstimate:
         return estimate(self.value - other.value, self.draws - other.draws, level, self.blocks)
 
 
-def estimate(value: float, draws: Float, level: float, blocks: int) -> RedrawnEstimate:
+def estimate(value: float, draws: Floats, level: float, blocks: int) -> RedrawnEstimate:
     """Return a number with the percentiles of its redrawn values, where any could be had.
 
     Percentiles of few blocks lie too close together: they are taken further out, as Student's t
@@ -120,13 +119,13 @@ def estimate(value: float, draws: Float, level: float, blocks: int) -> RedrawnEs
     return RedrawnEstimate(value, float(low), float(high), draws, blocks)
 
 
-def week_weights(blocks: int, draws: int, rng: np.random.Generator) -> Float:
+def week_weights(blocks: int, draws: int, rng: np.random.Generator) -> Floats:
     """Return float64[draws, blocks]: how often each week is drawn."""
     return rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=draws).astype(np.float64)
 
 
 def area(
-    scores: Float, made: Decisions, exact: float, weights: Float, level: float
+    scores: Floats, made: Decisions, exact: float, weights: Floats, level: float
 ) -> RedrawnEstimate:
     """Return the area under the ROC, `exact` as computed from all scores, with an interval.
 
@@ -152,14 +151,14 @@ def area(
     return estimate(exact, shifted, level, made.blocks)
 
 
-def _plain(table: Float) -> float:
+def _plain(table: Floats) -> float:
     """Return the area of binned scores, float64[bins, 2], so that bins cost no bias."""
     below = np.cumsum(table[:, 0]) - table[:, 0] / 2
     return float((below * table[:, 1]).sum() / (table[:, 0].sum() * table[:, 1].sum()))
 
 
 def skill(
-    scores: Float, reference: Float, made: Decisions, weights: Float, level: float
+    scores: Floats, reference: Floats, made: Decisions, weights: Floats, level: float
 ) -> RedrawnEstimate:
     """Return the Brier skill 1 - B / B_reference of probabilities, with an interval."""
     own = _by_week((scores - made.failed) ** 2, made)
@@ -170,14 +169,11 @@ def skill(
     return estimate(float(value), draws, level, weights.shape[1])
 
 
-def _by_week(values: Float, made: Decisions) -> Float:
-    summed: Float = np.bincount(made.block, weights=values, minlength=made.blocks).astype(
-        np.float64
-    )
-    return summed
+def _by_week(values: Floats, made: Decisions) -> Floats:
+    return np.bincount(made.block, weights=values, minlength=made.blocks).astype(np.float64)
 
 
-def share(hit: Float, block: Int, weights: Float, level: float) -> RedrawnEstimate:
+def share(hit: Floats, block: Ints, weights: Floats, level: float) -> RedrawnEstimate:
     """Return the share of events that were hit (float64[n] in [0, 1]), with an interval; each lies
     in a week."""
     blocks = weights.shape[1]
@@ -189,7 +185,7 @@ def share(hit: Float, block: Int, weights: Float, level: float) -> RedrawnEstima
     return estimate(float(value), draws, level, weights.shape[1])
 
 
-def alarm_threshold(scores: Float, part: float) -> float:
+def alarm_threshold(scores: Floats, part: float) -> float:
     """Return the least threshold that at most a share `part` of the scores lies above."""
     if len(scores) == 0:
         return np.inf
@@ -197,12 +193,11 @@ def alarm_threshold(scores: Float, part: float) -> float:
     return float(np.partition(scores, place)[place])
 
 
-def hits_at(scores: Float, failed_scores: Float, part: float) -> Float:
+def hits_at(scores: Floats, failed_scores: Floats, part: float) -> Floats:
     """Return float64[len(failed_scores)] in [0, 1]: whether each failure's decision is among the
     share `part` of all decisions with the highest scores; of ties at the edge, as large a part as
     just fills the share (as if drawn by lot), so that a constant score recalls just `part`."""
     edge = alarm_threshold(scores, part)
     above, ties = float(np.mean(scores > edge)), float(np.mean(scores == edge))
     lot = (part - above) / ties if ties > 0 else 0.0
-    answer: Float = np.where(failed_scores > edge, 1.0, np.where(failed_scores == edge, lot, 0.0))
-    return answer
+    return np.where(failed_scores > edge, 1.0, np.where(failed_scores == edge, lot, 0.0))

@@ -10,15 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions
 from forestall.model.virtual import FAR
-
-Int = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -130,20 +127,20 @@ class _PredictedRows:
     time of the node's failure before each failure, or the start.
     """
 
-    node: Int
-    known: Int
-    expected: Int
-    until: Int
-    fails: Mask
-    failed: Int
-    time: Int
-    since: Int
+    node: Ints
+    known: Ints
+    expected: Ints
+    until: Ints
+    fails: Bools
+    failed: Ints
+    time: Ints
+    since: Ints
     low: int
     wide: int
 
     @classmethod
     def of(
-        cls, predictions: Predictions, rows: Mask, failures: Failures, begin: int, stop: int
+        cls, predictions: Predictions, rows: Bools, failures: Failures, begin: int, stop: int
     ) -> _PredictedRows:
         low, wide = begin - 1, stop - begin + 4
         order = np.argsort(predictions.node[rows], kind="stable")  # ties stay as they were made
@@ -167,7 +164,7 @@ class _PredictedRows:
         expected = predictions.expected[rows][order]
         return cls(node, known, expected, until, fails, failed, time, since, low, wide)
 
-    def in_force(self) -> tuple[Mask, Int]:
+    def in_force(self) -> tuple[Bools, Ints]:
         """Return of which failures a time was foreseen as they came, and that time."""
         keys = self.node * self.wide + self.known - self.low
         asked = self.failed * self.wide + self.time - self.low
@@ -177,7 +174,7 @@ class _PredictedRows:
         good[good] = self.known[place[good]] >= self.since[good]
         return self._told(place, good)
 
-    def first(self) -> tuple[Mask, Int]:
+    def first(self) -> tuple[Bools, Ints]:
         """Return of which failures a time was foreseen as their gap began, and that time."""
         keys = self.node * self.wide + self.known - self.low
         asked = self.failed * self.wide + self.since - self.low
@@ -189,7 +186,7 @@ class _PredictedRows:
         second = np.where(good, keys[np.minimum(place, len(keys) - 1)] if len(keys) else 0, 0)
         return self._told(np.searchsorted(keys, second, side="right") - 1, good)
 
-    def _told(self, place: Int, good: Mask) -> tuple[Mask, Int]:
+    def _told(self, place: Ints, good: Bools) -> tuple[Bools, Ints]:
         said = np.full(len(place), FAR, dtype=np.int64)
         said[good] = self.expected[place[good]]
         return said < FAR, said
@@ -200,16 +197,16 @@ def _ends(predictions: Predictions, failures: Failures) -> tuple[int, int]:
     return (int(min(moments)), int(max(moments))) if moments else (0, 0)
 
 
-def _errors(held: Mask, said: Int, time: Int, since: Int) -> npt.NDArray[np.float64]:
+def _errors(held: Bools, said: Ints, time: Ints, since: Ints) -> Floats:
     good = held & (time > since)
     return np.asarray(np.abs(said - time)[good] / (time - since)[good])
 
 
-def _share(flags: Mask, whole: int) -> float | None:
+def _share(flags: Bools, whole: int) -> float | None:
     return float(flags.sum()) / whole if whole else None
 
 
-def _mean(values: npt.NDArray[np.float64]) -> float | None:
+def _mean(values: Floats) -> float | None:
     return float(values.mean()) if len(values) else None
 
 

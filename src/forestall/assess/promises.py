@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 from forestall.assess.calibration import brier, decomposition, share_interval
+from forestall.model.arrays import Bools, Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 Verdict = Literal["yes", "no", "too few"]
 
 DECILES: Final = 10
@@ -131,7 +128,7 @@ class PromiseScores:
 
 def score(
     said: Floats,
-    kept: Flags,
+    kept: Bools,
     when: Ints,
     work: Floats | None = None,
     *,
@@ -169,7 +166,7 @@ def decile_of(said: Floats) -> Ints:
 
 
 def _decile(
-    k: int, said: Floats, kept: Flags, when: Ints, level: float, within: float, least: int
+    k: int, said: Floats, kept: Bools, when: Ints, level: float, within: float, least: int
 ) -> ScoredDecile:
     mine = decile_of(said) == k
     made, hits = int(mine.sum()), int(kept[mine].sum())
@@ -217,7 +214,7 @@ def _quartiles(values: Floats) -> tuple[float, float, float]:
 
 
 def by_group(
-    said: Floats, kept: Flags, code: Ints, names: Sequence[str], *, least: int = LEAST
+    said: Floats, kept: Bools, code: Ints, names: Sequence[str], *, least: int = LEAST
 ) -> tuple[PromiseGroup, ...]:
     """Return how parts did, the largest first; `code` is the place of each promise's part in
     `names`, below 0 for none. A part needs `least` promises."""

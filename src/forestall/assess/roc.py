@@ -17,11 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.assess.roc_kernels import DIGITS, PASSES, apart, arrange, doubled_wins, steps
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 Keys = npt.NDArray[np.uint64]
 Aim = Literal["youden", "f1", "accuracy"]
 
@@ -29,7 +27,7 @@ NO_FAILURES = "none of them failed"
 ALL_FAILED = "all of them failed"
 
 
-def checked(scores: npt.ArrayLike, failed: npt.ArrayLike) -> tuple[Floats, Flags]:
+def checked(scores: npt.ArrayLike, failed: npt.ArrayLike) -> tuple[Floats, Bools]:
     """Return scores as float64[n] and outcomes as bool[n].
 
     Raises ParameterError where there are none, their numbers differ, a score is nan, or an outcome
@@ -329,7 +327,7 @@ def roc(
     return curve.corners() if corners else curve
 
 
-def _counted(score: Floats, truth: Flags) -> Roc:
+def _counted(score: Floats, truth: Bools) -> Roc:
     ill, well = sorted_apart(score, truth)
     total = len(score)
     threshold = np.empty(total + 1)
@@ -349,7 +347,7 @@ def _area_of(ill: Keys, well: Keys) -> tuple[float, str | None]:
     return int(doubled_wins(ill, well)) / (2 * len(ill) * len(well)), None
 
 
-def sorted_apart(score: Floats, truth: Flags) -> tuple[Keys, Keys]:
+def sorted_apart(score: Floats, truth: Bools) -> tuple[Keys, Keys]:
     """Return ordered keys of the scores of failures and of the rest, each ascending; see
     `roc_kernels`. The scores are contiguous, without nan."""
     keys, spare = np.empty(len(score), dtype=np.uint64), np.empty(len(score), dtype=np.uint64)
@@ -360,7 +358,7 @@ def sorted_apart(score: Floats, truth: Flags) -> tuple[Keys, Keys]:
     return ill, well
 
 
-def _weighted(score: Floats, truth: Flags, weight: Floats) -> Roc:
+def _weighted(score: Floats, truth: Bools, weight: Floats) -> Roc:
     if len(weight) != len(score) or weight.min() < 0 or np.isinf(weight.max()):
         said = f"{len(weight)} numbers from {weight.min():g} to {weight.max():g}"
         raise ParameterError("weights", said, f"{len(score)} finite numbers of at least 0")

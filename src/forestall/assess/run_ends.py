@@ -12,12 +12,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Ints
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER, base_state
 
-Long = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
 
 CHUNK: Final = 2**17
@@ -126,7 +125,7 @@ _PLAIN: Final = {
 
 
 def causes_of(
-    records: Accounting, by_operator: Mask | None = None, again: Mask | None = None
+    records: Accounting, by_operator: Bools | None = None, again: Bools | None = None
 ) -> Codes:
     """Return why each run ended, int8[n], places in `CAUSES`; see `RULES`.
 
@@ -164,17 +163,17 @@ class Ends:
     """
 
     causes: Codes
-    elapsed: Long
-    again: Mask
+    elapsed: Ints
+    again: Bools
 
     @classmethod
-    def of(cls, records: Accounting, by_operator: Mask | None = None) -> Ends:
+    def of(cls, records: Accounting, by_operator: Bools | None = None) -> Ends:
         """Return how the runs of these records ended; see `causes_of`."""
         again = followed(records)
         return cls(causes_of(records, by_operator, again), elapsed(records), again)
 
 
-def elapsed(records: Accounting) -> Long:
+def elapsed(records: Accounting) -> Ints:
     """Return `Accounting.elapsed`, worked out in pieces, which takes a third of the memory."""
     found = np.empty(len(records), dtype=np.int64)
     for low in range(0, len(records), CHUNK):
@@ -200,7 +199,7 @@ def tells_interruptions(records: Accounting) -> bool:
     return bool(np.any(records.exit_code >= 0))
 
 
-def followed(records: Accounting) -> Mask:
+def followed(records: Accounting) -> Bools:
     """Return which runs are followed by a later run of the same job, bool[n]."""
     place = np.arange(len(records), dtype=np.int32)
     last = np.zeros(int(records.which.max(initial=-1)) + 1, dtype=np.int32)
@@ -209,7 +208,7 @@ def followed(records: Accounting) -> Mask:
     return np.asarray(last[records.which] != place)
 
 
-def following(records: Accounting, again: Mask | None = None) -> tuple[Long, Long]:
+def following(records: Accounting, again: Bools | None = None) -> tuple[Ints, Ints]:
     """Return the runs that are followed by another of the same job, and those that follow them;
     `again` is as of `followed`, where that is known already."""
     again = followed(records) if again is None else again
@@ -251,7 +250,7 @@ def _tell_cancels(records: Accounting, found: Codes) -> None:
     found[rows] = answer
 
 
-def _owners(by: Coded, users: Coded, who: Long, user: Long) -> tuple[Long, Mask]:
+def _owners(by: Coded, users: Coded, who: Ints, user: Ints) -> tuple[Ints, Bools]:
     """Return the user (-1: none) that each id in `by` belongs to, and whether it can be told; both
     have an entry more, for nobody.
 

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit, ndtr, ndtri, stdtr, stdtrit
 
-from forestall.assess.roc import Flags, Floats, Ints, area, checked, numbered, numbers
+from forestall.assess.roc import area, checked, numbered, numbers
 from forestall.assess.roc_kernels import places
 from forestall.assess.significance_kernels import areas_again, sums_of_subsets
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 
 Alternative = Literal["greater", "less", "two-sided"]
@@ -130,7 +131,7 @@ def _null(ranks: Ints, m: int, draws: int, rng: np.random.Generator) -> Ints:
     return sums - m * (m + 1)
 
 
-def _as_far(drawn: Ints, wins: int, middle: int, alternative: Alternative) -> Flags:
+def _as_far(drawn: Ints, wins: int, middle: int, alternative: Alternative) -> Bools:
     """Return which doubled counts of pairs are as far from the middle as `wins`, or further."""
     if alternative == "greater":
         return np.asarray(drawn >= wins)
@@ -298,7 +299,7 @@ def _two_sided(z: float, degrees: int | None) -> float:
     return 2 * float(ndtr(-abs(z)) if degrees is None else stdtr(degrees, -abs(z)))
 
 
-def _placements(score: Floats, truth: Flags) -> tuple[Floats, Floats]:
+def _placements(score: Floats, truth: Bools) -> tuple[Floats, Floats]:
     """Return, for each failure, the share of the rest below it (ties half), and for each of the
     rest the share of failures above it: float64[m], float64[n], in the order of the cases."""
     ill, well = score[truth], score[~truth]
@@ -313,7 +314,7 @@ def _placements(score: Floats, truth: Flags) -> tuple[Floats, Floats]:
     return above, below
 
 
-def _variance(ill: Floats, well: Floats, truth: Flags, codes: Ints | None) -> float:
+def _variance(ill: Floats, well: Floats, truth: Bools, codes: Ints | None) -> float:
     """Return the variance of an area, or of a difference, from its placements."""
     m, n = len(ill), len(well)
     if codes is not None:
@@ -395,7 +396,7 @@ def bootstrap(
 
 
 def _units(
-    truth: Flags, groups: npt.ArrayLike | None, *, stratified: bool
+    truth: Bools, groups: npt.ArrayLike | None, *, stratified: bool
 ) -> tuple[Ints, Ints, Ints]:
     """Return the unit of each case, and from which units each is drawn again; see `areas_again`."""
     count = len(truth)

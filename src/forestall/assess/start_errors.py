@@ -12,17 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from forestall.assess.goodput import Blocks
 from forestall.assess.panel import RedrawnEstimate, estimate, share
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.start_estimates import StartEstimates
-
-Long = npt.NDArray[np.int64]
-Float = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 ON_TIME: Final = 60
 """s by which a start may differ from the estimate and still be on time."""
@@ -49,34 +45,28 @@ class Matched:
         start, it is this or lower
     """
 
-    asked: Long
-    foreseen: Long
-    start: Long
-    started: Mask
-    run: Long
+    asked: Ints
+    foreseen: Ints
+    start: Ints
+    started: Bools
+    run: Ints
 
     def __len__(self) -> int:
         return len(self.asked)
 
     @property
-    def ahead(self) -> Long:
+    def ahead(self) -> Ints:
         """See above."""
         return np.asarray(np.maximum(self.foreseen - self.asked, 0))
 
     @property
-    def error(self) -> Long:
+    def error(self) -> Ints:
         """See above."""
         return self.foreseen - self.start
 
-    def take(self, where: Mask | Long) -> Matched:
+    def take(self, where: Bools | Ints) -> Matched:
         """Return those at these places."""
-        return Matched(
-            self.asked[where],
-            self.foreseen[where],
-            self.start[where],
-            self.started[where],
-            self.run[where],
-        )
+        return taken(self, where, "asked", "foreseen", "start", "started", "run")
 
 
 @dataclass(frozen=True)
@@ -201,7 +191,7 @@ def start_errors(
 
 
 def _sides(
-    found: Matched, blocks: Blocks, weights: Float, level: float
+    found: Matched, blocks: Blocks, weights: Floats, level: float
 ) -> tuple[Errors | None, tuple[Errors, ...], tuple[Errors, ...], Errors | None]:
     """Return errors of all, by horizon, by true wait, and of the last estimates."""
     if not len(found):
@@ -225,7 +215,7 @@ def _sides(
     return every, classes[0], classes[1], last if len(final) else None
 
 
-def next_runs(estimates: StartEstimates, records: Accounting) -> tuple[Long, Mask]:
+def next_runs(estimates: StartEstimates, records: Accounting) -> tuple[Ints, Bools]:
     """Return, for each estimate, the place of the first run of its job that starts at or after the
     question (-1: none), and whether the accounting has the job at all."""
     found = np.full(len(estimates), -1, dtype=np.int64)
@@ -244,8 +234,8 @@ def next_runs(estimates: StartEstimates, records: Accounting) -> tuple[Long, Mas
 
 
 def _follow(
-    estimates: StartEstimates, records: Accounting, mine: Long, runs: Long, by_submit: bool
-) -> tuple[Long, Mask]:
+    estimates: StartEstimates, records: Accounting, mine: Ints, runs: Ints, by_submit: bool
+) -> tuple[Ints, Bools]:
     """Return `next_runs` of some estimates among some runs, jobs told apart by id and, where
     `by_submit`, by submission."""
     m = len(mine)
@@ -271,7 +261,7 @@ def _follow(
     return answer, known
 
 
-def withdrawn(asked: Long, run: Long, none: Mask) -> int:
+def withdrawn(asked: Ints, run: Ints, none: Bools) -> int:
     """Return for how many runs a start was foreseen, and none when asked again later."""
     order = np.lexsort((asked, run))
     one, silent = run[order], none[order]
@@ -279,7 +269,7 @@ def withdrawn(asked: Long, run: Long, none: Mask) -> int:
     return len(distinct(one[1:][back]))
 
 
-def errors(found: Matched, label: str, blocks: Blocks, weights: Float, level: float) -> Errors:
+def errors(found: Matched, label: str, blocks: Blocks, weights: Floats, level: float) -> Errors:
     """Return the errors of these estimates; nan where there are none."""
     error, sure = found.error, found.started
     block = blocks.of(found.asked)
@@ -303,7 +293,7 @@ def errors(found: Matched, label: str, blocks: Blocks, weights: Float, level: fl
     )
 
 
-def distinct(values: Long) -> Long:
+def distinct(values: Ints) -> Ints:
     """Return the distinct values, ascending; for many whole numbers quicker than `np.unique`."""
     ranked = np.sort(values)
     new = np.ones(len(ranked), dtype=np.bool_)
@@ -311,7 +301,7 @@ def distinct(values: Long) -> Long:
     return ranked[new]
 
 
-def quantile(error: Long, q: float) -> float:
+def quantile(error: Ints, q: float) -> float:
     """Return the least value that at least a share q does not exceed; nan of none."""
     if not len(error):
         return float("nan")
@@ -319,7 +309,7 @@ def quantile(error: Long, q: float) -> float:
     return float(np.partition(error, place)[place])
 
 
-def _median(error: Long, block: Long, weights: Float, level: float) -> RedrawnEstimate:
+def _median(error: Ints, block: Ints, weights: Floats, level: float) -> RedrawnEstimate:
     """Return the median with an interval, from errors in bins of like counts."""
     blocks = weights.shape[1]
     value = quantile(error, 0.5)

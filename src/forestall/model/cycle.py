@@ -95,15 +95,7 @@ _NEVER: Final = (
 chosen."""
 
 ESTIMATE: Final = np.dtype(
-    [
-        ("host", "i8"),
-        ("jct", "i8"),
-        ("mttf", "i8"),
-        ("etl", "i8"),
-        ("jctf", "i8"),
-        ("rank", "i8"),
-        ("chance", "i8"),
-    ]
+    [(name, "i8") for name in ("host", "jct", "mttf", "etl", "jctf", "rank", "chance")]
 )
 """What a scheduler knows of one free host for one job: its number; estimated completion time
 without failures, mean time to failure, and completion time considering failures, s from now (FAR:
@@ -206,17 +198,8 @@ ends (of all its stays so far; all of it where COMPLETED), and work lost at its 
 of a second; the chance that it would end there, as it was foreseen when it began, and as it was
 promised, corrected by the record until then, millionths (-1: the scheduler says nothing)."""
 
-FATE: Final = np.dtype(
-    [
-        ("start", "i8"),
-        ("finish", "i8"),
-        ("outcome", "i8"),
-        ("tries", "i8"),
-        ("failures", "i8"),
-        ("lost", "i8"),
-        ("checkpoints", "i8"),
-    ]
-)
+_OF_A_FATE: Final = ("start", "finish", "outcome", "tries", "failures", "lost", "checkpoints")
+FATE: Final = np.dtype([(name, "i8") for name in _OF_A_FATE])
 """What became of a job: first start, and end where it was completed, s (-1: never); `Fate`; times
 it was tried in all; stays that a host's leaving ended; work lost, in millionths of a second;
 checkpoints completed."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.cleaning import Cleaning
 from forestall.model.virtual import FAR
 
@@ -46,10 +47,10 @@ class Failures:
         records and on the times in service
     """
 
-    time: npt.NDArray[np.int64]
-    node: npt.NDArray[np.int64]
-    downtime: npt.NDArray[np.int64]
-    detectability: npt.NDArray[np.float64]
+    time: Ints
+    node: Ints
+    downtime: Ints
+    detectability: Floats
     kind: tuple[str, ...] | None = None
     span: int = 0
     nodes: int = 0
@@ -58,11 +59,11 @@ class Failures:
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
     origin: int | None = None
-    service_start: npt.NDArray[np.int64] | None = None
-    service_end: npt.NDArray[np.int64] | None = None
-    service_new: npt.NDArray[np.bool_] | None = None
+    service_start: Ints | None = None
+    service_end: Ints | None = None
+    service_new: Bools | None = None
     aside: Cleaning = field(default_factory=Cleaning)
-    predicted: npt.NDArray[np.int64] | None = None
+    predicted: Ints | None = None
 
     def __post_init__(self) -> None:
         lengths = {len(a) for a in (self.time, self.node, self.downtime, self.detectability)}
@@ -116,18 +117,10 @@ class Failures:
             predicted=None if predicted is None else _seconds_or_far(predicted)[order],
         )
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Failures:
+    def take(self, index: Ints | Bools) -> Failures:
         """Return the failures at these positions (ascending) or where the mask holds."""
-        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        return replace(
-            self,
-            time=self.time[where],
-            node=self.node[where],
-            downtime=self.downtime[where],
-            detectability=self.detectability[where],
-            kind=None if self.kind is None else tuple(self.kind[i] for i in where),
-            predicted=None if self.predicted is None else self.predicted[where],
-        )
+        columns = ("time", "node", "downtime", "detectability", "kind", "predicted")
+        return taken(self, index, *columns)
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``time,node[,downtime][,kind][,detectability][,predicted]`` of
@@ -145,7 +138,7 @@ class Failures:
         return pl.DataFrame(columns)
 
 
-def _seconds_or_far(times: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def _seconds_or_far(times: npt.ArrayLike) -> Ints:
     given = np.asarray(times)
     if given.dtype.kind == "f":
         given = np.where(np.isnan(given) | (given >= FAR), FAR, given)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
+from forestall.model.arrays import Floats
 from forestall.model.cleaning import Cleaning
 
 
@@ -29,10 +27,10 @@ class HostTraces:
     source, cleaning : where it came from; what was left out or changed on reading
     """
 
-    load: npt.NDArray[np.float64]
-    free_memory: npt.NDArray[np.float64] | None
+    load: Floats
+    free_memory: Floats | None
     period: int
-    speed: npt.NDArray[np.float64]
+    speed: Floats
     names: tuple[str, ...]
     origin: int | None = None
     source: str = ""

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Ints
 from forestall.model.cleaning import Cleaning
 
 with lazily():
     import polars as pl
 
 
-Int = npt.NDArray[np.int64]
 UNKNOWN = -1
 """Stands for a whole number that the log does not tell."""
 
@@ -37,11 +37,11 @@ class Jobs:
     nodes : size of the machine in nodes as the log's header says, or None
     """
 
-    job: Int
-    submit: Int
-    size: Int
-    runtime: Int
-    estimate: Int
+    job: Ints
+    submit: Ints
+    size: Ints
+    runtime: Ints
+    estimate: Ints
     user: tuple[str, ...] | None = None
     queue: tuple[str, ...] | None = None
     source: str = ""
@@ -78,7 +78,7 @@ class Jobs:
             requested[order].astype(np.int64),
         )
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Jobs:
+    def take(self, index: Ints | Bools) -> Jobs:
         """Return the jobs at these positions (ascending) or where the mask holds."""
         masked = index.dtype == np.bool_
         if masked and bool(index.all()) and len(index) == len(self):

@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-Long = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from forestall.model.arrays import Bools, Floats, Ints
+
 Small = npt.NDArray[np.int8]
 
 QUESTIONS: Final = ("deadline", "probability")
@@ -44,10 +44,10 @@ class Ledger:
     known : int64[n], when the outcome was known; -1 while it is open
     """
 
-    job: Long
+    job: Ints
     question: Small
-    quoted: Long
-    deadline: Long
+    quoted: Ints
+    deadline: Ints
     asked: Floats
     before: Floats
     stated: Floats
@@ -55,13 +55,13 @@ class Ledger:
     run: Floats
     wait_class: Small
     run_class: Small
-    wait_like: Long
-    run_like: Long
+    wait_like: Ints
+    run_like: Ints
     risk: Floats
-    counted: npt.NDArray[np.bool_]
+    counted: Bools
     outcome: Small
     cause: Small
-    known: Long
+    known: Ints
 
     def __post_init__(self) -> None:
         lengths = {name: len(column) for name, column in self}
@@ -83,7 +83,7 @@ class Ledger:
         """Return a ledger with these entries and then the later ones; this one stays as it is."""
         return type(self)(*(np.concatenate([mine, getattr(later, name)]) for name, mine in self))
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Self:
+    def take(self, index: Ints | Bools) -> Self:
         """Return the entries at these positions or where the mask holds."""
         return type(self)(*(column[index] for _, column in self))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.cleaning import Cleaning
 
 with lazily():
@@ -31,9 +31,9 @@ class Metrics:
     source, cleaning : where it came from; what was left out or changed on reading
     """
 
-    time: npt.NDArray[np.int64]
-    node: npt.NDArray[np.int64]
-    value: npt.NDArray[np.float64]
+    time: Ints
+    node: Ints
+    value: Floats
     names: tuple[str, ...]
     nodes: int
     node_names: tuple[str, ...] | None = None
@@ -53,18 +53,17 @@ class Metrics:
     def __len__(self) -> int:
         return len(self.time)
 
-    def first(self) -> npt.NDArray[np.int64]:
+    def first(self) -> Ints:
         """Return int64[nodes + 1]: node k's samples are those from first[k] to first[k + 1]."""
         return np.searchsorted(self.node, np.arange(self.nodes + 1))
 
-    def column(self, name: str) -> npt.NDArray[np.float64]:
+    def column(self, name: str) -> Floats:
         """Return one metric, float64[n]."""
         return self.value[:, self.names.index(name)]
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Metrics:
+    def take(self, index: Ints | Bools) -> Metrics:
         """Return the samples at these positions (ascending) or where the mask holds."""
-        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        return replace(self, time=self.time[where], node=self.node[where], value=self.value[where])
+        return taken(self, index, "time", "node", "value")
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table ``time,node,METRIC,...``."""

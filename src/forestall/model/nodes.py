@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Ints
 from forestall.model.errors import ParameterError
 
 _PART = re.compile(r"(\d+)(?:-(\d+))?")
@@ -51,7 +51,7 @@ class NodeSet:
             numbers.extend(range(first, last + 1))
         return cls.of(numbers)
 
-    def array(self) -> npt.NDArray[np.int64]:
+    def array(self) -> Ints:
         """Return the node numbers, ascending, int64[len(self)]."""
         if not self.ranges:
             return np.empty(0, dtype=np.int64)

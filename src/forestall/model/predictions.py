@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Ints
 from forestall.model.virtual import FAR
-
-Int = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -32,9 +30,9 @@ class Predictions:
 
     NEVER: ClassVar[int] = FAR
 
-    known: Int
-    node: Int
-    expected: Int
+    known: Ints
+    node: Ints
+    expected: Ints
     name: str = ""
 
     def __post_init__(self) -> None:

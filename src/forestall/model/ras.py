@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Ints
 from forestall.model.cleaning import Cleaning
 
 with lazily():
@@ -50,13 +51,13 @@ class RasLog:
     source, cleaning : where it came from; what was left out or changed on reading
     """
 
-    time: npt.NDArray[np.int64]
+    time: Ints
     place: npt.NDArray[np.int32]
     severity: npt.NDArray[np.int8]
     kind: npt.NDArray[np.int32]
     places: tuple[str, ...]
     kinds: tuple[str, ...]
-    alert: npt.NDArray[np.bool_] | None = None
+    alert: Bools | None = None
     span: int = 0
     origin: int | None = None
     source: str = ""
@@ -71,7 +72,7 @@ class RasLog:
     def __len__(self) -> int:
         return len(self.time)
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> RasLog:
+    def take(self, index: Ints | Bools) -> RasLog:
         """Return the records at these positions (ascending) or where the mask holds."""
         where = np.flatnonzero(index) if index.dtype == np.bool_ else index
         return replace(

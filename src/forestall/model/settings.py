@@ -162,14 +162,6 @@ class Parameter:
         return f"{text} {self.setting.unit}" if self.setting.unit else text
 
 
-class Declaring(Protocol):
-    """A class of parameters: its fields by name."""
-
-    @property
-    def model_fields(self) -> Mapping[str, Any]:
-        """The fields."""
-
-
 @lru_cache(maxsize=64)
 def declared(kind: Any) -> Mapping[str, Parameter]:
     """Return the parameters of a class, by name and in order; each has a `Setting`."""

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
+from forestall.model.arrays import Floats, Ints
 from forestall.model.failures import Failures
-
-Nodes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @runtime_checkable
@@ -24,15 +19,15 @@ class Predictor(Protocol):
     `KnowsOutages` names.
     """
 
-    def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+    def failure_probability(self, nodes: Ints, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: the probability that each node fails within the window."""
         ...
 
-    def partition_failure_probability(self, nodes: Nodes, start: int, end: int) -> float:
+    def partition_failure_probability(self, nodes: Ints, start: int, end: int) -> float:
         """Return the probability that any of the nodes fails within the window."""
         ...
 
-    def time_to_failure(self, nodes: Nodes) -> Floats:
+    def time_to_failure(self, nodes: Ints) -> Floats:
         """Return float64[len(nodes)]: seconds until each node's next foreseen failure, inf if
         none."""
         ...
@@ -60,11 +55,11 @@ class KnowsOutages(Protocol):
         """Take note that it is `time` now."""
         ...
 
-    def disruption_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+    def disruption_probability(self, nodes: Ints, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: the probability that each node disrupts the job."""
         ...
 
-    def partition_disruption_probability(self, nodes: Nodes, start: int, end: int) -> float:
+    def partition_disruption_probability(self, nodes: Ints, start: int, end: int) -> float:
         """Return the probability that any of the nodes disrupts the job."""
         ...
 

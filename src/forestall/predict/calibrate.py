@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logit
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats
 from forestall.model.errors import ParameterError
-from forestall.predict.base import Floats
 
 with lazily():
     from scipy import optimize
 
-Outcomes = npt.NDArray[np.bool_]
 METHODS: Final = ("auto", "isotonic", "platt")
 MANY: Final = 200
 """From so many failures on, "auto" considers to leave the shape of the curve to the outcomes."""
@@ -39,7 +37,7 @@ class Platt:
     shift: float
 
     @classmethod
-    def fit(cls, scores: Floats, failed: Outcomes, weights: Floats | None = None) -> Self:
+    def fit(cls, scores: Floats, failed: Bools, weights: Floats | None = None) -> Self:
         """Return the curve for scores, float64[n], and outcomes, bool[n], with weights >= 0."""
         x, y, w = _checked(scores, failed, weights)
         number = np.array([w[~y].sum(), w[y].sum()])
@@ -85,7 +83,7 @@ class Isotonic:
     def fit(
         cls,
         scores: Floats,
-        failed: Outcomes,
+        failed: Bools,
         weights: Floats | None = None,
         *,
         prior: float = 1.0,
@@ -135,7 +133,7 @@ Calibrator = Platt | Isotonic
 
 def calibrator(
     scores: Floats,
-    failed: Outcomes,
+    failed: Bools,
     weights: Floats | None = None,
     *,
     method: str = "auto",
@@ -166,7 +164,7 @@ def calibrator(
     return made.fit(scores, failed, weights)
 
 
-def _steps_do_better(x: Floats, y: Outcomes, w: Floats) -> bool:
+def _steps_do_better(x: Floats, y: Bools, w: Floats) -> bool:
     half = len(x) // 2
     losses = []
     for kind in (Isotonic, Platt):
@@ -197,9 +195,7 @@ def isotonic(scores: Floats, values: Floats, weights: Floats | None = None) -> F
     return answer
 
 
-def _checked(
-    scores: Floats, failed: Outcomes, weights: Floats | None
-) -> tuple[Floats, Outcomes, Floats]:
+def _checked(scores: Floats, failed: Bools, weights: Floats | None) -> tuple[Floats, Bools, Floats]:
     x = np.asarray(scores, dtype=np.float64)
     w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not np.isfinite(x).all():
@@ -232,3 +228,13 @@ def _newton(x: Floats, target: Floats, w: Floats, shift: float) -> tuple[float, 
         if size <= 1e-10 or np.abs(size * step).max() < 1e-10:
             break
     return float(slope), float(shift)
+
+
+def one_by_one(curves: Sequence[Calibrator], margins: Floats, answer: Floats) -> Floats:
+    """Write into `answer`, and return, the probabilities of failing before each horizon from
+    margins of failing between it and the one before; float64[..., H] both, perhaps the same."""
+    lasting = np.ones(margins.shape[:-1])
+    for k, curve in enumerate(curves):
+        lasting *= 1 - curve(margins[..., k])
+        answer[..., k] = 1 - lasting
+    return answer

@@ -12,12 +12,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logit
 
-from forestall.predict.base import Floats
-
-Whole = npt.NDArray[np.int64]
+from forestall.model.arrays import Bools, Floats, Ints
 
 PRIOR: Final = (0.0, 1.0)
 STRENGTH: Final = (1.0, 10.0)
@@ -31,9 +28,9 @@ LEAST: Final = 1e-3
 
 def corrected(
     chance: Floats,
-    asked: Whole,
-    known: Whole,
-    came: npt.NDArray[np.bool_],
+    asked: Ints,
+    known: Ints,
+    came: Bools,
     marks: Floats | None = None,
 ) -> Floats:
     """Return float64[n]: what would have been said, had it been corrected by the outcomes known.
@@ -65,9 +62,7 @@ def corrected(
     return answer
 
 
-def _fit(
-    design: Floats, came: npt.NDArray[np.bool_], curve: Floats, prior: Floats, strength: Floats
-) -> Floats:
+def _fit(design: Floats, came: Bools, curve: Floats, prior: Floats, strength: Floats) -> Floats:
     """Return the curve by Newton's method, from that of before on."""
 
     def loss(at: Floats) -> float:

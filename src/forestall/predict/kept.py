@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,131 +14,92 @@ from forestall.model.observations import Observations
 from forestall.model.ras import RasLog
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-_SERVICE = ("service_start", "service_end", "service_new")
+
+_PARTS: Final[dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]]] = {
+    "failures": (
+        Failures,
+        ("span", "nodes", "repairs", "names", "origin", "source"),
+        (
+            "time", "node", "downtime", "detectability", "kind",
+            "service_start", "service_end", "service_new",
+        ),
+    ),
+    "events": (
+        RasLog,
+        ("places", "kinds", "span", "origin", "source"),
+        ("time", "place", "severity", "kind", "alert"),
+    ),
+    "metrics": (
+        Metrics,
+        ("names", "nodes", "node_names", "period", "origin", "source"),
+        ("time", "node", "value"),
+    ),
+}  # fmt: skip
+"""The tables of observations: what they are, their values, and their columns."""
+_OPTIONAL: Final = {
+    *(f"failures.{name}" for name in ("kind", "service_start", "service_end", "service_new")),
+    "events.alert",
+}
 
 
 def packed(seen: Observations) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Return observations as values and arrays; see `unpacked`."""
-    log, events, metrics = seen.failures, seen.events, seen.metrics
-    values: dict[str, Any] = {
-        "begin": int(seen.begin),
-        "end": int(seen.end),
-        "nodes": int(seen.nodes),
-        "failures": {
-            "span": int(log.span),
-            "nodes": int(log.nodes),
-            "repairs": bool(log.repairs),
-            "names": _list(log.names),
-            "origin": log.origin,
-            "source": log.source,
-        },
-    }
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "failures.time": log.time,
-        "failures.node": log.node,
-        "failures.downtime": log.downtime,
-        "failures.detectability": log.detectability,
-    }
-    if log.kind is not None:
-        values["failures"]["kinds"], arrays["failures.kind"] = _codes(log.kind)
-    for name in _SERVICE:
-        if getattr(log, name) is not None:
-            arrays[f"failures.{name}"] = getattr(log, name)
-    if events is not None:
-        values["events"] = {
-            "places": _list(events.places),
-            "kinds": _list(events.kinds),
-            "span": int(events.span),
-            "origin": events.origin,
-            "source": events.source,
-        }
-        for name in ("time", "place", "severity", "kind"):
-            arrays[f"events.{name}"] = getattr(events, name)
-        if events.alert is not None:
-            arrays["events.alert"] = events.alert
-    if metrics is not None:
-        values["metrics"] = {
-            "names": _list(metrics.names),
-            "nodes": int(metrics.nodes),
-            "node_names": _list(metrics.node_names),
-            "period": int(metrics.period),
-            "origin": metrics.origin,
-            "source": metrics.source,
-        }
-        for name in ("time", "node", "value"):
-            arrays[f"metrics.{name}"] = getattr(metrics, name)
+    values: dict[str, Any] = {name: int(getattr(seen, name)) for name in ("begin", "end", "nodes")}
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for part, (_, told, columns) in _PARTS.items():
+        table = getattr(seen, part)
+        if table is None:
+            continue
+        values[part] = {name: plain(getattr(table, name)) for name in told}
+        for name in columns:
+            column = getattr(table, name)
+            if isinstance(column, tuple):  # words
+                values[part][f"{name}s"], column = _codes(column)
+            if column is not None:
+                arrays[f"{part}.{name}"] = column
     return values, arrays
 
 
 def unpacked(values: Mapping[str, Any], arrays: Arrays) -> Observations:
     """Return the observations that `packed` took apart."""
+    tables = {part: _table(part, values[part], arrays) for part in _PARTS if part in values}
     return Observations(
-        _failures(values["failures"], arrays),
+        tables["failures"],
         int(values["begin"]),
         int(values["end"]),
         int(values["nodes"]),
-        _events(values["events"], arrays) if "events" in values else None,
-        _metrics(values["metrics"], arrays) if "metrics" in values else None,
+        tables.get("events"),
+        tables.get("metrics"),
     )
 
 
-def _failures(told: Mapping[str, Any], arrays: Arrays) -> Failures:
-    kind = None
-    if "kinds" in told:
-        kind = tuple(told["kinds"][code] for code in arrays["failures.kind"].tolist())
-    return Failures(
-        arrays["failures.time"],
-        arrays["failures.node"],
-        arrays["failures.downtime"],
-        arrays["failures.detectability"],
-        kind=kind,
-        span=int(told["span"]),
-        nodes=int(told["nodes"]),
-        repairs=bool(told["repairs"]),
-        names=_tuple(told["names"]),
-        origin=told["origin"],
-        source=told["source"],
-        service_start=arrays.get("failures.service_start"),
-        service_end=arrays.get("failures.service_end"),
-        service_new=arrays.get("failures.service_new"),
-    )
+def _table(part: str, values: Mapping[str, Any], arrays: Arrays) -> Any:
+    kind, told, columns = _PARTS[part]
+    fields: dict[str, Any] = {name: whole(values[name]) for name in told}
+    for name in columns:
+        key = f"{part}.{name}"
+        if key in arrays or key not in _OPTIONAL:
+            fields[name] = arrays[key]
+    if part == "failures" and "kind" in fields:
+        fields["kind"] = tuple(values["kinds"][code] for code in fields["kind"].tolist())
+    return kind(**fields)
 
 
-def _events(told: Mapping[str, Any], arrays: Arrays) -> RasLog:
-    return RasLog(
-        arrays["events.time"],
-        arrays["events.place"],
-        arrays["events.severity"],
-        arrays["events.kind"],
-        places=tuple(told["places"]),
-        kinds=tuple(told["kinds"]),
-        alert=arrays.get("events.alert"),
-        span=int(told["span"]),
-        origin=told["origin"],
-        source=told["source"],
-    )
+def under(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays whose names begin so, by the rest of their names."""
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
-def _metrics(told: Mapping[str, Any], arrays: Arrays) -> Metrics:
-    return Metrics(
-        arrays["metrics.time"],
-        arrays["metrics.node"],
-        arrays["metrics.value"],
-        names=tuple(told["names"]),
-        nodes=int(told["nodes"]),
-        node_names=_tuple(told["node_names"]),
-        period=int(told["period"]),
-        origin=told["origin"],
-        source=told["source"],
-    )
+def plain(value: Any) -> Any:
+    """Return what JSON can hold."""
+    if isinstance(value, tuple):
+        return list(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
-def _list(names: Sequence[str] | None) -> list[str] | None:
-    return None if names is None else list(names)
-
-
-def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(names)
+def whole(value: Any) -> Any:
+    """Return what a table holds."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _codes(words: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int32]]:

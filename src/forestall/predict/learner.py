@@ -11,21 +11,19 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
-from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
-from forestall.model.ras import RasLog
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
-from forestall.predict.kept import packed, unpacked
+from forestall.predict.kept import packed, under, unpacked
 
 HORIZONS: tuple[int, ...] = (3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
 """Seconds ahead for which learners answer; in between, hazards are taken to be constant."""
@@ -77,7 +75,7 @@ class Learner(ABC):
         """Learn from a window that has ended; what was learnt before is forgotten."""
 
     @abstractmethod
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         """Return float64[len(times), seen.nodes, len(self.horizons)]: the probabilities that each
         node fails within [t, t + horizon).
 
@@ -194,12 +192,17 @@ class Learner(ABC):
     def hazards(self) -> Floats:
         """Return float64[nodes, len(horizons)]: cumulative hazards from now to each horizon."""
         seen = self.seen
-        moment = max(self._now, int(seen.failures.time[-1]) + 1 if len(seen.failures) else 0)
+        moment = self.moment()
         if self._answer is None or self._answer[0] != moment:
             self._answer = moment, hazards_of(self.chances(seen, np.array([moment]))[0])
         return self._answer[1]
 
-    def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+    def moment(self) -> int:
+        """Return the moment that answers are for, s: now, or just after the last failure."""
+        log = self.seen.failures
+        return max(self._now, int(log.time[-1]) + 1 if len(log) else 0)
+
+    def failure_probability(self, nodes: Ints, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: the probability that each node fails within the window.
 
         Between the horizons the hazard is constant, and beyond the last as just before it.
@@ -210,29 +213,27 @@ class Learner(ABC):
             raise ParameterError("nodes", int(numbers.max()), f"nodes below {len(table)}")
         ahead = np.array([start, max(start, end)]) - self._now
         within = cumulative(table[numbers], self.horizons, np.maximum(ahead, 0))
-        answer: Floats = -np.expm1(-(within[:, 1] - within[:, 0]))
-        return answer
+        return -np.expm1(-(within[:, 1] - within[:, 0]))
 
-    def partition_failure_probability(self, nodes: Nodes, start: int, end: int) -> float:
+    def partition_failure_probability(self, nodes: Ints, start: int, end: int) -> float:
         """Return the probability that any of the nodes fails within the window: they are taken to
         fail independently."""
         risk = np.minimum(self.failure_probability(nodes, start, end), 1 - 1e-16)
         return float(-math.expm1(float(np.log1p(-risk).sum())))
 
-    def time_to_failure(self, nodes: Nodes) -> Floats:
+    def time_to_failure(self, nodes: Ints) -> Floats:
         """Return float64[len(nodes)]: the median time from now to each node's next failure, s."""
         table = self.hazards()[np.asarray(nodes, dtype=np.int64)]
         return median_time(table, self.horizons)
 
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         """Return float64[len(times), seen.nodes, len(horizons)]: what it would have said at each
         of the ascending `times` about [t, t + horizon), had it seen what came before t."""
         if tuple(horizons) == self.horizons:
             return self.chances(seen, times)
         hazard = hazards_of(self.chances(seen, times))
         ahead = np.asarray(horizons, dtype=np.int64)
-        answer: Floats = -np.expm1(-cumulative(hazard, self.horizons, ahead))
-        return answer
+        return -np.expm1(-cumulative(hazard, self.horizons, ahead))
 
     # ------------------------------------------------------------------------------- to a file
 
@@ -250,27 +251,42 @@ class Learner(ABC):
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Return the predictor whose `state` this is."""
-
-        def under(prefix: str) -> dict[str, npt.NDArray[Any]]:
-            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-
         made = cls(**values["settings"])
-        made.restore(values["learnt"], under("learnt."))
-        made._take(unpacked(values["seen"], under("seen.")))
+        made.restore(values["learnt"], under("learnt.", arrays))
+        made._take(unpacked(values["seen"], under("seen.", arrays)))
         about = values["about"]
         made.trained, made.trained_until = int(about["trained"]), int(about["trained_until"])
         made._now = int(about["now"])
         return made
 
 
+class ExactLearner(Learner):
+    """A learner that answers for any horizon exactly, from failures alone: `risks` is the answer.
+
+    What it knows before it has learnt stands in its class.
+    """
+
+    memory: ClassVar[int] = 0
+
+    def __init__(self, *, horizons: Sequence[int] = HORIZONS, **settings: Any) -> None:
+        super().__init__(**settings, horizons=check.seconds(horizons))
+
+    def chances(self, seen: Observations, times: Ints) -> Floats:
+        """Return float64[len(times), seen.nodes, len(self.horizons)], see `Learner`."""
+        return self.risks(seen, times, self.horizons)
+
+    @abstractmethod
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
+        """Return float64[len(times), seen.nodes, len(horizons)], exact for any horizon."""
+
+
 def hazards_of(chances: Floats) -> Floats:
     """Return cumulative hazards of probabilities that ascend along the last axis."""
     rising = np.maximum.accumulate(np.clip(chances, 0.0, 1 - 1e-12), axis=-1)
-    hazard: Floats = -np.log1p(-rising)
-    return hazard
+    return -np.log1p(-rising)
 
 
-def cumulative(hazard: Floats, horizons: tuple[int, ...], ahead: Nodes) -> Floats:
+def cumulative(hazard: Floats, horizons: tuple[int, ...], ahead: Ints) -> Floats:
     """Return the cumulative hazards at `ahead` seconds from those at the horizons.
 
     Parameters
@@ -298,10 +314,4 @@ def median_time(hazard: Floats, horizons: tuple[int, ...]) -> Floats:
     rise = table[rows, right] - table[rows, right - 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         more = (math.log(2) - table[rows, right - 1]) / rise * (at[right] - at[right - 1])
-    answer: Floats = np.where(rise > 0, at[right - 1] + more, np.inf)
-    return answer
-
-
-def past_of(part: Failures | RasLog | Metrics, time: int) -> int:
-    """Return how many rows of a table in order of time lie strictly before `time`."""
-    return int(np.searchsorted(part.time, time, side="left"))
+    return np.where(rise > 0, at[right - 1] + more, np.inf)

@@ -91,7 +91,7 @@ def names_of(kind: type[Any]) -> list[str]:
         if own is None:
             continue
         known = list(inspect.signature(own).parameters.values())[1:]
-        found |= {p.name: None for p in known if p.kind is not p.VAR_KEYWORD}
+        found |= {p.name: None for p in known if p.kind is p.KEYWORD_ONLY}
         if not any(p.kind is p.VAR_KEYWORD for p in known):
             break
     return list(found)

@@ -11,12 +11,20 @@ import numpy.typing as npt
 from scipy.special import expit, logit
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.boosted.rows import NEVER, spread
-from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
+from forestall.predict.calibrate import (
+    METHODS,
+    Calibrator,
+    Platt,
+    calibrator,
+    from_state,
+    one_by_one,
+)
 from forestall.predict.features.failures import service_of
+from forestall.predict.kept import under
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class, new_learner
 from forestall.traces.streams import stream
@@ -152,16 +160,11 @@ class Stacked(Learner):
             )
         self._curves = tuple(curves)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         total = np.tile(self._shifts, (len(times), seen.nodes, 1))
         for member, weights in zip(self._members, self._weights, strict=True):
             total += weights * log_odds(member.chances(seen, times))
-        lasting = np.ones(total.shape[:-1])
-        for k, curve in enumerate(self._curves):
-            lasting *= 1 - curve(total[..., k])
-            total[..., k] = 1 - lasting
-        return total
+        return one_by_one(self._curves, total, total)
 
     def learnt(self) -> State:
         """Return members, weights and curves."""
@@ -175,12 +178,10 @@ class Stacked(Learner):
         return values, arrays
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self._members = []
         for k, about in enumerate(values["members"]):
             member = new_learner(about["name"], **about["settings"])
-            own = {n: a for n, a in arrays.items() if n.startswith(f"{k}.")}
-            member.restore(about["learnt"], {n.removeprefix(f"{k}."): a for n, a in own.items()})
+            member.restore(about["learnt"], under(f"{k}.", arrays))
             self._members.append(member)
         self._weights = np.asarray(arrays["weights"], dtype=np.float64)
         self._shifts = np.asarray(arrays["shifts"], dtype=np.float64)
@@ -213,9 +214,7 @@ def log_odds(chances: Floats) -> Floats:
     return odds
 
 
-def combination(
-    odds: Floats, failed: npt.NDArray[np.bool_], weight: Floats, ridge: float
-) -> tuple[Floats, float]:
+def combination(odds: Floats, failed: Bools, weight: Floats, ridge: float) -> tuple[Floats, float]:
     """Return the weights, float64[M], and the shift of the likeliest logistic curve.
 
     Parameters
@@ -251,7 +250,7 @@ class _HeldOut:
     """
 
     def __init__(
-        self, times: Nodes, scale: Floats, ahead: Nodes, stop: Nodes, horizons: tuple[int, ...]
+        self, times: Ints, scale: Floats, ahead: Ints, stop: Ints, horizons: tuple[int, ...]
     ) -> None:
         self.times, self._scale = times, scale
         self._ahead, self._stop, self._bounds = ahead, stop, (0, *horizons)
@@ -286,7 +285,7 @@ class _HeldOut:
         known = np.where(since <= times[:, None], np.minimum(until, past.end), -NEVER)
         return cls(times, 1 / frequency, ahead, known - times[:, None], horizons)
 
-    def rows(self, k: int) -> tuple[Nodes, npt.NDArray[np.bool_], Floats]:
+    def rows(self, k: int) -> tuple[Ints, Bools, Floats]:
         """Return which cells count for horizon k, whether the node failed before it, and weights
         in node-intervals."""
         low, high = self._bounds[k : k + 2]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict import table_kernels as kernels
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.learner import Learner, hazards_of, median_time
 from forestall.predict.table_kernels import HazardTable, table_of
 
@@ -33,7 +33,7 @@ class Tabulated:
     horizons : the H horizons, s
     """
 
-    def __init__(self, times: Nodes, hazard: np.ndarray, horizons: tuple[int, ...]) -> None:
+    def __init__(self, times: Ints, hazard: np.ndarray, horizons: tuple[int, ...]) -> None:
         assert hazard.shape[::2] == (len(times), len(horizons)), f"{hazard.shape} for {times.shape}"
         self.times, self.hazard, self.horizons = times, hazard, tuple(horizons)
         self._table = table_of(hazard, times, self.horizons, 1)
@@ -64,20 +64,20 @@ class Tabulated:
         """Move the present moment to `time`; the table knows of the failure."""
         self.advance(time)
 
-    def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+    def failure_probability(self, nodes: Ints, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: the probability that each node fails within the window."""
         numbers, answer = np.asarray(nodes, dtype=np.int64), np.empty(len(nodes))
         kernels.risk_of_each(self._table, numbers, max(int(start), self._now), int(end), answer)
         return answer
 
-    def partition_failure_probability(self, nodes: Nodes, start: int, end: int) -> float:
+    def partition_failure_probability(self, nodes: Ints, start: int, end: int) -> float:
         """Return the probability that any of the nodes fails within the window: they are taken to
         fail independently."""
         numbers, room = np.asarray(nodes, dtype=np.int64), np.empty(len(nodes))
         first = max(int(start), self._now)
         return float(kernels.risk_of_any(self._table, numbers, first, int(end), room))
 
-    def time_to_failure(self, nodes: Nodes) -> Floats:
+    def time_to_failure(self, nodes: Ints) -> Floats:
         """Return float64[len(nodes)]: the median time to each node's next failure, s."""
         row = int(self._table.row[0])
         table = self.hazard[row, np.asarray(nodes, dtype=np.int64)].astype(np.float64)
@@ -104,7 +104,7 @@ def tabulate(learner: Learner, later: Observations, nodes: int) -> Tabulated:
     return Tabulated(times, hazard, learner.horizons)
 
 
-def moments(later: Observations, cells: int) -> Nodes:
+def moments(later: Observations, cells: int) -> Ints:
     """Return the ascending moments of a table with so many `cells` each: every hour of the window,
     and just after each failure as long as these are not the most."""
     most = max(2, MOST_CELLS // max(1, cells))

@@ -12,7 +12,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 
 if TYPE_CHECKING:
-    from forestall.predict.base import Floats, Nodes
+    from forestall.model.arrays import Floats, Ints
 
 
 class TracePredictor:
@@ -65,7 +65,7 @@ class TracePredictor:
         """Move the latest known moment to `time`; the log already holds the failure itself."""
         self.advance(time)
 
-    def _within(self, start: int, end: int) -> tuple[Nodes, Nodes]:
+    def _within(self, start: int, end: int) -> tuple[Ints, Ints]:
         """Return which failures lie in [start, end), in order, and when each is: a failure of a
         repeated log comes again in each copy."""
         times = self.failures.time
@@ -78,7 +78,7 @@ class TracePredictor:
         shifted = [times[part] + s for part, s in zip(parts, shifts, strict=True)]
         return np.concatenate(parts), np.concatenate(shifted)
 
-    def _disrupting(self, start: int, end: int) -> tuple[Nodes, Nodes]:
+    def _disrupting(self, start: int, end: int) -> tuple[Ints, Ints]:
         """Return which failures from now on disrupt a job in [start, end), in order, and when each
         is."""
         downtime = self.failures.downtime
@@ -91,7 +91,7 @@ class TracePredictor:
         """The longest outage, s."""
         return int(self.failures.downtime.max(initial=0))
 
-    def _first_of_each(self, nodes: Nodes, which: Nodes) -> Floats:
+    def _first_of_each(self, nodes: Ints, which: Ints) -> Floats:
         answer = np.zeros(len(nodes))
         place = {int(n): i for i, n in enumerate(nodes)}
         hit, probability = self.failures.node[which], self.failures.detectability[which]
@@ -100,25 +100,25 @@ class TracePredictor:
                 answer[place[node]] = value
         return answer
 
-    def _first_of_all(self, nodes: Nodes, which: Nodes) -> float:
+    def _first_of_all(self, nodes: Ints, which: Ints) -> float:
         mine = which[np.isin(self.failures.node[which], nodes)]
         return float(self.failures.detectability[mine[0]]) if len(mine) else 0.0
 
-    def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+    def failure_probability(self, nodes: Ints, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: detectability of each node's first predicted failure, or
         0."""
         return self._first_of_each(nodes, self._within(start, end)[0])
 
-    def partition_failure_probability(self, nodes: Nodes, start: int, end: int) -> float:
+    def partition_failure_probability(self, nodes: Ints, start: int, end: int) -> float:
         """Return the detectability of the first predicted failure on any of the nodes, or 0."""
         return self._first_of_all(nodes, self._within(start, end)[0])
 
-    def disruption_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+    def disruption_probability(self, nodes: Ints, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: detectability of each node's first predicted failure that
         disrupts a job in [start, end), or 0; see `predict.base.KnowsOutages`."""
         return self._first_of_each(nodes, self._disrupting(start, end)[0])
 
-    def partition_disruption_probability(self, nodes: Nodes, start: int, end: int) -> float:
+    def partition_disruption_probability(self, nodes: Ints, start: int, end: int) -> float:
         """Return the detectability of the first predicted failure on any of the nodes that disrupts
         a job in [start, end), or 0."""
         return self._first_of_all(nodes, self._disrupting(start, end)[0])
@@ -139,7 +139,7 @@ class TracePredictor:
         back = back[back >= time]
         return int(back.min()) if len(back) else None
 
-    def time_to_failure(self, nodes: Nodes) -> Floats:
+    def time_to_failure(self, nodes: Ints) -> Floats:
         """Return float64[len(nodes)]: seconds from now to each node's next predicted failure, or
         inf."""
         answer = np.full(len(nodes), np.inf)

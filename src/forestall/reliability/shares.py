@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-Floats = npt.NDArray[np.float64]
+from forestall.model.arrays import Floats
 
 
 def wilson_bounds(

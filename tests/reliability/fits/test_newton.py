@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forestall.model.arrays import Floats
 from forestall.reliability.fits import newton
 from forestall.reliability.fits.newton import maximise
 from forestall.reliability.fits.solve import solve
-from forestall.reliability.lifetimes.base import Floats
 from forestall.reliability.lifetimes.batch import Batch, Derivatives
 from forestall.reliability.lifetimes.registry import FAMILIES
 from forestall.reliability.lifetimes.weibull import WEIBULL, Weibull
+from reliability.lifetimes.laws import batch_of_rows
 
 RNG = np.random.default_rng(11)
 TIME, CENSORED = RNG.weibull(0.8, (40, 120)), RNG.random((40, 120)) < 0.3
@@ -36,7 +37,7 @@ class PlainWeibull(Weibull):
 
 @pytest.mark.parametrize("family", [WEIBULL, PlainWeibull()])
 def test_the_ascent_ends_where_the_direct_way_does(family: Weibull) -> None:
-    batch = Batch.of_rows(TIME, CENSORED)
+    batch = batch_of_rows(TIME, CENSORED)
     found, wanted = maximise(family, batch), WEIBULL.closed(batch)
     assert found.converged.all()
     assert not found.edge.any()
@@ -47,14 +48,14 @@ def test_the_ascent_ends_where_the_direct_way_does(family: Weibull) -> None:
 @settings(max_examples=40)
 @given(st.floats(-3, 3), st.floats(-5, 5))
 def test_from_anywhere(log_shape: float, log_scale: float) -> None:
-    batch = Batch.of_rows(TIME[:3], CENSORED[:3])
+    batch = batch_of_rows(TIME[:3], CENSORED[:3])
     found = maximise(WEIBULL, batch, np.exp([log_shape, log_scale]))
     assert found.converged.all()
     np.testing.assert_allclose(found.loglik, solve(WEIBULL, batch).loglik, rtol=1e-12)
 
 
 def test_rows_do_not_know_of_each_other() -> None:
-    batch = Batch.of_rows(TIME, CENSORED)
+    batch = batch_of_rows(TIME, CENSORED)
     family = FAMILIES["loglogistic"]
     together = maximise(family, batch)
     for row in (0, 17, 39):
@@ -64,7 +65,7 @@ def test_rows_do_not_know_of_each_other() -> None:
 
 
 def test_held_parameters_stay_and_the_rest_is_best() -> None:
-    batch = Batch.of_rows(TIME, CENSORED)
+    batch = batch_of_rows(TIME, CENSORED)
     start = solve(WEIBULL, batch).theta
     start[:, 0] = np.linspace(0.5, 1.5, len(start))
     found = maximise(WEIBULL, batch, start, free=np.array([False, True]))
@@ -131,18 +132,18 @@ def test_rows_without_a_maximum_are_told_from_those_with_one(name: str) -> None:
     censored = np.random.default_rng(2).random((4, 30)) < 0.4
     censored[1], censored[2], time[2] = True, False, 2.0
     family = FAMILIES[name]
-    found = solve(family, Batch.of_rows(time, censored))
+    found = solve(family, batch_of_rows(time, censored))
     assert not found.converged[1]
     if len(family.parameters) == 2 and name not in ("pareto", "lomax", "generalized-pareto"):
         assert found.edge[2].any()
     for row in (0, 3):
-        alone = solve(family, Batch.of_rows(time[[row]], censored[[row]]))
+        alone = solve(family, batch_of_rows(time[[row]], censored[[row]]))
         assert found.converged[row] == alone.converged[0]
         assert found.loglik[row] == pytest.approx(alone.loglik[0], rel=1e-7)
 
 
 def test_a_bootstrap_may_stop_a_little_earlier() -> None:
-    batch = Batch.of_rows(TIME, CENSORED)
+    batch = batch_of_rows(TIME, CENSORED)
     family = FAMILIES["loglogistic"]
     exact, rough = solve(family, batch), solve(family, batch, tolerance=1e-3)
     assert (rough.loglik <= exact.loglik + 1e-9).all()

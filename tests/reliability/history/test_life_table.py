@@ -36,8 +36,6 @@ def test_worked_example() -> None:
         0.076, 0.087, 0.096, 0.107, 0.114, 0.128, 0.135,
     ]  # fmt: skip
     assert curve.median == (23.0, 13.0, math.inf)
-    mean, error = curve.restricted_mean()
-    assert (round(mean, 2), round(error, 2)) == (23.29, 2.83)
     hazard = nelson_aalen(WEEKS, RUNNING)
     assert hazard.estimate.round(4)[:3].tolist() == [0.1429, 0.2017, 0.2683]
     assert hazard.variance.round(4)[:3].tolist() == [0.0068, 0.0103, 0.0147]
@@ -115,28 +113,6 @@ def test_quantiles_without_censoring_are_order_statistics() -> None:
     curve = kaplan_meier(np.arange(1, 11))
     assert [curve.quantile(p)[0] for p in (0.05, 0.1, 0.3, 0.5, 0.91)] == [1, 1, 3, 5, 10]
     assert kaplan_meier([3.0], [True]).median == (math.inf, math.inf, math.inf)
-
-
-@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=30), st.floats(0.01, 1))
-def test_restricted_mean_without_censoring_is_the_mean_of_the_shorter(
-    gaps: list[float], share: float
-) -> None:
-    until = share * max(gaps)
-    mean, error = kaplan_meier(gaps).restricted_mean(until)
-    short = np.minimum(gaps, until)
-    assert mean == pytest.approx(short.mean())
-    # Greenwood's error is then the population standard deviation over the root of n.
-    assert error == pytest.approx(short.std() / math.sqrt(len(gaps)), abs=1e-7 * until)
-
-
-def test_restricted_mean_does_not_guess() -> None:
-    curve = kaplan_meier([1, 2, 4], [False, False, True])
-    assert curve.restricted_mean(4)[0] == pytest.approx(1 + 2 / 3 + 2 / 3)
-    for until in (4.1, -1, math.nan):
-        with pytest.raises(ParameterError, match="until"):
-            curve.restricted_mean(until)
-    assert kaplan_meier([1.0, 2.0]).restricted_mean(50)[0] == 1.5
-    assert kaplan_meier([5.0], [True]).restricted_mean() == (5.0, 0.0)
 
 
 def test_rates_between_edges() -> None:

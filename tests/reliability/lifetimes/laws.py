@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from forestall.model.arrays import Bools, Floats
+from forestall.reliability.lifetimes.batch import Batch, BatchPart
+
 LAWS: dict[str, list[tuple[float, ...]]] = {
     "exponential": [(2.0,)],
     "weibull": [(0.7, 1.3), (3.0, 0.5)],
@@ -53,3 +56,31 @@ SCIPY: dict[str, Callable[..., Any]] = {
 
 EVERY = [(name, theta) for name, laws in LAWS.items() for theta in laws]
 ONE = [(name, laws[0]) for name, laws in LAWS.items()]
+
+
+def batch_of_rows(time: Floats, censored: Bools | None = None) -> Batch:
+    """Return the batch of `time` float64[B, N], of which some are right-censored.
+
+    Parameters
+    ----------
+    censored : bool[B, N], or None where none is; numbers may differ from row to row
+    """
+    if censored is None or not censored.any():
+        return Batch.of(time)
+    order = np.argsort(censored, axis=1, kind="stable")
+    ordered = np.take_along_axis(time, order, axis=1)
+    ended = time.shape[1] - np.count_nonzero(censored, axis=1)
+    most, least = int(ended.max()), int(ended.min())
+    column = np.arange(time.shape[1])
+    exact, right = ordered[:, :most], ordered[:, least:]
+    if most == least:
+        return Batch(BatchPart(exact), BatchPart(right), BatchPart.none(len(time)))
+    seen = (column[:most] < ended[:, None]).astype(np.float64)
+    going = (column[least:] >= ended[:, None]).astype(np.float64)
+    first = np.where(ended[:, None] > 0, ordered[:, :1], 1.0)
+    last = np.where(ended[:, None] < time.shape[1], ordered[:, -1:], 1.0)
+    return Batch(
+        BatchPart(np.where(seen > 0, exact, first), seen),
+        BatchPart(np.where(going > 0, right, last), going),
+        BatchPart.none(len(time)),
+    )

@@ -8,6 +8,7 @@ import pytest
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, joined
 from forestall.reliability.lifetimes.registry import FAMILIES
 from forestall.reliability.lifetimes.weibull import WEIBULL
+from reliability.lifetimes.laws import batch_of_rows
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_rows_of_unequal_censoring_count_as_they_would_alone(
     name: str, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
     time, censored = rows
-    batch = Batch.of_rows(time, censored)
+    batch = batch_of_rows(time, censored)
     family = FAMILIES[name]
     theta = {"share": 0.4, "real": 0.2, "location": 0.0, "logscale": 0.1, "scale": 1e-9}
     values = np.array([theta.get(kind, 1.2) for kind in family.kinds])
@@ -41,13 +42,13 @@ def test_rows_of_unequal_censoring_count_as_they_would_alone(
 
 def test_counts_and_sums(rows: tuple[np.ndarray, np.ndarray]) -> None:
     time, censored = rows
-    batch = Batch.of_rows(time, censored)
+    batch = batch_of_rows(time, censored)
     assert len(batch) == 5
     np.testing.assert_array_equal(batch.failures, (~censored).sum(axis=1))
     np.testing.assert_allclose(batch.exact.sum, np.where(censored, 0, time).sum(axis=1))
     np.testing.assert_allclose(batch.right.sum_log, np.where(censored, np.log(time), 0).sum(axis=1))
-    assert Batch.of_rows(time).right.samples == 5
-    assert not Batch.of_rows(time, np.zeros_like(censored)).censored
+    assert batch_of_rows(time).right.samples == 5
+    assert not batch_of_rows(time, np.zeros_like(censored)).censored
 
 
 def test_blocks_and_columns_cover_everything_once() -> None:

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit
 from forestall.reliability.fits.newton import constrained, unconstrained
 from forestall.reliability.fits.solve import solve
-from forestall.reliability.lifetimes.base import Floats, Lifetime
+from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.batch import Batch
 from forestall.reliability.lifetimes.registry import FAMILIES, lifetime
-from reliability.lifetimes.laws import EVERY, LAWS, ONE, SCIPY
+from reliability.lifetimes.laws import EVERY, LAWS, ONE, SCIPY, batch_of_rows
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
 TAILS = 10.0 ** -np.arange(13, 0, -1)
@@ -297,7 +298,7 @@ def test_a_batch_is_fitted_as_its_rows_are(
     family = FAMILIES[name]
     rows = [sample(name, theta, 70, share, seed) for seed in range(6)]
     gaps, censored = (np.array([row[k] for row in rows]) for k in (0, 1))
-    together = solve(family, Batch.of_rows(gaps, censored))
+    together = solve(family, batch_of_rows(gaps, censored))
     assert together.converged.all()
     for k in range(len(rows)):
         alone = solve(family, Batch.of(gaps[k, ~censored[k]], gaps[k, censored[k]]))

@@ -11,6 +11,7 @@ from scipy import optimize
 from forestall.reliability.lifetimes.batch import Batch
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.lifetimes.weibull import EXPONENTIAL, RAYLEIGH, WEIBULL, WEIBULL3
+from reliability.lifetimes.laws import batch_of_rows
 
 TIMES = st.lists(st.floats(0.01, 100.0), min_size=3, max_size=30)
 
@@ -51,7 +52,7 @@ def test_the_shape_solves_its_equation(times: list[float], data: st.DataObject) 
 def test_rows_are_solved_as_if_alone_and_a_large_sample_as_if_small() -> None:
     rng = np.random.default_rng(2)
     time, censored = rng.weibull(0.7, (6, 500)), rng.random((6, 500)) < 0.3
-    together = WEIBULL.closed(Batch.of_rows(time, censored))
+    together = WEIBULL.closed(batch_of_rows(time, censored))
     assert together is not None
     for row in range(6):
         alone = WEIBULL.closed(Batch.of(time[row, ~censored[row]], time[row, censored[row]]))
@@ -76,7 +77,7 @@ def test_closed_forms_of_one_parameter() -> None:
     batch = Batch.of(np.array([1.0, 2.0, 6.0]), np.array([3.0]))
     assert EXPONENTIAL.closed(batch)[0, 0] == pytest.approx(12 / 3)  # type: ignore[index]
     assert RAYLEIGH.closed(batch)[0, 0] == pytest.approx(np.sqrt(50 / 6))  # type: ignore[index]
-    rows = Batch.of_rows(np.array([[1.0, 5.0], [2.0, 4.0]]), np.array([[0, 1], [0, 0]]) > 0)
+    rows = batch_of_rows(np.array([[1.0, 5.0], [2.0, 4.0]]), np.array([[0, 1], [0, 0]]) > 0)
     np.testing.assert_allclose(EXPONENTIAL.closed(rows), [[6.0], [3.0]])
 
 

@@ -18,6 +18,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.reliability.history.history import History, history
 from forestall.reliability.nodes.nodes import (
+    NodeReport,
     adjusted,
     negative_binomial,
     node_p_values,
@@ -183,6 +184,12 @@ def test_shrunken_rates_are_nearer_to_the_truth_and_their_intervals_cover() -> N
     assert 0.92 < inside.mean() < 0.98
 
 
+def flagged(report: NodeReport) -> tuple[int, ...]:
+    """Return the numbers of the nodes that stand out, the clearest first."""
+    order = np.lexsort((report.node, report.p_value))
+    return tuple(report.node[order][report.flagged[order]].tolist())
+
+
 def test_reports() -> None:
     rng = np.random.default_rng(7)
     days = np.full(50, 300.0)
@@ -191,7 +198,7 @@ def test_reports() -> None:
     counts[3], counts[49] = 40, 0
     one = node_report(fleet(counts, days), rng=rng)
     assert len(one) == 49
-    assert one.flagged_nodes == (3,)
+    assert flagged(one) == (3,)
     assert one.expected.sum() == pytest.approx(counts.sum())
     assert (one.dispersion.draws, one.dispersion.p_value) == (999, 0.001)
     table = one.table()
@@ -224,17 +231,17 @@ def test_questions_without_an_answer() -> None:
 
 def test_systems_of_lanl(data: Path) -> None:
     two = node_report(history(read_failures(data / LANL, system=2)))
-    assert two.flagged_nodes[:5] == (1, 21, 8, 2, 4)
-    assert (len(two.flagged_nodes), two.dispersion.freedom) == (13, 48)
+    assert flagged(two)[:5] == (1, 21, 8, 2, 4)
+    assert (len(flagged(two)), two.dispersion.freedom) == (13, 48)
     assert two.dispersion.ratio == pytest.approx(46.744, abs=0.001)
     assert two.fleet.shape == pytest.approx(4.8177, abs=1e-3)
     nineteen = history(read_failures(data / LANL, system=19))
     chance = node_report(nineteen)
-    assert (len(chance.flagged_nodes), chance.flagged_nodes[:4]) == (31, (0, 256, 512, 594))
+    assert (len(flagged(chance)), flagged(chance)[:4]) == (31, (0, 256, 512, 594))
     beyond = node_report(nineteen, against="fleet")
-    assert beyond.flagged_nodes == (0, 256, 512, 594)
+    assert flagged(beyond) == (0, 256, 512, 594)
     twenty = node_report(history(read_failures(data / LANL, system=20)))
-    assert (len(twenty.flagged_nodes), twenty.flagged_nodes[0]) == (51, 0)
+    assert (len(flagged(twenty)), flagged(twenty)[0]) == (51, 0)
     assert twenty.fleet.shape == pytest.approx(0.7683, abs=1e-3)
 
 

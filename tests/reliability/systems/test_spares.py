@@ -12,13 +12,12 @@ from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.systems import ring
-from forestall.reliability.systems.pools import Pool
+from forestall.reliability.systems.pools import Pool, fewest
 from forestall.reliability.systems.spares import (
     aged,
     answer_pool,
     answer_spares,
     never_short,
-    spares_of_groups,
     spares_within,
 )
 from forestall.reliability.systems.systems import ComponentGroup, from_mttf, k_out_of_n
@@ -77,7 +76,7 @@ def test_a_ring_bounds_what_spares_can_do() -> None:
     assert with_three.spares is None or with_three.spares >= without.spares
     lost = float(law.cdf(100.0))
     best = max(value for _, value in with_three.reliability)
-    assert best <= ring.recovery_probability(lost, 64, 3) + 1e-12
+    assert best <= ring.survival(lost, 64, 3, 64) + 1e-12
     assert answer_spares(64, law, 100.0, 0.9, copies=1).spares is None
     assert "3 copies" in with_three.assumes
 
@@ -93,10 +92,10 @@ def test_ages_change_the_answer() -> None:
 
 def test_unlike_groups() -> None:
     groups = [ComponentGroup(100, from_mttf(5000.0, 0.7)), ComponentGroup(30, from_mttf(500.0))]
-    found = spares_of_groups(groups, 24.0, 0.95)
+    found = fewest(lambda m: k_out_of_n(groups, 24.0, m), 0.95)
     assert found is not None
     assert k_out_of_n(groups, 24.0, found) >= 0.95 > k_out_of_n(groups, 24.0, found - 1)
-    older = spares_of_groups(aged(groups, 5000.0), 24.0, 0.95)
+    older = fewest(lambda m: k_out_of_n(aged(groups, 5000.0), 24.0, m), 0.95)
     assert older is not None
     assert older < found
 

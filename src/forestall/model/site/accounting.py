@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, fields
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Ints, taken
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER, base_state
 
-Long = npt.NDArray[np.int64]
 Short = npt.NDArray[np.int32]
 
 UNKNOWN: Final = -1
@@ -52,15 +52,15 @@ class Accounting:
     source, cleaning : where it came from; what was left out, changed or found odd
     """
 
-    job: Long
-    which: Long
+    job: Ints
+    which: Ints
     attempt: Short
-    submit: Long
-    eligible: Long
-    start: Long
-    end: Long
-    suspended: Long
-    limit: Long
+    submit: Ints
+    eligible: Ints
+    start: Ints
+    end: Ints
+    suspended: Ints
+    limit: Ints
     nodes: Short
     asked: Short
     cpus: Short
@@ -97,17 +97,17 @@ class Accounting:
         return len(self.job)
 
     @property
-    def ran(self) -> npt.NDArray[np.bool_]:
+    def ran(self) -> Bools:
         """Whether a run started and ended, bool[n]."""
         return (self.start < NEVER) & (self.end < NEVER)
 
     @property
-    def running(self) -> npt.NDArray[np.bool_]:
+    def running(self) -> Bools:
         """Whether a run had started but not ended, bool[n]."""
         return np.asarray((self.start < NEVER) & (self.end == NEVER))
 
     @property
-    def elapsed(self) -> Long:
+    def elapsed(self) -> Ints:
         """Seconds from start to end, those of suspension off; up to `until` where a run had not
         ended, 0 where it had not started; int64[n]."""
         end = np.where(self.end < NEVER, self.end, self.until)
@@ -115,7 +115,7 @@ class Accounting:
         return np.asarray(np.maximum(end - self.start - self.suspended, 0))
 
     @property
-    def wait(self) -> Long:
+    def wait(self) -> Ints:
         """Seconds from when a run could first start to its start, int64[n]; UNKNOWN where it did
         not start."""
         ready = np.where(self.eligible >= 0, np.maximum(self.eligible, self.submit), self.submit)
@@ -123,7 +123,7 @@ class Accounting:
         return np.where(self.start < NEVER, self.start - ready, UNKNOWN)
 
     @property
-    def node_seconds(self) -> Long:
+    def node_seconds(self) -> Ints:
         """Work units of each run: nodes times `elapsed`, int64[n]; 0 where nodes are unknown."""
         return np.maximum(self.nodes, 0).astype(np.int64) * self.elapsed
 
@@ -131,17 +131,12 @@ class Accounting:
         """Return the states without what stands beside them: CANCELLED of ``CANCELLED by 7``."""
         return self.state.mapped([base_state(word) or word for word in self.state.words])
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Accounting:
+    def take(self, index: Ints | Bools) -> Accounting:
         """Return the runs at these positions (ascending) or where the mask holds."""
-        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        parts: dict[str, Any] = {}
-        for name in COLUMNS:
-            column = getattr(self, name)
-            parts[name] = column.take(where) if isinstance(column, Coded) else column[where]
-        return replace(self, **parts)
+        return taken(self, index, *COLUMNS)
 
 
 COLUMNS: Final = tuple(
-    one.name for one in fields(Accounting) if one.type in ("Long", "Short", "Coded")
+    one.name for one in fields(Accounting) if one.type in ("Ints", "Short", "Coded")
 )
 """Names of the columns."""

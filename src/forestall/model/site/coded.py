@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Ints
+
 UNTOLD = -1
 """The code of a row that says nothing."""
 
@@ -54,11 +56,11 @@ class Coded:
         return [words[code] for code in self.code.tolist()]
 
     @property
-    def told(self) -> npt.NDArray[np.bool_]:
+    def told(self) -> Bools:
         """Whether a row says anything, bool[n]."""
         return self.code >= 0
 
-    def among(self, words: Iterable[str]) -> npt.NDArray[np.bool_]:
+    def among(self, words: Iterable[str]) -> Bools:
         """Return which rows have one of these words, bool[n]."""
         wanted = set(words)
         table = np.fromiter((word in wanted for word in (*self.words, None)), np.bool_)
@@ -71,7 +73,7 @@ class Coded:
         table = np.append(new.code, np.int32(UNTOLD))
         return Coded(table[self.code], new.words)
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Coded:
+    def take(self, index: Ints | Bools) -> Coded:
         """Return the rows at these positions or where the mask holds, all words kept."""
         return Coded(self.code[index], self.words)
 

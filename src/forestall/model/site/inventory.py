@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
+from forestall.model.arrays import Ints
 from forestall.model.cleaning import Cleaning
 
 
@@ -27,14 +25,14 @@ class Inventory:
     """
 
     names: tuple[str, ...]
-    cpus: npt.NDArray[np.int64]
-    gpus: npt.NDArray[np.int64]
-    memory_mb: npt.NDArray[np.int64]
+    cpus: Ints
+    gpus: Ints
+    memory_mb: Ints
     partitions: tuple[tuple[str, ...], ...]
     hardware: tuple[str, ...]
     state: tuple[str, ...]
     reason: tuple[str, ...]
-    boot: npt.NDArray[np.int64]
+    boot: Ints
     partition_limits: dict[str, int] = field(default_factory=dict)
     seen: int | None = None
     source: str = ""

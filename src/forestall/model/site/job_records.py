@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Ints
 from forestall.model.cleaning import Cleaning
 
 NEVER: Final = int(np.iinfo(np.int64).max)
@@ -55,12 +55,12 @@ class JobRecords:
     """
 
     job: tuple[str, ...]
-    start: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
+    start: Ints
+    end: Ints
     state: tuple[str, ...]
-    offsets: npt.NDArray[np.int64]
-    node: npt.NDArray[np.int64]
-    cores: npt.NDArray[np.int64]
+    offsets: Ints
+    node: Ints
+    cores: Ints
     nodes: int
     node_names: tuple[str, ...] | None = None
     origin: int | None = None
@@ -81,26 +81,26 @@ class JobRecords:
         return len(self.job)
 
     @property
-    def size(self) -> npt.NDArray[np.int64]:
+    def size(self) -> Ints:
         """Nodes of each job, int64[n]."""
         return np.diff(self.offsets)
 
     @property
-    def ran(self) -> npt.NDArray[np.bool_]:
+    def ran(self) -> Bools:
         """Whether start, end and nodes of a job are known, bool[n]."""
         return (self.end < NEVER) & (self.start < NEVER) & (self.size > 0)
 
     @property
-    def elapsed(self) -> npt.NDArray[np.int64]:
+    def elapsed(self) -> Ints:
         """Seconds from start to end, int64[n], -1 where a job did not start or end."""
         known = (self.end < NEVER) & (self.start < NEVER)
         return np.where(known, np.where(known, self.end, 0) - np.where(known, self.start, 0), -1)
 
-    def nodes_of(self, k: int) -> npt.NDArray[np.int64]:
+    def nodes_of(self, k: int) -> Ints:
         """Return the nodes of the record at position k."""
         return self.node[self.offsets[k] : self.offsets[k + 1]]
 
-    def owner(self) -> npt.NDArray[np.int64]:
+    def owner(self) -> Ints:
         """Return the position of the record that each entry of `node` belongs to, int64[m]."""
         return np.repeat(np.arange(len(self)), self.size)
 
@@ -108,7 +108,7 @@ class JobRecords:
         """Return the states without what stands beside them: CANCELLED of ``CANCELLED by 7``."""
         return tuple(base_state(state) for state in self.state)
 
-    def completed(self, states: Iterable[str] = ("COMPLETED",)) -> npt.NDArray[np.bool_]:
+    def completed(self, states: Iterable[str] = ("COMPLETED",)) -> Bools:
         """Return which jobs ended well, bool[n]: those whose state is one of these."""
         return self._among(states)
 
@@ -116,7 +116,7 @@ class JobRecords:
         self,
         success: Iterable[str] = ("COMPLETED",),
         failure: Iterable[str] | None = None,
-    ) -> npt.NDArray[np.bool_]:
+    ) -> Bools:
         """Return which jobs ended badly, bool[n].
 
         `success` are the states of a good end, `failure` those of a bad one (default: all other
@@ -134,7 +134,7 @@ class JobRecords:
             counted[state] = counted.get(state, 0) + 1
         return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> JobRecords:
+    def take(self, index: Ints | Bools) -> JobRecords:
         """Return the records at these positions (ascending) or where the mask holds."""
         where = np.flatnonzero(index) if index.dtype == np.bool_ else index
         size = self.size[where]
@@ -160,7 +160,7 @@ class JobRecords:
             origin=None if self.origin is None else self.origin - seconds,
         )
 
-    def _among(self, states: Iterable[str]) -> npt.NDArray[np.bool_]:
+    def _among(self, states: Iterable[str]) -> Bools:
         wanted = {base_state(state) for state in states}
         return np.fromiter((base in wanted for base in self.base()), np.bool_, len(self))
 

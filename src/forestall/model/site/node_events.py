@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Ints, taken
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
-
-Long = npt.NDArray[np.int64]
 
 FAULT: Final = "fault"
 ADMINISTRATIVE: Final = "administrative"
@@ -37,9 +36,9 @@ class NodeEvents:
     span : the time that the records cover, [begin, until)
     """
 
-    node: Long
-    begin: Long
-    end: Long
+    node: Ints
+    begin: Ints
+    end: Ints
     state: Coded
     reason: Coded
     user: Coded
@@ -61,7 +60,7 @@ class NodeEvents:
         return len(self.node)
 
     @property
-    def open(self) -> npt.NDArray[np.bool_]:
+    def open(self) -> Bools:
         """Whether an outage had not ended, bool[m]."""
         return np.asarray(self.end == NEVER)
 
@@ -70,16 +69,7 @@ class NodeEvents:
         wanted = [NATURES.index(one) for one in natures]
         return self.take(np.isin(self.nature, wanted))
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> NodeEvents:
+    def take(self, index: Ints | Bools) -> NodeEvents:
         """Return the outages at these positions (ascending) or where the mask holds."""
-        where = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        return replace(
-            self,
-            node=self.node[where],
-            begin=self.begin[where],
-            end=self.end[where],
-            state=self.state.take(where),
-            reason=self.reason.take(where),
-            user=self.user.take(where),
-            nature=self.nature[where],
-        )
+        columns = ("node", "begin", "end", "state", "reason", "user", "nature")
+        return taken(self, index, *columns)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
+from forestall.model.arrays import Ints
 from forestall.model.cleaning import Cleaning
-
-Long = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -24,10 +20,10 @@ class StartEstimates:
     start : int64[k], the start that was foreseen; `NEVER` where none was
     """
 
-    asked: Long
-    job: Long
-    submit: Long
-    start: Long
+    asked: Ints
+    job: Ints
+    submit: Ints
+    start: Ints
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import ahead_of, node_seconds, probability
-from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.predict.learner import ExactLearner, State
 
 
-class Constant(Learner):
+class Constant(ExactLearner):
     """The machine's rate: what is said of every node at every time is the same.
 
     With n failures in E seconds of nodes in service the rate is (n + 1/2) / E, which is that of
@@ -38,23 +37,14 @@ class Constant(Learner):
 
     name: ClassVar[str] = "constant"
     summary: ClassVar[str] = "the machine's failure rate, the same for all nodes"
-    memory: ClassVar[int] = 0
-
-    def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=check.seconds(horizons))
-        self.rate = 0.0
+    rate: float = 0.0
 
     def learn(self, past: Observations) -> None:
         """Learn the rate, failures per node-second."""
         seconds = node_seconds(past)
         self.rate = (len(past.failures) + 0.5) / seconds if seconds > 0 else 0.0
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
-        return self.risks(seen, times, self.horizons)
-
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         answer = np.empty((len(times), seen.nodes, len(horizons)))
         answer[:] = probability(self.rate * ahead_of(horizons))
         return answer
@@ -64,5 +54,4 @@ class Constant(Learner):
         return {"rate": self.rate}, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.rate = float(values["rate"])

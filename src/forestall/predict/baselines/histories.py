@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 
 FOREVER = np.iinfo(np.int64).max // 4
 """A second that never comes."""
@@ -30,15 +30,14 @@ class NodeHistories:
     """
 
     log: Failures
-    times: Nodes
-    begin: Nodes
-    stop: Nodes
-    last: Nodes
+    times: Ints
+    begin: Ints
+    stop: Ints
+    last: Ints
 
-    def failed(self) -> npt.NDArray[np.bool_]:
+    def failed(self) -> Bools:
         """Return bool[T, N]: whether the node had failed."""
-        answer: npt.NDArray[np.bool_] = self.last >= 0
-        return answer
+        return self.last >= 0
 
     def of_last(self, values: npt.NDArray[np.generic], none: float) -> npt.NDArray[np.generic]:
         """Return [T, N]: a value of each node's last failure, `none` where it had none.
@@ -48,16 +47,16 @@ class NodeHistories:
         longer = np.append(values, np.asarray([none], dtype=values.dtype))
         return longer[self.last]  # -1 is the one at the end
 
-    def count(self) -> Nodes:
+    def count(self) -> Ints:
         """Return int64[T, N]: how often the node had failed."""
         return np.asarray(self.of_last(ranks(self.log) + 1, 0), dtype=np.int64)
 
-    def exposure(self) -> Nodes:
+    def exposure(self) -> Ints:
         """Return int64[T, N]: how long the node had been observed in service, s."""
         until = np.minimum(self.times[:, None], self.stop)
         return np.maximum(until - self.begin, 0)
 
-    def age(self) -> Nodes:
+    def age(self) -> Ints:
         """Return int64[T, N]: seconds since the node's last failure, or since its observation
         began where it had none."""
         known = np.asarray(self.of_last(self.log.time, 0), dtype=np.int64)
@@ -65,7 +64,7 @@ class NodeHistories:
         return np.maximum(self.times[:, None] - since, 0)
 
 
-def histories(seen: Observations, times: Nodes) -> NodeHistories:
+def histories(seen: Observations, times: Ints) -> NodeHistories:
     """Return what nodes have been through at each of the ascending `times`."""
     moments = np.asarray(times, dtype=np.int64)
     begin, stop = service(seen)
@@ -74,7 +73,7 @@ def histories(seen: Observations, times: Nodes) -> NodeHistories:
     )
 
 
-def service(seen: Observations) -> tuple[Nodes, Nodes]:
+def service(seen: Observations) -> tuple[Ints, Ints]:
     """Return from when each node is observed and until when, int64[nodes], s.
 
     That is its time in service where the log tells, but not before the window begins; that the
@@ -96,13 +95,13 @@ def node_seconds(seen: Observations) -> float:
     return float(np.maximum(np.minimum(stop, seen.end) - begin, 0).sum())
 
 
-def last_before(log: Failures, times: Nodes, nodes: int) -> Nodes:
+def last_before(log: Failures, times: Ints, nodes: int) -> Ints:
     """Return int64[T, nodes]: the place in the log of each node's last failure strictly before
     each of the ascending `times`, -1 where there is none."""
     return last_rows(log.time, log.node, times, nodes)
 
 
-def last_rows(time: Nodes, node: Nodes, times: Nodes, nodes: int) -> Nodes:
+def last_rows(time: Ints, node: Ints, times: Ints, nodes: int) -> Ints:
     """Return int64[T, nodes]: which row of a table in order of time is each node's last one
     strictly before each of the ascending `times`, -1 where there is none."""
     last = np.full((len(times), nodes), -1, dtype=np.int64)
@@ -114,7 +113,7 @@ def last_rows(time: Nodes, node: Nodes, times: Nodes, nodes: int) -> Nodes:
     return np.maximum.accumulate(last, axis=0)
 
 
-def fails_within(log: Failures, times: Nodes, nodes: int, horizon: int) -> npt.NDArray[np.bool_]:
+def fails_within(log: Failures, times: Ints, nodes: int, horizon: int) -> Bools:
     """Return bool[T, nodes]: whether each node fails within [t, t + horizon) for each of the
     ascending `times`. This looks ahead: it is what is to be foretold."""
     change = np.zeros((len(times) + 1, nodes), dtype=np.int32)
@@ -123,9 +122,7 @@ def fails_within(log: Failures, times: Nodes, nodes: int, horizon: int) -> npt.N
     return np.asarray(np.cumsum(change, axis=0)[:-1] > 0)
 
 
-def outcome_known(
-    seen: Observations, times: Nodes, horizon: int, failed: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def outcome_known(seen: Observations, times: Ints, horizon: int, failed: Bools) -> Bools:
     """Return bool[T, nodes]: whether an answer at each time about [t, t + horizon) can be learnt.
 
     The node must be in service at t and the window's end not before t + horizon; and the node must
@@ -146,7 +143,7 @@ def outcome_known(
     return np.asarray(answer)
 
 
-def ranks(log: Failures) -> Nodes:
+def ranks(log: Failures) -> Ints:
     """Return int64[n]: how many failures of its node come before each one."""
     order = np.argsort(log.node, kind="stable")
     node = log.node[order]
@@ -158,7 +155,7 @@ def ranks(log: Failures) -> Nodes:
     return rank
 
 
-def previous(log: Failures) -> Nodes:
+def previous(log: Failures) -> Ints:
     """Return int64[n]: the place in the log of the same node's failure before, -1 if none."""
     order = np.argsort(log.node, kind="stable")
     node = log.node[order]
@@ -170,8 +167,7 @@ def previous(log: Failures) -> Nodes:
 
 def probability(hazard: Floats) -> Floats:
     """Return the probability of a failure over a cumulative hazard."""
-    answer: Floats = -np.expm1(-hazard)
-    return answer
+    return -np.expm1(-hazard)
 
 
 def ahead_of(horizons: tuple[int, ...]) -> Floats:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import histories, probability, service
 from forestall.predict.baselines.rate import SHAPES, UNSEEN, law_of_rates
-from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.predict.learner import ExactLearner, State
 from forestall.reliability.nodes.nodes import negative_binomial
 
 HOUR: Final = 3600
@@ -24,7 +23,7 @@ CELLS: Final = np.array([hour % 24 + (24 if hour >= 120 else 0) for hour in rang
 """Which of the 48 kinds of hour each hour of the week is, from Monday's first one."""
 
 
-class Periodic(Learner):
+class Periodic(ExactLearner):
     """Each node's rate, times a profile of the week: the hour of the day, weekday or weekend.
 
     Each of the 48 kinds of hour has a factor: its failures over those that the machine's rate
@@ -42,12 +41,9 @@ class Periodic(Learner):
 
     name: ClassVar[str] = "periodic"
     summary: ClassVar[str] = "each node's rate by hour of the day and weekend"
-    memory: ClassVar[int] = 0
-
-    def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=check.seconds(horizons))
-        self.prior_failures, self.prior_seconds = 1.0, UNSEEN
-        self.profile: Floats = np.ones(48)
+    prior_failures: float = 1.0
+    prior_seconds: float = UNSEEN
+    profile: Floats = np.ones(48)
 
     def learn(self, past: Observations) -> None:
         """Learn the law of the rates and the profile."""
@@ -60,12 +56,7 @@ class Periodic(Learner):
         hour = (past.failures.time + phase) % WEEK // HOUR
         self.profile = _factors(np.bincount(CELLS[hour], minlength=48), seconds)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
-        return self.risks(seen, times, self.horizons)
-
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past, phase = histories(seen, times), _phase(seen)
         now = self._clock(past.times + phase)
         growth = np.stack([self._clock(past.times + phase + h) - now for h in horizons], axis=-1)
@@ -75,7 +66,7 @@ class Periodic(Learner):
         hazard = np.maximum.accumulate(failures[..., None] * ahead, axis=-1)
         return probability(hazard)
 
-    def _clock(self, time: Nodes) -> Floats:
+    def _clock(self, time: Ints) -> Floats:
         """Return how far the factors have run since time 0, s."""
         week = np.concatenate(([0.0], np.cumsum(self.profile[CELLS]))) * HOUR
         hour, rest = time % WEEK // HOUR, time % HOUR
@@ -88,7 +79,6 @@ class Periodic(Learner):
         return values, {"profile": self.profile}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.prior_failures = float(values["prior_failures"])
         self.prior_seconds = float(values["prior_seconds"])
         self.profile = np.asarray(arrays["profile"], dtype=np.float64)
@@ -99,7 +89,7 @@ def _phase(seen: Observations) -> int:
     return 0 if seen.origin is None else (seen.origin - MONDAY) % WEEK
 
 
-def _in_cells(time: Nodes) -> Floats:
+def _in_cells(time: Ints) -> Floats:
     """Return float64[n, 48]: how many of the seconds from 0 to each time are of each kind."""
     one = np.eye(48)[CELLS] * HOUR
     week = np.concatenate((np.zeros((1, 48)), np.cumsum(one, axis=0)))
@@ -109,7 +99,7 @@ def _in_cells(time: Nodes) -> Floats:
     return answer
 
 
-def _factors(count: Nodes, seconds: Floats) -> Floats:
+def _factors(count: Ints, seconds: Floats) -> Floats:
     """Return float64[48], the factors of the kinds of hour, of mean 1 over a week."""
     seen = seconds > 0
     if not count[seen].any():

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     ahead_of,
     histories,
@@ -18,7 +17,7 @@ from forestall.predict.baselines.histories import (
     probability,
     service,
 )
-from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.predict.learner import ExactLearner, State
 from forestall.reliability.nodes.nodes import negative_binomial
 
 SHAPES = (0.05, 1e4)
@@ -27,7 +26,7 @@ UNSEEN = 1e18
 """Seconds for a failure where nothing was ever observed: next to never."""
 
 
-class Rate(Learner):
+class Rate(ExactLearner):
     """Each node's rate by empirical Bayes: how often it failed, against the law of all rates.
 
     A node's rate is drawn from a gamma law, worth a failures in b seconds, which is the likeliest
@@ -45,22 +44,14 @@ class Rate(Learner):
 
     name: ClassVar[str] = "rate"
     summary: ClassVar[str] = "each node's failure rate, by empirical Bayes"
-    memory: ClassVar[int] = 0
-
-    def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=check.seconds(horizons))
-        self.prior_failures, self.prior_seconds = 1.0, UNSEEN
+    prior_failures: float = 1.0
+    prior_seconds: float = UNSEEN
 
     def learn(self, past: Observations) -> None:
         """Learn the law of the rates."""
         self.prior_failures, self.prior_seconds = law_of_rates(past)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
-        return self.risks(seen, times, self.horizons)
-
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past = histories(seen, times)
         failures = np.asarray(self.prior_failures + past.count(), dtype=np.float64)
         known = np.asarray(self.prior_seconds + past.exposure(), dtype=np.float64)
@@ -72,7 +63,6 @@ class Rate(Learner):
         return {"prior_failures": self.prior_failures, "prior_seconds": self.prior_seconds}, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.prior_failures = float(values["prior_failures"])
         self.prior_seconds = float(values["prior_seconds"])
 

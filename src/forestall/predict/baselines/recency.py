@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     ahead_of,
     histories,
@@ -20,7 +19,7 @@ from forestall.predict.baselines.histories import (
     probability,
     service,
 )
-from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.predict.learner import ExactLearner, State
 from forestall.reliability.nodes.nodes import negative_binomial
 
 EDGES: Floats = np.concatenate(([0.0], 300.0 * 2.0 ** np.arange(21)))
@@ -46,11 +45,10 @@ class Ages:
         """Return the hazard integrated from 0 to each age (s)."""
         known = np.concatenate(([0.0], np.cumsum(self.hazard[:-1] * np.diff(EDGES))))
         place = np.clip(np.searchsorted(EDGES, age, side="right") - 1, 0, len(EDGES) - 1)
-        answer: Floats = known[place] + self.hazard[place] * (age - EDGES[place])
-        return answer
+        return known[place] + self.hazard[place] * (age - EDGES[place])
 
 
-class Recency(Learner):
+class Recency(ExactLearner):
     """The hazard as a function of the time since the node's last failure.
 
     A life table: in each bin of age, failures over the time that nodes spent at such an age, all
@@ -70,11 +68,7 @@ class Recency(Learner):
 
     name: ClassVar[str] = "recency"
     summary: ClassVar[str] = "hazard by the time since the node's last failure"
-    memory: ClassVar[int] = 0
-
-    def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=check.seconds(horizons))
-        self.again = self.first = Ages(np.zeros(len(EDGES)))
+    again = first = Ages(np.zeros(len(EDGES)))
 
     def learn(self, past: Observations) -> None:
         """Learn both tables: of gaps after a failure, and before the first one."""
@@ -95,12 +89,7 @@ class Recency(Learner):
         self.again = life_table(gaps, running[ever], rate)
         self.first = life_table(first, running[~ever], rate)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
-        return self.risks(seen, times, self.horizons)
-
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past = histories(seen, times)
         age, failed = past.age().astype(np.float64), past.failed()
         answer = np.empty((*age.shape, len(horizons)))
@@ -117,11 +106,10 @@ class Recency(Learner):
         return {}, {"again": self.again.hazard, "first": self.first.hazard}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.again, self.first = Ages(arrays["again"]), Ages(arrays["first"])
 
 
-def life_table(ended: Nodes, running: Nodes, rate: float) -> Ages:
+def life_table(ended: Ints, running: Ints, rate: float) -> Ages:
     """Return the hazards of gaps that ended and of some that were cut while they ran, s.
 
     `rate` is what to believe of gaps where there are none, failures per second.
@@ -142,7 +130,7 @@ def life_table(ended: Nodes, running: Nodes, rate: float) -> Ages:
     return Ages(trend * (shape + count) / (shape + seconds * trend))
 
 
-def _power_of_age(count: Nodes, seconds: Floats, rate: float) -> Floats:
+def _power_of_age(count: Ints, seconds: Floats, rate: float) -> Floats:
     """Return float64[len(EDGES)]: the hazard c * age ** p that makes the counts most likely, p
     near 0 beforehand; by Newton's steps."""
     if rate <= 0:

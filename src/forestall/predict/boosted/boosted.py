@@ -9,13 +9,20 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import MissingExtraError, ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.boosted.rows import SampledMoments, decisions
 from forestall.predict.boosted.trees import Trees, coded, edges_of, from_scikit
-from forestall.predict.calibrate import METHODS, Calibrator, Platt, calibrator, from_state
+from forestall.predict.calibrate import (
+    METHODS,
+    Calibrator,
+    Platt,
+    calibrator,
+    from_state,
+    one_by_one,
+)
 from forestall.predict.features.features import Rows, Vocabulary, Walk
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.traces.streams import stream
@@ -192,23 +199,14 @@ class Boosted(Learner):
                 rows, sample.failed, sample_weight=sample.weight
             )
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         moments = np.ascontiguousarray(times, dtype=np.int64)
         answer = np.empty((len(moments), seen.nodes, len(self.horizons)))
         if not len(self._trees):
-            return self._lasting(np.zeros(answer.shape), answer)
+            return one_by_one(self._curves, np.zeros(answer.shape), answer)
         for part, rows in Walk(seen, self._words).blocks(moments):
             margins = self._trees.margins(rows).reshape(answer[part].shape)
-            self._lasting(margins, answer[part])
-        return answer
-
-    def _lasting(self, margins: Floats, answer: Floats) -> Floats:
-        """Write the probabilities of margins, float64[..., H]."""
-        lasting = np.ones(margins.shape[:-1])
-        for k, curve in enumerate(self._curves):
-            lasting *= 1 - curve(margins[..., k])
-            answer[..., k] = 1 - lasting
+            one_by_one(self._curves, margins, answer[part])
         return answer
 
     def importance(self) -> dict[str, float]:
@@ -224,7 +222,6 @@ class Boosted(Learner):
         return values, self._trees.arrays()
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self._words = Vocabulary.from_state(values["words"])
         self._curves = tuple(from_state(curve) for curve in values["curves"])
         self._trees = Trees.of(arrays)
@@ -236,13 +233,11 @@ class _Sample:
     before one failure sum to 1."""
 
     rows: Rows
-    failed: npt.NDArray[np.bool_]
+    failed: Bools
     weight: Floats
 
     @classmethod
-    def of(
-        cls, drawn: SampledMoments, rows: Rows, chosen: npt.NDArray[np.bool_], low: int, high: int
-    ) -> _Sample:
+    def of(cls, drawn: SampledMoments, rows: Rows, chosen: Bools, low: int, high: int) -> _Sample:
         """Return the chosen ones for failing between two horizons."""
         weight = drawn.weight[chosen] / (high - low)
         return cls(rows[chosen], drawn.ahead[chosen] < high, weight)

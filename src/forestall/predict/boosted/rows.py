@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints, taken
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.features.failures import service_of
 
 NEVER = np.int64(1) << 60
+COLUMNS = ("time", "node", "ahead", "stop", "weight")
 
 
 @dataclass(frozen=True)
@@ -31,35 +31,28 @@ class SampledMoments:
     weight : float64[n], node-seconds that each stands for
     """
 
-    time: Nodes
-    node: Nodes
-    ahead: Nodes
-    stop: Nodes
+    time: Ints
+    node: Ints
+    ahead: Ints
+    stop: Ints
     weight: Floats
 
     def __len__(self) -> int:
         return len(self.time)
 
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> SampledMoments:
+    def take(self, index: Ints | Bools) -> SampledMoments:
         """Return those at these positions, or where the mask holds."""
-        return SampledMoments(
-            self.time[index],
-            self.node[index],
-            self.ahead[index],
-            self.stop[index],
-            self.weight[index],
-        )
+        return taken(self, index, *COLUMNS)
 
-    def within(self, begin: int, end: int, shortest: int, longest: int) -> npt.NDArray[np.bool_]:
+    def within(self, begin: int, end: int, shortest: int, longest: int) -> Bools:
         """Return bool[n]: the moments from `begin` on of nodes that last for `shortest` seconds,
         about which it was known before `end` whether they last for `longest`: those that leave
         service before that count where they fail first."""
         failed = (self.ahead < longest) & (self.time + self.ahead < self.stop)
         known = (self.time + longest <= end) & ((self.time + longest <= self.stop) | failed)
-        answer: npt.NDArray[np.bool_] = (self.time >= begin) & known & (self.ahead >= shortest)
-        return answer
+        return (self.time >= begin) & known & (self.ahead >= shortest)
 
-    def order(self) -> tuple[Nodes, Nodes]:
+    def order(self) -> tuple[Ints, Ints]:
         """Return the moments without repetition, and where the rows of each begin."""
         times, first = np.unique(self.time, return_index=True)
         return times, np.append(first, len(self)).astype(np.int64)
@@ -70,11 +63,11 @@ class _UpStretches:
     """Stretches of a node between failures: moments from `begin` to `last`, both counted, and the
     failure at their end (`NEVER`: none was seen)."""
 
-    node: Nodes
-    begin: Nodes
-    last: Nodes
-    failure: Nodes
-    stop: Nodes
+    node: Ints
+    begin: Ints
+    last: Ints
+    failure: Ints
+    stop: Ints
 
 
 def decisions(
@@ -111,10 +104,7 @@ def decisions(
             near = min(rows // 2, each * int(np.count_nonzero(length)))
             parts.append(_drawn(gaps, first, length, near, rng))
     all_of = SampledMoments(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("time", "node", "ahead", "stop", "weight")
-        )
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS)
     )
     return all_of.take(np.lexsort((all_of.node, all_of.time)))
 
@@ -140,12 +130,12 @@ def _gaps(past: Observations, begin: int, shortest: int) -> _UpStretches:
 
 
 def _drawn(
-    gaps: _UpStretches, first: Nodes, length: Nodes, number: int, rng: np.random.Generator
+    gaps: _UpStretches, first: Ints, length: Ints, number: int, rng: np.random.Generator
 ) -> SampledMoments:
     return _decisions(gaps, *spread(first, length, number, rng), int(length.sum()))
 
 
-def _decisions(gaps: _UpStretches, gap: Nodes, time: Nodes, seconds: int) -> SampledMoments:
+def _decisions(gaps: _UpStretches, gap: Ints, time: Ints, seconds: int) -> SampledMoments:
     """Return moments of gaps that stand for so many node-seconds in all."""
     ahead = np.where(gaps.failure[gap] >= NEVER, NEVER, gaps.failure[gap] - time)
     weight = np.full(len(time), seconds / max(len(time), 1))
@@ -161,17 +151,17 @@ class _Stretches:
     begin, length : int64[k], s; there is at least one, of any length
     """
 
-    begin: Nodes
-    length: Nodes
+    begin: Ints
+    length: Ints
 
-    def before(self, time: Nodes) -> Nodes:
+    def before(self, time: Ints) -> Ints:
         """Return how many seconds of them lie before each time."""
         ends = np.cumsum(self.length)
         which = np.maximum(np.searchsorted(self.begin, time, side="right") - 1, 0)
         inside = np.clip(time - self.begin[which], 0, self.length[which])
         return np.asarray(ends[which] - self.length[which] + inside)
 
-    def moment(self, count: Nodes) -> Nodes:
+    def moment(self, count: Ints) -> Ints:
         """Return the time of each of their seconds."""
         ends = np.cumsum(self.length)
         which = np.searchsorted(ends, count, side="right")
@@ -198,8 +188,8 @@ def _machine_strata(past: Observations, begin: int, bounds: tuple[int, ...]) -> 
 
 def _far(
     gaps: _UpStretches,
-    first: Nodes,
-    length: Nodes,
+    first: Ints,
+    length: Ints,
     rows: int,
     machine: list[_Stretches],
     rng: np.random.Generator,
@@ -222,9 +212,7 @@ def _far(
     return drawn
 
 
-def spread(
-    first: Nodes, length: Nodes, number: int, rng: np.random.Generator
-) -> tuple[Nodes, Nodes]:
+def spread(first: Ints, length: Ints, number: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Return moments spread evenly over stretches laid end to end, each at random in its part.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.predict.base import Floats, Nodes
+from forestall.model.arrays import Bools, Floats, Ints
 
 with lazily():
     from forestall.predict.boosted import trees_kernels
@@ -39,7 +39,7 @@ class Trees:
     group : int32[trees]; base : float64[groups]
     """
 
-    root: npt.NDArray[np.int64]
+    root: Ints
     feature: npt.NDArray[np.int32]
     threshold: Floats
     astray: npt.NDArray[np.uint8]
@@ -70,8 +70,7 @@ class Trees:
             self.feature[splits], weights=self.gain[splits], minlength=features
         ).astype(np.float64)
         total = gain.sum()
-        shares: Floats = gain / total if total > 0 else gain
-        return shares
+        return gain / total if total > 0 else gain
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all of it by name; `Trees(**arrays)` takes it back."""
@@ -156,7 +155,7 @@ class Trees:
             place=trees_kernels.places(),
         )
 
-    def _leaves_below(self, leaf: npt.NDArray[np.bool_]) -> tuple[Nodes, Nodes]:
+    def _leaves_below(self, leaf: Bools) -> tuple[Ints, Ints]:
         """Return int64[nodes]: how many leaves lie under each node, and how many of its tree lie to
         the left of it. Children come after their parents."""
         below, before = leaf.astype(np.int64), np.zeros(len(leaf), dtype=np.int64)

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Ints
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog, Severity
-from forestall.predict.base import Nodes
 
 with lazily():
     from forestall.predict.features import features_kernels
@@ -85,14 +85,14 @@ class EventWalk:
         whose = ("node", "machine")
         return tuple(f"{who}_events_{c}_{w}" for w in WINDOWS for c in classes for who in whose)
 
-    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
+    def write(self, times: Ints, first: Ints, nodes: Ints, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
         features_kernels.event_rows(
             self._log, self._cursor, self._own, self._whole, times, first, nodes, out
         )
 
 
-def _codes(log: RasLog, kinds: tuple[str, ...]) -> Nodes:
+def _codes(log: RasLog, kinds: tuple[str, ...]) -> Ints:
     """Return which class of kind each record is, -1 where of none."""
     code = {kind: len(GRAVE) + k for k, kind in enumerate(kinds)}
     table = np.array([code.get(kind, -1) for kind in log.kinds] + [-1], dtype=np.int64)

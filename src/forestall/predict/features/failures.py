@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Ints
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
-from forestall.predict.base import Nodes
 
 with lazily():
     from forestall.predict.features import features_kernels
@@ -52,7 +52,7 @@ def tells_downtimes(log: Failures) -> bool:
     return bool((log.downtime >= 0).any())
 
 
-def service_of(seen: Observations) -> tuple[Nodes, Nodes]:
+def service_of(seen: Observations) -> tuple[Ints, Ints]:
     """Return int64[nodes] since when and until when each node is observed: its time in service
     within what was seen. The latest end of all is taken for the log's own: those nodes stay."""
     far = np.int64(1) << 60
@@ -88,7 +88,7 @@ class FailureWalk:
             found += ["last_kind", *(f"kind_{kind}" for kind in kinds)]
         return (*found, "down", "last_downtime_hours") if downtimes else tuple(found)
 
-    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
+    def write(self, times: Ints, first: Ints, nodes: Ints, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
         features_kernels.failure_rows(
             self._log, self._state, self.downtimes, times, first, nodes, out
@@ -147,7 +147,7 @@ class CalendarRows:
     def __init__(self, seen: Observations) -> None:
         self._origin = seen.origin
 
-    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
+    def write(self, times: Ints, first: Ints, nodes: Ints, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of these moments; nan where the log has no dates."""
         if self._origin is None:
             out[:] = np.nan

@@ -8,17 +8,18 @@ is nan and not 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Ints
 from forestall.model.observations import Observations
-from forestall.predict.base import Nodes
 from forestall.predict.features.events import EventWalk, telling_kinds
 from forestall.predict.features.failures import CalendarRows, FailureWalk, kinds_of, tells_downtimes
 from forestall.predict.features.metrics import MetricRows, metric_names
+from forestall.predict.kept import plain, whole
 
 Rows = npt.NDArray[np.float32]
 BLOCK: Final = 1 << 14
@@ -82,31 +83,16 @@ class Vocabulary:
 
     def state(self) -> dict[str, Any]:
         """Return it as JSON can hold it; `Vocabulary.from_state` takes it back."""
-        return {
-            "kinds": list(self.kinds),
-            "downtimes": self.downtimes,
-            "calendar": self.calendar,
-            "events": None if self.events is None else list(self.events),
-            "metrics": list(self.metrics),
-            "period": self.period,
-        }
+        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Vocabulary:
         """Return what `state` was taken of."""
-        events = state["events"]
-        return cls(
-            kinds=tuple(state["kinds"]),
-            downtimes=bool(state["downtimes"]),
-            calendar=bool(state["calendar"]),
-            events=None if events is None else tuple(events),
-            metrics=tuple(state["metrics"]),
-            period=int(state["period"]),
-        )
+        return cls(**{one.name: whole(state[one.name]) for one in fields(cls)})
 
 
 class _Source(Protocol):
-    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: Rows) -> None: ...
+    def write(self, times: Ints, first: Ints, nodes: Ints, out: Rows) -> None: ...
 
 
 class Walk:
@@ -139,7 +125,7 @@ class Walk:
     def _add(self, source: _Source | None, names: tuple[str, ...]) -> None:
         self._parts.append((source, len(names)))
 
-    def rows(self, times: Nodes, first: Nodes, nodes: Nodes) -> Rows:
+    def rows(self, times: Ints, first: Ints, nodes: Ints) -> Rows:
         """Return float32[len(nodes), features]: of nodes[first[j]:first[j + 1]] at times[j].
 
         The times ascend, also from call to call.
@@ -158,7 +144,7 @@ class Walk:
         self._now = int(times[-1]) if len(times) else self._now
         return out
 
-    def blocks(self, times: Nodes, cells: int = BLOCK) -> Iterator[tuple[slice, Rows]]:
+    def blocks(self, times: Ints, cells: int = BLOCK) -> Iterator[tuple[slice, Rows]]:
         """Yield, for some of the times after the other, which they are and
         float32[times * nodes, features] of all nodes."""
         many = max(1, cells // max(self.nodes, 1))
@@ -172,7 +158,7 @@ class Walk:
             )
 
 
-def features(seen: Observations, times: Nodes, words: Vocabulary | None = None) -> Features:
+def features(seen: Observations, times: Ints, words: Vocabulary | None = None) -> Features:
     """Return the features of all nodes at some moments.
 
     Parameters

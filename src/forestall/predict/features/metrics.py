@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 
 with lazily():
     from forestall.predict.features import samples_kernels
@@ -76,12 +76,12 @@ class MetricRows:
         each += [f"above_{w}" for w in spans[1:]] + ["score_own", "score_others"]
         return ("hours_since_sample", *(f"{m}:{what}" for m in metrics for what in each))
 
-    def write(self, times: Nodes, first: Nodes, nodes: Nodes, out: npt.NDArray[np.float32]) -> None:
+    def write(self, times: Ints, first: Ints, nodes: Ints, out: npt.NDArray[np.float32]) -> None:
         """Write the rows of the next moments."""
         samples_kernels.sample_rows(self._data, self._state, times, first, nodes, out)
 
 
-def _first_values(value: Floats, group: Nodes, groups: int) -> Floats:
+def _first_values(value: Floats, group: Ints, groups: int) -> Floats:
     """Return float64[groups, m]: the first value that is there, 0 where there is none."""
     found = np.zeros((groups, value.shape[1]))
     for m in range(value.shape[1]):
@@ -91,7 +91,7 @@ def _first_values(value: Floats, group: Nodes, groups: int) -> Floats:
     return found
 
 
-def _running(off: Floats, first: Nodes) -> Floats:
+def _running(off: Floats, first: Ints) -> Floats:
     """Return float64[n, m, 3]: counts, sums and sums of squares of each node's values so far, this
     one included. Each node's are summed on their own: later samples of another change nothing."""
     there = ~np.isnan(off)

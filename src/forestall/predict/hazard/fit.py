@@ -22,10 +22,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc, gammaln
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.predict.hazard.hazard_kernels import DAY
@@ -33,9 +33,6 @@ from forestall.predict.hazard.hazard_kernels import DAY
 with lazily():
     from scipy import optimize
 
-Floats = npt.NDArray[np.float64]
-Int = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 SHAPES = (0.1, 10.0)
 """Least and greatest shape that a fit looks at."""
@@ -78,15 +75,15 @@ class SeenGaps:
     """
 
     end: int
-    begin: Int
-    new: Flags
-    there: Flags
-    count: Int
-    last: Int
+    begin: Ints
+    new: Bools
+    there: Bools
+    count: Ints
+    last: Ints
     first: Floats
-    failed: Int
+    failed: Ints
     gaps: Floats
-    owner: Int
+    owner: Ints
     zeros: int
 
     def failures(self, law: GapLaw) -> Floats:
@@ -140,7 +137,7 @@ def seen_in(history: Failures, nodes: int, window: tuple[int, int]) -> SeenGaps:
     )
 
 
-def _service(history: Failures, nodes: int, window: tuple[int, int]) -> tuple[Int, Flags, Flags]:
+def _service(history: Failures, nodes: int, window: tuple[int, int]) -> tuple[Ints, Bools, Bools]:
     """Return from when each node is observed, whether it was new then, and whether it exists."""
     begin = np.full(nodes, window[0], dtype=np.int64)
     new, there = np.zeros(nodes, dtype=np.bool_), np.ones(nodes, dtype=np.bool_)

@@ -19,7 +19,7 @@ from forestall.predict.hazard.fit import GapLaw, quiet_hazard
 from forestall.predict.hazard.hazard_kernels import DAY, HAZARD, Hazard
 
 if TYPE_CHECKING:
-    from forestall.predict.base import Floats, Nodes
+    from forestall.model.arrays import Floats, Ints
 
 
 class HazardPredictor:
@@ -187,10 +187,10 @@ class HazardPredictor:
             self._hazard = hazard = hazard._replace(nodes=table)
         return hazard
 
-    def _asked(self, nodes: Nodes) -> Hazard:
+    def _asked(self, nodes: Ints) -> Hazard:
         return self._with(int(np.max(nodes, initial=-1)))
 
-    def failure_probability(self, nodes: Nodes, start: int, end: int) -> Floats:
+    def failure_probability(self, nodes: Ints, start: int, end: int) -> Floats:
         """Return float64[len(nodes)]: the probability that each node fails within the window.
 
         For a window that begins later than now, a node that fails before is as if renewed halfway;
@@ -201,14 +201,14 @@ class HazardPredictor:
         kernels.risk_of_each(self._asked(numbers), numbers, self._now, int(start), int(end), risk)
         return risk
 
-    def partition_failure_probability(self, nodes: Nodes, start: int, end: int) -> float:
+    def partition_failure_probability(self, nodes: Ints, start: int, end: int) -> float:
         """Return the probability that any of the nodes fails within the window: they are taken to
         fail independently."""
         numbers = np.asarray(nodes, dtype=np.int64)
         hazard = self._asked(numbers)
         return float(kernels.risk_of_any(hazard, numbers, self._now, int(start), int(end)))
 
-    def time_to_failure(self, nodes: Nodes) -> Floats:
+    def time_to_failure(self, nodes: Ints) -> Floats:
         """Return float64[len(nodes)]: the median time from now to each node's next failure, s.
 
         The median, since the mean is infinite where shape x failures is at most 1.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammaln
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
-from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     NodeHistories,
     histories,
@@ -23,13 +22,13 @@ from forestall.predict.baselines.histories import (
 )
 from forestall.predict.hazard.fit import GapLaw, most_likely, seen_in
 from forestall.predict.hazard.hazard_kernels import DAY
-from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.predict.learner import ExactLearner, State
 
 LONGEST = 1e7
 """The longest mean gap that is told apart from one without end, days."""
 
 
-class Renewal(Learner):
+class Renewal(ExactLearner):
     """Weibull gaps between a node's failures, its rate pooled over all nodes.
 
     The law of `forestall.predict.hazard.hazard.HazardPredictor`, with the same answers for the
@@ -49,11 +48,7 @@ class Renewal(Learner):
 
     name: ClassVar[str] = "renewal"
     summary: ClassVar[str] = "Weibull gaps, each node's rate by empirical Bayes"
-    memory: ClassVar[int] = 0
-
-    def __init__(self, *, horizons: Sequence[int] = HORIZONS) -> None:
-        super().__init__(horizons=check.seconds(horizons))
-        self.law = GapLaw(1.0, 1.0, LONGEST)
+    law = GapLaw(1.0, 1.0, LONGEST)
 
     def learn(self, past: Observations) -> None:
         """Learn shape and law of the rates."""
@@ -64,12 +59,7 @@ class Renewal(Learner):
             days = node_seconds(past) / DAY
             self.law = GapLaw(1.0, failures, days if days > 0 else LONGEST)
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
-        return self.risks(seen, times, self.horizons)
-
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         past, law = histories(seen, times), self.law
         failures, exposure, age = _known(law, past, seen)
         until_now = age**law.shape
@@ -90,7 +80,6 @@ class Renewal(Learner):
         }, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         names = ("shape", "prior_failures", "prior_exposure")
         self.law = GapLaw(*(float(values[name]) for name in names))
 
@@ -120,7 +109,7 @@ def _known(law: GapLaw, past: NodeHistories, seen: Observations) -> tuple[Floats
     return np.asarray(failures), np.asarray(exposure), age
 
 
-def _observed(seen: Observations) -> tuple[Nodes, npt.NDArray[np.bool_]]:
+def _observed(seen: Observations) -> tuple[Ints, Bools]:
     """Return from when each node is observed, s, and whether it was new then."""
     log = seen.failures
     begin = np.full(seen.nodes, seen.begin, dtype=np.int64)
@@ -134,7 +123,7 @@ def _observed(seen: Observations) -> tuple[Nodes, npt.NDArray[np.bool_]]:
 
 
 def _after_each(
-    law: GapLaw, log: Failures, start: int, begin: Nodes, new: npt.NDArray[np.bool_]
+    law: GapLaw, log: Failures, start: int, begin: Ints, new: Bools
 ) -> tuple[Floats, Floats]:
     """Return float64[n] twice: the failures and the exposure that a node's rate is known by after
     each failure, without the law's own.
@@ -152,7 +141,7 @@ def _after_each(
     return counted, summed(((log.time - since) / DAY) ** k, log)
 
 
-def _of_first(flags: npt.NDArray[np.bool_], log: Failures) -> npt.NDArray[np.bool_]:
+def _of_first(flags: Bools, log: Failures) -> Bools:
     """Return bool[n]: the flag of the first failure of each failure's node."""
     nodes = np.zeros(int(log.node.max(initial=-1)) + 1, dtype=np.bool_)
     nodes[log.node[flags]] = True

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import service
 from forestall.predict.joined.metrics import MetricModel
+from forestall.predict.kept import under
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.linear.learners import Autoregressive
 from forestall.predict.linear.shares import DAY
@@ -128,7 +129,7 @@ class Joined(Learner):
         times = np.arange(since, past.end, step, dtype=np.int64)
         rng = stream(self.seed, "joined")
         share = min(1.0, QUIET / max(len(times) * past.nodes, 1))
-        kept: list[tuple[Floats, Floats, Floats, Nodes]] = []
+        kept: list[tuple[Floats, Floats, Floats, Ints]] = []
         histories, stop = FailureLookup.of(past), service(past)[1]
         for cells, common, special in self._rows(past, times, self._active(past, times)):
             moment, node = times[cells // past.nodes], cells % past.nodes
@@ -155,7 +156,7 @@ class Joined(Learner):
         prior[:FIXED] = MEANS
         return prior
 
-    def _active(self, seen: Observations, times: Nodes) -> Nodes:
+    def _active(self, seen: Observations, times: Ints) -> Ints:
         begin, stop = service(seen)
         inside = (begin <= times[:, None]) & (times[:, None] < stop)
         return np.flatnonzero(inside)
@@ -163,8 +164,8 @@ class Joined(Learner):
     # --------------------------------------------------------------------------------- features
 
     def _rows(
-        self, seen: Observations, times: Nodes, cells: Nodes
-    ) -> Iterator[tuple[Nodes, Floats, Floats]]:
+        self, seen: Observations, times: Ints, cells: Ints
+    ) -> Iterator[tuple[Ints, Floats, Floats]]:
         """Yield cells (row * nodes + node) in runs, with features float64[k, F - FIXED] that all
         horizons share and float64[k, H, FIXED - 1] that they do not."""
         last = int(times[-1]) if len(times) else seen.begin
@@ -197,8 +198,7 @@ class Joined(Learner):
 
     # ---------------------------------------------------------------------------------- answers
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         moments = np.asarray(times, dtype=np.int64)
         answer = np.empty((len(moments) * seen.nodes, len(self.horizons)))
         cells = np.arange(len(answer))
@@ -227,13 +227,8 @@ class Joined(Learner):
         }
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
-
-        def under(prefix: str) -> dict[str, npt.NDArray[Any]]:
-            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-
-        self.rules.restore(values["rules"], under("rules."))
-        self.series.restore(values["series"], under("series."))
+        self.rules.restore(values["rules"], under("rules.", arrays))
+        self.series.restore(values["series"], under("series.", arrays))
         told = values["metrics"]
         self.metrics = None if told is None else MetricModel.of_state(told, arrays)
         self.weights = np.asarray(arrays["weights"], dtype=np.float64)
@@ -241,8 +236,7 @@ class Joined(Learner):
 
 def _log_odds(hazard: Floats) -> Floats:
     """Return the log-odds of the probabilities of cumulative hazards."""
-    answer: Floats = np.log(np.maximum(np.expm1(np.minimum(hazard, 30.0)), 1e-15))
-    return answer
+    return np.log(np.maximum(np.expm1(np.minimum(hazard, 30.0)), 1e-15))
 
 
 def _design(common: Floats, special: Floats) -> Floats:
@@ -251,7 +245,7 @@ def _design(common: Floats, special: Floats) -> Floats:
 
 def logistic(
     design: Floats,
-    failed: npt.NDArray[np.bool_],
+    failed: Bools,
     weight: Floats,
     prior: Floats,
     width: float,

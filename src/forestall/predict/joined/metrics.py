@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.metrics import Metrics
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.joined.joined_kernels import follow_metric
 
 FAST: Final = 0.3
@@ -83,7 +83,7 @@ class MetricModel:
                 columns += [bounded, np.abs(bounded)]
         return np.stack(columns, axis=1) if columns else np.zeros((len(metrics), 0))
 
-    def latest(self, metrics: Metrics, times: Nodes, nodes: Nodes) -> Nodes:
+    def latest(self, metrics: Metrics, times: Ints, nodes: Ints) -> Ints:
         """Return int64[k]: the last sample of each node strictly before each time, -1 where there
         is none, or an old one only."""
         if len(metrics) == 0:
@@ -117,7 +117,7 @@ class MetricModel:
         )
 
 
-def _yule_walker(series: Floats, node: Nodes) -> Floats:
+def _yule_walker(series: Floats, node: Ints) -> Floats:
     """Return float64[ORDER] for many short series one after the other; zeros where they tell
     nothing."""
     covariance = np.zeros(ORDER + 1)

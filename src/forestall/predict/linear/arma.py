@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
-from forestall.predict.base import Floats
 from forestall.predict.linear import arma_kernels as kernels
 from forestall.predict.linear import slopes_kernels
 from forestall.predict.linear.starts import limited_orders, starts, to_partial
@@ -101,8 +101,7 @@ class Arma:
         moving[0] = 1.0
         moving[1 : 1 + len(self.ma)] = self.ma
         weights = self.ahead(steps) @ moving
-        answer: Floats = np.sqrt(self.variance * np.cumsum(weights**2))
-        return answer
+        return np.sqrt(self.variance * np.cumsum(weights**2))
 
     def likelihood(self, series: npt.ArrayLike) -> float:
         """Return the log-likelihood of a series, with the model's own variance.

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.linear.arma import Arma
 
 with lazily():
@@ -26,8 +26,7 @@ def counted(seen: Observations, bin_seconds: int, before: int) -> Floats:
     number = max(0, (min(before, FAR) - seen.begin) // bin_seconds)
     time = seen.failures.time
     inside = (time[time < before] - seen.begin) // bin_seconds
-    answer: Floats = np.bincount(inside[inside < number], minlength=number).astype(np.float64)
-    return answer
+    return np.bincount(inside[inside < number], minlength=number).astype(np.float64)
 
 
 FAR: Final = 2**62
@@ -74,8 +73,7 @@ def levels(series: Floats, half_life: float, first: float) -> Floats:
         return np.array([first])
     sums = signal.lfilter([1.0], [1.0, -keep], series)
     weights = -np.expm1(np.log(keep) * np.arange(1, len(series) + 1)) / (1 - keep)
-    answer: Floats = np.concatenate(([first], (4 * first + sums) / (4 + weights)))
-    return answer
+    return np.concatenate(([first], (4 * first + sums) / (4 + weights)))
 
 
 @dataclass(frozen=True)
@@ -90,11 +88,11 @@ class Binned:
     """
 
     counts: Floats
-    place: Nodes
+    place: Ints
     offset: Floats
 
     @classmethod
-    def of(cls, seen: Observations, times: Nodes, bin_seconds: int) -> Binned:
+    def of(cls, seen: Observations, times: Ints, bin_seconds: int) -> Binned:
         """Return ascending times on the grid; those before the window are at its beginning."""
         after = np.maximum(np.asarray(times, dtype=np.int64) - seen.begin, 0)
         place = after // bin_seconds

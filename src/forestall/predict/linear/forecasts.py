@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
-from forestall.predict.base import Floats
 from forestall.predict.linear.arma import Arma, fit_arma
 from forestall.predict.linear.starts import burg, filled_in, limited_orders
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import fails_within, outcome_known
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.linear.arma import Arma, fit_arma
@@ -66,7 +66,7 @@ class Counting(Learner):
         """Learn from the counts of the whole bins of a window."""
 
     @abstractmethod
-    def machine(self, seen: Observations, times: Nodes) -> Floats:
+    def machine(self, seen: Observations, times: Ints) -> Floats:
         """Return float64[T, H]: failures of the machine expected within each horizon."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class Counting(Learner):
                 (rates * (horizon / DAY))[active], (shares * machine)[active], failed[active]
             )
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         """Return float64[T, nodes, H], see `Learner`."""
         moments = np.asarray(times, dtype=np.int64)
         rates, shares = self.shares.of(seen, moments)
@@ -103,8 +103,7 @@ class Counting(Learner):
             hazard = rates * (self.pool[k, 0] * horizon / DAY)
             hazard += shares * (self.pool[k, 1] * machine[:, k, None])
             np.negative(np.expm1(-hazard), out=answer[:, :, k])
-        ascending: Floats = np.maximum.accumulate(answer, axis=2, out=answer)
-        return ascending
+        return np.maximum.accumulate(answer, axis=2, out=answer)
 
     def learnt(self) -> State:
         """Return the series, the shares and the pools."""
@@ -118,7 +117,7 @@ class Counting(Learner):
         self.counts_restored(values["series"], arrays)
 
 
-def training_times(past: Observations, horizon: int) -> Nodes:
+def training_times(past: Observations, horizon: int) -> Ints:
     """Return moments a day (or more) apart in the later three quarters of a window, of which the
     outcomes within the horizon are known."""
     start = past.begin + (past.end - past.begin) // 4
@@ -127,9 +126,7 @@ def training_times(past: Observations, horizon: int) -> Nodes:
     return np.arange(start, past.end - horizon + 1, step, dtype=np.int64)
 
 
-def outcomes(
-    past: Observations, times: Nodes, horizon: int
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def outcomes(past: Observations, times: Ints, horizon: int) -> tuple[Bools, Bools]:
     """Return whether nodes failed within [t, t + horizon), and whether that may be learnt, see
     `outcome_known`; bool[T, nodes]."""
     failed = fails_within(past.failures, times, past.nodes, horizon)
@@ -153,7 +150,7 @@ class Last(Counting):
     def learn_counts(self, past: Observations, counts: Floats) -> None:
         """Nothing is to be learnt."""
 
-    def machine(self, seen: Observations, times: Nodes) -> Floats:
+    def machine(self, seen: Observations, times: Ints) -> Floats:
         """Return the failures of [t - h, t)."""
         lengths = np.asarray(self.horizons, dtype=np.int64)
         log = seen.failures.time
@@ -197,7 +194,7 @@ class WindowMean(Counting):
         self.window = best_window(counts, self.order) if len(counts) > 1 else 1
         self.mean = float(counts.mean()) if len(counts) else 0.0
 
-    def machine(self, seen: Observations, times: Nodes) -> Floats:
+    def machine(self, seen: Observations, times: Ints) -> Floats:
         """Return the mean of the last N whole bins, by the horizon's length."""
         grid = Binned.of(seen, times, self.bin)
         sums = np.concatenate(([0.0], np.cumsum(grid.counts)))
@@ -248,7 +245,7 @@ class _ByArma(Counting):
         away = series - levels(series, self.half_life, self.first)[:-1]
         self.model = fit_arma(away, *(self.order * part for part in self.orders))
 
-    def machine(self, seen: Observations, times: Nodes) -> Floats:
+    def machine(self, seen: Observations, times: Ints) -> Floats:
         """Return the model's forecasts, summed up over the bins of each horizon."""
         grid = Binned.of(seen, times, self.bin)
         lengths = np.asarray(self.horizons, dtype=np.float64) / self.bin

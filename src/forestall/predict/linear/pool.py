@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.predict.base import Floats
+from forestall.model.arrays import Bools, Floats
 
 STEPS: Final = 100
 
 
-def pooled(steady: Floats, foretold: Floats, failed: npt.NDArray[np.bool_]) -> tuple[float, float]:
+def pooled(steady: Floats, foretold: Floats, failed: Bools) -> tuple[float, float]:
     """Return u, v >= 0 that make the outcomes likeliest, where a node fails with the probability 1
     - exp(-(u steady + v foretold)).
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import service
 
 DAY: Final = 86_400
@@ -56,14 +56,14 @@ class Shares:
                     best, chosen = found, cls(half_life, weight)
         return chosen
 
-    def of(self, seen: Observations, times: Nodes) -> tuple[Floats, Floats]:
+    def of(self, seen: Observations, times: Ints) -> tuple[Floats, Floats]:
         """Return the rates, failures a day, and the shares at each of the ascending times, from
         what was seen strictly before; float64[T, nodes] both. Shares of the nodes in service sum to
         1."""
         faded = self.faded(seen, times)
         return self._rates(*faded[:2]), self._of(*faded)
 
-    def faded(self, seen: Observations, times: Nodes) -> tuple[Floats, Floats, Floats]:
+    def faded(self, seen: Observations, times: Ints) -> tuple[Floats, Floats, Floats]:
         """Return W and E, float64[T, nodes], and 1.0 for nodes in service at the time, else 0."""
         begin, stop = service(seen)
         log = seen.failures

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from forestall.predict.base import Floats
+from forestall.model.arrays import Floats
 
 CLOSE: Final = 1 - 1e-7
 """Partial autocorrelations of start values stay this close to 0: within the unit circle."""

@@ -16,10 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import previous, ranks
 from forestall.traces.streams import stream
 
@@ -86,7 +85,7 @@ def log_gaps(log: Failures) -> Floats:
     return np.where(before >= 0, np.log(gap), np.nan)
 
 
-def inputs_after(log: Failures, order: int, mean: float, spread: float, which: Nodes) -> Floats:
+def inputs_after(log: Failures, order: int, mean: float, spread: float, which: Ints) -> Floats:
     """Return float64[len(which), order + 2]: what the network is told after each of these failures.
 
     The last `order` log gaps of the node, latest first, scaled; 0, which is the mean of all, where
@@ -109,7 +108,7 @@ class GapSamples:
 
     inputs: Floats
     length: Floats
-    ended: npt.NDArray[np.bool_]
+    ended: Bools
 
     def thinned(self, most: int) -> GapSamples:
         """Return about so many of them, evenly taken."""
@@ -120,7 +119,7 @@ class GapSamples:
 
 
 def samples_of(
-    log: Failures, begin: Nodes, stop: Nodes, order: int, mean: float, spread: float
+    log: Failures, begin: Ints, stop: Ints, order: int, mean: float, spread: float
 ) -> GapSamples:
     """Return every gap of the nodes, which were observed from `begin` to `stop`, int64[nodes].
 

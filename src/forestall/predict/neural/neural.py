@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     histories,
     node_seconds,
@@ -18,7 +18,7 @@ from forestall.predict.baselines.histories import (
     probability,
     service,
 )
-from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.predict.learner import HORIZONS, ExactLearner, State
 from forestall.predict.neural import network
 from forestall.predict.neural.accuracy import Accuracy, accuracy
 
@@ -28,7 +28,7 @@ LONGEST = 1e12
 """The mean gap, s, where nothing was observed."""
 
 
-class Neural(Learner):
+class Neural(ExactLearner):
     """From the last gaps of a node to the law of the next, by a network shared by all nodes.
 
     After each failure the network turns the node's last `order` gaps into the location and scale
@@ -53,7 +53,6 @@ class Neural(Learner):
 
     name: ClassVar[str] = "neural"
     summary: ClassVar[str] = "neural network on a node's last 8 times between failures"
-    memory: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class Neural(Learner):
             decay=check.number("decay", decay, "a finite number above 0", above=0),
             most=check.whole("most", most, 100, 10_000_000),
             seed=check.whole("seed", seed, 0, 2**63 - 1),
-            horizons=check.seconds(horizons),
+            horizons=horizons,
         )
         self.network = network.exponential(LONGEST, order, units)
 
@@ -100,12 +99,7 @@ class Neural(Learner):
             self.settings["seed"],
         )
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
-        return self.risks(seen, times, self.horizons)
-
-    def risks(self, seen: Observations, times: Nodes, horizons: tuple[int, ...]) -> Floats:
-        """Return float64[T, nodes, len(horizons)], exact for any horizon."""
+    def risks(self, seen: Observations, times: Ints, horizons: tuple[int, ...]) -> Floats:
         age, location, power = self._laws(seen, times)
         before = _hazard(age, location, power)
         hazard = np.empty((*age.shape, len(horizons)))
@@ -113,7 +107,7 @@ class Neural(Learner):
             hazard[..., k] = np.maximum(_hazard(age + ahead, location, power) - before, 0.0)
         return probability(np.maximum.accumulate(hazard, axis=-1, out=hazard))
 
-    def _laws(self, seen: Observations, times: Nodes) -> tuple[Floats, Floats, Floats]:
+    def _laws(self, seen: Observations, times: Ints) -> tuple[Floats, Floats, Floats]:
         """Return float64[T, N] three times: age (s), location, and one over scale."""
         past, net = histories(seen, times), self.network
         counts = np.zeros(len(seen.failures) + 1, dtype=np.bool_)
@@ -126,18 +120,14 @@ class Neural(Learner):
         location, scale = net.law(np.concatenate((network.first_inputs(net.order), told)))
         return past.age().astype(np.float64), location[row], (1 / scale)[row]
 
-    def time_to_failure(self, nodes: Nodes) -> Floats:
+    def time_to_failure(self, nodes: Ints) -> Floats:
         """Return float64[len(nodes)]: the median time from now to each node's next failure, s."""
-        seen = self.seen
-        age, location, power = self._laws(seen, np.array([self._moment(seen)]))
+        age, location, power = self._laws(self.seen, np.array([self.moment()]))
         reached = _hazard(age, location, power) + np.log(2)
         with np.errstate(over="ignore"):
             length = np.exp(location + np.log(reached) / power)
         ahead: Floats = np.maximum(length - age, 1.0)[0][np.asarray(nodes, dtype=np.int64)]
         return ahead
-
-    def _moment(self, seen: Observations) -> int:
-        return max(self._now, int(seen.failures.time[-1]) + 1 if len(seen.failures) else 0)
 
     def forecasts(self, seen: Observations) -> Floats:
         """Return float64[n]: for each failure that was seen, how long its gap was to last by what
@@ -164,7 +154,6 @@ class Neural(Learner):
         return {"mean": net.mean, "spread": net.spread}, {n: getattr(net, n) for n in names}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         names = ("inner", "inner_bias", "outer", "outer_bias")
         scaled = float(values["mean"]), float(values["spread"])
         self.network = network.Network(*scaled, *(arrays[name] for name in names))
@@ -174,5 +163,4 @@ def _hazard(age: Floats, location: Floats, power: Floats) -> Floats:
     """Return the cumulative hazard at an age, s."""
     with np.errstate(divide="ignore"):
         z = (np.log(age) - location) * power
-    answer: Floats = np.exp(np.minimum(z, 2 * network.STEEPEST))
-    return answer
+    return np.exp(np.minimum(z, 2 * network.STEEPEST))

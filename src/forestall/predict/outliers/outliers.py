@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import (
     fails_within,
     last_rows,
@@ -31,7 +31,6 @@ from forestall.predict.outliers.score import (
 )
 from forestall.traces.streams import stream
 
-Flags = npt.NDArray[np.bool_]
 CELLS = 2_000_000
 """Nodes times moments that the probabilities are learnt from."""
 MOMENTS = 1000
@@ -139,7 +138,7 @@ class Outlier(Learner):
             values = values[:, [table.names.index(name) for name in self.names]]
         return values
 
-    def _reference(self, seen: Observations, where: Flags, until: int) -> Reference:
+    def _reference(self, seen: Observations, where: Bools, until: int) -> Reference:
         """Return the law of the samples there, by what was known of failures before `until`."""
         table = seen.metrics
         assert table is not None
@@ -171,7 +170,7 @@ class Outlier(Learner):
 
     # ------------------------------------------------------------------------------- answers
 
-    def scores(self, seen: Observations, times: Nodes) -> Floats:
+    def scores(self, seen: Observations, times: Ints) -> Floats:
         """Return float64[T, nodes]: the surprise of each node's latest sample before each of the
         ascending `times`, 0 and more; nan where there is none that is fresh enough."""
         moments = np.asarray(times, dtype=np.int64)
@@ -193,7 +192,7 @@ class Outlier(Learner):
         answer[there] = np.where(since <= self.stale, surprise[which], np.nan)
         return answer
 
-    def _surprise(self, seen: Observations, rows: Nodes) -> Floats:
+    def _surprise(self, seen: Observations, rows: Ints) -> Floats:
         """Return float64[len(rows)]: the surprise of samples, each by the law of its time."""
         table, window = seen.metrics, self.settings["window"]
         assert table is not None
@@ -211,15 +210,14 @@ class Outlier(Learner):
             answer[stretch == number] = law.surprise(values[stretch == number])
         return answer
 
-    def alarms(self, seen: Observations, times: Nodes, share: float = 1e-3) -> Flags:
+    def alarms(self, seen: Observations, times: Ints, share: float = 1e-3) -> Bools:
         """Return bool[T, nodes]: where the latest sample is one of the `share` most improbable."""
         if not 0 < share < 1:
             raise ParameterError("share", share, "a number between 0 and 1")
         scores = self.scores(seen, times)
         return np.asarray(np.nan_to_num(scores, nan=-1.0) >= -np.log10(share))
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         bend = np.log1p(self.scores(seen, times))
         answer = np.empty((*bend.shape, len(self.horizons)))
         for k, (level, slope) in enumerate(self.line):
@@ -236,13 +234,12 @@ class Outlier(Learner):
         return values, told | self.reference.arrays()
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.names, self.stale = tuple(values["names"]), int(values["stale"])
         self.line, self.without = arrays["line"], arrays["without"]
         self.reference = reference_from(arrays, self.side, self.method)
 
 
-def was_well(log: Failures, time: Nodes, node: Nodes, guard: int, until: int) -> Flags:
+def was_well(log: Failures, time: Ints, node: Ints, guard: int, until: int) -> Bools:
     """Return bool[n]: whether a node was up at a time, and did not fail within `guard` seconds,
     by the failures before `until`."""
     known = log.take(log.time < until)
@@ -261,7 +258,7 @@ def was_well(log: Failures, time: Nodes, node: Nodes, guard: int, until: int) ->
     return np.asarray(well & ~(same & (time < known.time[before] + known.downtime[before])))
 
 
-def logistic(bend: Floats, failed: Flags, weight: float, level: float) -> Floats:
+def logistic(bend: Floats, failed: Bools, weight: float, level: float) -> Floats:
     """Return level and slope, float64[2], of a logistic law of failures; the slope is not below 0.
 
     Half a failure at the share `level` is added, and the slope is drawn to 0; by Newton's steps
@@ -293,8 +290,7 @@ def logistic(bend: Floats, failed: Flags, weight: float, level: float) -> Floats
 
 def _logit(share: Floats) -> Floats:
     inside = np.clip(share, 1e-15, 1 - 1e-15)
-    answer: Floats = np.log(inside / (1 - inside))
-    return answer
+    return np.log(inside / (1 - inside))
 
 
 def _period(past: Observations) -> int:
@@ -305,7 +301,7 @@ def _period(past: Observations) -> int:
     return max(int(np.median(gaps)), 1) if len(gaps) else 3600
 
 
-def _moments(past: Observations, stale: int) -> Nodes:
+def _moments(past: Observations, stale: int) -> Ints:
     """Return the moments that probabilities are learnt from, evenly spaced."""
     begin = past.begin + min(stale, (past.end - past.begin) // 10)
     number = int(np.clip(CELLS // max(past.nodes, 1), 20, MOMENTS))

@@ -13,10 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainc, gammaincinv
 
-from forestall.predict.base import Floats, Nodes
+from forestall.model.arrays import Floats, Ints
 
 STARTS = 40
 """Random starts, of which the best go on to the end."""
@@ -108,7 +107,7 @@ def _start(points: Floats, rng: np.random.Generator) -> Cloud:
 
 def _settled(points: Floats, cloud: Cloud, size: int, steps: int) -> Cloud:
     """Return the cloud after so many steps, each to the `size` points that are nearest."""
-    held: Nodes | None = None
+    held: Ints | None = None
     for _ in range(steps):
         near = np.sort(np.argpartition(cloud.squared_distances(points), size - 1)[:size])
         if held is not None and np.array_equal(near, held):
@@ -144,9 +143,3 @@ def _consistent(cloud: Cloud, share: float) -> Cloud:
         return cloud
     factor = share / gammainc(metrics / 2 + 1, _quantile(share, metrics) / 2)
     return Cloud(cloud.location, cloud.scatter * factor)
-
-
-def tail_probability(squared: npt.ArrayLike, metrics: int) -> Floats:
-    """Return the probability that a Gaussian point lies further out."""
-    answer: Floats = 1 - gammainc(metrics / 2, np.asarray(squared, dtype=np.float64) / 2)
-    return answer

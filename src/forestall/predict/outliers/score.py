@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from forestall.predict.base import Floats
+from forestall.model.arrays import Floats
 from forestall.predict.outliers.robust import Cloud, robust_cloud
 
 Side = Literal["high", "low", "both"]

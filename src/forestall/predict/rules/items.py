@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Ints
 from forestall.model.observations import Observations
 from forestall.model.ras import Severity
-from forestall.predict.base import Nodes
 
 ANY = "any"
 """The kind that stands for every failure."""
@@ -60,9 +59,9 @@ class TypedRecords:
     types : (source, kind, severity) by number
     """
 
-    time: Nodes
-    node: Nodes
-    kind: Nodes
+    time: Ints
+    node: Ints
+    kind: Ints
     types: list[tuple[str, str, int]]
 
     @classmethod
@@ -90,7 +89,7 @@ class TypedRecords:
             order = order[: int(np.searchsorted(time[order], before, side="left"))]
         return cls(time[order], node[order], kind[order], types)
 
-    def of_type(self, item: Item) -> tuple[Nodes, Nodes]:
+    def of_type(self, item: Item) -> tuple[Ints, Ints]:
         """Return times and nodes of the records of an item's type."""
         what = (item.source, item.kind, item.severity)
         if what not in self.types:
@@ -105,9 +104,9 @@ class FailureLookup:
     """Failures of each node, to be looked up at any (time, node): sorted by (node, time)."""
 
     begin: int
-    key: Nodes
-    time: Nodes
-    first: Nodes
+    key: Ints
+    time: Ints
+    first: Ints
     stride: int
 
     @classmethod
@@ -119,17 +118,17 @@ class FailureLookup:
         first = np.searchsorted(key, np.arange(seen.nodes + 1) * stride)
         return cls(seen.begin, key, key % stride + seen.begin, first, stride)
 
-    def counts(self, times: Nodes, nodes: Nodes) -> Nodes:
+    def counts(self, times: Ints, nodes: Ints) -> Ints:
         """Return how often the nodes had failed strictly before the times."""
         return self._place(times, nodes) - self.first[nodes]
 
-    def following(self, times: Nodes, nodes: Nodes) -> Nodes:
+    def following(self, times: Ints, nodes: Ints) -> Ints:
         """Return when the nodes failed next, at or after the times; far off where they did not."""
         place = self._place(times, nodes)
         longer = np.append(self.time, 0)
         return np.where(place < self.first[nodes + 1], longer[place], np.int64(2**62))
 
-    def _place(self, times: Nodes, nodes: Nodes) -> Nodes:
+    def _place(self, times: Ints, nodes: Ints) -> Ints:
         after = np.clip(times - self.begin, 0, self.stride - 1)
         return np.searchsorted(self.key, nodes * self.stride + after, side="left")
 
@@ -138,11 +137,11 @@ class Present(NamedTuple):
     """Where an item holds in a table of moments and nodes: at sorted cells (row * nodes + node), or
     at all nodes of some rows."""
 
-    cells: Nodes
-    rows: npt.NDArray[np.bool_]
+    cells: Ints
+    rows: Bools
 
 
-def present(records: TypedRecords, item: Item, times: Nodes, window: int, nodes: int) -> Present:
+def present(records: TypedRecords, item: Item, times: Ints, window: int, nodes: int) -> Present:
     """Return where an item holds: enough records within [t - window, t)."""
     time, node = records.of_type(item)
     first = np.searchsorted(times, time, side="right")
@@ -174,11 +173,11 @@ def holding(items: tuple[Item, ...], where: dict[Item, Present], nodes: int) -> 
     return Present(cells[rows[cells // nodes]] if wide else cells, np.empty(0, dtype=np.bool_))
 
 
-def _among(cells: Nodes, other: Nodes) -> npt.NDArray[np.bool_]:
+def _among(cells: Ints, other: Ints) -> Bools:
     if len(other) == 0:
         return np.zeros(len(cells), dtype=np.bool_)
     place = np.minimum(np.searchsorted(other, cells), len(other) - 1)
-    answer: npt.NDArray[np.bool_] = other[place] == cells
+    answer: Bools = other[place] == cells
     return answer
 
 

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.observations import Observations
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.rules.items import FailureLookup, Item, TypedRecords
 
 MOST_ITEMS = 200
@@ -87,8 +87,8 @@ class Baskets:
     """
 
     items: list[Item]
-    rows: list[Nodes]
-    positive: npt.NDArray[np.bool_]
+    rows: list[Ints]
+    positive: Bools
     total: int
     failed: int
     lead: Floats
@@ -167,11 +167,11 @@ def machine_baskets(
 def _counted(
     scope: str,
     types: list[tuple[str, str, int]],
-    basket: Nodes,
-    kind: Nodes,
+    basket: Ints,
+    kind: Ints,
     number: int,
     repeats: tuple[int, ...],
-) -> tuple[list[Item], list[Nodes]]:
+) -> tuple[list[Item], list[Ints]]:
     """Return the items that are there, and for each in which baskets."""
     keys, counts = np.unique(kind * max(number, 1) + basket, return_counts=True)
     code, place = keys // max(number, 1), keys % max(number, 1)
@@ -211,9 +211,7 @@ def mine_baskets(baskets: Baskets, window: int, limits: Limits) -> list[Mined]:
 class _Pairs:
     """Sets of two and three of some items of one kind of transactions."""
 
-    def __init__(
-        self, baskets: Baskets, usable: Nodes, alone: npt.NDArray[np.bool_], limits: Limits
-    ) -> None:
+    def __init__(self, baskets: Baskets, usable: Ints, alone: Bools, limits: Limits) -> None:
         self.baskets, self.limits, self.usable = baskets, limits, usable
         columns = np.cumsum(baskets.positive) - 1
         self.before = np.zeros((len(usable), int(baskets.positive.sum())), dtype=np.float32)
@@ -235,7 +233,7 @@ class _Pairs:
         self.apart = code[:, None] != code[None, :]
         self.alone = alone[usable]
 
-    def _with(self, row: npt.NDArray[np.uint64]) -> Nodes:
+    def _with(self, row: npt.NDArray[np.uint64]) -> Ints:
         """Return in how many of a packed row's transactions each item is."""
         return np.asarray(np.bitwise_count(self.bits & row).sum(axis=1), dtype=np.int64)
 
@@ -309,7 +307,7 @@ def _described(baskets: Baskets, members: tuple[int, ...], window: int, p_value:
     )
 
 
-def discoveries(p_values: Floats, rate: float, tested: int) -> Nodes:
+def discoveries(p_values: Floats, rate: float, tested: int) -> Ints:
     """Return the positions of those that Benjamini and Hochberg leave significant, of `tested`
     tests of which those not given have a p-value of 1; least first."""
     order = np.argsort(p_values, kind="stable")
@@ -318,7 +316,7 @@ def discoveries(p_values: Floats, rate: float, tested: int) -> Nodes:
     return order[: int(passing[-1]) + 1 if len(passing) else 0]
 
 
-def fisher(hits: Nodes, support: Nodes, failed: int | Nodes, total: int | Nodes) -> Floats:
+def fisher(hits: Ints, support: Ints, failed: int | Ints, total: int | Ints) -> Floats:
     """Return float64[k]: the probability of so many hits or more among `support` transactions drawn
     from `total` of which `failed` are positive (Fisher's exact test, one-sided).
 
@@ -343,5 +341,4 @@ def fisher(hits: Nodes, support: Nodes, failed: int | Nodes, total: int | Nodes)
 def _ln_choose(n: float, k: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         value = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    answer: Floats = np.where((k >= 0) & (k <= n), value, -np.inf)
-    return answer
+    return np.where((k >= 0) & (k <= n), value, -np.inf)

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import service
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.linear.shares import DAY, Shares
@@ -162,10 +162,9 @@ class EventRules(Learner):
         failed, meant = apart * failed, apart * meant
         most = np.maximum(failed, meant)
         ratio = (failed + 0.5) / np.maximum(meant, 1e-12)
-        factors: Floats = np.where(most > 0, ratio ** (most / (most + self.prior)), 1.0)
-        return factors
+        return np.where(most > 0, ratio ** (most / (most + self.prior)), 1.0)
 
-    def _panel(self, past: Observations) -> Nodes:
+    def _panel(self, past: Observations) -> Ints:
         """Return the moments at which factors are measured: in the later three quarters, apart by a
         whole number of the shortest window so that every time of the day comes up."""
         start = past.begin + (past.end - past.begin) // 4
@@ -177,7 +176,7 @@ class EventRules(Learner):
             step += 1 + step % 7  # not in step with the day
         return np.arange(start, past.end, step, dtype=np.int64)
 
-    def which(self, records: TypedRecords, times: Nodes, nodes: int) -> npt.NDArray[np.int32]:
+    def which(self, records: TypedRecords, times: Ints, nodes: int) -> npt.NDArray[np.int32]:
         """Return int32[T, nodes]: 1 + the number of the rule that takes precedence, 0 for none."""
         answer = np.zeros((len(times), nodes), dtype=np.int32)
         flat = answer.reshape(-1)
@@ -195,8 +194,7 @@ class EventRules(Learner):
                     flat[found.cells] = np.maximum(flat[found.cells], k + 1)
         return answer
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         moments = np.asarray(times, dtype=np.int64)
         answer = np.empty((len(moments), seen.nodes, len(self.horizons)))
         records = TypedRecords.of(seen, int(moments[-1]) if len(moments) else seen.begin)
@@ -208,8 +206,7 @@ class EventRules(Learner):
                 hazard = rates * self.factors[which, k] * (horizon / DAY)
                 answer[done : done + len(some), :, k] = -np.expm1(-hazard)
             done += len(some)
-        ascending: Floats = np.maximum.accumulate(answer, axis=2, out=answer)
-        return ascending
+        return np.maximum.accumulate(answer, axis=2, out=answer)
 
     def rules(self) -> list[MinedRule]:
         """Return the rules, those of least p-value first."""
@@ -233,7 +230,6 @@ class EventRules(Learner):
         return {"rules": rules, "shares": self.shares.values()}, {"factors": self.factors}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.shares = Shares.of_values(values["shares"])
         self.mined = [
             Mined(**{**one, "items": tuple(item_of(item) for item in one["items"])})
@@ -242,7 +238,7 @@ class EventRules(Learner):
         self.factors = np.asarray(arrays["factors"], dtype=np.float64)
 
 
-def _chunks(times: Nodes, nodes: int) -> list[Nodes]:
+def _chunks(times: Ints, nodes: int) -> list[Ints]:
     """Return ascending times in runs that make no more than `CELLS` cells."""
     rows = max(1, CELLS // max(nodes, 1))
     return [times[k : k + rows] for k in range(0, len(times), rows)]

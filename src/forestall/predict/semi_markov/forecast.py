@@ -15,15 +15,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.cycle import MILLION
 from forestall.predict.semi_markov.forecast_kernels import RUNNING, foresee, new_room
 from forestall.predict.semi_markov.learning import HostHistory
 from forestall.predict.semi_markov.states import FAILING, NAMES, States, Stays, stays
-
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 
 class HostCurves(NamedTuple):
@@ -104,7 +101,7 @@ class HostPast:
 
     @classmethod
     def of(
-        cls, states: States, rate: Whole, usable: npt.NDArray[np.bool_], *, speed: float,
+        cls, states: States, rate: Ints, usable: Bools, *, speed: float,
         period: int, every: int, origin: int,
     ) -> HostPast:  # fmt: skip
         """Return the past of a host.

@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import FOREVER, NodeHistories, histories
-from forestall.predict.semi_markov.process import Floats
 from forestall.predict.semi_markov.updown import (
     EDGES,
     Known,
     UpDownLaw,
-    Whole,
     gaps,
     known_of_nodes,
     level,
@@ -21,13 +20,13 @@ from forestall.predict.semi_markov.updown import (
 )
 
 
-def _last(past: NodeHistories, values: Whole | Floats, none: float) -> Floats:
+def _last(past: NodeHistories, values: Ints | Floats, none: float) -> Floats:
     """Return float64[T, nodes]: a value of each node's last failure, `none` where it had none."""
     return np.asarray(past.of_last(values, none), dtype=np.float64)
 
 
 def foretold(
-    law: UpDownLaw, seen: Observations, times: Whole, horizons: tuple[int, ...], *, downtimes: bool
+    law: UpDownLaw, seen: Observations, times: Ints, horizons: tuple[int, ...], *, downtimes: bool
 ) -> Floats:
     """Return float64[T, nodes, H]: the probability of a failure within each horizon of each of the
     ascending `times`, from what was seen strictly before it."""
@@ -78,7 +77,7 @@ def _share_left(lives: float) -> float:
 def _while_down(
     law: UpDownLaw,
     past: NodeHistories,
-    back: Whole,
+    back: Ints,
     rate: Floats,
     answer: Floats,
     horizons: tuple[int, ...],
@@ -105,7 +104,7 @@ def _down_table(law: UpDownLaw, ahead: float, pieces: int = 64) -> Floats:
     return made
 
 
-def usual_frailty(law: UpDownLaw, seen: Observations, times: Whole, *, downtimes: bool) -> Floats:
+def usual_frailty(law: UpDownLaw, seen: Observations, times: Ints, *, downtimes: bool) -> Floats:
     """Return float64[T, nodes]: how much more often than a mean node each one fails, by all that
     was seen of it strictly before each of the ascending `times`."""
     past = histories(seen, times)
@@ -116,7 +115,4 @@ def usual_frailty(law: UpDownLaw, seen: Observations, times: Whole, *, downtimes
     until = law.clock.warped(times, seen.origin)[:, None]
     age = np.maximum(until - law.clock.warped(np.where(failed, since, past.begin), seen.origin), 0)
     spent = np.where(failed, law.up(age), law.fresh * age)
-    made: Floats = (law.shape + _last(past, count, 0.0)) / (
-        law.shape + _last(past, whole, 0.0) + spent
-    )
-    return made
+    return (law.shape + _last(past, count, 0.0)) / (law.shape + _last(past, whole, 0.0) + spent)

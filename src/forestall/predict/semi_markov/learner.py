@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
-from forestall.predict.base import Floats, Nodes
 from forestall.predict.baselines.histories import fails_within, outcome_known
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.semi_markov import foresight, load, updown
@@ -107,20 +107,18 @@ class SemiMarkovPredictor(Learner):
             tried.append((loss, down, self.law, self.levels))
         _, self.down, self.law, self.levels = min(tried, key=lambda one: one[0])
 
-    def chances(self, seen: Observations, times: Nodes) -> Floats:
-        """Return float64[T, nodes, H], see `Learner`."""
+    def chances(self, seen: Observations, times: Ints) -> Floats:
         raw = self._raw(seen, np.asarray(times, dtype=np.int64))
         levelled: Floats = -np.expm1(self.levels * np.log1p(-np.minimum(raw, 1 - 1e-15)))
         return np.maximum.accumulate(levelled, axis=-1, out=levelled)
 
-    def _raw(self, seen: Observations, times: Nodes) -> Floats:
+    def _raw(self, seen: Observations, times: Ints) -> Floats:
         if self.tables is None:
             return foresight.foretold(self.law, seen, times, self.horizons, downtimes=self.down)
         states = load.states_before(seen, times, self.model)
         found = load.chances_of_load(self.tables, states, times, self.horizons, seen.origin)
         factor = foresight.usual_frailty(self.law, seen, times, downtimes=self.down)[..., None]
-        made: Floats = -np.expm1(factor * np.log1p(-np.minimum(found, 1 - 1e-15)))
-        return made
+        return -np.expm1(factor * np.log1p(-np.minimum(found, 1 - 1e-15)))
 
     def _levels(self, past: Observations) -> tuple[Floats, float]:
         """Return by what the hazard of each horizon must be multiplied for as many failures as came
@@ -151,14 +149,13 @@ class SemiMarkovPredictor(Learner):
         return {**values, "down": self.down}, arrays
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `learnt` returned."""
         self.down = bool(values["down"])
         self.law = updown.law_of_state(values, arrays)
         self.levels = np.asarray(arrays["levels"], dtype=np.float64)
         self.tables = arrays.get("tables")
 
 
-def _level(hazard: Floats, came: npt.NDArray[np.bool_]) -> float:
+def _level(hazard: Floats, came: Bools) -> float:
     """Return the factor on hazards at which they foretell as many failures as came."""
     low, high = -3.0, 3.0
     want = float(np.count_nonzero(came)) + CERTAIN

@@ -19,12 +19,12 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
-from forestall.predict.semi_markov.process import Floats, Initial, SemiMarkov
+from forestall.predict.semi_markov.process import Initial, SemiMarkov
 from forestall.predict.semi_markov.series import fitted
 from forestall.predict.semi_markov.states import FAILING, NAMES, PERIOD, Stays, stays
 
-Whole = npt.NDArray[np.int64]
 First = Literal["mixed", "plain", "apart"]
 
 DAY: Final = 86_400
@@ -43,12 +43,12 @@ class Counted(NamedTuple):
 
     state: npt.NDArray[np.int8]
     following: npt.NDArray[np.int8]
-    ended: npt.NDArray[np.bool_]
-    steps: Whole
-    first: npt.NDArray[np.bool_]
-    window: Whole
+    ended: Bools
+    steps: Ints
+    first: Bools
+    window: Ints
 
-    def take(self, mask: npt.NDArray[np.bool_]) -> Counted:
+    def take(self, mask: Bools) -> Counted:
         """Return those where the mask holds."""
         return Counted(*(part[mask] for part in self))  # type: ignore[arg-type]
 
@@ -59,7 +59,7 @@ class Counted(NamedTuple):
         return self.take(failed <= np.maximum.accumulate(before))
 
 
-def counted(runs: Stays, begins: Whole, steps: int) -> Counted:
+def counted(runs: Stays, begins: Ints, steps: int) -> Counted:
     """Return the stays within windows of one length, cut where a window begins and ends.
 
     Parameters
@@ -144,7 +144,7 @@ class HostHistory:
             return None
         return int(self.runs.state[np.searchsorted(self.runs.start, sample, side="right") - 1])
 
-    def windows(self, start: int, length: int, days: int | None) -> Whole:
+    def windows(self, start: int, length: int, days: int | None) -> Ints:
         """Return int64[w]: the samples with which the windows of the same clock time begin on the
         most recent days of the same kind that had ended, at Unix time `start`, their window.
 
@@ -159,7 +159,7 @@ class HostHistory:
         ago = start + DAY * np.arange(min(first, 0), 0, dtype=np.int64)
         alike = weekend(ago) == weekend(np.array([start]))[0]
         kept = ago[(ago >= self.origin) & (ago + length <= latest) & alike]
-        chosen: Whole = kept[-days:] if days is not None else kept
+        chosen: Ints = kept[-days:] if days is not None else kept
         return chosen - self.origin
 
     def process(
@@ -170,7 +170,7 @@ class HostHistory:
         days: int | None = None,
         first: First = "plain",
         after: bool = False,
-        begins: Whole | None = None,
+        begins: Ints | None = None,
     ) -> SemiMarkov:
         """Return the process of the window [start, start + length), learned from what came before.
 
@@ -223,8 +223,7 @@ class HostHistory:
         many = np.bincount(found.state, minlength=len(self.names))[list(self.transient)]
         weight = (many / np.maximum(many + trust, 1))[:, None, None]
         width = max(made.shape[-1], other.shape[-1])
-        mixed: Floats = weight * fitted(made, width) + (1 - weight) * fitted(other, width)
-        return mixed
+        return weight * fitted(made, width) + (1 - weight) * fitted(other, width)
 
     def _completed(self, found: Counted, start: int) -> Floats:
         """Return the masses of what was counted, completed from whole days of the same kind, and
@@ -324,6 +323,6 @@ def stacked(parts: Sequence[Floats]) -> Floats:
     return made
 
 
-def weekend(time: Whole) -> npt.NDArray[np.bool_]:
+def weekend(time: Ints) -> Bools:
     """Return whether Unix times fall on a Saturday or Sunday."""
     return (time // DAY + 3) % 7 >= 5

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.predict.semi_markov.learning import (
@@ -24,10 +25,8 @@ from forestall.predict.semi_markov.learning import (
     counted,
     weekend,
 )
-from forestall.predict.semi_markov.process import Floats, SemiMarkov
+from forestall.predict.semi_markov.process import SemiMarkov
 from forestall.predict.semi_markov.states import NAMES, host_states, on_grid, stays
-
-Whole = npt.NDArray[np.int64]
 
 STEP: Final = 300
 """Seconds of a step of the process."""
@@ -117,7 +116,7 @@ def _stays_of(host: HostHistory, kind: int, hour: int, steps: int) -> Counted:
     return found.until_failure((FAILED,))
 
 
-def states_before(seen: Observations, times: Whole, model: LoadModel) -> npt.NDArray[np.int8]:
+def states_before(seen: Observations, times: Ints, model: LoadModel) -> npt.NDArray[np.int8]:
     """Return int8[T, nodes]: the state of each node in the last whole step before each time."""
     metrics = seen.metrics
     made = np.full((len(times), seen.nodes), FAILED - 1, dtype=np.int8)
@@ -137,7 +136,7 @@ def states_before(seen: Observations, times: Whole, model: LoadModel) -> npt.NDA
 def chances_of_load(
     tables: Floats,
     states: npt.NDArray[np.int8],
-    times: Whole,
+    times: Ints,
     horizons: tuple[int, ...],
     origin: int | None,
 ) -> Floats:
@@ -158,7 +157,7 @@ def chances_of_load(
     return np.maximum.accumulate(made, axis=-1)
 
 
-def _read(tables: Floats, clock: Whole, ahead: int) -> Floats:
+def _read(tables: Floats, clock: Ints, ahead: int) -> Floats:
     """Return float64[T, 6]: the tables at clock times, between two hours by their shares."""
     hour, rest = clock // 3600, (clock % 3600 / 3600)[:, None]
     low, share = divmod(ahead / STEP, 1)
@@ -166,9 +165,8 @@ def _read(tables: Floats, clock: Whole, ahead: int) -> Floats:
     after = min(place + 1, tables.shape[-1] - 1)
     column = (1 - share) * tables[..., place] + share * tables[..., after]
 
-    def of(hours: Whole) -> Floats:
-        made: Floats = column[weekend(hours * 3600).astype(np.int64), hours % HOURS]
-        return made
+    def of(hours: Ints) -> Floats:
+        return column[weekend(hours * 3600).astype(np.int64), hours % HOURS]
 
     return (1 - rest) * of(hour) + rest * of(hour + 1)
 

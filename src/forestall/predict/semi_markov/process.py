@@ -16,10 +16,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.predict.semi_markov.series import first_passage, fitted, product
 
-Floats = npt.NDArray[np.float64]
 Initial = int | str | npt.ArrayLike
 
 SLACK = 1e-9
@@ -40,8 +40,8 @@ class Simulated:
     horizon : steps that were played
     """
 
-    step: npt.NDArray[np.int64]
-    state: npt.NDArray[np.int64]
+    step: Ints
+    state: Ints
     horizon: int
 
     @property
@@ -176,8 +176,7 @@ class SemiMarkov:
             q, h = q[..., self.transient, :], h[..., self.transient, :, :]
         _below_one(rows, q.sum(axis=-1), "rows that add up to at most 1")
         _below_one(stays, h.sum(axis=-1), "masses that add up to at most 1 over their steps")
-        mass: Floats = q[..., None] * h
-        return mass
+        return q[..., None] * h
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -212,8 +211,7 @@ class SemiMarkov:
         """Return float64[..., len(failing), horizon + 1]: the probability that by each step each
         failing state was entered, before any other (the interval transition probabilities P_ij)."""
         entered = self._entries(self._laws(initial), horizon, apart=True)[..., 0, :, :]
-        rising: Floats = np.maximum.accumulate(np.clip(entered, 0.0, 1.0), axis=-1)
-        return rising
+        return np.maximum.accumulate(np.clip(entered, 0.0, 1.0), axis=-1)
 
     def mean_time_to_failure(self, initial: Initial) -> Floats:
         """Return float64[...]: the mean number of steps until a failing state is entered, which is
@@ -293,8 +291,7 @@ class SemiMarkov:
     def _start(self, initial: Initial) -> Floats:
         """Return float64[..., t]: the law of the transient state at step 0, for each process."""
         law = self.law(initial)[..., list(self.transient)]
-        start: Floats = np.broadcast_to(law, (*self.batch, len(self.transient)))
-        return start
+        return np.broadcast_to(law, (*self.batch, len(self.transient)))
 
     def _laws(self, initial: Initial) -> Floats:
         """Return float64[..., 1, states]: the law of the state at step 0 of each process."""
@@ -365,21 +362,19 @@ class SemiMarkov:
         kept = np.where(never[..., :, None] | never[..., None, :], 0.0, inner)
         mean = np.where(never, 0.0, _mean_stay(self.kernel))
         solved = np.linalg.solve(np.eye(count) - kept, mean[..., None])[..., 0]
-        made: Floats = np.where(never, np.inf, solved.astype(np.float64))
-        return made
+        return np.where(never, np.inf, solved.astype(np.float64))
 
 
 def _alive(failed: Floats) -> Floats:
     """Return the probability that no failure was entered, which never rises."""
-    alive: Floats = np.minimum.accumulate(np.clip(1 - failed, 0.0, 1.0), axis=-1)
-    return alive
+    return np.minimum.accumulate(np.clip(1 - failed, 0.0, 1.0), axis=-1)
 
 
 def _play(
     ways: dict[int, Floats],
-    state: npt.NDArray[np.int64],
-    step: npt.NDArray[np.int64],
-    moving: npt.NDArray[np.int64],
+    state: Ints,
+    step: Ints,
+    moving: Ints,
     rng: np.random.Generator,
     never: int,
 ) -> None:

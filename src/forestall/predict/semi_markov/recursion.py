@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
-from forestall.predict.semi_markov.process import Floats, Initial, SemiMarkov
+from forestall.predict.semi_markov.process import Initial, SemiMarkov
 
 
 def reliability_by_recursion(process: SemiMarkov, initial: Initial, horizon: int) -> Floats:

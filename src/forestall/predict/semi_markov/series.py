@@ -9,14 +9,13 @@ coefficients falls on those that are known already, so that no transform is long
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 
 with lazily():
     from scipy import fft
 
-Floats = npt.NDArray[np.float64]
 
 DIRECT = 32
 """Coefficients that are found one by one, before Newton's steps begin."""

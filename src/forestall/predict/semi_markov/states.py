@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 
 with lazily():
     from forestall.predict.semi_markov import states_kernels
 
 States = npt.NDArray[np.int8]
-Floats = npt.NDArray[np.float64]
 
 NAMES: Final = ("S1", "S2", "S3", "S4", "S5")
 FAILING: Final = (2, 3, 4)
@@ -47,7 +47,7 @@ class Stays:
     period : seconds between samples
     """
 
-    start: npt.NDArray[np.int64]
+    start: Ints
     state: States
     samples: int
     period: int = PERIOD
@@ -56,7 +56,7 @@ class Stays:
         return len(self.start)
 
     @property
-    def length(self) -> npt.NDArray[np.int64]:
+    def length(self) -> Ints:
         """int64[k], samples of each stay."""
         return np.diff(self.start, append=self.samples)
 
@@ -78,7 +78,7 @@ class Unavailability:
     share : float64[5], share of the time in each state
     """
 
-    occurrences: npt.NDArray[np.int64]
+    occurrences: Ints
     share: Floats
 
     @property
@@ -157,7 +157,7 @@ def host_states(
 
 
 def on_grid(
-    time: npt.NDArray[np.int64],
+    time: Ints,
     value: Floats,
     *,
     begin: int,
@@ -200,8 +200,8 @@ def unavailability(runs: Stays) -> Unavailability:
 
 
 def up_down(
-    time: npt.NDArray[np.int64],
-    up: npt.NDArray[np.bool_],
+    time: Ints,
+    up: Bools,
     *,
     begin: int,
     end: int,

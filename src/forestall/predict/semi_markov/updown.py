@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
@@ -29,9 +30,6 @@ from forestall.predict.baselines.histories import (
     ranks,
     service,
 )
-from forestall.predict.semi_markov.process import Floats
-
-Whole = npt.NDArray[np.int64]
 
 HOUR: Final = 3600
 DAY: Final = 86_400
@@ -73,11 +71,10 @@ class CumulativeHazard:
 
     def __call__(self, age: Floats) -> Floats:
         """Return the cumulative hazard of ages in s."""
-        made: Floats = np.interp(age, EDGES, self.value)
-        return made
+        return np.interp(age, EDGES, self.value)
 
 
-def hazard(length: Floats, ended: npt.NDArray[np.bool_], weight: Floats) -> CumulativeHazard:
+def hazard(length: Floats, ended: Bools, weight: Floats) -> CumulativeHazard:
     """Return the hazard of lengths, some of them cut off; weights stretch their exposure.
 
     Where a step saw few ends, one end at the mean hazard is added to it.
@@ -108,7 +105,7 @@ class Rhythm:
 
     factor: Floats
 
-    def warped(self, time: npt.NDArray[np.int64] | Floats, origin: int | None) -> Floats:
+    def warped(self, time: Ints | Floats, origin: int | None) -> Floats:
         """Return seconds since the week of time 0 began, hours counted by their factors."""
         week = 7 * DAY
         since = np.asarray(time, dtype=np.float64) + (
@@ -123,7 +120,7 @@ class Rhythm:
         return full
 
 
-def slots(time: Whole, origin: int | None) -> Whole:
+def slots(time: Ints, origin: int | None) -> Ints:
     """Return which of the 48 factors counts at each time."""
     since = time + (MONDAY if origin is None else origin)
     day = (since // DAY + 3) % 7
@@ -166,14 +163,14 @@ class UpTimes:
         seen is not known
     """
 
-    node: Whole
+    node: Ints
     length: Floats
-    ended: npt.NDArray[np.bool_]
-    of: Whole
-    fresh: npt.NDArray[np.bool_]
+    ended: Bools
+    of: Ints
+    fresh: Bools
 
 
-def recoveries(log: Failures, *, downtimes: bool) -> Whole:
+def recoveries(log: Failures, *, downtimes: bool) -> Ints:
     """Return int64[n]: when each failed node was back, s; at once where that is not known."""
     return log.time + (np.maximum(log.downtime, 0) if downtimes else 0)
 
@@ -224,7 +221,7 @@ def known_of_nodes(found: UpTimes, expected: Floats, log: Failures, half_life: f
     return made
 
 
-def level(seen: Observations, times: Whole, rate: float, half_life: float) -> Floats:
+def level(seen: Observations, times: Ints, rate: float, half_life: float) -> Floats:
     """Return float64[T]: how often all nodes failed of late, beside `rate` failures a second of
     service, strictly before each time; `WORTH` failures at that rate are added to both."""
     if not math.isfinite(half_life):
@@ -294,8 +291,7 @@ class Known(NamedTuple):
 
     def usual(self, shape: float) -> Floats:
         """Return the mean of the node's frailty, of all its past."""
-        mean: Floats = (shape + self.failures) / (shape + self.expected)
-        return mean
+        return (shape + self.failures) / (shape + self.expected)
 
     def frailty(self, usual: Floats, alpha: float) -> tuple[Floats, Floats]:
         """Return shape and rate of the gamma law of the node's frailty now: the usual one is worth
@@ -370,7 +366,7 @@ def _foretelling(law: UpDownLaw, found: UpTimes, seen: Observations) -> UpDownLa
     return best[1]
 
 
-def _downs(log: Failures, end: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _downs(log: Failures, end: int) -> tuple[Floats, Bools]:
     """Return the times down that are known, cut off at the end of the window."""
     told = log.downtime >= 0
     length = np.minimum(log.downtime[told], end - log.time[told])

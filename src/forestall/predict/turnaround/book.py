@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.predict.turnaround.book_state import (
     BY_DEADLINE,
@@ -290,7 +290,7 @@ class CompletionBook:
 
     def _keys(self, user: int, name: int, part: int, nodes: int, limit: int) -> list[int]:
         keys = [0] * (max(*NARROW, *WIDE) + 1)
-        for column, alike in features(user, name, part, nodes, limit).items():
+        for column, alike in features(user, name, part, nodes, limit, size_class(nodes)).items():
             row = self._rows.get((column, alike))
             if row is None and column in NARROW:
                 row, self._near = self._near, self._near + NARROW[column]
@@ -382,7 +382,7 @@ def reasons_of(entry: Any, promise: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _reached(law: npt.NDArray[np.float64], waits: npt.NDArray[np.float64], age: int) -> float:
+def _reached(law: Floats, waits: Floats, age: int) -> float:
     """Return the probability of wait and run time together of at most `age`."""
     return float(np.interp(age - waits, law[1], law[2], left=0.0).mean()) if age >= 0 else 0.0
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Ints
 from forestall.predict.turnaround.book_state import (
     BACKLOGS,
     CELLS,
@@ -26,7 +25,7 @@ from forestall.predict.turnaround.book_state import (
 )
 from forestall.predict.turnaround.tasks import Tasks
 
-Ints = npt.NDArray[np.int64]
+Alike = dict[int, tuple[Any, ...]]
 
 RUN_CLASSES: Final = (
     "this user's jobs of this name, size, limit and partition",
@@ -52,29 +51,11 @@ def size_class(size: int) -> int:
     return (size.bit_length() - 1) // 2
 
 
-def features(user: int, name: int, part: int, size: int, limit: int) -> dict[int, Hashable]:
-    """Return by column what jobs of one class have in common."""
+def features(user: Any, name: Any, part: Any, size: Any, limit: Any, wide: Any) -> Alike:
+    """Return by column what jobs of one class have in common, of one job or of many; `wide` is the
+    class of its size."""
     has = limit > 0
     return {
-        RUN0: (user, name, size, limit, part),
-        RUN1: (user, limit, part),
-        RUN2: (user, has),
-        RUN3: (part, has),
-        WAIT0: (part, size_class(size)),
-        WAIT1: part,
-        WAIT2: part,
-        WAIT3: part,
-    }
-
-
-def numbered(tasks: Tasks) -> tuple[Ints, int, int]:
-    """Return the rows of all classes of all jobs, int64[n, KEYS], and how many rows of narrow and
-    of wide classes there are."""
-    keys = np.zeros((len(tasks), KEYS), np.int64)
-    user, name, part = (one.code.astype(np.int64) for one in (tasks.user, tasks.name, tasks.part))
-    limit, size, has = tasks.limit, tasks.size, (tasks.limit > 0).astype(np.int64)
-    wide = size_classes(size)
-    columns = {
         RUN0: (user, name, size, limit, part),
         RUN1: (user, limit, part),
         RUN2: (user, has),
@@ -84,6 +65,14 @@ def numbered(tasks: Tasks) -> tuple[Ints, int, int]:
         WAIT2: (part,),
         WAIT3: (part,),
     }
+
+
+def numbered(tasks: Tasks) -> tuple[Ints, int, int]:
+    """Return the rows of all classes of all jobs, int64[n, KEYS], and how many rows of narrow and
+    of wide classes there are."""
+    keys = np.zeros((len(tasks), KEYS), np.int64)
+    user, name, part = (one.code.astype(np.int64) for one in (tasks.user, tasks.name, tasks.part))
+    columns = features(user, name, part, tasks.size, tasks.limit, size_classes(tasks.size))
     near, far = 0, DYNAMIC
     for column, alike in columns.items():
         codes, count = grouped(alike)
@@ -93,7 +82,7 @@ def numbered(tasks: Tasks) -> tuple[Ints, int, int]:
         else:
             keys[:, column] = far + codes * WIDE[column]
             far += count * WIDE[column]
-    keys[:, RUN4] = RUNS + has
+    keys[:, RUN4] = RUNS + (tasks.limit > 0)
     return keys, near, far
 
 

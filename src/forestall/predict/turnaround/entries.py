@@ -11,8 +11,6 @@ from forestall.model.site.job_records import NEVER
 from forestall.predict.turnaround import book_state as state
 from forestall.predict.turnaround.replay import ReplayedBook
 
-Ints = npt.NDArray[np.int64]
-
 _OUTCOME = np.array(
     [ledger.OPEN, ledger.OPEN, ledger.KEPT, ledger.MISSED, ledger.VOID], dtype=np.int8
 )

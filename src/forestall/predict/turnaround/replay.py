@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.predict.turnaround.book_state import BookState, new_book
 from forestall.predict.turnaround.classes import calibrated, numbered
 from forestall.predict.turnaround.tasks import Tasks
@@ -17,8 +17,6 @@ from forestall.predict.turnaround.tasks import Tasks
 with lazily():
     from forestall.predict.turnaround import book_kernels
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 CHUNK: Final = 1 << 16

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Ints
 from forestall.model.site.accounting import UNLIMITED, Accounting
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import FINAL_STATES, NEVER
@@ -22,8 +22,6 @@ from forestall.predict.turnaround.book_state import (
     STOP,
     SUBMIT,
 )
-
-Ints = npt.NDArray[np.int64]
 
 FAILURES: Final = ("NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL")
 """States in which the system's failure ended a run."""

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
+from forestall.model.arrays import Ints
 from forestall.model.errors import ParameterError
 
-Ranks = npt.NDArray[np.int64]
 SLACK: Final = 1e-12
 """A sum that misses the confidence by no more than its rounding is enough."""
 NONE: Final = 0
@@ -48,7 +48,7 @@ def least_values(quantile: float = 0.95, confidence: float = 0.95) -> int:
     return int(around[np.argmax(enough)])
 
 
-def upper_ranks(counts: npt.ArrayLike, quantile: float = 0.95, confidence: float = 0.95) -> Ranks:
+def upper_ranks(counts: npt.ArrayLike, quantile: float = 0.95, confidence: float = 0.95) -> Ints:
     """Return which of n values in ascending order, counted from 1, is an upper bound.
 
     Parameters
@@ -74,7 +74,7 @@ def upper_ranks(counts: npt.ArrayLike, quantile: float = 0.95, confidence: float
     return np.where((number > 0) & (last >= confidence - SLACK), high, NONE)
 
 
-def lower_ranks(counts: npt.ArrayLike, quantile: float = 0.95, confidence: float = 0.95) -> Ranks:
+def lower_ranks(counts: npt.ArrayLike, quantile: float = 0.95, confidence: float = 0.95) -> Ints:
     """Return which of n values in ascending order, counted from 1, is a lower bound: the mirror
     image of `upper_ranks`, with the same parameters and errors."""
     number = _whole(counts)
@@ -116,7 +116,7 @@ def rank_table(
     return upper_ranks(np.arange(most + 1), quantile, confidence).astype(np.int32)
 
 
-def _whole(counts: npt.ArrayLike) -> Ranks:
+def _whole(counts: npt.ArrayLike) -> Ints:
     number = np.asarray(counts)
     if number.dtype.kind not in "iu" or bool(np.any(number < 0)):
         raise ParameterError("counts", counts, "whole numbers of at least 0")

@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Ints
+
 Codes = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
 
 LEVELS: Final = ("partition, size and requested time", "partition and size", "partition", "all")
 """Of classes, from the finest to the widest."""

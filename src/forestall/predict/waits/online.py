@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.job_records import NEVER
@@ -44,9 +45,6 @@ with lazily():
 if TYPE_CHECKING:
     from forestall.predict.waits.waits_kernels import Past
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 GAIN: Final = 0.005
 """For adaptive bounds."""
@@ -71,7 +69,7 @@ class WaitHistory:
 
     ready: Ints
     left: Ints
-    started: Flags
+    started: Bools
     until: int
     row: Ints
 

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 
-Floats = npt.NDArray[np.float64]
 ALPHA: Final = 0.05
 """How likely a run that says "change" may be where nothing changed, over one least history."""
 STEP: Final = 0.05

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.checkpoints.completion import (
     MOST_SEGMENTS,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
     from forestall.reliability.systems.systems import Age
 
-Floats = npt.NDArray[np.float64]
 Efficiency = Callable[[float], float]
 
 MOST_CHECKPOINTS = 1e9

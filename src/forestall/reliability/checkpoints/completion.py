@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.checkpoints.completion_grid import (
     Grid,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
     from forestall.reliability.systems.systems import Age
 
-Floats = npt.NDArray[np.float64]
 
 MOST_SEGMENTS = 1 << 13
 """Checkpoints of a job whose system is not memoryless."""

@@ -21,11 +21,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.reliability.checkpoints.segments import Attempt, CheckpointPlan
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.systems.ageing import SystemLifetime
 
-Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 
 DAMPING = 14.0

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.checkpoints.segments import CheckpointPlan
 from forestall.reliability.systems.ageing import FailureClock, SystemLifetime, carried
 
-Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 Source = Callable[[Places], Floats]
 
@@ -36,7 +36,7 @@ class SimulatedTimes:
     """
 
     times: Floats
-    failures: npt.NDArray[np.int64]
+    failures: Ints
 
     def mean(self) -> float:
         """Return the mean time."""

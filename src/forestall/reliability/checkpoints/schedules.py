@@ -18,9 +18,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.checkpoints.checkpoints import best_long_run, long_run_efficiency
 from forestall.reliability.systems.ageing import SystemLifetime
@@ -28,7 +28,6 @@ from forestall.reliability.systems.ageing import SystemLifetime
 with lazily():
     from scipy import linalg
 
-Floats = npt.NDArray[np.float64]
 
 _FINE = 24
 """Points of the grid for each interval of the first-order rule."""

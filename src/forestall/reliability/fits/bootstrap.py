@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from forestall.model.arrays import Floats
 from forestall.reliability.fits.curvature import (
     in_unit,
     mean_of,
@@ -22,7 +23,6 @@ from forestall.reliability.fits.curvature import (
 )
 from forestall.reliability.fits.newton import unconstrained
 from forestall.reliability.fits.redraw import Fit, Scheme
-from forestall.reliability.lifetimes.base import Floats
 
 Ends = tuple[float, float]
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats
 from forestall.reliability.fits.newton import constrained, information
 from forestall.reliability.fits.redraw import Fit
-from forestall.reliability.lifetimes.base import POSITIVE, Floats
+from forestall.reliability.lifetimes.base import POSITIVE
 from forestall.reliability.lifetimes.batch import Batch, Fittable
 
 STEP = 1e-4
 """Of differences in coordinates."""
 
 
-def spread(family: Fittable, batch: Batch, theta: Floats, regular: npt.NDArray[np.bool_]) -> Floats:
+def spread(family: Fittable, batch: Batch, theta: Floats, regular: Bools) -> Floats:
     """Return float64[B, p, p], the covariance of the coordinates of each row's estimate.
 
     The inverse of the observed information at `theta` float64[B, p]; 0 for parameters that are not
@@ -36,7 +36,7 @@ def spread(family: Fittable, batch: Batch, theta: Floats, regular: npt.NDArray[n
     return answer
 
 
-def slope_of_log_mean(family: Fittable, u: Floats, regular: npt.NDArray[np.bool_]) -> Floats:
+def slope_of_log_mean(family: Fittable, u: Floats, regular: Bools) -> Floats:
     """Return float64[B, p], the derivatives of log mean in coordinates `u` float64[B, p]."""
     step = STEP * np.eye(u.shape[1])[:, None, :]
     logs = np.log(mean_of(family, constrained(family, u + np.stack([step, -step]))))

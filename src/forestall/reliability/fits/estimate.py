@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.goodness import goodness
 from forestall.reliability.fits.intervals import confidence_intervals
@@ -23,7 +24,7 @@ from forestall.reliability.fits.plots import (
 )
 from forestall.reliability.fits.sample import Sample, counted
 from forestall.reliability.fits.solve import solve
-from forestall.reliability.lifetimes.base import Family, Floats, Lifetime
+from forestall.reliability.lifetimes.base import Family, Lifetime
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import family_of
 
@@ -119,7 +120,7 @@ class Fitted:
         return len(self.params) * float(np.log(len(self.sample))) - 2 * self.loglik
 
     @cached_property
-    def regular(self) -> npt.NDArray[np.bool_]:
+    def regular(self) -> Bools:
         """bool[p], which parameters the usual large-sample theory holds for: those that have a
         standard error. The others (a lower end of the support) are taken as known for the rest."""
         odd = self.family.irregular(self.sample.batch, self.scaled)

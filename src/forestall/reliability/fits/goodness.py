@@ -27,11 +27,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.redraw import Fit, RedrawnGaps, Scheme
-from forestall.reliability.lifetimes.base import Floats
 from forestall.reliability.lifetimes.batch import Fittable
 
 MOST_CELLS = 1000
@@ -219,8 +218,8 @@ class _Cells:
     before, after : float64[m], the shares that failed by the lower and by the upper border
     """
 
-    row: npt.NDArray[np.int64]
-    first: npt.NDArray[np.bool_]
+    row: Ints
+    first: Bools
     time: Floats
     before: Floats
     after: Floats
@@ -246,7 +245,7 @@ def _between_cells(family: Fittable, theta: Floats, rows: RedrawnGaps) -> tuple[
     cells = _Cells.of(rows)
     row = cells.row
 
-    def law(time: Floats, of: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    def law(time: Floats, of: Ints) -> tuple[Floats, Floats, Floats]:
         """Return log(1 - F), log F and F."""
         values = tuple(theta[of, k] for k in range(theta.shape[1]))
         logsf = np.minimum(family.logsf(time, *values), 0.0)

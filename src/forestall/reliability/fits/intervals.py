@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri, ndtri, stdtrit
 
+from forestall.model.arrays import Bools, Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.bootstrap import bootstrap
 from forestall.reliability.fits.curvature import (
@@ -41,8 +42,8 @@ from forestall.reliability.fits.newton import (
     maximise,
     unconstrained,
 )
-from forestall.reliability.fits.redraw import Fit, Flags
-from forestall.reliability.lifetimes.base import Floats, Kind
+from forestall.reliability.fits.redraw import Fit
+from forestall.reliability.lifetimes.base import Kind
 from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable
 
 Method = Literal["likelihood", "wald", "bootstrap"]
@@ -309,7 +310,7 @@ class _Refits:
             lean = side[:, None] * covariance[self.place] / error[:, None] ** 2
         self.drift = np.where(np.isfinite(lean) & self.free, lean, self.drift)
 
-    def gaps(self, here: Places, distance: Floats, cut: float) -> tuple[Floats, Flags, Flags]:
+    def gaps(self, here: Places, distance: Floats, cut: float) -> tuple[Floats, Bools, Bools]:
         """Return for rows `here` the root of the deviance less `cut`, inf where there is none;
         whether another parameter stopped at its edge; and whether the refit was lost outside."""
         family, batch = self.family, self.batch.rows(here)
@@ -321,7 +322,7 @@ class _Refits:
         found = maximise(family, batch, start, free=self.free[here], limit=_STEPS)
         deviance = 2 * (self.top - found.loglik)
         gap = np.where(np.isfinite(deviance), np.sqrt(np.maximum(deviance, 0)) - cut, np.inf)
-        edged: Flags = np.any(found.edge, axis=1)
+        edged: Bools = np.any(found.edge, axis=1)
         lost = (gap > 0) & (~found.converged | edged)
         if not isinstance(family, _WithMean):  # whose mean may be infinite: no end of the support
             lost &= np.isfinite(gap)

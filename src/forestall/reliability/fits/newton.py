@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from forestall.reliability.lifetimes.base import POSITIVE, Floats, Kind
+from forestall.model.arrays import Bools, Floats
+from forestall.reliability.lifetimes.base import POSITIVE, Kind
 from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable
 
 EDGES: dict[Kind, float] = {
@@ -49,8 +50,8 @@ class Solution:
 
     theta: Floats
     loglik: Floats
-    converged: npt.NDArray[np.bool_]
-    edge: npt.NDArray[np.bool_]
+    converged: Bools
+    edge: Bools
 
 
 def unconstrained(family: Fittable, theta: Floats) -> Floats:
@@ -99,7 +100,7 @@ def maximise(
     batch: Batch,
     start: Floats | None = None,
     *,
-    free: npt.NDArray[np.bool_] | None = None,
+    free: Bools | None = None,
     tolerance: float = TOLERANCE,
     limit: int = 200,
 ) -> Solution:
@@ -138,7 +139,7 @@ class _Ascent:
         family: Fittable,
         batch: Batch,
         u: Floats,
-        free: npt.NDArray[np.bool_],
+        free: Bools,
         tolerance: float,
     ) -> None:
         self.family, self.tolerance, self.free = family, tolerance, free
@@ -157,7 +158,7 @@ class _Ascent:
         self.edge = np.zeros(self.u.shape, dtype=np.bool_)
         self._keep(np.isfinite(self.value) & np.isfinite(self.gradient).all(axis=1))
 
-    def _keep(self, going: npt.NDArray[np.bool_]) -> None:
+    def _keep(self, going: Bools) -> None:
         """Leave out live rows that are done."""
         if not going.all():
             self.live = self.live[going]
@@ -228,9 +229,7 @@ class _Ascent:
             self.hessian[rows] = found[2][fine]
 
 
-def _direction(
-    gradient: Floats, hessian: Floats, held: npt.NDArray[np.bool_]
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _direction(gradient: Floats, hessian: Floats, held: Bools) -> tuple[Floats, Bools]:
     """Return float64[B, p], where to step, and bool[B], whether the curvature is a maximum's."""
     p = gradient.shape[1]
     gradient = np.where(held, 0.0, gradient)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.redraw import Fit
 from forestall.reliability.fits.sample import Sample
 from forestall.reliability.history.life_table import hazard_of, survival_of
-from forestall.reliability.lifetimes.base import Floats
 from forestall.show.style import DASHES, FAINT, GREY, INK, LINES, MARKERS, dress, legend, new_figure
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _some(count: int) -> npt.NDArray[np.intp]:
     return np.unique(np.concatenate([np.arange(ends), middle, np.arange(count - ends, count)]))
 
 
-def _edges(time: Floats, failed: npt.NDArray[np.int64], bins: int | None) -> Floats:
+def _edges(time: Floats, failed: Ints, bins: int | None) -> Floats:
     """Return times of failures that part the ages so that about equally many fail in each."""
     total = int(failed.sum())
     if bins is not None and bins < 1:

@@ -10,12 +10,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit_sample
 from forestall.reliability.fits.goodness import Goodness, goodness, statistics
 from forestall.reliability.fits.redraw import RedrawnGaps
 from forestall.reliability.fits.sample import Sample, counted
-from forestall.reliability.lifetimes.base import Family, Floats
+from forestall.reliability.lifetimes.base import Family
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import FAMILIES, family_of
 

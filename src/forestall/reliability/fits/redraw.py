@@ -21,16 +21,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.reliability.fits.sample import Sample
 from forestall.reliability.fits.solve import solve
 from forestall.reliability.history.life_table import FailureSteps
-from forestall.reliability.lifetimes.base import Floats, Lifetime
+from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, Fittable
 from forestall.traces.streams import stream
-
-Flags = npt.NDArray[np.bool_]
 
 TOLERANCE = 1e-5
 """What refitted log-likelihoods may lack of their maximum: parameters are then within a hundredth
@@ -68,7 +66,7 @@ class Fit(Protocol):
         """float64[p], the parameters in the units of `sample.batch`."""
 
     @property
-    def regular(self) -> Flags:
+    def regular(self) -> Bools:
         """bool[p], which parameters large-sample theory holds for."""
 
 
@@ -86,9 +84,9 @@ class RedrawnGaps:
     """
 
     time: Floats
-    censored: Flags | None
+    censored: Bools | None
     floor: float
-    low: npt.NDArray[np.int64]
+    low: Ints
     grid: float = 0.0
 
     @classmethod
@@ -106,7 +104,7 @@ class RedrawnGaps:
             return cls(np.sort(time)[None, :], None, floor, low, grid)
         return cls(*_sorted(time[None, :], censored), floor, low, grid)
 
-    def take(self, where: Flags) -> RedrawnGaps:
+    def take(self, where: Bools) -> RedrawnGaps:
         """Return the rows where the mask holds."""
         censored = None if self.censored is None else self.censored[where]
         return RedrawnGaps(self.time[where], censored, self.floor, self.low[where], self.grid)
@@ -202,7 +200,7 @@ class Scheme:
             return RedrawnGaps(time, None, self.floor, low, self.grid)
         return RedrawnGaps(*_sorted(time, censored), self.floor, low, self.grid)
 
-    def refitted(self, draws: int, seed: int) -> Iterator[tuple[RedrawnGaps, Batch, Floats, Flags]]:
+    def refitted(self, draws: int, seed: int) -> Iterator[tuple[RedrawnGaps, Batch, Floats, Bools]]:
         """Yield blocks of samples, the same as a batch, the parameters float64[B, p] fitted to
         each, and whether that fit found its maximum.
 
@@ -250,7 +248,7 @@ def grid_of(times: Floats) -> float:
     return 0.0
 
 
-def _censoring(time: Floats, censored: Flags) -> tuple[Floats, Floats]:
+def _censoring(time: Floats, censored: Bools) -> tuple[Floats, Floats]:
     """Return the steps of the censoring law, by Kaplan and Meier with the parts exchanged.
 
     What fails at a time is no longer at risk of being censored at it.
@@ -263,7 +261,7 @@ def _censoring(time: Floats, censored: Flags) -> tuple[Floats, Floats]:
     return steps.time, chance.astype(np.float64, copy=False)
 
 
-def _sorted(time: Floats, censored: Flags) -> tuple[Floats, Flags]:
+def _sorted(time: Floats, censored: Bools) -> tuple[Floats, Bools]:
     """Return both sorted along rows by (time, censored).
 
     The order of floats >= 0 is that of their bits as integers; the last bit holds the flag, which
@@ -283,7 +281,7 @@ def _even(time: float) -> float:
     return float(code.view(np.float64)[0])
 
 
-def _part(ordered: Floats, first: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> BatchPart:
+def _part(ordered: Floats, first: Ints, count: Ints) -> BatchPart:
     """Return `count` values of each row from its place `first` on."""
     most = int(count.max(initial=0))
     if most == 0:

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats
 from forestall.model.errors import ParameterError
-from forestall.reliability.lifetimes.base import Family, Floats
+from forestall.reliability.lifetimes.base import Family
 from forestall.reliability.lifetimes.batch import Batch, BatchPart
 
 Zeros = Literal["auto", "censored", "exact", "drop"]
@@ -135,7 +135,7 @@ class Sample:
         return logs
 
 
-def _columns(gaps: Any, censored: object) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
+def _columns(gaps: Any, censored: object) -> tuple[Floats, Bools | None]:
     """Return checked gaps and which of them are right-censored, None where none is."""
     names = getattr(gaps, "columns", None)
     if names is not None:
@@ -172,7 +172,7 @@ def _short(values: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _flags(censored: object, n: int) -> npt.NDArray[np.bool_] | None:
+def _flags(censored: object, n: int) -> Bools | None:
     """Return which gaps are right-censored; None where none is."""
     array = np.asarray(censored)
     if array.dtype != np.bool_:

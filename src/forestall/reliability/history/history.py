@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
@@ -23,9 +24,6 @@ with lazily():
     import polars as pl
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Clock = Literal["calendar", "uptime"]
 First = Literal["auto", "all", "drop"]
 Service = Literal["stated", "seen"]

@@ -19,14 +19,11 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 
 with lazily():
     import polars as pl
-
-
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +40,8 @@ class FailureSteps:
     """
 
     time: Floats
-    at_risk: Counts
-    failed: Counts
+    at_risk: Ints
+    failed: Ints
     count: int
     until: float
 
@@ -77,8 +74,8 @@ class LifeTable:
     """
 
     time: Floats
-    at_risk: Counts
-    failed: Counts
+    at_risk: Ints
+    failed: Ints
     estimate: Floats
     variance: Floats
     low: Floats
@@ -141,27 +138,6 @@ class KaplanMeier(LifeTable):
     def median(self) -> tuple[float, float, float]:
         """The time by which half have failed, and the ends of its confidence interval."""
         return self.quantile(0.5)
-
-    def restricted_mean(self, until: float | None = None) -> tuple[float, float]:
-        """Return the mean of min(gap, `until`) and its standard error.
-
-        The area under the curve, with `until` the longest gap unless given; the error is
-        Greenwood's (Klein and Moeschberger, Survival Analysis, 2nd ed. 2003, 4.5.2).
-        ParameterError where the curve ends above 0 before `until`.
-        """
-        end = self.until if until is None else float(until)
-        unknown = end > self.until and not (len(self.estimate) and self.estimate[-1] == 0)
-        if not (end >= 0 and np.isfinite(end)) or unknown:
-            raise ParameterError("until", until, f"a time from 0 to the longest gap, {self.until}")
-        inside = self.time < end
-        edges = np.concatenate([[0.0], self.time[inside], [end]])
-        heights = np.concatenate([[1.0], self.estimate[inside]])
-        areas = heights * np.diff(edges)
-        beyond = np.cumsum(areas[::-1])[::-1][1:]  # from each failure up to the end
-        spread = _greenwood(self.failed[inside], self.at_risk[inside])
-        counted = beyond > 0
-        error = np.sqrt(np.sum(beyond[counted] ** 2 * spread[counted]))
-        return float(areas.sum()), float(error)
 
     def _first_at_most(self, height: float, curve: Floats) -> float:
         there = np.flatnonzero(curve <= height + 1e-12)  # 1 - 3 / 10 is not 0.7 to the last bit
@@ -291,7 +267,7 @@ def _parts(
     return values[~running & ~zero], values[running], np.full(int(zero.sum()), resolution)
 
 
-def _greenwood(failed: Counts, at_risk: Counts) -> Floats:
+def _greenwood(failed: Ints, at_risk: Ints) -> Floats:
     """Return each time's share of Greenwood's sum; inf where all that was at risk failed."""
     left = at_risk - failed
     share = np.full(len(failed), np.inf)

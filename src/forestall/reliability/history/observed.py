@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Ints: TypeAlias = npt.NDArray[np.int64]
 
 Truncation = Literal["time", "failure"]
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.special import gammaincinv, ndtri
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.observed import Observed, Truncation
 from forestall.reliability.history.rates import checked_level
@@ -29,8 +30,6 @@ with lazily():
     import polars as pl
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 LOW, HIGH = math.log(1e-4), math.log(1e9)
 """Between these lies the logarithm of any shape."""
 MOST = 1e9

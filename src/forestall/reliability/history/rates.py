@@ -10,14 +10,12 @@ import numpy.typing as npt
 from scipy.special import gammaincinv
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 
 with lazily():
     import polars as pl
 
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 PER = 1000.0
 """Rates are failures per so many node-days."""

@@ -23,15 +23,15 @@ process on the scale of total time on test, for systems with one rate. Kvaloy an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, ndtr
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.observed import Observed, Truncation
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
@@ -40,8 +40,6 @@ with lazily():
     import polars as pl
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Pooling = Literal["own", "total"]
 
 MORE, FEWER, NONE = "more and more failures", "fewer and fewer failures", "no trend can be told"
@@ -91,6 +89,42 @@ class Trends:
         return pl.DataFrame({name: [getattr(t, name) for t in self.tests] for name in names})
 
 
+Told = tuple[float, float, float, Observed]
+"""A statistic, its two-sided p-value, what is above 0 where failures grow more, what was used."""
+
+
+@dataclass(frozen=True)
+class TrendTest:
+    """A test of trend: call it with what was observed.
+
+    Attributes
+    ----------
+    name, null : as `Trend` has them
+    told : of what was observed, the truncation and the pooling
+    """
+
+    name: str
+    null: str
+    told: Callable[[Observed, Truncation, Pooling], Told]
+
+    def __call__(
+        self,
+        observed: Observed,
+        *,
+        truncation: Truncation = "time",
+        pooling: Pooling = "own",
+        level: float = 0.95,
+    ) -> Trend:
+        """Return what the test says. Raises ParameterError, also for too few failures."""
+        statistic, p, rising, used = self.told(observed, truncation, pooling)
+        told = p < 1 - checked_level(level)
+        direction = NONE if not told else MORE if rising > 0 else FEWER
+        systems = len(np.unique(used.system))
+        return Trend(
+            self.name, self.null, statistic, p, direction, len(used.time), systems, used.notes
+        )
+
+
 def trend_tests(
     observed: Observed,
     *,
@@ -111,65 +145,31 @@ def trend_tests(
             raise ParameterError(name, value, " or ".join(allowed))
     checked_level(level)
     answers = []
-    for test, name, null in (
-        (laplace, "laplace", POISSON),
-        (mil_hdbk_189, "mil-hdbk-189", POISSON),
-        (lewis_robinson, "lewis-robinson", RENEWAL),
-        (mann, "mann", RENEWAL),
-    ):
+    for test in TESTS:
         try:
             answers.append(test(observed, truncation=truncation, pooling=pooling, level=level))
         except ParameterError as error:
             notes = (str(error),)
-            answers.append(Trend(name, null, math.nan, math.nan, NONE, 0, 0, notes))
+            answers.append(Trend(test.name, test.null, math.nan, math.nan, NONE, 0, 0, notes))
     return Trends(tuple(answers))
 
 
-def laplace(
-    observed: Observed,
-    *,
-    truncation: Truncation = "time",
-    pooling: Pooling = "own",
-    level: float = 0.95,
-) -> Trend:
-    """Return Laplace's test: the mean of the failure times against the middle of the windows.
-
-    The statistic is standard normal under a constant rate; above 0: more and more failures.
-    """
+def _by_laplace(observed: Observed, truncation: Truncation, pooling: Pooling) -> Told:
     used = _used(observed, truncation, pooling, least=1)
     z = _laplace(used)
-    return _answer("laplace", POISSON, z, _two_sided(z), z, level, used)
+    return z, _two_sided(z), z, used
 
 
-def mil_hdbk_189(
-    observed: Observed,
-    *,
-    truncation: Truncation = "time",
-    pooling: Pooling = "own",
-    level: float = 0.95,
-) -> Trend:
-    """Return the test of MIL-HDBK-189: 2 sum ln(window / time since its start).
-
-    The statistic is chi-square with two degrees of freedom a failure under a constant rate; a small
-    one: more and more failures.
-    """
+def _by_mil_hdbk_189(observed: Observed, truncation: Truncation, pooling: Pooling) -> Told:
     used = _used(observed, truncation, pooling, least=1)
     age = used.time - used.start[used.system]
     statistic = float(2 * np.log(used.span[used.system] / age).sum())
     n = len(age)
     p = min(1.0, 2 * min(float(gammainc(n, statistic / 2)), float(gammaincc(n, statistic / 2))))
-    return _answer("mil-hdbk-189", POISSON, statistic, p, 2 * n - statistic, level, used)
+    return statistic, p, 2 * n - statistic, used
 
 
-def lewis_robinson(
-    observed: Observed,
-    *,
-    truncation: Truncation = "time",
-    pooling: Pooling = "own",
-    level: float = 0.95,
-) -> Trend:
-    """Return Lewis and Robinson's test: Laplace's statistic over the gaps' coefficient of
-    variation, which is pooled over systems, each gap measured in its system's mean gap."""
+def _by_lewis_robinson(observed: Observed, truncation: Truncation, pooling: Pooling) -> Told:
     used = _used(observed, truncation, pooling, least=3)
     gaps, system = used.gaps()
     count = np.bincount(system, minlength=used.systems)
@@ -184,22 +184,10 @@ def lewis_robinson(
     if variation == 0:
         raise ParameterError("gaps", "all equal", "gaps that differ: without spread no test")
     z = _laplace(used) / variation
-    return _answer("lewis-robinson", RENEWAL, z, _two_sided(z), z, level, used)
+    return z, _two_sided(z), z, used
 
 
-def mann(
-    observed: Observed,
-    *,
-    truncation: Truncation = "time",
-    pooling: Pooling = "own",
-    level: float = 0.95,
-) -> Trend:
-    """Return Mann's test: Kendall's S of the gaps against their order, summed over systems.
-
-    The statistic is S over its standard deviation, with ties accounted for; above 0: gaps grow, so
-    fewer and fewer failures. The p-value is exact for one system with at most 40 gaps without ties.
-    All gaps between failures are used, whatever the truncation.
-    """
+def _by_mann(observed: Observed, truncation: Truncation, pooling: Pooling) -> Told:
     if pooling == "total":
         observed = observed.superposed()
     elif pooling != "own":
@@ -217,7 +205,28 @@ def mann(
     z = score / math.sqrt(variance)
     exact = len(edges) == 0 and len(gaps) <= MOST_EXACT and not ties
     p = _exact_kendall(score, len(gaps)) if exact else _two_sided(z)
-    return _answer("mann", RENEWAL, z, p, -z, level, observed)
+    return z, p, -z, observed
+
+
+laplace: Final = TrendTest("laplace", POISSON, _by_laplace)
+"""Laplace's test: the mean of the failure times against the middle of the windows. The statistic is
+standard normal under a constant rate; above 0: more and more failures."""
+
+mil_hdbk_189: Final = TrendTest("mil-hdbk-189", POISSON, _by_mil_hdbk_189)
+"""The test of MIL-HDBK-189: 2 sum ln(window / time since its start). The statistic is chi-square
+with two degrees of freedom a failure under a constant rate; a small one: more and more failures."""
+
+lewis_robinson: Final = TrendTest("lewis-robinson", RENEWAL, _by_lewis_robinson)
+"""Lewis and Robinson's test: Laplace's statistic over the gaps' coefficient of variation, which is
+pooled over systems, each gap measured in its system's mean gap."""
+
+mann: Final = TrendTest("mann", RENEWAL, _by_mann)
+"""Mann's test: Kendall's S of the gaps against their order, summed over systems. The statistic is S
+over its standard deviation, with ties accounted for; above 0: gaps grow, so fewer and fewer
+failures. The p-value is exact for one system with at most 40 gaps without ties. All gaps between
+failures are used, whatever the truncation."""
+
+TESTS: Final = (laplace, mil_hdbk_189, lewis_robinson, mann)
 
 
 def kendall_score(values: Floats) -> tuple[int, float, bool]:
@@ -286,15 +295,6 @@ def _laplace(used: Observed) -> float:
 
 def _two_sided(z: float) -> float:
     return float(2 * ndtr(-abs(z)))
-
-
-def _answer(
-    test: str, null: str, statistic: float, p: float, rising: float, level: float, used: Observed
-) -> Trend:
-    told = p < 1 - checked_level(level)
-    direction = NONE if not told else MORE if rising > 0 else FEWER
-    systems = len(np.unique(used.system))
-    return Trend(test, null, statistic, p, direction, len(used.time), systems, used.notes)
 
 
 # Rate over age ------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.reliability.lifetimes.base import Family, Floats
+from forestall.model.arrays import Bools, Floats
+from forestall.reliability.lifetimes.base import Family
 
 Derivatives = tuple[Floats, Floats, Floats]
 """Log-likelihood float64[B], its gradient float64[B, p] and Hessian float64[B, p, p], both in
@@ -156,34 +157,6 @@ class Batch:
 
         return cls(BatchPart(rows), part(right), part(left))
 
-    @classmethod
-    def of_rows(cls, time: Floats, censored: npt.NDArray[np.bool_] | None = None) -> Batch:
-        """Return the batch of `time` float64[B, N], of which some are right-censored.
-
-        Parameters
-        ----------
-        censored : bool[B, N], or None where none is; numbers may differ from row to row
-        """
-        if censored is None or not censored.any():
-            return cls.of(time)
-        order = np.argsort(censored, axis=1, kind="stable")
-        ordered = np.take_along_axis(time, order, axis=1)
-        ended = time.shape[1] - np.count_nonzero(censored, axis=1)
-        most, least = int(ended.max()), int(ended.min())
-        column = np.arange(time.shape[1])
-        exact, right = ordered[:, :most], ordered[:, least:]
-        if most == least:
-            return cls(BatchPart(exact), BatchPart(right), BatchPart.none(len(time)))
-        seen = (column[:most] < ended[:, None]).astype(np.float64)
-        going = (column[least:] >= ended[:, None]).astype(np.float64)
-        first = np.where(ended[:, None] > 0, ordered[:, :1], 1.0)
-        last = np.where(ended[:, None] < time.shape[1], ordered[:, -1:], 1.0)
-        return cls(
-            BatchPart(np.where(seen > 0, exact, first), seen),
-            BatchPart(np.where(going > 0, right, last), going),
-            BatchPart.none(len(time)),
-        )
-
     def __len__(self) -> int:
         """Return B, the number of samples."""
         return self.exact.samples
@@ -315,7 +288,7 @@ class Climbing(Fittable):
     """A family that climbs to its maximum in coordinates of its own."""
 
     @abstractmethod
-    def climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def climbed(self, batch: Batch) -> tuple[Floats, Bools]:
         """Return float64[B, p], the maximum of each row as far as found, and bool[B], whether it
         was."""
 

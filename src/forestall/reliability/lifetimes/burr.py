@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln
 
-from forestall.reliability.lifetimes.base import Floats, Kind
+from forestall.model.arrays import Floats
+from forestall.reliability.lifetimes.base import Kind
 from forestall.reliability.lifetimes.batch import Batch, ByHazard, Derivatives
 from forestall.reliability.lifetimes.climb import climb, climb_from
 from forestall.reliability.lifetimes.generalized_pareto import LOMAX_MOVE, first_law
@@ -91,12 +92,10 @@ class Burr(ByHazard):
         return np.where((np.asarray(t) > 0) & np.less(t, np.inf), inside, outside)
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         with np.errstate(all="ignore"):
             return -self.burr(*theta)[1] * _log_one_plus(self.level(t, *theta))
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         with np.errstate(all="ignore"):
             level = self.level(t, *theta)
             d = self.burr(*theta)[1]
@@ -104,7 +103,6 @@ class Burr(ByHazard):
             return np.where(level < -700, low, np.log(-np.expm1(-d * _log_one_plus(level))))
 
     def time_of_hazard(self, hazard: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which the cumulative hazard is that."""
         c, d, scale = self.burr(*theta)
         spent = hazard / d
         return scale * np.where(spent > 700, np.exp(spent / c), np.expm1(spent) ** (1 / c))
@@ -235,7 +233,6 @@ class Lomax(Burr):
         return np.where(np.asarray(t) >= 0, value, -np.inf)
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         shape, scale = (np.asarray(v, dtype=np.float64) for v in theta)
         with np.errstate(over="ignore", under="ignore"):
             return -shape * np.log1p(np.maximum(t, 0.0) / scale)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Bools, Floats
 from forestall.reliability.lifetimes.batch import Batch, Derivatives
 
 Slopes = Callable[[Batch, Floats], Derivatives]
@@ -25,7 +24,7 @@ _ROUNDS = 80
 
 def climb(
     slopes: Slopes, batch: Batch, start: Floats, low: Floats, high: Floats
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
+) -> tuple[Floats, Bools]:
     """Return float64[B, q], where each row's value is highest within bounds, and bool[B], found.
 
     Parameters
@@ -74,7 +73,7 @@ def climb(
 
 def climb_from(
     slopes: Slopes, batch: Batch, starts: Iterable[Floats], low: Floats, high: Floats
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
+) -> tuple[Floats, Bools]:
     """Return what `climb` does, from several starts.
 
     Small samples can have several maxima: the highest is taken. Others stop at the first start from
@@ -112,9 +111,7 @@ def _within(at: Floats, step: Floats, low: Floats, high: Floats) -> Floats:
     return np.where(least < 1, reached, step)
 
 
-def _step(
-    gradient: Floats, hessian: Floats, held: npt.NDArray[np.bool_], damping: Floats
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _step(gradient: Floats, hessian: Floats, held: Bools, damping: Floats) -> tuple[Floats, Bools]:
     """Return an ascending step, and whether the curvature is that of a maximum."""
     q = gradient.shape[1]
     slope = np.where(held, 0.0, gradient)

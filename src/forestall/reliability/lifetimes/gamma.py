@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammaincinv, gammaln, lambertw
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Bools, Floats
 from forestall.reliability.lifetimes.batch import Batch, BatchPart, Climbing, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb_from
 from forestall.reliability.lifetimes.incomplete import (
@@ -103,15 +103,12 @@ class PowerOfGamma(Fittable):
         return np.where((np.asarray(t) > 0) & np.less(t, np.inf), inside, outside)
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         return log_upper(*self.y(t, *theta))
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         return log_lower(*self.y(t, *theta))
 
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
         shape, power, scale = self.stacy(*theta)
         with np.errstate(all="ignore"):
             return np.asarray(scale * gammaincinv(shape, p) ** (1 / power))
@@ -119,7 +116,6 @@ class PowerOfGamma(Fittable):
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         form, power, scale = self.stacy(*theta)
         with np.errstate(under="ignore"):
             return scale * rng.standard_gamma(form, shape) ** (1 / power)
@@ -131,12 +127,10 @@ class PowerOfGamma(Fittable):
             return np.asarray(_log_gamma_step(shape, order / power) + order * np.log(scale))
 
     def mean(self, *theta: npt.ArrayLike) -> Floats:
-        """Return the mean."""
         with np.errstate(over="ignore"):
             return np.exp(self._moment(1, *theta))
 
     def variance(self, *theta: npt.ArrayLike) -> Floats:
-        """Return the variance."""
         first = self._moment(1, *theta)
         with np.errstate(over="ignore"):
             return np.exp(2 * first) * np.expm1(self._moment(2, *theta) - 2 * first)
@@ -236,8 +230,7 @@ class GeneralizedGamma(Climbing, PowerOfGamma):
         shape, power, scale = (np.asarray(v, dtype=np.float64) for v in theta)
         return shape, power, scale
 
-    def climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return the maximum of each row as far as found, and whether it was."""
+    def climbed(self, batch: Batch) -> tuple[Floats, Bools]:
         logs = _Logs.of(batch)
         high = np.tile(_HIGH, (len(batch), 1))
         high[:, 0] = np.log(self._limit(logs.spread))

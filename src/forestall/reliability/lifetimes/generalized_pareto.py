@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import Batch, BatchPart, ByHazard, Derivatives
 from forestall.reliability.lifetimes.climb import climb
 from forestall.reliability.lifetimes.stretched import Six, StretchedStandard, chained, moved, sums
@@ -104,12 +104,10 @@ class GeneralizedPareto(ByHazard):
             return -_cumulative(shape, np.maximum(t, 0.0) / scale)
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         with np.errstate(divide="ignore"):
             return np.log(-np.expm1(self.logsf(t, *theta)))
 
     def time_of_hazard(self, hazard: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which the cumulative hazard is that."""
         shape, scale = (np.asarray(v, dtype=np.float64) for v in theta)
         flat = np.abs(shape) < 1e-300
         return scale * np.where(flat, hazard, np.expm1(shape * hazard) / np.where(flat, 1.0, shape))

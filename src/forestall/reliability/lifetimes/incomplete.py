@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammainc, gammaincc, gammaln, zeta
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Bools, Floats
 
 Three = tuple[Floats, Floats, Floats]
 """A value and its first and second derivative by the shape."""
@@ -115,7 +115,7 @@ class _Chunk:
 
     def _through(
         self,
-        some: npt.NDArray[np.bool_],
+        some: Bools,
         way: Callable[[Floats, Floats, list[Floats]], tuple[Three, Three]],
     ) -> None:
         """Fill in the elements of `some`."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, Derivatives, Fittable
 from forestall.reliability.lifetimes.standard import (
     EULER,
@@ -45,17 +45,14 @@ class LocationScale(Fittable):
         """Return (y - mu) / sigma at time `t`."""
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         with np.errstate(all="ignore"):
             return self.standard.logsf(self.z(t, *theta))
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         with np.errstate(all="ignore"):
             return self.standard.logcdf(self.z(t, *theta))
 
     def derivatives(self, batch: Batch, unconstrained: Floats) -> Derivatives:
-        """Return log-likelihood, gradient and Hessian in unconstrained coordinates."""
         at, other = self.mu_at, 1 - self.mu_at
         mu, log_sigma = unconstrained[:, at], self.turn * unconstrained[:, other]
         rate = np.exp(-log_sigma)
@@ -143,7 +140,6 @@ class ShapeScale(LocationScale):
         return np.where(shape < 1, np.inf, np.where(shape > 1, -np.inf, 0.0))
 
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
         shape, scale = numbers(theta)
         with np.errstate(all="ignore"):
             return scale * np.exp(self.standard.quantile(p) / shape)
@@ -199,7 +195,6 @@ class Frechet(ShapeScale):
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         with np.errstate(divide="ignore", over="ignore"):
             return numbers(theta)[1] * rng.standard_exponential(shape) ** (-1 / numbers(theta)[0])
 
@@ -227,7 +222,6 @@ class Lognormal(LocationScale):
         return np.where(np.isfinite(log), inside, -np.inf)
 
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
         mu, sigma = numbers(theta)
         with np.errstate(over="ignore"):
             return np.exp(mu + sigma * self.standard.quantile(p))
@@ -248,7 +242,6 @@ class Lognormal(LocationScale):
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         mu, sigma = numbers(theta)
         with np.errstate(over="ignore"):
             return np.exp(mu + sigma * rng.standard_normal(shape))
@@ -287,13 +280,11 @@ class Gumbel(LocationScale):
             return (t - location) / scale
 
     def logpdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the density."""
         scale = numbers(theta)[1]
         with np.errstate(all="ignore"):
             return self.standard.logpdf(self.z(t, *theta)) - np.log(scale)
 
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
         location, scale = numbers(theta)
         with np.errstate(all="ignore"):
             return location + scale * self.standard.quantile(p)

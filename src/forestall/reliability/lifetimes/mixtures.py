@@ -17,8 +17,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats
 from forestall.model.errors import ParameterError
-from forestall.reliability.lifetimes.base import Floats
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, Climbing, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb
 
@@ -54,7 +54,6 @@ class Hyperexponential(Climbing):
         return np.where((np.asarray(t) >= 0) & np.less(t, np.inf), value, -np.inf)
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         share, short, long = (np.asarray(v, dtype=np.float64) for v in theta)
         with np.errstate(all="ignore"):
             at = np.maximum(t, 0.0)
@@ -62,7 +61,6 @@ class Hyperexponential(Climbing):
         return np.where(np.equal(t, np.inf), -np.inf, value)
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         share, short, long = (np.asarray(v, dtype=np.float64) for v in theta)
         with np.errstate(all="ignore"):
             at = np.maximum(t, 0.0)
@@ -90,24 +88,20 @@ class Hyperexponential(Climbing):
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         share, short, long = (np.asarray(v, dtype=np.float64) for v in theta)
         return rng.standard_exponential(shape) * np.where(rng.random(shape) < share, short, long)
 
     def mean(self, *theta: npt.ArrayLike) -> Floats:
-        """Return the mean."""
         share, short, long = (np.asarray(v, dtype=np.float64) for v in theta)
         return share * short + (1 - share) * long
 
     def variance(self, *theta: npt.ArrayLike) -> Floats:
-        """Return the variance."""
         share, short, long = (np.asarray(v, dtype=np.float64) for v in theta)
         with np.errstate(over="ignore", under="ignore"):
             mean = share * short + (1 - share) * long
             return mean * mean + 2 * share * (1 - share) * (long - short) ** 2
 
-    def climbed(self, batch: Batch) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return the maximum of each row as far as found, and whether it was."""
+    def climbed(self, batch: Batch) -> tuple[Floats, Bools]:
         mean = _exponential_mean(batch)
         theta = np.stack([np.full_like(mean, _NONE), mean, mean], axis=1)
         done = np.ones(len(batch), dtype=np.bool_)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import Batch, BatchPart, Fittable
 
 
@@ -38,18 +38,15 @@ class Pareto(Fittable):
         return np.where(np.greater_equal(t, theta[1]), value, -np.inf)
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         shape, _, level = self._level(t, *theta)
         return -shape * level
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         shape, _, level = self._level(t, *theta)
         with np.errstate(divide="ignore"):
             return np.log(-np.expm1(-shape * level))
 
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
         shape, scale = (np.asarray(v, dtype=np.float64) for v in theta)
         with np.errstate(all="ignore"):
             return scale * np.exp(-np.log1p(-np.asarray(p, dtype=np.float64)) / shape)
@@ -57,7 +54,6 @@ class Pareto(Fittable):
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         form, scale = (np.asarray(v, dtype=np.float64) for v in theta)
         with np.errstate(over="ignore"):
             return scale * np.exp(rng.standard_exponential(shape) / form)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, log_ndtr, ndtri
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, Derivatives, Fittable
 
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
@@ -38,14 +38,12 @@ class InverseGaussian(Fittable):
         return np.where((np.asarray(t) > 0) & np.less(t, np.inf), value, -np.inf)
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         root, wide = self._roots(t, *theta)
         with np.errstate(all="ignore"):
             value = _log_tails(root, wide)[0]
         return np.where(np.asarray(t) > 0, np.where(np.equal(t, np.inf), -np.inf, value), 0.0)
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         root, wide = self._roots(t, *theta)
         with np.errstate(all="ignore"):
             value = _log_tails(root, wide)[1]
@@ -81,11 +79,9 @@ class InverseGaussian(Fittable):
         return at
 
     def mean(self, *theta: npt.ArrayLike) -> Floats:
-        """Return the mean."""
         return np.asarray(theta[0], dtype=np.float64)
 
     def variance(self, *theta: npt.ArrayLike) -> Floats:
-        """Return the variance."""
         mean, strength = (np.asarray(v, dtype=np.float64) for v in theta)
         with np.errstate(over="ignore", under="ignore"):
             return mean * mean * (mean / strength)
@@ -93,7 +89,6 @@ class InverseGaussian(Fittable):
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         mean, strength = (np.asarray(v, dtype=np.float64) for v in theta)
         # A draw may be rounded to 0 where the law reaches many decades.
         with np.errstate(under="ignore"):
@@ -243,23 +238,19 @@ class BirnbaumSaunders(Fittable):
             return (ratio - 1) / root / shape
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         z = self.z(t, *theta)
         return np.asarray(log_ndtr(-np.where(np.equal(t, np.inf), np.inf, z)))
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         z = self.z(t, *theta)
         return np.asarray(log_ndtr(np.where(np.equal(t, np.inf), np.inf, z)))
 
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
         return self._time(ndtri(p), *theta)
 
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         return self._time(rng.standard_normal(shape), *theta)
 
     def _time(self, z: Floats, *theta: npt.ArrayLike) -> Floats:

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtri
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Floats
 
 Terms = tuple[Floats, Floats, Floats]
 """A logarithm and its first two derivatives."""
@@ -161,20 +161,17 @@ class Logistic(Standard):
         return np.log(p) - np.log1p(-p)
 
     def exact(self, z: Floats) -> Terms:
-        """Return the logarithm of the density and its derivatives."""
         e = np.exp(-np.abs(z))
         tail = e / (1 + e)  # the smaller of cdf and sf
         return -np.abs(z) - 2 * np.log1p(e), np.sign(z) * (2 * tail - 1), -2 * tail * (1 - tail)
 
     def right(self, z: Floats) -> Terms:
-        """Return the logarithm of the survival and its derivatives."""
         e = np.exp(-np.abs(z))
         tail = e / (1 + e)
         cdf = np.where(z > 0, 1 - tail, tail)
         return np.minimum(-z, 0) - np.log1p(e), -cdf, -tail * (1 - tail)
 
     def left(self, z: Floats) -> Terms:
-        """Return the logarithm of the cdf and its derivatives."""
         value, first, second = self.right(-z)
         return value, -first, second
 
@@ -201,7 +198,6 @@ class Normal(Standard):
         return np.asarray(ndtri(p))
 
     def exact(self, z: Floats) -> Terms:
-        """Return the logarithm of the density and its derivatives."""
         return self.logpdf(z), -z, np.full_like(z, -1.0)
 
     def right(self, z: Floats) -> Terms:
@@ -210,7 +206,6 @@ class Normal(Standard):
         return self.logsf(z), -hazard, -hazard * np.maximum(hazard - z, 0.0)
 
     def left(self, z: Floats) -> Terms:
-        """Return the logarithm of the cdf and its derivatives."""
         value, first, second = self.right(-z)
         return value, -first, second
 

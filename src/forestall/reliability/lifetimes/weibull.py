@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.reliability.lifetimes.base import Floats
+from forestall.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, Derivatives, Fittable
 from forestall.reliability.lifetimes.location_scale import (
     ShapeScale,
@@ -59,25 +59,20 @@ class FixedShape(Fittable):
         return np.where((t >= 0) & np.less(t, np.inf), value, -np.inf)
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         return -self.cumulative(t, numbers(theta)[0])
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         with np.errstate(divide="ignore", under="ignore"):
             return np.log(-np.expm1(-self.cumulative(t, numbers(theta)[0])))
 
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.stretch * numbers(theta)[0] * (-np.log1p(-p)) ** (1 / self.power)
 
     def mean(self, *theta: npt.ArrayLike) -> Floats:
-        """Return the mean."""
         return self.stretch * numbers(theta)[0] * gamma_at(1 / self.power)
 
     def variance(self, *theta: npt.ArrayLike) -> Floats:
-        """Return the variance."""
         with np.errstate(over="ignore", under="ignore"):
             unit = gamma_variance(1 / self.power)
             return np.square(self.stretch * numbers(theta)[0]) * unit
@@ -85,7 +80,6 @@ class FixedShape(Fittable):
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         unit = rng.standard_exponential(shape) ** (1 / self.power)
         return self.stretch * numbers(theta)[0] * unit
 
@@ -124,7 +118,6 @@ class FixedShape(Fittable):
         return value, first[:, None], second[:, None, None]
 
     def loglik(self, batch: Batch, theta: Floats) -> Floats:
-        """Return float64[B], the log-likelihood of each sample."""
         return self.derivatives(batch, np.log(theta))[0]
 
 
@@ -168,7 +161,6 @@ class Weibull(ShapeScale):
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         with np.errstate(over="ignore", under="ignore"):
             power, scale = numbers(theta)
             return scale * rng.standard_exponential(shape) ** (1 / power)
@@ -205,7 +197,6 @@ class Weibull(ShapeScale):
         return np.where(fine, np.sqrt(np.maximum(spread, 0.0)) / _EXTREME.spread, np.nan)
 
     def loglik(self, batch: Batch, theta: Floats) -> Floats:
-        """Return float64[B], the log-likelihood of each sample."""
         shape, log_scale = theta[:, 0], np.log(theta[:, 1])
         value = batch.exact.count * (np.log(shape) - shape * log_scale)
         value += (shape - 1) * batch.exact.sum_log
@@ -288,17 +279,14 @@ class Weibull3(Fittable):
         return WEIBULL.logpdf(t - location, shape, scale)
 
     def logsf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the survival."""
         shape, scale, location = numbers(theta)
         return WEIBULL.logsf(t - location, shape, scale)
 
     def logcdf(self, t: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the logarithm of the cdf."""
         shape, scale, location = numbers(theta)
         return WEIBULL.logcdf(t - location, shape, scale)
 
     def quantile(self, p: Floats, *theta: npt.ArrayLike) -> Floats:
-        """Return the time by which a share `p` has failed."""
         shape, scale, location = numbers(theta)
         return location + WEIBULL.quantile(p, shape, scale)
 
@@ -314,7 +302,6 @@ class Weibull3(Fittable):
     def draw(
         self, rng: np.random.Generator, shape: int | tuple[int, ...], *theta: npt.ArrayLike
     ) -> Floats:
-        """Return random lifetimes."""
         power, scale, location = numbers(theta)
         return location + WEIBULL.draw(rng, shape, power, scale)
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.special import gammaincc, gammaincinv, ndtri
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.history import History
 from forestall.reliability.history.rates import checked_level
@@ -21,9 +22,6 @@ from forestall.reliability.history.rates import checked_level
 with lazily():
     import polars as pl
 
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 CHANCE = 0.05
 """By default a gap is short where a Poisson process of the same rate has so few shorter ones."""

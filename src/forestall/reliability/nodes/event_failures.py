@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Ints
 from forestall.model.failures import Failures
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import NATURES, NodeEvents
-
-Long = npt.NDArray[np.int64]
-Bool = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -27,10 +24,10 @@ class Spells:
     spell : int64[m], the spell of each event
     """
 
-    node: Long
-    begin: Long
-    end: Long
-    spell: Long
+    node: Ints
+    begin: Ints
+    end: Ints
+    spell: Ints
 
     def __len__(self) -> int:
         return len(self.node)
@@ -55,7 +52,7 @@ def spells(events: NodeEvents) -> Spells:
     return Spells(node[first], begin[first], until, spell)
 
 
-def overlaps(events: NodeEvents) -> Bool:
+def overlaps(events: NodeEvents) -> Bools:
     """Return which events begin before an earlier one of their node has ended, bool[m]."""
     order = np.lexsort((events.end, events.begin, events.node))
     node, begin = events.node[order], events.begin[order]
@@ -65,7 +62,7 @@ def overlaps(events: NodeEvents) -> Bool:
     return found
 
 
-def _latest(node: Long, end: Long) -> Long:
+def _latest(node: Ints, end: Ints) -> Ints:
     """Return the latest end so far of each node, int64[m]; rows are in order of node."""
     if len(node) == 0:
         return end
@@ -133,7 +130,7 @@ def failures_of(
     )
 
 
-def _service(out: Spells, nodes: int, begin: int, until: int) -> tuple[Long, Long]:
+def _service(out: Spells, nodes: int, begin: int, until: int) -> tuple[Ints, Ints]:
     """Return when each node was in service within the span, on a clock that begins with it."""
     length = max(until - begin, 1)
     start = np.zeros(nodes, dtype=np.int64)

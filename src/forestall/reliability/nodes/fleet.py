@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from forestall.model.failures import Failures
     from forestall.model.site.node_events import NodeEvents
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 WITHIN: Final = 300
 """Failures of different nodes are one event only where each follows the last within so many s."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
@@ -35,9 +35,6 @@ from forestall.reliability.nodes.signals import Signals
 with lazily():
     from scipy import special
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 AGAIN: Final = 3600
 """A failure that comes within so many seconds of the node's return is the same trouble again."""
@@ -394,9 +391,7 @@ def _against(
     )
 
 
-def _law(
-    seen: Ints, days: Floats, false_discovery_rate: float
-) -> tuple[NegativeBinomial, npt.NDArray[np.bool_]]:
+def _law(seen: Ints, days: Floats, false_discovery_rate: float) -> tuple[NegativeBinomial, Bools]:
     """Return the law of the counts of one kind, and the nodes beyond it, bool[k].
 
     One node that is far off widens the law of all, hides others like it and draws every rate the

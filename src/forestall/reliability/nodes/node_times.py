@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.ranking import fit_all
 from forestall.reliability.history.life_table import kaplan_meier
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from forestall.reliability.fits.estimate import Fitted
     from forestall.reliability.history.history import First
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 HOUR, DAY = 3600, 86_400
 STEP: Final = 900
@@ -87,7 +85,7 @@ class Law:
 
 def law_of(
     hours: Floats,
-    censored: npt.NDArray[np.bool_],
+    censored: Bools,
     *,
     level: float = 0.95,
     resolution: float | None = None,
@@ -429,7 +427,7 @@ def clock_groups(
     by: str,
     exposure: Floats,
     time: Ints,
-    first: npt.NDArray[np.bool_],
+    first: Bools,
     rng: np.random.Generator,
     *,
     level: float = 0.95,

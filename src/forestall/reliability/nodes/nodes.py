@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.special import betainc, digamma, gammaincc, gammaincinv, gammaln
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.history import History
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
@@ -28,9 +29,6 @@ with lazily():
 SHAPES = (1e-6, 1e5)
 """Between these lies the shape of a distribution of rates; beyond the latter rates are alike."""
 STEPS = 100
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Side = Literal["more", "fewer", "either"]
 Against = Literal["chance", "fleet"]
 Control = Literal["bh", "by"]
@@ -147,12 +145,6 @@ class NodeReport:
 
     def __len__(self) -> int:
         return len(self.node)
-
-    @property
-    def flagged_nodes(self) -> tuple[int, ...]:
-        """Numbers of the nodes that stand out, the clearest first."""
-        order = np.lexsort((self.node, self.p_value))
-        return tuple(int(self.node[i]) for i in order.tolist() if self.flagged[i])
 
     def table(self) -> pl.DataFrame:
         """Return a Polars table, a row a node, the highest rate to expect first."""

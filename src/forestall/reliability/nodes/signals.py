@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.site.coded import Coded
 from forestall.model.site.hostlist import expand
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.node_events import NodeEvents
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 NODE_FAIL: Final = "NODE_FAIL"
 NEAR: Final = 300

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration
 from forestall.reliability.checkpoints.checkpoints import best_long_run, checkpoint_interval
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from forestall.reliability.queues.machine import GroupedMachine
     from forestall.reliability.systems.ageing import SystemLifetime
 
-    Floats = npt.NDArray[np.float64]
 
 BETTER = 2.0
 """How many times the mean life better nodes have."""
@@ -235,8 +235,7 @@ class JobLife:
         """Return the failure rate after `t` without a failure, by a difference."""
         times = np.asarray(t, dtype=np.float64)
         step = 1e-5 * times
-        rise: Floats = (self.log_sf(times - step) - self.log_sf(times + step)) / (2 * step)
-        return rise
+        return (self.log_sf(times - step) - self.log_sf(times + step)) / (2 * step)
 
     def mean(self) -> float:
         """Return the mean time to the next failure."""

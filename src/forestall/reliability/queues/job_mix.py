@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 LogNode = Callable[[Floats], Floats]
 """The logarithm of one node's survival, for an array of times (s)."""
 
@@ -53,7 +51,7 @@ class JobMix:
         """Return the mean failure probability of the jobs by their own nodes and run times."""
         return float(self.weight @ -np.expm1(self.nodes * log_node(self.runtime)))
 
-    def take(self, where: npt.NDArray[np.bool_]) -> JobMix:
+    def take(self, where: Bools) -> JobMix:
         """Return the kinds where the mask holds."""
         return JobMix(self.nodes[where], self.runtime[where], self.weight[where])
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration, parse_duration
 from forestall.reliability.queues.queues import Queue, RunTimes, job_failure
@@ -33,9 +34,6 @@ from forestall.reliability.systems.systems import (
 
 with lazily():
     import polars as pl
-
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

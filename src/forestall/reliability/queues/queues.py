@@ -16,14 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 from forestall.reliability.lifetimes.base import Lifetime, law_in
 from forestall.reliability.systems.systems import Age, LogSurvival, log_survival
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, gammaincinv
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.queues.queues import RunTimes
-
-Floats = npt.NDArray[np.float64]
 
 _POINTS = 48
 _PANELS = 24

@@ -36,8 +36,9 @@ from itertools import combinations, islice
 
 import numpy as np
 
+from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
-from forestall.reliability.queues.job_mix import Floats, Ints, JobMix, LogNode, turnaround
+from forestall.reliability.queues.job_mix import JobMix, LogNode, turnaround
 from forestall.reliability.queues.queues import Queue
 
 Progress = Callable[[int, int], None]

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
 from forestall.reliability.lifetimes.base import Lifetime, law_in, needed_law
@@ -29,8 +30,6 @@ from forestall.reliability.systems.equilibrium import (
     time_of_hazard,
 )
 from forestall.reliability.systems.systems import Age, checked_age, from_mttf
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -236,18 +235,6 @@ def expected_failures(law: Lifetime, times: npt.ArrayLike, ages: npt.ArrayLike =
 
     first = -np.expm1(lived - law.cumulative_hazard(at[:, None] + old)) @ shares
     return np.asarray(first + weights(Integral(log_sf), at) @ rises).reshape(np.shape(times))
-
-
-def mean_time_between(
-    law: Lifetime, nodes: int, start: npt.ArrayLike, end: npt.ArrayLike
-) -> Floats:
-    """Return the mean time between failures of a machine whose nodes were all new at time 0, from
-    `start` to `end` of its life, failed nodes being replaced one by one: it tends to mean / N."""
-    low, high = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
-    seen = expected_failures(law, np.concatenate([low.ravel(), high.ravel()]))
-    before, after = seen[: low.size].reshape(low.shape), seen[low.size :].reshape(high.shape)
-    with np.errstate(divide="ignore"):  # no failure is expected: inf
-        return (high - low) / (nodes * (after - before))
 
 
 class FailureClock:

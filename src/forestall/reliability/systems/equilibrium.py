@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, gammaincinv
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime
-
-Floats = npt.NDArray[np.float64]
 
 _X, _W = np.polynomial.legendre.leggauss(10)
 _HAZARDS = np.concatenate([np.exp(np.arange(-60.0, 0.5, 0.5)), np.arange(2.0, 700.0, 2.0)])

@@ -20,14 +20,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import pdtr
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.systems.systems import Age, log_survival
-
-Floats = npt.NDArray[np.float64]
 
 _GRID = 4096
 _TINY = 1e-15
@@ -198,5 +196,4 @@ def failures_of_pool(law: Lifetime, nodes: int, time: float, age: Age = "new") -
     spread = math.sqrt(max(nodes * float(k**2 @ one) - mean**2 / nodes, mean, 1.0))
     size = 2 ** math.ceil(math.log2(mean + 12 * spread + len(one) + 32))
     whole = np.fft.irfft(np.fft.rfft(one, size) ** nodes, size)
-    out: Floats = np.maximum(whole, 0.0)
-    return out
+    return np.maximum(whole, 0.0)

@@ -14,15 +14,13 @@ Source: Hacker and Meglicki, HPDC 2007, Section 7.1, which has c = 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from forestall.model.arrays import Bools, Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.systems.systems import binomial_counts
-
-Floats = npt.NDArray[np.float64]
 
 
 def holders(node: int, nodes: int, copies: int) -> tuple[int, ...]:
@@ -53,7 +51,7 @@ def recoverable(lost: Iterable[int], nodes: int, copies: int) -> bool:
     return longest_run(gone) < copies
 
 
-def longest_run(gone: npt.NDArray[np.bool_]) -> int:
+def longest_run(gone: Bools) -> int:
     """Return the most lost nodes in a row around the cycle; at least one node is left."""
     left = np.flatnonzero(~gone)
     runs = np.diff(np.append(left, left[0] + len(gone))) - 1
@@ -92,41 +90,6 @@ def recovery_shares(nodes: int, copies: int, most: int) -> Floats:
             for m in range(min(most, nodes) + 1)
         ]
     )
-
-
-def recovery_probability(lost: float | Sequence[float], nodes: int, copies: int) -> float:
-    """Return the probability that what independent losses leave can be recovered.
-
-    Parameters
-    ----------
-    lost : each node's probability to be lost; one for all, or one each around the ring
-
-    A transfer matrix walks around the ring: its state is how many nodes in a row were lost up to
-    here, 0 to c - 1. A walk closes where it ends in the state in which it began, which every
-    recoverable set does from exactly one state; so the answer is the trace of the product.
-    """
-    _check(nodes, copies)
-    q = np.broadcast_to(np.asarray(lost, dtype=np.float64), (nodes,))
-    if not bool(np.all((q >= 0) & (q <= 1))):
-        raise ParameterError("lost", lost, "probabilities from 0 to 1")
-    states = min(copies, nodes)
-    if bool(np.all(q == q[0])):
-        return _trace(np.linalg.matrix_power(_transfer(float(q[0]), states), nodes))
-    product = np.eye(states)
-    for each in q.tolist():
-        product = product @ _transfer(each, states)
-    return _trace(product)
-
-
-def _transfer(lost: float, states: int) -> Floats:
-    matrix = np.zeros((states, states))
-    matrix[:, 0] = 1 - lost
-    matrix[np.arange(states - 1), np.arange(1, states)] = lost
-    return matrix
-
-
-def _trace(product: Floats) -> float:
-    return min(1.0, float(np.trace(product)))
 
 
 def survival(lost: float, nodes: int, copies: int, spares: int) -> float:

@@ -154,12 +154,6 @@ def never_short(pool: Pool, mission: float, target: float, most: int = 600) -> i
     return fewest(lambda spares: pool.never_short(spares, mission), target, most)
 
 
-def spares_of_groups(groups: Sequence[ComponentGroup], time: float, target: float) -> int | None:
-    """Return how many nodes of a job on unlike groups may be spare, counted among all of them."""
-    total = sum(group.count for group in groups)
-    return fewest(lambda spares: k_out_of_n(groups, time, spares), target, max(total - 1, 1))
-
-
 def aged(groups: Sequence[ComponentGroup], age: Age) -> tuple[ComponentGroup, ...]:
     """Return the groups, all of them of that age."""
     return tuple(replace(group, age=age) for group in groups)

@@ -24,12 +24,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, gammaln
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime, needed_law
 from forestall.reliability.lifetimes.registry import lifetime as law_of
 from forestall.reliability.systems.equilibrium import Equilibrium, steady_mean
 
-Floats = npt.NDArray[np.float64]
 Age = Literal["new", "steady"] | float | tuple[float, ...]
 LogSurvival = Callable[[Floats], Floats]
 
@@ -240,14 +240,6 @@ def ages_of(
     return "; ".join(f"{', '.join(named)}: {said}" for said, named in names.items())
 
 
-def loss_counts(groups: Iterable[ComponentGroup], t: float, most: int) -> Floats:
-    """Return the probabilities that exactly 0, 1, ..., `most` components are lost by `t`.
-
-    float64[most + 1].
-    """
-    return counts_of([pair for group in groups for pair in _losses(group, t)], most)
-
-
 def counts_of(pairs: Iterable[tuple[int, float]], most: int) -> Floats:
     """Return the probabilities that exactly 0, 1, ..., `most` are lost, of `number` components that
     are each lost with probability `share`, for each pair of them.
@@ -307,19 +299,3 @@ def k_out_of_n(groups: Sequence[ComponentGroup], t: float, spares: int) -> float
     0.9958
     """
     return at_most_lost([pair for group in groups for pair in _losses(group, t)], spares)
-
-
-def k_out_of_n_mttf(groups: Sequence[ComponentGroup], spares: int) -> MeanLife:
-    """Return the mean time until more than `spares` components are lost, and what it assumes."""
-
-    def log_sf(times: Floats) -> Floats:
-        values = np.array([k_out_of_n(groups, float(t), spares) for t in times])
-        with np.errstate(divide="ignore"):
-            logs: Floats = np.log(values)
-        return logs
-
-    if spares >= sum(group.count for group in groups):
-        return MeanLife(math.inf, "more spares than nodes")
-    near = series_mttf(groups).time
-    near = near if math.isfinite(near) else 1.0
-    return MeanLife(mean_life(log_sf, near), ages_of(groups))

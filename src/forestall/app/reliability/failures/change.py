@@ -13,23 +13,22 @@ from forestall.model.errors import ParameterError
 from forestall.reliability.history.observed import Observed
 from forestall.reliability.history.power_law import PowerLaw, power_law
 from forestall.reliability.history.trend import (
+    TESTS,
     AgeRate,
-    laplace,
+    TrendTest,
     lewis_robinson,
-    mann,
-    mil_hdbk_189,
     rate_over_age,
 )
 
 if TYPE_CHECKING:
-    from forestall.reliability.history.history import History, Ints
+    from forestall.model.arrays import Ints
+    from forestall.reliability.history.history import History
 
 DAY: Final = 86_400
 PER_STEP: Final = 8
 MOST_STEPS: Final = 30
 """Steps of the rate over age: one for so many failures, but no more than this."""
 YEAR: Final = 365.25 * DAY
-TESTS: Final = (laplace, mil_hdbk_189, lewis_robinson, mann)
 RULED_BY: Final = "lewis-robinson"
 """The test whose answer is taken as the verdict: it supposes the least, a renewal process."""
 FEWEST: Final = 8
@@ -90,13 +89,12 @@ def verdict(rows: tuple[Mapping[str, Any], ...]) -> Direction:
     return "unknown"
 
 
-def _test(observed: Observed, test: Any, level: float) -> dict[str, Any]:
-    name = test.__name__.replace("_", "-")
+def _test(observed: Observed, test: TrendTest, level: float) -> dict[str, Any]:
     try:
         found = test(observed, level=level)
     except ParameterError as error:
         blank = dict.fromkeys(("null", "statistic", "p_value", "direction"))
-        return {"test": name, **blank, "why": str(error)}
+        return {"test": test.name, **blank, "why": str(error)}
     # Of Mann's test and of Laplace's, less is fewer and more is fewer: the text knows which.
     way = found.direction.partition(" ")[0]
     plain = {

@@ -14,9 +14,10 @@ from forestall.app.reliability.fit.fit import FitQuestion, finite
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forestall.model.arrays import Ints
     from forestall.model.failures import Failures
     from forestall.reliability.history.gaps import Gaps
-    from forestall.reliability.history.history import History, Ints
+    from forestall.reliability.history.history import History
     from forestall.reliability.history.rates import Rates
 
 DAYS_A_YEAR: Final = 365.25
