@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from forestall._lazy import lazily
+from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
 from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.show import text
@@ -26,10 +28,13 @@ S = TypeVar("S", bound="Summarized")
 class Output:
     """Where an answer goes and how: a folder (None: none), by force, as JSON, or quietly."""
 
-    out: Path | None
-    force: bool
-    quiet: bool
-    as_json: bool
+    out: Annotated[
+        Path | None,
+        Setting("Folder for tables, figures and report.html", shown="DIR", group=OUTPUT),
+    ] = None
+    force: Force = False
+    quiet: Quiet = False
+    as_json: Json = False
 
 
 def tell_study(

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
+from forestall.app.judge.questions import ScoreQuestion
 from forestall.app.judge.scores import report
-from forestall.app.judge.scores.judge import ScoreQuestion, plain, study
+from forestall.app.judge.scores.judge import plain, study
 from forestall.assess.roc import confusion
 from forestall.assess.significance import compare, delong, permutation
 from forestall.model.errors import ParameterError

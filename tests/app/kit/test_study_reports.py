@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from forestall.app.judge import questions as questions_
 from forestall.app.judge.alarms import judge as alarm_judge
 from forestall.app.judge.alarms import report as alarm_report
 from forestall.app.judge.scores import judge as score_judge
@@ -41,7 +42,7 @@ def log(folder: Path) -> Path:
 def alarms(folder: Path) -> Report:
     path = folder / "alarms.csv"
     path.write_text("time,node,score\n" + "".join(f"{k * DAY},{k % 6},{k}\n" for k in range(60)))
-    settings = alarm_judge.AlarmSettings(draws=20)
+    settings = questions_.AlarmSettings(draws=20)
     return alarm_report.report_of(alarm_judge.study(path, log(folder), {}, settings))
 
 
@@ -52,7 +53,7 @@ def scores(folder: Path) -> Report:
     path = folder / "scores.csv"
     text = "".join(f"{score:.4f},{other:.4f},{int(failed)}\n" for score, other, failed in rows)
     path.write_text("score,other,failed\n" + text)
-    asked = score_judge.ScoreQuestion(score=("score", "other"), draws=50)
+    asked = questions_.ScoreQuestion(score=("score", "other"), draws=50)
     return score_report.report_of(score_judge.study(path, asked))
 
 

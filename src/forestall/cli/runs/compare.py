@@ -9,8 +9,9 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
-from forestall.cli.runs.options import JSON, OUTPUT
+from forestall.cli.runs.options import OUTPUT, Json
 from forestall.cli.screen import say, say_json, show
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.runs import compare as runs_compare
@@ -39,16 +40,9 @@ def compare(
         list[Path], typer.Argument(metavar="DIR...", help="Folders of runs; the first is the base.")
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE.html",
-            help="Write a page with figures, too.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
+        Path | None, Setting("Write a page with figures, too", shown="FILE.html", group=OUTPUT)
     ] = None,
-    as_json: JSON = False,
+    as_json: Json = False,
 ) -> None:
     """Put runs side by side: measures, differences to the first run, parameters that differ."""
     found = runs_compare.compare(folders)

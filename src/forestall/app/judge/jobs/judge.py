@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.judge.jobs.inputs import JobInputs, read_inputs
-from forestall.app.judge.jobs.study import JobStudy, JobStudySettings
+from forestall.app.judge.jobs.study import JobStudy
 from forestall.app.judge.jobs.summary import summary_of
+from forestall.app.judge.questions import JobStudySettings
 from forestall.assess.attribution import Attribution, Fates, MetricSamples, attribute
 from forestall.assess.benefit import (
     KNEE,

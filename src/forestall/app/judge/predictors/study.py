@@ -12,13 +12,15 @@ import numpy as np
 from forestall.app.judge.predict import Sources, moment, spoken
 from forestall.app.judge.predictors import judge as judging
 from forestall.app.judge.predictors.report import verdict
+from forestall.app.judge.questions import Stakes
 from forestall.app.kit.versions import versions
 from forestall.assess import benefit
-from forestall.model.errors import InputError, ParameterError
+from forestall.model.errors import InputError
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
-    from forestall.app.judge.predictors.judge import How, JudgedPredictor, Task
+    from forestall.app.judge.predictors.judge import JudgedPredictor, Task
+    from forestall.app.judge.questions import How
     from forestall.assess.benefit import BenefitCurve, Occasions, Worth
     from forestall.assess.panel import RedrawnEstimate
     from forestall.model.observations import Observations
@@ -29,16 +31,6 @@ FIGURES: Final = ("auc", "brier_skill", "recall_1h", "recall_6h", "recall_24h", 
 VALIDATION: Final = 300_000
 """Decisions judged for a horizon when a predictor is chosen on the past."""
 HOUR: Final = 3600
-
-
-@dataclass(frozen=True)
-class Stakes:
-    """What acting costs and what a failure destroys, node-hours; price of a node-hour."""
-
-    cost: float = 0.5
-    loss: float = 24.0
-    price: float | None = None
-    currency: str = "EUR"
 
 
 @dataclass(frozen=True)
@@ -236,14 +228,3 @@ def _act_row(act: Act) -> dict[str, Any]:
 
 def _number(value: float | None) -> float | None:
     return None if value is None or not np.isfinite(value) else float(value)
-
-
-def checked_stakes(cost: float, loss: float, price: float | None, currency: str) -> Stakes:
-    """Return stakes; ParameterError for numbers below 0."""
-    if not currency.strip():
-        raise ParameterError("currency", currency, "a name such as EUR")
-    given = {"action_cost": cost, "loss": loss, "price": price if price is not None else 0.0}
-    for name, value in given.items():
-        if not (np.isfinite(value) and value >= 0):
-            raise ParameterError(name, value, "a number of at least 0")
-    return Stakes(cost, loss, price, currency)
