@@ -100,7 +100,7 @@ class Choice:
         return "|".join(self.choices) or self.metavar
 
     def _complete(self, incomplete: str) -> list[str]:
-        return _completing(self.choices)(incomplete)
+        return _completing(lambda: self.choices)(incomplete)
 
 
 class Table:
@@ -184,7 +184,7 @@ def option_of(one: Parameter) -> inspect.Parameter:
         metavar=setting.shown or metavar_of(one),
         rich_help_panel=setting.group or None,
         min=one.bounds.least if one.kind is Kind.WHOLE else None,
-        autocompletion=_completing(one.choices) if one.choices else None,
+        autocompletion=_completing(setting.offered) if setting.offered is not None else None,
     )
     kind = _typer_type(one) | None if default is None else _typer_type(one)
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -206,7 +206,7 @@ def _typed_default(one: Parameter) -> Any:
     if one.setting.typed or one.setting.read is not None:
         return one.setting.typed or None
     if one.kind is Kind.DURATION and one.default is not None:
-        return typed_duration(one.default)
+        return typed_duration(int(one.default))
     return one.default
 
 
@@ -221,5 +221,5 @@ def metavar_of(one: Parameter) -> str | None:
     return "FILE" if one.kind is Kind.PATH else None
 
 
-def _completing(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
-    return lambda incomplete: [one for one in choices if one.startswith(incomplete)]
+def _completing(offered: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    return lambda incomplete: [one for one in offered() if one.startswith(incomplete)]

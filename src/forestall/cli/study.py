@@ -6,13 +6,11 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from forestall._lazy import lazily
-from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
+from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
 from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
-from forestall.model.settings import Setting
 
 with lazily():
     from forestall.show import text
@@ -28,10 +26,7 @@ S = TypeVar("S", bound="Summarized")
 class Output:
     """Where an answer goes and how: a folder (None: none), by force, as JSON, or quietly."""
 
-    out: Annotated[
-        Path | None,
-        Setting("Folder for tables, figures and report.html", shown="DIR", group=OUTPUT),
-    ] = None
+    out: StudyOut = None
     force: Force = False
     quiet: Quiet = False
     as_json: Json = False

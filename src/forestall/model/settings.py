@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,7 +31,6 @@ from typing import (
     Union,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 from forestall.model.entries import Entries
@@ -76,8 +76,9 @@ class Setting:
     order : of the lines of a figure, where it is not that of the alphabet
     only : parameter and value without which it has no effect
     option : its option, where that has another name than the parameter; `short` is a letter for it
-    read : returns a value from its text, where kind and unit do not tell how; no lambda
+    read : returns a value from its text, where kind and unit do not tell how
     typed : the default as one types it, where kind and unit do not tell
+    offered : returns names that a shell completes, where a value need not be one of them
     """
 
     help: str
@@ -96,6 +97,7 @@ class Setting:
     short: str = ""
     read: Callable[[str], Any] | None = None
     typed: str = ""
+    offered: Callable[[], Iterable[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,14 +124,14 @@ class Bounds:
         number = "a whole number" if whole else "a number"
         if self.above is not None and self.below is not None:
             return f"{number} between {self.above:g} and {self.below:g}"
-        least = self.above + 1 if whole and self.above is not None else self.least
+        least = self.least
         if least is None:
             return f"{number} above {self.above:g}"
+        if self.most is not None:
+            return f"{number} from {least:g} to {self.most:g}"
         if self.below is not None:
             return f"{number} from {least:g} to below {self.below:g}"
-        return f"{number} of at least {least:g}" + (
-            "" if self.most is None else f" and at most {self.most:g}"
-        )
+        return f"{number} of at least {least:g}"
 
 
 class Field(Protocol):
@@ -210,11 +212,13 @@ class Parameter:
         return whole_of(self.name, value) if self.kind is Kind.WHOLE else value
 
     def check(self, value: Any) -> None:
-        """Raise ParameterError for a number that is out of bounds."""
-        if value is None or not self.is_number or self.bounds == Bounds():
+        """Raise ParameterError for a number that is out of bounds, or another word than asked."""
+        name = self.setting.option or self.name
+        if value is None:
             return
-        if not self.bounds.hold(value):
-            name = self.setting.option or self.name
+        if self.choices and value not in self.choices:
+            raise ParameterError(name, value, "one of " + ", ".join(self.choices))
+        if self.is_number and self.bounds != Bounds() and not self.bounds.hold(value):
             raise ParameterError(name, value, self.bounds.told(whole=self.kind is Kind.WHOLE))
 
     def told(self, value: Any) -> str:
@@ -257,16 +261,16 @@ class _DataclassField:
 
 def _fields(kind: Any) -> dict[str, Field]:
     """Return those fields of a dataclass that are declared."""
-    hints = get_type_hints(kind, include_extras=True)
-    defaults = {
-        one.name: REQUIRED if one.default is dataclasses.MISSING else one.default
-        for one in dataclasses.fields(kind)
-    }
-    return {
-        name: _DataclassField(hints[name].__origin__, default, list(hints[name].__metadata__))
-        for name, default in defaults.items()
-        if is_declared(hints[name])
-    }
+    known = vars(sys.modules[kind.__module__])
+    found: dict[str, Field] = {}
+    for one in dataclasses.fields(kind):
+        with suppress(NameError):  # of a type that only type checkers import: it is not declared
+            hint = eval(str(one.type), known)
+            if is_declared(hint):
+                default = REQUIRED if one.default is dataclasses.MISSING else one.default
+                kept = list(hint.__metadata__)
+                found[one.name] = _DataclassField(hint.__origin__, default, kept)
+    return found
 
 
 def is_declared(annotation: Any) -> bool:
@@ -299,7 +303,7 @@ def _parameter(name: str, field: Field) -> Parameter:
     assert len(members) <= 1, f"{name}: of two kinds, {members}"
     base = next(iter(members), str)
     kind = _KINDS.get(base, Kind.PATH)
-    if kind is Kind.WHOLE and setting.unit == "s":
+    if kind in {Kind.WHOLE, Kind.REAL} and setting.unit == "s":
         kind = Kind.DURATION
     if kind is Kind.TEXT and words:
         kind = Kind.CHOICE

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.app.reliability.fit import words
-from forestall.app.reliability.fit.fit import FitQuestion, finite, fit_gaps
+from forestall.app.reliability.fit.fit import finite, fit_gaps
+from forestall.app.reliability.questions import FitQuestion
 from forestall.model.errors import ParameterError
 
 GAPS = np.random.default_rng(0).weibull(0.8, 60) * 10

@@ -92,12 +92,12 @@ class ScoreQuestion(Declared):
         float | None, Setting("Scores of X or more are alarms (default: best F1)", group=JUDGING)
     ] = None
     draws: Annotated[
-        Annotated[int, Field(gt=0)], Setting("Permutations for the p-value", group=JUDGING)
+        Annotated[int, Field(ge=1)], Setting("Permutations for the p-value", group=JUDGING)
     ] = 3000
     seed: Annotated[Seed, Setting("Of permutations", group=JUDGING)] = 1
     level: Annotated[Level, Setting("Of intervals", shown="SHARE", group=JUDGING)] = 0.95
     bins: Annotated[
-        Annotated[int, Field(gt=0)], Setting("Of the reliability table", group=JUDGING)
+        Annotated[int, Field(ge=1)], Setting("Of the reliability table", group=JUDGING)
     ] = 10
     binning: Annotated[
         Literal["auto", "width", "count"],

@@ -96,6 +96,10 @@ Config: TypeAlias = Annotated[
         shown="FILE.toml", group=OUTPUT,
     ),
 ]  # fmt: skip
+StudyOut: TypeAlias = Annotated[
+    Path | None,
+    Setting("Folder for tables, figures and report.html", shown="DIR", group=OUTPUT),
+]
 Force: TypeAlias = Annotated[
     bool, Setting("Write into a folder that holds something else", group=OUTPUT)
 ]

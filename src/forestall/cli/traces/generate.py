@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import typer
+from pydantic import Field
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
-from forestall.cli.runs.options import JSON
+from forestall.cli.runs.options import Json
 from forestall.cli.screen import say, say_json
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
 
 with lazily():
@@ -30,10 +32,9 @@ OUT = Annotated[
 JOBS_OUT = Annotated[
     Path, typer.Argument(metavar="OUT", help="The job log to write, .csv, .parquet or .swf.")
 ]
-PERIOD = Annotated[
-    str, typer.Option("--period", metavar="DURATION", help="Between samples, such as 60s.")
-]
-SEED = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of all that is drawn.")]
+Period: TypeAlias = Annotated[int, Setting("Between samples, such as 60s", unit="s", typed="60s")]
+Seed: TypeAlias = Annotated[Annotated[int, Field(ge=0)], Setting("Of all that is drawn")]
+Count: TypeAlias = Annotated[int, Field(ge=1)]
 
 
 def add_generate_to(group: typer.Typer) -> None:
@@ -59,43 +60,42 @@ def add_generate_to(group: typer.Typer) -> None:
     )(generate_guests)
 
 
+def lengths_of(text: str) -> tuple[int, ...]:
+    """Return run times from text such as ``30m,1h``, s."""
+    return tuple(parse_duration(length, "lengths", exact=True) for length in text.split(","))
+
+
+def hours_of(text: str) -> tuple[float, float]:
+    """Return two hours of the day from text such as ``6:22``."""
+    try:
+        first, last = (float(hour) for hour in text.split(":"))
+    except ValueError:
+        raise ParameterError("hours", text, "FROM:TO within 0:24, such as 6:22") from None
+    return first, last
+
+
 def generate_memory(
     folder: FOLDER,
-    nodes: Annotated[
-        int, typer.Option("--nodes", min=1, metavar="N", help="Nodes of the machine.")
-    ] = 288,
-    days: Annotated[float, typer.Option("--days", metavar="DAYS", help="Length.")] = 16,
+    nodes: Annotated[Count, Setting("Nodes of the machine")] = 288,
+    days: Annotated[float, Setting("Length", shown="DAYS")] = 16,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            "--jobs",
-            metavar="N",
-            help="How many jobs (default: the paper's 4,178 on 288 nodes in 16 days, in scale).",
-            show_default=False,
-        ),
+        Setting("How many jobs (default: the paper's 4,178 on 288 nodes in 16 days, in scale)"),
     ] = None,
-    relation: Annotated[
-        float,
-        typer.Option("--relation", metavar="R", help="How strongly lost memory kills; 0: not."),
-    ] = 1.0,
-    load: Annotated[
-        float, typer.Option("--load", metavar="SHARE", help="Of the node-time, taken by jobs.")
-    ] = 0.7,
-    period: PERIOD = "60s",
-    format: Annotated[
-        Literal["parquet", "csv"], typer.Option("--format", help="Of the samples.")
-    ] = "parquet",
-    seed: SEED = 1,
-    as_json: JSON = False,
+    relation: Annotated[float, Setting("How strongly lost memory kills; 0: not", shown="R")] = 1.0,
+    load: Annotated[float, Setting("Of the node-time, taken by jobs", shown="SHARE")] = 0.7,
+    period: Period = 60,
+    format: Annotated[Literal["parquet", "csv"], Setting("Of the samples")] = "parquet",
+    seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
     """Make up jobs and memory samples of nodes that lose memory to jobs (Brandt et al.).
 
     Writes jobs.csv, metrics.parquet (or .csv), and what was put in: truth.csv (a row a job) and
     leaks.csv (what each node lacks, from when).
     """
-    step = parse_duration(period, "period", exact=True)
     records, metrics, truth = memory.generate_memory(
-        seed, nodes=nodes, days=days, jobs=jobs, relation=relation, load=load, period=step
+        seed, nodes=nodes, days=days, jobs=jobs, relation=relation, load=load, period=period
     )
     memory.write_scenario(folder, records, metrics, truth, format)
     killed = int(truth.killed.sum())
@@ -117,36 +117,23 @@ def generate_memory(
 
 def generate_hosts(
     out: OUT,
-    hosts: Annotated[int, typer.Option("--hosts", min=1, metavar="N", help="How many.")] = 20,
-    days: Annotated[float, typer.Option("--days", metavar="DAYS", help="Length.")] = 90,
-    period: PERIOD = "60s",
-    th1: Annotated[
-        float, typer.Option("--th1", metavar="SHARE", help="Load at which a guest steps back.")
-    ] = 0.2,
-    th2: Annotated[
-        float, typer.Option("--th2", metavar="SHARE", help="Load at which a guest has to end.")
-    ] = 0.6,
-    guest_memory: Annotated[
-        float, typer.Option("--guest-memory", metavar="SHARE", help="That a guest needs.")
-    ] = 0.1,
+    hosts: Annotated[Count, Setting("How many")] = 20,
+    days: Annotated[float, Setting("Length", shown="DAYS")] = 90,
+    period: Period = 60,
+    th1: Annotated[float, Setting("Load at which a guest steps back", shown="SHARE")] = 0.2,
+    th2: Annotated[float, Setting("Load at which a guest has to end", shown="SHARE")] = 0.6,
+    guest_memory: Annotated[float, Setting("That a guest needs", shown="SHARE")] = 0.1,
     owners: Annotated[
         Literal["alike", "own"],
-        typer.Option(
-            "--owners",
-            help="Heavy work at the same hours on some days, or at an owner's own hours on nearly "
-            "every workday.",
+        Setting(
+            "Heavy work at the same hours on some days, or at an owner's own hours on nearly every "
+            "workday"
         ),
     ] = "alike",
     speeds: Annotated[
-        Path | None,
-        typer.Option(
-            "--speeds",
-            metavar="FILE.csv",
-            help="Write clock rate ratios from 0.7 to 1.3, too.",
-            show_default=False,
-        ),
+        Path | None, Setting("Write clock rate ratios from 0.7 to 1.3, too", shown="FILE.csv")
     ] = None,
-    seed: SEED = 1,
+    seed: Seed = 1,
 ) -> None:
     """Make up CPU load and free memory of hosts that their owners use, day by day alike.
 
@@ -155,9 +142,8 @@ def generate_hosts(
     """
     if not write.is_table_name(out):
         raise TraceError(out, "does not say a format; expected a name in .csv, .parquet")
-    step = parse_duration(period, "period", exact=True)
     metrics = traces_hosts.generate_hosts(
-        hosts, days, seed, step, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
+        hosts, days, seed, period, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
     )
     write.write_metrics(metrics, out)
     beside = ""
@@ -171,34 +157,27 @@ def generate_hosts(
 
 def generate_guests(
     out: JOBS_OUT,
-    count: Annotated[int, typer.Option("--count", min=1, metavar="N", help="How many jobs.")] = 500,
-    days: Annotated[
-        int, typer.Option("--days", min=1, metavar="DAYS", help="On which they are submitted.")
-    ] = 28,
+    count: Annotated[Count, Setting("How many jobs")] = 500,
+    days: Annotated[Count, Setting("On which they are submitted", shown="DAYS")] = 28,
     lengths: Annotated[
-        str,
-        typer.Option(
-            "--lengths", metavar="DURATION[,...]", help="Run times, equally many of each."
+        tuple[int, ...],
+        Setting(
+            "Run times, equally many of each",
+            shown="DURATION[,...]",
+            read=lengths_of,
+            typed="30m,1h,2h,3h,4h,5h,6h",
         ),
-    ] = "30m,1h,2h,3h,4h,5h,6h",
+    ] = (),
     hours: Annotated[
-        str,
-        typer.Option("--hours", metavar="FROM:TO", help="Between which hours of the day."),
-    ] = "6:22",
-    seed: SEED = 1,
+        tuple[float, float],
+        Setting("Between which hours of the day", shown="FROM:TO", read=hours_of, typed="6:22"),
+    ] = (6, 22),
+    seed: Seed = 1,
 ) -> None:
     """Make up guest jobs of one processor each, submitted evenly between two hours of the day.
 
     Time 0 is a Monday's midnight. The defaults are the workload of the FALCON slides (Bagchi et
     al.).
     """
-    try:
-        first, last = (float(hour) for hour in hours.split(":"))
-    except ValueError:
-        raise ParameterError("hours", hours, "FROM:TO within 0:24, such as 6:22") from None
-    whole = tuple(parse_duration(length, "lengths", exact=True) for length in lengths.split(","))
-    say(
-        logs.write_log(
-            guests.generate_guests(count, seed, days=days, lengths=whole, hours=(first, last)), out
-        )
-    )
+    made = guests.generate_guests(count, seed, days=days, lengths=lengths, hours=hours)
+    say(logs.write_log(made, out))

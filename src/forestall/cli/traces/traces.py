@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import typer
+from pydantic import Field
 
 from forestall._lazy import lazily
-from forestall.cli.choice import with_options
+from forestall.cli.choice import Given, Table
 from forestall.cli.registry import command, examples
-from forestall.cli.runs.options import JSON, READING, chosen
+from forestall.cli.runs.options import READING, Json
 from forestall.cli.screen import say, say_json, show
 from forestall.cli.traces import filter as traces_filter
 from forestall.cli.traces import generate as traces_generate
 from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app import logs
@@ -22,14 +24,13 @@ with lazily():
     from forestall.traces.generate import failures as traces_failures
     from forestall.traces.generate import jobs, presets, times
 
-LOG = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A job log or a failure log of any known format.")
+Reading: TypeAlias = Annotated[
+    Given, Table(choice for choice in READING if choice.name != "failures")
 ]
-ANY_LOG = Annotated[Path, typer.Argument(metavar="FILE", help="A log of any known format.")]
-READ = tuple(choice for choice in READING if choice.name != "failures")
-NODES = Annotated[int, typer.Option("--nodes", min=1, metavar="N", help="Nodes of the machine.")]
-SEED = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of all that is drawn.")]
-OUT = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
+Count: TypeAlias = Annotated[int, Field(ge=1)]
+Nodes: TypeAlias = Annotated[Count, Setting("Nodes of the machine")]
+Seed: TypeAlias = Annotated[Annotated[int, Field(ge=0)], Setting("Of all that is drawn")]
+Out: TypeAlias = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
 
 
 def group() -> typer.Typer:
@@ -81,80 +82,63 @@ def group() -> typer.Typer:
     return app
 
 
-@with_options(READ)
 def info(
-    log: ANY_LOG,
+    log: Annotated[Path, typer.Argument(metavar="FILE", help="A log of any known format.")],
+    given: Reading,
     nodes: Annotated[
-        int | None,
-        typer.Option(
-            "--nodes",
-            min=1,
-            metavar="N",
-            help="Nodes of the machine, for the load (default: as the log tells).",
-            show_default=False,
-        ),
+        Count | None,
+        Setting("Nodes of the machine, for the load (default: as the log tells)"),
     ] = None,
     kind: Annotated[
         Literal["log", "events", "metrics", "records"] | None,
-        typer.Option(
-            "--as",
-            help="Jobs or failures, events, metrics of nodes, accounting records of jobs (default: "
-            "as it looks; jobs or failures first).",
-            show_default=False,
+        Setting(
+            "Jobs or failures, events, metrics of nodes, accounting records of jobs (default: as "
+            "it looks; jobs or failures first)",
+            option="as",
         ),
     ] = None,
-    as_json: JSON = False,
-    **given: Any,
+    as_json: Json = False,
 ) -> None:
     """Say what is in a log: span, counts, sizes, load, gaps, oddities.
 
     FILE holds jobs, failures, events, metrics of nodes, or accounting records of jobs.
     """
-    values = chosen(given)
-    what = kind or ("log" if "failure_format" in values else logs.kind_of(log))
+    what = kind or ("log" if "failure_format" in given else logs.kind_of(log))
     if what == "log":
-        rows = traces_info.describe(logs.read_log(log, values), nodes=nodes).rows()
+        rows = traces_info.describe(logs.read_log(log, given), nodes=nodes).rows()
     else:
-        rows = logs.read_beside(log, what, values).rows()
+        rows = logs.read_beside(log, what, given).rows()
     if as_json:
         say_json([{"what": label, "value": value} for label, value in rows])
     else:
         show(rows)
 
 
-@with_options(READ)
-def convert(log: LOG, out: OUT, **given: Any) -> None:
+def convert(
+    log: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A job log or a failure log of any known format.")
+    ],
+    out: Out,
+    given: Reading,
+) -> None:
     """Write a job log as SWF, CSV or Parquet (by the name of OUT), a failure log as our own CSV.
 
     Names that end in .gz, .xz or .zst are packed.
     """
-    say(logs.write_log(logs.read_log(log, chosen(given)), out))
+    say(logs.write_log(logs.read_log(log, given), out))
 
 
 def generate_jobs(
-    out: OUT,
-    nodes: NODES = 128,
-    count: Annotated[
-        int | None,
-        typer.Option("--count", metavar="N", help="How many jobs; or:", show_default=False),
-    ] = None,
-    days: Annotated[
-        float | None,
-        typer.Option("--days", metavar="DAYS", help="from how many days.", show_default=False),
-    ] = None,
+    out: Out,
+    nodes: Nodes = 128,
+    count: Annotated[int | None, Setting("How many jobs; or:")] = None,
+    days: Annotated[float | None, Setting("from how many days", shown="DAYS")] = None,
     load: Annotated[
         float | None,
-        typer.Option(
-            "--load",
-            metavar="SHARE",
-            help="Offered load, such as 0.8 (default: as the model has it).",
-            show_default=False,
-        ),
+        Setting("Offered load, such as 0.8 (default: as the model has it)", shown="SHARE"),
     ] = None,
-    model: Annotated[
-        Literal["all", "batch", "interactive"], typer.Option("--model", help="Which jobs.")
-    ] = "all",
-    seed: SEED = 1,
+    model: Annotated[Literal["all", "batch", "interactive"], Setting("Which jobs")] = "all",
+    seed: Seed = 1,
 ) -> None:
     """Make up jobs by the model of Lublin and Feitelson (2003)."""
     say(
@@ -164,74 +148,38 @@ def generate_jobs(
     )
 
 
-MTTF = Annotated[
-    float | None,
-    typer.Option(
-        "--mttf-hours",
-        metavar="HOURS",
-        help="Mean time between failures of a node; or:",
-        show_default=False,
-    ),
-]
-RATE = Annotated[
-    float | None,
-    typer.Option(
-        "--rate-per-year",
-        metavar="N",
-        help="failures a year of the whole machine (default: as LANL's system 20).",
-        show_default=False,
-    ),
-]
-SHAPE = Annotated[
-    float, typer.Option("--shape", metavar="K", help="Of the Weibull law; 1 is Poisson.")
-]
-HETEROGENEITY = Annotated[
-    float,
-    typer.Option("--heterogeneity", metavar="V", help="Variance of the nodes' relative rates."),
-]
-REPAIR = Annotated[
-    Literal["lognormal", "weibull", "constant"],
-    typer.Option("--repair", help="Law of down times, of LANL's mean of 5.9 h."),
-]
-BURSTS = Annotated[
-    float,
-    typer.Option("--burst-share", metavar="SHARE", help="Failures that follow another."),
-]
-HIDDEN = Annotated[
-    float,
-    typer.Option("--unpredictable", metavar="SHARE", help="Only perfect predictors foresee these."),
-]
-
-
-def _presets() -> list[str]:
-    return list(presets.PRESETS)
-
-
-PRESET = Annotated[
-    str | None,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="Up and down times of a system of the Failure Trace Archive, such as lanl05.",
-        show_default=False,
-        autocompletion=_presets,
-    ),
-]
-
-
 def generate_failures(
-    out: OUT,
-    nodes: NODES = 128,
-    days: Annotated[float, typer.Option("--days", metavar="DAYS", help="Length.")] = 365,
-    mttf_hours: MTTF = None,
-    rate_per_year: RATE = None,
-    shape: SHAPE = 0.7,
-    heterogeneity: HETEROGENEITY = 0.2,
-    repair: REPAIR = "lognormal",
-    burst_share: BURSTS = 0.05,
-    unpredictable: HIDDEN = 0.0,
-    preset: PRESET = None,
-    seed: SEED = 1,
+    out: Out,
+    nodes: Nodes = 128,
+    days: Annotated[float, Setting("Length", shown="DAYS")] = 365,
+    mttf_hours: Annotated[
+        float | None, Setting("Mean time between failures of a node; or:", shown="HOURS")
+    ] = None,
+    rate_per_year: Annotated[
+        float | None,
+        Setting("failures a year of the whole machine (default: as LANL's system 20)", shown="N"),
+    ] = None,
+    shape: Annotated[float, Setting("Of the Weibull law; 1 is Poisson", shown="K")] = 0.7,
+    heterogeneity: Annotated[
+        float, Setting("Variance of the nodes' relative rates", shown="V")
+    ] = 0.2,
+    repair: Annotated[
+        Literal["lognormal", "weibull", "constant"],
+        Setting("Law of down times, of LANL's mean of 5.9 h"),
+    ] = "lognormal",
+    burst_share: Annotated[float, Setting("Failures that follow another", shown="SHARE")] = 0.05,
+    unpredictable: Annotated[
+        float, Setting("Only perfect predictors foresee these", shown="SHARE")
+    ] = 0.0,
+    preset: Annotated[
+        str | None,
+        Setting(
+            "Up and down times of a system of the Failure Trace Archive, such as lanl05",
+            shown="NAME",
+            offered=lambda: presets.PRESETS,
+        ),
+    ] = None,
+    seed: Seed = 1,
 ) -> None:
     """Make up failures: Weibull lifetimes, nodes that differ, bursts."""
     if preset is not None:
