@@ -85,6 +85,12 @@ class _Deferred(TyperCommand):
         """Ignore the options of what stands for the function."""
 
 
+def group_of(help: str, *lines: str, **more: Any) -> typer.Typer:
+    """Return a group of commands with its runnable examples."""
+    more = {"no_args_is_help": True, **more}
+    return typer.Typer(help=help, rich_markup_mode="rich", epilog=examples(*lines), **more)
+
+
 def examples(*lines: str) -> str:
     """Return the end of a help page: runnable examples, a line each."""
     return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from importlib import import_module
 from types import MappingProxyType, UnionType
 from typing import (
     Annotated,
     Any,
+    ClassVar,
     Final,
     Literal,
     Protocol,
@@ -241,8 +242,14 @@ def declared(kind: Any) -> Mapping[str, Parameter]:
 
 
 class Declared:
-    """A question to a use case: a frozen dataclass whose fields are declared. It cannot be made of
-    numbers that are out of bounds (ParameterError)."""
+    """A question to a use case: a frozen dataclass whose fields are declared, those that name no
+    `group` in that of the class. It cannot be made of numbers that are out of bounds
+    (ParameterError)."""
+
+    _group: ClassVar[str] = ""
+
+    def __init_subclass__(cls, group: str = "") -> None:
+        cls._group = group
 
     def __post_init__(self) -> None:
         own: Any = type(self)
@@ -261,16 +268,23 @@ class _DataclassField:
 
 def _fields(kind: Any) -> dict[str, Field]:
     """Return those fields of a dataclass that are declared."""
-    known = vars(sys.modules[kind.__module__])
+    known = vars(import_module(kind.__module__))
     found: dict[str, Field] = {}
     for one in dataclasses.fields(kind):
         with suppress(NameError):  # of a type that only type checkers import: it is not declared
             hint = eval(str(one.type), known)
             if is_declared(hint):
                 default = REQUIRED if one.default is dataclasses.MISSING else one.default
-                kept = list(hint.__metadata__)
+                kept = [_grouped(said, kind) for said in hint.__metadata__]
                 found[one.name] = _DataclassField(hint.__origin__, default, kept)
     return found
+
+
+def _grouped(said: Any, kind: Any) -> Any:
+    """Return a `Setting` that names no group with that of its class; others as they are."""
+    if isinstance(said, Setting) and not said.group and issubclass(kind, Declared):
+        return dataclasses.replace(said, group=kind._group)
+    return said
 
 
 def is_declared(annotation: Any) -> bool:

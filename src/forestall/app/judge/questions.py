@@ -31,22 +31,24 @@ FAILURES: Final = "Failure log"
 Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 Amount: TypeAlias = Annotated[float, Field(ge=0)]
 Seed: TypeAlias = Annotated[int, Field(ge=0)]
+Count: TypeAlias = Annotated[int, Field(ge=1)]
 
 Events: TypeAlias = Annotated[
     Path | None, Setting("An event log (RAS, syslog) of the same machine", group=BESIDE)
 ]
 Metrics: TypeAlias = Annotated[Path | None, Setting("Metrics of the same nodes", group=BESIDE)]
 MachineNodes: TypeAlias = Annotated[
-    Annotated[int, Field(ge=1)] | None,
+    Count | None,
     Setting("Nodes of the machine, where that is more than the logs tell", group=FAILURES),
 ]
 Until: TypeAlias = Annotated[
     str | None,
     Setting(
         "Learn from what lies before this moment only: a date, or 10d (default: the end)",
-        shown="TIME", group=FAILURES,
+        shown="TIME",
+        group=FAILURES,
     ),
-]  # fmt: skip
+]
 
 
 def names_of(text: str) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ def names_or_all(text: str) -> tuple[str, ...] | None:
 
 
 @dataclass(frozen=True)
-class ScoreQuestion(Declared):
+class ScoreQuestion(Declared, group=JUDGING):
     """How scores are to be judged.
 
     The first column of `score` is judged, the others are compared with it. With groups ``none``
@@ -72,9 +74,12 @@ class ScoreQuestion(Declared):
         tuple[str, ...],
         Setting(
             "Column to judge; with several, the others are compared with the first",
-            shown="NAME,...", group=COLUMNS, read=names_of, typed="score",
+            shown="NAME,...",
+            group=COLUMNS,
+            read=names_of,
+            typed="score",
         ),
-    ] = ("score",)  # fmt: skip
+    ] = ("score",)
     failed: Annotated[str, Setting("Column of what came: 1 or 0", shown="NAME", group=COLUMNS)] = (
         "failed"
     )
@@ -82,35 +87,27 @@ class ScoreQuestion(Declared):
         str | None,
         Setting(
             "Column of cases that hang together, such as the node (default: group, if there)",
-            shown="NAME|none", group=COLUMNS,
+            shown="NAME|none",
+            group=COLUMNS,
         ),
-    ] = None  # fmt: skip
+    ] = None
     baseline: Annotated[
         str | None, Setting("Column of scores that should be beaten", shown="NAME", group=COLUMNS)
     ] = None
     threshold: Annotated[
-        float | None, Setting("Scores of X or more are alarms (default: best F1)", group=JUDGING)
+        float | None, Setting("Scores of X or more are alarms (default: best F1)")
     ] = None
-    draws: Annotated[
-        Annotated[int, Field(ge=1)], Setting("Permutations for the p-value", group=JUDGING)
-    ] = 3000
-    seed: Annotated[Seed, Setting("Of permutations", group=JUDGING)] = 1
-    level: Annotated[Level, Setting("Of intervals", shown="SHARE", group=JUDGING)] = 0.95
-    bins: Annotated[
-        Annotated[int, Field(ge=1)], Setting("Of the reliability table", group=JUDGING)
-    ] = 10
+    draws: Annotated[Count, Setting("Permutations for the p-value")] = 3000
+    seed: Annotated[Seed, Setting("Of permutations")] = 1
+    level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
+    bins: Annotated[Count, Setting("Of the reliability table")] = 10
     binning: Annotated[
         Literal["auto", "width", "count"],
-        Setting(
-            "Bins of equal width or count; auto: count where one bin would hold most cases",
-            group=JUDGING,
-        ),
+        Setting("Bins of equal width or count; auto: count where one bin would hold most cases"),
     ] = "auto"
     probabilities: Annotated[
         bool | None,
-        Setting(
-            "Whether scores are probabilities (default: if all lie within 0 and 1)", group=JUDGING
-        ),
+        Setting("Whether scores are probabilities (default: if all lie within 0 and 1)"),
     ] = None
 
     def __post_init__(self) -> None:
@@ -142,32 +139,28 @@ def horizons_of(text: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class AlarmSettings(Declared):
+class AlarmSettings(Declared, group=JUDGING):
     """How alarms shall be judged; horizons ascend, and `draws` are of intervals."""
 
     horizons: Annotated[
         tuple[int, ...],
         Setting(
             "How long before a failure an alarm is about it",
-            shown="DURATION,...", group=JUDGING, read=horizons_of, typed="1h,6h,24h",
+            shown="DURATION,...",
+            read=horizons_of,
+            typed="1h,6h,24h",
         ),
-    ] = (HOUR, 6 * HOUR, 24 * HOUR)  # fmt: skip
+    ] = (HOUR, 6 * HOUR, 24 * HOUR)
     lead: Annotated[
-        int,
-        Setting(
-            "Least lead time that is of use; later alarms are late",
-            unit="s", group=JUDGING, typed="0",
-        ),
-    ] = 0  # fmt: skip
+        int, Setting("Least lead time that is of use; later alarms are late", unit="s", typed="0")
+    ] = 0
     nodes: Annotated[
-        Annotated[int, Field(ge=1)] | None,
-        Setting(
-            "Nodes of the machine (default: those that the log and the alarms name)", group=JUDGING
-        ),
+        Count | None,
+        Setting("Nodes of the machine (default: those that the log and the alarms name)"),
     ] = None
-    level: Annotated[Level, Setting("Of intervals", shown="P", group=JUDGING)] = 0.95
+    level: Annotated[Level, Setting("Of intervals", shown="P")] = 0.95
     draws: int = 1000
-    seed: Annotated[Seed, Setting("Of draws", group=JUDGING)] = 1
+    seed: Annotated[Seed, Setting("Of draws")] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -188,7 +181,7 @@ def _states(option: str, text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class JobStudySettings(Declared):
+class JobStudySettings(Declared, group=ACTING):
     """How a metric shall be judged as a predictor of failed jobs; `level` and `draws` are of
     intervals and permutations."""
 
@@ -196,18 +189,20 @@ class JobStudySettings(Declared):
         tuple[str, ...] | None,
         Setting(
             "Ends that count as failures (default: all but COMPLETED)",
-            shown="STATE,...", group=JOBS_AND_METRICS,
+            shown="STATE,...",
+            group=JOBS_AND_METRICS,
             read=partial(_states, "failed_states"),
         ),
-    ] = None  # fmt: skip
+    ] = None
     ignored_states: Annotated[
         tuple[str, ...],
         Setting(
             "Ends that count neither as failures nor as successes",
-            shown="STATE,...", group=JOBS_AND_METRICS,
+            shown="STATE,...",
+            group=JOBS_AND_METRICS,
             read=partial(_states, "ignored_states"),
         ),
-    ] = ()  # fmt: skip
+    ] = ()
     value: Annotated[
         Literal["max", "mean", "last"],
         Setting("What an idle period's metric is", group=JOBS_AND_METRICS),
@@ -215,28 +210,24 @@ class JobStudySettings(Declared):
     side: Annotated[
         Literal["high", "low"], Setting("Which values are suspect", group=JOBS_AND_METRICS)
     ] = "high"
-    reboot: Annotated[int, Setting("How long acting takes", unit="s", group=ACTING)] = 90
-    cores: Annotated[
-        Annotated[int, Field(ge=1)] | None,
-        Setting("Cores of a node (default: as the records have it)", group=ACTING),
-    ] = None
+    reboot: Annotated[int, Setting("How long acting takes", unit="s")] = 90
+    cores: Annotated[Count | None, Setting("Cores of a node (default: as the records have it)")] = (
+        None
+    )
     scale: Annotated[
-        Amount,
-        Setting("Share of a failed job's time that acting saves", shown="S", group=ACTING),
+        Amount, Setting("Share of a failed job's time that acting saves", shown="S")
     ] = 1.0
     action_cost: Annotated[
-        Amount,
-        Setting("What every action costs besides its time", unit="node-hours", group=ACTING),
+        Amount, Setting("What every action costs besides its time", unit="node-hours")
     ] = 0.0
-    price: Annotated[Amount | None, Setting("Of a node-hour", shown="MONEY", group=ACTING)] = None
-    currency: Annotated[str, Setting("Of the price, such as EUR", shown="NAME", group=ACTING)] = ""
+    price: Annotated[Amount | None, Setting("Of a node-hour", shown="MONEY")] = None
+    currency: Annotated[str, Setting("Of the price, such as EUR", shown="NAME")] = ""
     limit: Annotated[
-        Annotated[int, Field(ge=0)],
-        Setting("Nodes to act on at once, at most; nothing is ever done, only said", group=ACTING),
+        Seed, Setting("Nodes to act on at once, at most; nothing is ever done, only said")
     ] = 10
     level: float = 0.95
     draws: int = 3000
-    seed: Annotated[Seed, Setting("Of draws", group=ACTING)] = 1
+    seed: Annotated[Seed, Setting("Of draws")] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -250,44 +241,33 @@ class JobStudySettings(Declared):
 
 
 @dataclass(frozen=True)
-class How(Declared):
+class How(Declared, group=JUDGEMENT):
     """How predictors are judged by a log's own future; at most `most` decisions for a horizon."""
 
-    split: Annotated[
-        Level, Setting("Share of the window that is the past", shown="SHARE", group=JUDGEMENT)
-    ] = 2 / 3
+    split: Annotated[Level, Setting("Share of the window that is the past", shown="SHARE")] = 2 / 3
     alarm_share: Annotated[
-        Level,
-        Setting(
-            "Node-time under alarm at which recall is measured", shown="SHARE", group=JUDGEMENT
-        ),
+        Level, Setting("Node-time under alarm at which recall is measured", shown="SHARE")
     ] = 0.05
     draws: Annotated[
-        Annotated[int, Field(ge=20)],
-        Setting("How often weeks are drawn anew for intervals", group=JUDGEMENT),
+        Annotated[int, Field(ge=20)], Setting("How often weeks are drawn anew for intervals")
     ] = 400
-    level: Annotated[Level, Setting("Of intervals", shown="L", group=JUDGEMENT)] = 0.9
-    seed: Annotated[Seed, Setting("Of draws", group=JUDGEMENT)] = 1
+    level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.9
+    seed: Annotated[Seed, Setting("Of draws")] = 1
     most: int = MOST_DECISIONS
 
 
 @dataclass(frozen=True)
-class Stakes(Declared):
+class Stakes(Declared, group=STAKES):
     """What acting costs and what a failure destroys, node-hours; price of a node-hour."""
 
     cost: Annotated[
-        Amount,
-        Setting(
-            "Node-hours that acting on a node costs",
-            option="action_cost", shown="H", group=STAKES,
-        ),
-    ] = 0.5  # fmt: skip
+        Amount, Setting("Node-hours that acting on a node costs", option="action_cost", shown="H")
+    ] = 0.5
     loss: Annotated[
-        Amount,
-        Setting("Node-hours that a failure destroys without action", shown="H", group=STAKES),
+        Amount, Setting("Node-hours that a failure destroys without action", shown="H")
     ] = 24.0
-    price: Annotated[Amount | None, Setting("Of a node-hour", shown="P", group=STAKES)] = None
-    currency: Annotated[str, Setting("Of prices", shown="NAME", group=STAKES)] = "EUR"
+    price: Annotated[Amount | None, Setting("Of a node-hour", shown="P")] = None
+    currency: Annotated[str, Setting("Of prices", shown="NAME")] = "EUR"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -41,7 +41,7 @@ Seed: TypeAlias = Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True)
-class FitQuestion(Declared):
+class FitQuestion(Declared, group=FIT):
     """How to fit, and what is wanted besides the parameters; for zeros and resolution see
     `Sample.of`. Without a family all are fitted and ranked."""
 
@@ -49,31 +49,27 @@ class FitQuestion(Declared):
         str | None,
         Setting(
             "Such as weibull; without it all families are fitted and ranked",
-            shown="NAME", group=FIT, offered=lambda: registry.FAMILIES,
+            shown="NAME",
+            offered=lambda: registry.FAMILIES,
         ),
-    ] = None  # fmt: skip
-    rank_by: Annotated[RankBy, Setting("What makes a family the best", group=FIT)] = "aic"
+    ] = None
+    rank_by: Annotated[RankBy, Setting("What makes a family the best")] = "aic"
     zeros: Annotated[
         Literal["auto", "censored", "exact", "drop"],
-        Setting(
-            "What gaps of 0 are: shorter than the resolution (censored), 0, or left out", group=FIT
-        ),
+        Setting("What gaps of 0 are: shorter than the resolution (censored), 0, or left out"),
     ] = "auto"
     resolution: Annotated[
         float | None,
         Setting(
-            "Shortest gap that the log could tell (default: the smallest gap above 0)",
-            shown="TIME", group=FIT,
+            "Shortest gap that the log could tell (default: the smallest gap above 0)", shown="TIME"
         ),
-    ] = None  # fmt: skip
-    level: Annotated[Level, Setting("Of intervals", shown="SHARE", group=FIT)] = 0.95
-    ci: Annotated[Method, Setting("How intervals are found", group=FIT)] = "likelihood"
-    p_values: Annotated[bool, Setting("Of the goodness of fit, by drawing", group=FIT)] = False
-    draws: Annotated[
-        Annotated[int, Field(ge=FEWEST_DRAWS)], Setting("Samples to draw", group=FIT)
-    ] = 999
-    seed: Annotated[Seed, Setting("Of draws", group=FIT)] = 1
-    unit: Annotated[str, Setting("Unit of the gaps, as shown", shown="NAME", group=FIT)] = ""
+    ] = None
+    level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
+    ci: Annotated[Method, Setting("How intervals are found")] = "likelihood"
+    p_values: Annotated[bool, Setting("Of the goodness of fit, by drawing")] = False
+    draws: Annotated[Annotated[int, Field(ge=FEWEST_DRAWS)], Setting("Samples to draw")] = 999
+    seed: Annotated[Seed, Setting("Of draws")] = 1
+    unit: Annotated[str, Setting("Unit of the gaps, as shown", shown="NAME")] = ""
 
 
 def families_of(text: str) -> tuple[str, ...] | None:
@@ -87,27 +83,22 @@ def families_of(text: str) -> tuple[str, ...] | None:
 
 
 @dataclass(frozen=True)
-class FailureStudySettings(Declared):
+class FailureStudySettings(Declared, group=ANALYSIS):
     """How a failure log shall be looked at."""
 
     clock: Annotated[
-        Clock,
-        Setting("Gaps run from failure to failure, or from repair to failure", group=ANALYSIS),
+        Clock, Setting("Gaps run from failure to failure, or from repair to failure")
     ] = "calendar"
     families: Annotated[
         tuple[str, ...] | None,
-        Setting(
-            "Distributions to rank",
-            shown="NAME,...|all", group=ANALYSIS, read=families_of, typed="all",
-        ),
-    ] = None  # fmt: skip
+        Setting("Distributions to rank", shown="NAME,...|all", read=families_of, typed="all"),
+    ] = None
     draws: Annotated[
-        Annotated[int, Field(ge=0)],
-        Setting("Samples to draw for p-values of fits; 0: none", group=ANALYSIS),
+        Annotated[int, Field(ge=0)], Setting("Samples to draw for p-values of fits; 0: none")
     ] = 0
-    seed: Annotated[Seed, Setting("Of draws", group=ANALYSIS)] = 1
+    seed: Annotated[Seed, Setting("Of draws")] = 1
     level: float = 0.95
-    unit: Annotated[Literal["s", "min", "h", "d"], Setting("Unit of gaps", group=ANALYSIS)] = "h"
+    unit: Annotated[Literal["s", "min", "h", "d"], Setting("Unit of gaps")] = "h"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,8 +148,7 @@ class IntervalQuestion(Declared):
     mttf: Annotated[
         str | None,
         Setting(
-            "A node's mean time to failure, where it is not measured from records",
-            shown="DURATION",
+            "A node's mean time to failure, where it is not measured from records", shown="DURATION"
         ),
     ] = None
     shape: Shape = 1.0
@@ -167,17 +157,19 @@ class IntervalQuestion(Declared):
         float,
         Setting(
             "Share of the failures that a predictor foresees in time to save the work",
-            shown="R", group=NODES,
+            shown="R",
+            group=NODES,
         ),
-    ] = 0.0  # fmt: skip
+    ] = 0.0
     ages: Annotated[
         str,
         Setting(
             "Of the nodes: all renewed at each failure, a machine long in use, or so old at the "
             "start. With steady a single node is renewed at every failure",
-            shown="new|steady|DURATION", group=NODES,
+            shown="new|steady|DURATION",
+            group=NODES,
         ),
-    ] = "steady"  # fmt: skip
+    ] = "steady"
     restart: Annotated[str, Setting("To read a checkpoint back", shown="DURATION", group=JOB)] = "0"
     downtime: Annotated[
         str, Setting("From a failure to the restart", shown="DURATION", group=JOB)
@@ -205,17 +197,19 @@ class SparesQuestion(Declared):
         float | None,
         Setting(
             "Failures per 1000 node-days, in the place of --mttf (default 6.5)",
-            shown="R", group=NODES,
+            shown="R",
+            group=NODES,
         ),
-    ] = None  # fmt: skip
+    ] = None
     shape: Shape = 1.0
     ages: Annotated[
         str | None,
         Setting(
             "Of the nodes at the start (default new; of a pool steady)",
-            shown="new|steady|DURATION", group=NODES,
+            shown="new|steady|DURATION",
+            group=NODES,
         ),
-    ] = None  # fmt: skip
+    ] = None
     pool: Annotated[
         bool,
         Setting(
@@ -226,16 +220,18 @@ class SparesQuestion(Declared):
         str | None,
         Setting(
             "A pool to which failed nodes come back after so long, or as long as records tell",
-            shown="DURATION|measured", group=MODEL,
+            shown="DURATION|measured",
+            group=MODEL,
         ),
-    ] = None  # fmt: skip
+    ] = None
     copies: Annotated[
         int,
         Setting(
             "Each checkpoint lies on its node and C - 1 neighbours; 0: it is never gone",
-            shown="C", group=MODEL,
+            shown="C",
+            group=MODEL,
         ),
-    ] = 0  # fmt: skip
+    ] = 0
     measured: MeasuredRate | None = None
 
     @property

@@ -71,29 +71,25 @@ def interval_of(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Assumed(Declared):
+class Assumed(Declared, group=ASSUMED):
     """What is assumed where records are silent; times in s. The interval is None where nobody
     said."""
 
     cost: Annotated[
         Annotated[float, Field(ge=0)] | None,
-        Setting(
-            "What a node-hour costs; losses and savings then have a price",
-            shown="MONEY", group=ASSUMED,
-        ),
-    ] = None  # fmt: skip
-    currency: Annotated[str, Setting("Of --cost", shown="NAME", group=ASSUMED)] = "EUR"
+        Setting("What a node-hour costs; losses and savings then have a price", shown="MONEY"),
+    ] = None
+    currency: Annotated[str, Setting("Of --cost", shown="NAME")] = "EUR"
     checkpoint_interval: Annotated[
         int | None,
         Setting(
             "How often jobs checkpoint today, which no record tells (default 1h)",
-            shown="DURATION", group=ASSUMED, read=interval_of,
+            shown="DURATION",
+            read=interval_of,
         ),
-    ] = None  # fmt: skip
-    checkpoint_cost: Annotated[int, Setting("What a checkpoint takes", unit="s", group=ASSUMED)] = (
-        300
-    )
-    restart: Annotated[int, Setting("What a restart takes", unit="s", group=ASSUMED)] = 300
+    ] = None
+    checkpoint_cost: Annotated[int, Setting("What a checkpoint takes", unit="s")] = 300
+    restart: Annotated[int, Setting("What a restart takes", unit="s")] = 300
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,50 +109,41 @@ class Assumed(Declared):
 
 
 @dataclass(frozen=True)
-class LemonQuestion(Declared):
+class LemonQuestion(Declared, group="Analysis"):
     """Which share of the named nodes may be named in error, and how often jobs checkpoint, s."""
 
     false_discovery_rate: Annotated[
         Level,
-        Setting(
-            "Of the nodes that are named, the share that may be named in error",
-            shown="SHARE", group="Analysis",
-        ),
-    ] = 0.05  # fmt: skip
+        Setting("Of the nodes that are named, the share that may be named in error", shown="SHARE"),
+    ] = 0.05
     checkpoint_interval: Annotated[
         int | None,
         Setting(
             "How often jobs are taken to checkpoint, for what they lose (default 1h)",
-            shown="DURATION", group="Analysis", read=interval_of,
+            shown="DURATION",
+            read=interval_of,
         ),
-    ] = None  # fmt: skip
+    ] = None
 
 
 @dataclass(frozen=True)
-class BacktestQuestion(Declared):
+class BacktestQuestion(Declared, group=PROMISES):
     """What jobs of the past ask for, and which promises count."""
 
     question: Annotated[
         Literal["deadline", "probability", "both"],
-        Setting(
-            "What jobs ask for: a deadline for a probability, the probability of a deadline",
-            group=PROMISES,
-        ),
+        Setting("What jobs ask for: a deadline for a probability, the probability of a deadline"),
     ] = "both"
     level: Annotated[
         Level | None,
         Setting(
-            "The probability of every deadline (default: 0.01 to 0.99, spread evenly)",
-            shown="P", group=PROMISES,
+            "The probability of every deadline (default: 0.01 to 0.99, spread evenly)", shown="P"
         ),
-    ] = None  # fmt: skip
+    ] = None
     warm_up: Annotated[
-        Annotated[int, Field(ge=0)],
-        Setting("Jobs that are done before promises count", group=PROMISES),
+        Annotated[int, Field(ge=0)], Setting("Jobs that are done before promises count")
     ] = 1000
-    seed: Annotated[
-        Annotated[int, Field(ge=0)], Setting("Of what is asked for", group=PROMISES)
-    ] = 1
+    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of what is asked for")] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -18,7 +18,7 @@ import typer
 from forestall._lazy import lazily
 from forestall.cli import complain
 from forestall.cli.choice import spelled
-from forestall.cli.registry import command, examples, guarded
+from forestall.cli.registry import command, group_of, guarded
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import say_json, show
 from forestall.model.errors import ParameterError
@@ -40,34 +40,19 @@ NoListen: TypeAlias = Annotated[bool, Setting("Serve no metrics", group=SERVICE)
 Beside: TypeAlias = Annotated[bool, Setting("Run beside another agent of yours on this host")]
 
 
-def group() -> typer.Typer:
-    """Return the group; without a command it is the agent."""
-    app = typer.Typer(
-        help="Watch this host: sample its load, name its state, and say how long it may stay "
-        "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
-        invoke_without_command=True,
-        rich_markup_mode="rich",
-        epilog=examples(
-            "forestall agent",
-            "forestall agent --folder here --th1 0.3 --guest-memory 512M --no-listen",
-            "forestall agent status",
-        ),
-    )
-    app.callback()(guarded(agent))
-    command(app, "status", "forestall agent status", "forestall agent status --json")(status)
-    command(app, "unit", "forestall agent unit > ~/.config/systemd/user/forestall-agent.service")(
-        unit
-    )
-    command(app, "ad", "forestall agent ad --folder here")(ad)
-    command(
-        app,
-        "condor",
-        "forestall agent condor > /etc/condor/config.d/50-forestall",
-        "forestall agent condor --submit --hours 4",
-    )(condor)
-    return app
+app = group_of(
+    "Watch this host: sample its load, name its state, and say how long it may stay "
+    "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
+    "forestall agent",
+    "forestall agent --folder here --th1 0.3 --guest-memory 512M --no-listen",
+    "forestall agent status",
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
 
 
+@app.callback()
+@guarded
 def agent(
     context: typer.Context,
     asked: app_agent.AgentOptions,
@@ -152,6 +137,7 @@ class Screen:
             pass
 
 
+@command(app, "status", "forestall agent status", "forestall agent status --json")
 def status(folder: app_agent.Folder = None, as_json: Json = False) -> int:
     """Tell what the agent of a folder last saw; ends with 1 where it does not run."""
     place, now = app_agent.default_folder() if folder is None else folder, time.time()
@@ -164,6 +150,7 @@ def status(folder: app_agent.Folder = None, as_json: Json = False) -> int:
     return complain(wrong, 1) if wrong else 0
 
 
+@command(app, "unit", "forestall agent unit > ~/.config/systemd/user/forestall-agent.service")
 def unit(
     asked: app_agent.AgentOptions,
     listen: Listen = None,
@@ -185,11 +172,18 @@ def unit(
     print(app_agent.unit_text([*where, *words]), end="")
 
 
+@command(app, "ad", "forestall agent ad --folder here")
 def ad(folder: app_agent.Folder = None) -> None:
     """Print what the agent last saw as attributes of an HTCondor machine (STARTD_CRON)."""
     print(hosts_condor.read_ad(app_agent.default_folder() if folder is None else folder), end="")
 
 
+@command(
+    app,
+    "condor",
+    "forestall agent condor > /etc/condor/config.d/50-forestall",
+    "forestall agent condor --submit --hours 4",
+)
 def condor(
     folder: app_agent.Folder = None,
     every: Annotated[str, Setting("Between two readings", shown="DURATION")] = "60s",

@@ -21,18 +21,17 @@ with lazily():
     from forestall.app.hosts.calibrate import files, report, words
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "calibrate",
-        "forestall calibrate --quick",
-        "forestall calibrate --out calibration --folder ~/.local/state/forestall",
-        "forestall calibrate --cpus 0 --groups 1,2,4 --loads 10%,20%,30%,50%,70%,100% --no-memory",
-        "forestall calibrate --limit 2% --repeats 5 --json",
-    )(calibrate)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "calibrate",
+    "forestall calibrate --quick",
+    "forestall calibrate --out calibration --folder ~/.local/state/forestall",
+    "forestall calibrate --cpus 0 --groups 1,2,4 --loads 10%,20%,30%,50%,70%,100% --no-memory",
+    "forestall calibrate --limit 2% --repeats 5 --json",
+)
 def calibrate(
     asked: app_calibrate.ExperimentSettings,
     out: StudyOut = None,

@@ -15,8 +15,7 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli import UNUSABLE, complain
-from forestall.cli.registry import command as registered
-from forestall.cli.registry import examples
+from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import say, say_json, show
 from forestall.model.settings import Setting
@@ -32,28 +31,11 @@ FAILED = 1
 RUN = 'forestall guest run --name sum --checkpoint "cp sum.now sum.saved" -- python sum.py'
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Run guests on a shared host: lowered, stopped and ended before its owner notices.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples("forestall guest run -- ./simulate case7", "forestall guest list"),
-    )
-    commands: dict[Callable[..., Any], tuple[str, ...]] = {
-        run: ("forestall guest run -- ./simulate case7", RUN),
-        resume: ("forestall guest resume sum",),
-        listed: ("forestall guest list", "forestall guest list --json"),
-        stop: ("forestall guest stop sum",),
-        log: ("forestall guest log sum",),
-    }
-    for function, lines in commands.items():
-        name = "list" if function is listed else function.__name__
-        more: dict[str, Any] = (
-            {"context_settings": {"allow_interspersed_args": False}} if function is run else {}
-        )
-        registered(app, name, *lines, **more)(_guarded(function))
-    return app
+app = group_of(
+    "Run guests on a shared host: lowered, stopped and ended before its owner notices.",
+    "forestall guest run -- ./simulate case7",
+    "forestall guest list",
+)
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,8 +76,16 @@ Output: TypeAlias = Annotated[
 """Where a guest's output is shown; it is kept in any case."""
 
 
+@command(
+    app,
+    "run",
+    "forestall guest run -- ./simulate case7",
+    RUN,
+    context_settings={"allow_interspersed_args": False},
+)
+@_guarded
 def run(
-    command: Annotated[
+    typed: Annotated[
         list[str] | None,
         typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
     ] = None,
@@ -147,11 +137,13 @@ def run(
     lines = Lines(quiet=quiet)
     show_to = lines.shown(output)
     code = guest.run_guest(
-        command or (), settings, folder=place, name=name, fresh=fresh, say=lines, show=show_to
+        typed or (), settings, folder=place, name=name, fresh=fresh, say=lines, show=show_to
     )
     return lines.end(code)
 
 
+@command(app, "resume", "forestall guest resume sum")
+@_guarded
 def resume(name: Name, folder: Folder = None, output: Output = "here", quiet: Quiet = False) -> int:
     """Go on with a guest that has not finished: adopt it where it runs, else start it again."""
     lines = Lines(quiet=quiet)
@@ -159,6 +151,8 @@ def resume(name: Name, folder: Folder = None, output: Output = "here", quiet: Qu
     return lines.end(guest.resume_guest(place, name, say=lines, show=lines.shown(output)))
 
 
+@command(app, "list", "forestall guest list", "forestall guest list --json")
+@_guarded
 def listed(folder: Folder = None, as_json: Json = False) -> None:
     """List the guests, what is with them, and where their output lies."""
     place = folder or agent.default_folder()
@@ -174,6 +168,8 @@ def listed(folder: Folder = None, as_json: Json = False) -> None:
         say("no guests")
 
 
+@command(app, "stop", "forestall guest stop sum")
+@_guarded
 def stop(name: Name, folder: Folder = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """End a guest after its checkpoint, and its manager; `guest resume` goes on with it."""
     place = folder or agent.default_folder()
@@ -188,6 +184,8 @@ def stop(name: Name, folder: Folder = None, as_json: Json = False, quiet: Quiet 
         say(f"{name}: {record.state}: {record.why}")
 
 
+@command(app, "log", "forestall guest log sum")
+@_guarded
 def log(name: Name, folder: Folder = None, as_json: Json = False) -> None:
     """Tell why a guest was lowered, stopped, continued and ended; the load is the owner's."""
     place = folder or agent.default_folder()

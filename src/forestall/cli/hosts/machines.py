@@ -17,7 +17,7 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli import complain
-from forestall.cli.registry import command, examples
+from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import OUTPUT, Json, Quiet
 from forestall.cli.screen import say, say_json, show
 from forestall.model.errors import ForestallError, InputError, MissingExtraError, ParameterError
@@ -33,40 +33,13 @@ if TYPE_CHECKING:
     from forestall.live.machines.coordinator import MachineOutcome
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Start virtual machines with QEMU on the nodes of a fleet, and move them, running, "
-        "before nodes fail.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples(
-            "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
-            "forestall machines foresee a --in 10m",
-            "forestall machines watch",
-        ),
-    )
-    commands: dict[Callable[..., Any], tuple[str, ...]] = {
-        start: (
-            "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
-            "forestall machines start vm2 --node b --kernel vmlinux --runtime 2h --fleet fleet",
-        ),
-        listed: ("forestall machines list", "forestall machines list --fleet fleet --json"),
-        migrate: ("forestall machines migrate vm1 --to b",),
-        drain: ("forestall machines drain a", "forestall machines drain a --undo"),
-        foresee: (
-            "forestall machines foresee a --in 10m",
-            "forestall machines foresee a --at 2026-11-30T12:00",
-            "forestall machines foresee a --never",
-        ),
-        watch: ("forestall machines watch", "forestall machines watch --every 2s --for 1h"),
-        stop: ("forestall machines stop vm1",),
-    }
-    for function, lines in commands.items():
-        command(app, "list" if function is listed else function.__name__, *lines)(
-            _guarded(function)
-        )
-    return app
+app = group_of(
+    "Start virtual machines with QEMU on the nodes of a fleet, and move them, running, before "
+    "nodes fail.",
+    "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
+    "forestall machines foresee a --in 10m",
+    "forestall machines watch",
+)
 
 
 FAILED = 1
@@ -122,6 +95,13 @@ Node: TypeAlias = Annotated[
 ]
 
 
+@command(
+    app,
+    "start",
+    "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
+    "forestall machines start vm2 --node b --kernel vmlinux --runtime 2h --fleet fleet",
+)
+@_guarded
 def start(
     name: Name,
     kernel: Annotated[Path, Setting("The kernel to boot", group=GUEST)],
@@ -195,6 +175,8 @@ def start(
     _tell_troubles(opened)
 
 
+@command(app, "list", "forestall machines list", "forestall machines list --fleet fleet --json")
+@_guarded
 def listed(fleet: Fleet = HERE, as_json: Json = False) -> None:
     """List the machines of a fleet and its nodes, as they are now."""
     opened = machines.FleetFolder.open(fleet)
@@ -231,6 +213,8 @@ def listed(fleet: Fleet = HERE, as_json: Json = False) -> None:
     show(rows, heads, right=(1, 2, 3), wrap=(0, -1))
 
 
+@command(app, "migrate", "forestall machines migrate vm1 --to b")
+@_guarded
 def migrate(
     name: Name,
     to: Annotated[str, Setting("Where to", shown="NODE")],
@@ -244,6 +228,8 @@ def migrate(
     return _tell([outcome], as_json=as_json)
 
 
+@command(app, "drain", "forestall machines drain a", "forestall machines drain a --undo")
+@_guarded
 def drain(
     node: Node,
     fleet: Fleet = HERE,
@@ -266,6 +252,14 @@ def drain(
     return _tell(outcomes, as_json=as_json)
 
 
+@command(
+    app,
+    "foresee",
+    "forestall machines foresee a --in 10m",
+    "forestall machines foresee a --at 2026-11-30T12:00",
+    "forestall machines foresee a --never",
+)
+@_guarded
 def foresee(
     node: Node,
     fleet: Fleet = HERE,
@@ -295,6 +289,8 @@ def foresee(
         say(f"{node}: foreseen to fail at {_date(moment)}; left {opened.file.lead} s before")
 
 
+@command(app, "watch", "forestall machines watch", "forestall machines watch --every 2s --for 1h")
+@_guarded
 def watch(
     fleet: Fleet = HERE,
     every: Annotated[str, Setting("Between two looks", shown="DURATION")] = "1s",
@@ -334,6 +330,8 @@ def watch(
         raise KeyboardInterrupt("stopped watching; the machines run on") from None
 
 
+@command(app, "stop", "forestall machines stop vm1")
+@_guarded
 def stop(name: Name, fleet: Fleet = HERE, as_json: Json = False) -> None:
     """End a machine; its guest is not asked."""
     opened = machines.FleetFolder.open(fleet)

@@ -10,7 +10,7 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli.choice import Given, Table
-from forestall.cli.registry import command, examples
+from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import (
     FAILURES,
     READING,
@@ -40,62 +40,25 @@ with lazily():
     from forestall.app.judge.scores import judge as score_judge
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Say what predictors are worth: ours, and those of others by their scores or alarms.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples(
-            "forestall assess predictors failures.csv --out study",
-            "forestall assess scores scores.csv",
-            "forestall assess alarms alarms.csv --failures failures.csv",
-            "forestall assess jobs jobs.csv --metrics metrics.csv --metric memory_share",
-            "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
-        ),
-    )
-    command(
-        app,
-        "scores",
-        "forestall assess scores scores.csv",
-        "forestall assess scores scores.csv --threshold 0.3 --out report",
-        "forestall assess scores scores.csv --score ours,theirs --group node",
-        "forestall assess scores scores.csv --score p --baseline recency --json",
-        "forestall assess scores scores.csv --score anomaly --no-probabilities",
-    )(scores)
-    command(
-        app,
-        "alarms",
-        "forestall assess alarms alarms.csv --failures failures.csv",
-        "forestall assess alarms alarms.csv --failures lanl.csv --system 20 --horizons 1h,24h",
-        "forestall assess alarms alarms.csv --failures failures.csv --lead 5m --out report",
-    )(alarms)
-    command(
-        app,
-        "jobs",
-        "forestall assess jobs jobs.csv --metrics memory.csv",
-        "forestall assess jobs sacct.txt --metrics ldms --metric Active --cores 16",
-        "forestall assess jobs jobs.csv --metrics memory.csv --action-cost 0.5 --price 0.2 "
-        "--currency EUR",
-        "forestall assess jobs jobs.csv --metrics memory.csv --out report",
-    )(jobs)
-    command(
-        app,
-        "predictors",
-        "forestall assess predictors failures.csv --out study",
-        "forestall assess predictors lanl.csv --system 20 --predictors rate,renewal,boosted",
-        "forestall assess predictors failures.csv --events ras.csv --loss 48 --action-cost 1",
-    )(predictors)
-    command(
-        app,
-        "value",
-        "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
-        "forestall assess value jobs.swf --failures lanl.csv --system 20 --from 2004-09-01 "
-        "--days 60 --nodes 256 --predictors rate,renewal --train lanl.csv",
-    )(value)
-    return app
+app = group_of(
+    "Say what predictors are worth: ours, and those of others by their scores or alarms.",
+    "forestall assess predictors failures.csv --out study",
+    "forestall assess scores scores.csv",
+    "forestall assess alarms alarms.csv --failures failures.csv",
+    "forestall assess jobs jobs.csv --metrics metrics.csv --metric memory_share",
+    "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
+)
 
 
+@command(
+    app,
+    "scores",
+    "forestall assess scores scores.csv",
+    "forestall assess scores scores.csv --threshold 0.3 --out report",
+    "forestall assess scores scores.csv --score ours,theirs --group node",
+    "forestall assess scores scores.csv --score p --baseline recency --json",
+    "forestall assess scores scores.csv --score anomaly --no-probabilities",
+)
 def scores(
     table: Annotated[
         Path,
@@ -117,6 +80,13 @@ def scores(
     )
 
 
+@command(
+    app,
+    "alarms",
+    "forestall assess alarms alarms.csv --failures failures.csv",
+    "forestall assess alarms alarms.csv --failures lanl.csv --system 20 --horizons 1h,24h",
+    "forestall assess alarms alarms.csv --failures failures.csv --lead 5m --out report",
+)
 def alarms(
     raised: Annotated[
         Path,
@@ -144,6 +114,15 @@ JOB_READING: Final = Table(
 )
 
 
+@command(
+    app,
+    "jobs",
+    "forestall assess jobs jobs.csv --metrics memory.csv",
+    "forestall assess jobs sacct.txt --metrics ldms --metric Active --cores 16",
+    "forestall assess jobs jobs.csv --metrics memory.csv --action-cost 0.5 --price 0.2 "
+    "--currency EUR",
+    "forestall assess jobs jobs.csv --metrics memory.csv --out report",
+)
 def jobs(
     records: Annotated[
         Path, typer.Argument(metavar="JOBS", help="Accounting records: sacct's output, or a table.")
@@ -172,6 +151,13 @@ def jobs(
     )
 
 
+@command(
+    app,
+    "predictors",
+    "forestall assess predictors failures.csv --out study",
+    "forestall assess predictors lanl.csv --system 20 --predictors rate,renewal,boosted",
+    "forestall assess predictors failures.csv --events ras.csv --loss 48 --action-cost 1",
+)
 def predictors(
     log: FailureLog,
     reading: FailureReading,
@@ -219,6 +205,13 @@ def _replayed() -> Table:
     return Table(ours, READING, TRAINING)
 
 
+@command(
+    app,
+    "value",
+    "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
+    "forestall assess value jobs.swf --failures lanl.csv --system 20 --from 2004-09-01 "
+    "--days 60 --nodes 256 --predictors rate,renewal --train lanl.csv",
+)
 def value(
     log: JobLog,
     predictors: Annotated[

@@ -9,7 +9,7 @@ import typer
 from pydantic import Field
 
 from forestall._lazy import lazily
-from forestall.cli.registry import command, examples
+from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import (
     FAILURES,
     OUTPUT,
@@ -30,36 +30,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Train predictors of failures on logs, ask them, and list them.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples(
-            "forestall predict list",
-            "forestall predict train rate failures.csv --out rate.predictor",
-            "forestall predict ask rate.predictor --ahead 24h",
-        ),
-    )
-    command(
-        app,
-        "train",
-        "forestall predict train rate failures.csv --out rate.predictor",
-        "forestall predict train boosted lanl.csv --system 20 --until 2004-09-01 --out b.predictor",
-        "forestall predict train rules failures.csv --events ras.csv --out rules.predictor",
-    )(train)
-    command(
-        app,
-        "ask",
-        "forestall predict ask rate.predictor --ahead 24h",
-        "forestall predict ask rate.predictor --nodes 0-31 --ahead 6h --json",
-        "forestall predict ask rate.predictor --since failures.csv --top 5",
-    )(ask)
-    command(app, "list", "forestall predict list", "forestall predict list --json")(listed)
-    return app
+app = group_of(
+    "Train predictors of failures on logs, ask them, and list them.",
+    "forestall predict list",
+    "forestall predict train rate failures.csv --out rate.predictor",
+    "forestall predict ask rate.predictor --ahead 24h",
+)
 
 
+@command(
+    app,
+    "train",
+    "forestall predict train rate failures.csv --out rate.predictor",
+    "forestall predict train boosted lanl.csv --system 20 --until 2004-09-01 --out b.predictor",
+    "forestall predict train rules failures.csv --events ras.csv --out rules.predictor",
+)
 def train(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Which predictor; see `forestall predict list`.")
@@ -88,6 +73,13 @@ def train(
         print_trained(told)
 
 
+@command(
+    app,
+    "ask",
+    "forestall predict ask rate.predictor --ahead 24h",
+    "forestall predict ask rate.predictor --nodes 0-31 --ahead 6h --json",
+    "forestall predict ask rate.predictor --since failures.csv --top 5",
+)
 def ask(
     predictor: Annotated[
         Path, typer.Argument(metavar="PREDICTOR", help="A file of `forestall predict train`.")
@@ -130,6 +122,7 @@ def ask(
         print_answer(answer, top)
 
 
+@command(app, "list", "forestall predict list", "forestall predict list --json")
 def listed(as_json: Json = False) -> None:
     """List the predictors that learn, baselines first."""
     rows = predict.listing()

@@ -20,17 +20,16 @@ with lazily():
     from forestall.app.reliability.design import files, report
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "design",
-        "forestall design cluster.toml",
-        "forestall design cluster.toml --optimize --jobs jobs.swf --out design",
-        "forestall design cluster.toml --json",
-    )(design)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "design",
+    "forestall design cluster.toml",
+    "forestall design cluster.toml --optimize --jobs jobs.swf --out design",
+    "forestall design cluster.toml --json",
+)
 def design(
     cluster: Annotated[
         Path,

@@ -21,17 +21,16 @@ with lazily():
     from forestall.app.reliability.fit import report
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "fit",
-        "forestall fit gaps.csv",
-        "forestall fit gaps.csv --family weibull --json",
-        "forestall fit gaps.csv --family lognormal --ci bootstrap --p-values --plot fit.png",
-    )(fit)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "fit",
+    "forestall fit gaps.csv",
+    "forestall fit gaps.csv --family weibull --json",
+    "forestall fit gaps.csv --family lognormal --ci bootstrap --p-values --plot fit.png",
+)
 def fit(
     gaps: Annotated[
         Path,

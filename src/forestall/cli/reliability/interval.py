@@ -17,19 +17,18 @@ with lazily():
     from forestall.app.reliability import interval_report, questions
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "interval",
-        "forestall interval --mttf 4d --checkpoint-cost 5m",
-        "forestall interval --mttf 1000d --shape 0.7 --nodes 512 --checkpoint-cost 5m --restart 5m",
-        "forestall interval --mttf 1000d --nodes 512 --checkpoint-cost 5m --work 30d --json",
-        "forestall interval --slurm --nodes 256 --checkpoint-cost 5m",
-        "forestall interval jobs.txt events.txt --nodes 256 --checkpoint-cost 5m --recall 0.3",
-    )(interval)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "interval",
+    "forestall interval --mttf 4d --checkpoint-cost 5m",
+    "forestall interval --mttf 1000d --shape 0.7 --nodes 512 --checkpoint-cost 5m --restart 5m",
+    "forestall interval --mttf 1000d --nodes 512 --checkpoint-cost 5m --work 30d --json",
+    "forestall interval --slurm --nodes 256 --checkpoint-cost 5m",
+    "forestall interval jobs.txt events.txt --nodes 256 --checkpoint-cost 5m --recall 0.3",
+)
 def interval(
     options: SiteOptions,
     files: Files = None,

@@ -17,18 +17,17 @@ with lazily():
     from forestall.app.reliability.failures import files, report, study
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "reliability",
-        "forestall reliability failures.csv",
-        "forestall reliability lanl.csv --system 20 --out report",
-        "forestall reliability lanl.csv --system 20 --by cause",
-        "forestall reliability failures.csv --clock uptime --families weibull,lognormal --json",
-    )(reliability)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "reliability",
+    "forestall reliability failures.csv",
+    "forestall reliability lanl.csv --system 20 --out report",
+    "forestall reliability lanl.csv --system 20 --by cause",
+    "forestall reliability failures.csv --clock uptime --families weibull,lognormal --json",
+)
 def reliability(
     log: FailureLog,
     reading: FailureReading,

@@ -20,16 +20,10 @@ with lazily():
 FOLDER = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the commands."""
-    command(app, "certify", "forestall certify run")(certify)
-    command(
-        app,
-        "replay",
-        "forestall simulate jobs.swf --log-events --out run && forestall replay run",
-    )(replay)
+app = typer.Typer()
 
 
+@command(app, "certify", "forestall certify run")
 def certify(folder: FOLDER, as_json: Json = False) -> None:
     """Check a run by its files alone: no node gives more than it has, none works while down, and
     work adds up.
@@ -56,6 +50,11 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
+@command(
+    app,
+    "replay",
+    "forestall simulate jobs.swf --log-events --out run && forestall replay run",
+)
 def replay(
     folder: FOLDER,
     policy: Annotated[

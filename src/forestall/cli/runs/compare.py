@@ -25,16 +25,15 @@ ABREAST = 3
 """Runs that fit beside each other."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "compare",
-        "forestall compare run-1 run-2",
-        "forestall compare run-1 run-2 run-3 --out comparison.html",
-    )(compare)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "compare",
+    "forestall compare run-1 run-2",
+    "forestall compare run-1 run-2 run-3 --out comparison.html",
+)
 def compare(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Folders of runs; the first is the base.")

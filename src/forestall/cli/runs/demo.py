@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from forestall.app.runs.demo import Demo
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(app, "demo", "forestall demo", "forestall demo --out my-demo --seed 2")(demo)
+app = typer.Typer()
 
 
+@command(app, "demo", "forestall demo", "forestall demo --out my-demo --seed 2")
 def demo(
     out: Annotated[Path, Setting("Folder for the pages", shown="DIR", group=OUTPUT)] = Path(
         "forestall-demo"

@@ -31,25 +31,24 @@ RESULTS = (
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "simulate",
-        "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
-        "forestall simulate jobs.swf --policy easy --estimates requested --nodes 100",
-        "forestall simulate jobs.csv --failures lanl.csv --system 19 --from 2003-07-18T16:00 "
-        "--days 365 --fold-nodes 8",
-        "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
-        "--predictor hazard --train lanl.csv --risk 0",
-        "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
-        "forestall simulate jobs.swf --model virtual --failures failures.csv --nodes 32 "
-        "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
-        "forestall simulate guests.csv --model cycle --hosts hosts.parquet --scheduler falcon "
-        "--restart checkpoint --out run",
-    )(simulate)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "simulate",
+    "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
+    "forestall simulate jobs.swf --policy easy --estimates requested --nodes 100",
+    "forestall simulate jobs.csv --failures lanl.csv --system 19 --from 2003-07-18T16:00 "
+    "--days 365 --fold-nodes 8",
+    "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
+    "--predictor hazard --train lanl.csv --risk 0",
+    "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
+    "forestall simulate jobs.swf --model virtual --failures failures.csv --nodes 32 "
+    "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
+    "forestall simulate guests.csv --model cycle --hosts hosts.parquet --scheduler falcon "
+    "--restart checkpoint --out run",
+)
 def simulate(
     log: JobLog,
     given: Annotated[Given, run_options(*RESULTS)],

@@ -28,23 +28,22 @@ MOST_MEANS = 20
 REPORT = (Choice("report", OUTPUT, "Draw figures and write report.html.", flag=True, on=True),)
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "sweep",
-        "forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.1 --risk 0:1:0.1",
-        "forestall sweep jobs.swf --policy fcfs,easy,conservative --nodes 100,128 --out policies",
-        "forestall sweep jobs.swf --failures failures.csv --checkpoint-interval 30m:4h:30m "
-        "--vary compression=true,false",
-        "forestall sweep jobs.swf --model virtual --failures failures.csv --nodes 32 "
-        "--processors-per-node 4 --prediction-accuracy 0:1:0.25 --strategy "
-        "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
-        "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
-        "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
-    )(sweep)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "sweep",
+    "forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.1 --risk 0:1:0.1",
+    "forestall sweep jobs.swf --policy fcfs,easy,conservative --nodes 100,128 --out policies",
+    "forestall sweep jobs.swf --failures failures.csv --checkpoint-interval 30m:4h:30m "
+    "--vary compression=true,false",
+    "forestall sweep jobs.swf --model virtual --failures failures.csv --nodes 32 "
+    "--processors-per-node 4 --prediction-accuracy 0:1:0.25 --strategy "
+    "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
+    "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
+    "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
+)
 def sweep(
     log: JobLog,
     given: Annotated[Given, run_options(*REPORT, varied=True)],

@@ -8,7 +8,7 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
-from forestall.cli.registry import command, examples
+from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
 from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
@@ -24,30 +24,20 @@ if TYPE_CHECKING:
     from forestall.app.site.promises.backtest import BacktestFound
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Replay records in time order, and say what quotes would have been worth.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples("forestall backtest promises jobs.txt --out study"),
-    )
-
-    @app.callback()
-    def _alone() -> None:
-        """Keep the name of the command where it is the only one."""
-
-    command(
-        app,
-        "promises",
-        "forestall backtest promises --slurm --since 365d",
-        "forestall backtest promises jobs.txt --out study",
-        "forestall backtest promises jobs.swf --question deadline --level 0.9",
-        "forestall backtest promises jobs.txt --partition gpu --json",
-    )(promises)
-    return app
+app = group_of(
+    "Replay records in time order, and say what quotes would have been worth.",
+    "forestall backtest promises jobs.txt --out study",
+)
 
 
+@command(
+    app,
+    "promises",
+    "forestall backtest promises --slurm --since 365d",
+    "forestall backtest promises jobs.txt --out study",
+    "forestall backtest promises jobs.swf --question deadline --level 0.9",
+    "forestall backtest promises jobs.txt --partition gpu --json",
+)
 def promises(
     options: SiteOptions,
     files: Files = None,

@@ -10,7 +10,7 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli.choice import Given, Table
-from forestall.cli.registry import command, examples
+from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Json
 from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.cli.site.options import SITE, given_of
@@ -30,30 +30,20 @@ READING = tuple(
 )
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Turn the records of a site into files that every other command takes.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples("forestall import slurm --out site --since 90d"),
-    )
-
-    @app.callback()
-    def _keep_as_group() -> None:
-        """Turn the records of a site into files that every other command takes."""
-
-    command(
-        app,
-        "slurm",
-        "forestall import slurm --out site --since 90d",
-        "forestall import slurm jobs.txt events.txt nodes.txt --out site --zone Europe/Berlin",
-        "forestall import slurm jobs.txt events.txt --out shared --anonymize",
-        "forestall import slurm site --out shared --anonymize",
-    )(slurm)
-    return app
+app = group_of(
+    "Turn the records of a site into files that every other command takes.",
+    "forestall import slurm --out site --since 90d",
+)
 
 
+@command(
+    app,
+    "slurm",
+    "forestall import slurm --out site --since 90d",
+    "forestall import slurm jobs.txt events.txt nodes.txt --out site --zone Europe/Berlin",
+    "forestall import slurm jobs.txt events.txt --out shared --anonymize",
+    "forestall import slurm site --out shared --anonymize",
+)
 def slurm(
     out: Annotated[
         Path,

@@ -18,18 +18,17 @@ with lazily():
     from forestall.app.site.lemons import worst
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "lemons",
-        "forestall lemons --slurm --since 180d",
-        "forestall lemons jobs.txt events.txt nodes.txt",
-        "forestall lemons --failures lanl.csv --system 20 --false-discovery-rate 0.01",
-        "forestall lemons events.txt --json",
-    )(lemons)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "lemons",
+    "forestall lemons --slurm --since 180d",
+    "forestall lemons jobs.txt events.txt nodes.txt",
+    "forestall lemons --failures lanl.csv --system 20 --false-discovery-rate 0.01",
+    "forestall lemons events.txt --json",
+)
 def lemons(
     options: SiteOptions,
     files: Files = None,

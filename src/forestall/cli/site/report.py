@@ -31,19 +31,18 @@ if TYPE_CHECKING:
 PAGE_NAME = "report.html"
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "report",
-        "forestall report --slurm --out report.html",
-        "forestall report jobs.txt events.txt nodes.txt --since 30d --partition gpu",
-        "forestall report jobs.txt events.txt --cost 0.60 --currency EUR --json",
-        "forestall report jobs.swf --failures lanl.csv --system 20 --out report.html",
-        "forestall report --slurm --openmetrics /var/lib/node_exporter/forestall.prom --quiet",
-    )(report)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "report",
+    "forestall report --slurm --out report.html",
+    "forestall report jobs.txt events.txt nodes.txt --since 30d --partition gpu",
+    "forestall report jobs.txt events.txt --cost 0.60 --currency EUR --json",
+    "forestall report jobs.swf --failures lanl.csv --system 20 --out report.html",
+    "forestall report --slurm --openmetrics /var/lib/node_exporter/forestall.prom --quiet",
+)
 def report(
     options: SiteOptions,
     files: Files = None,

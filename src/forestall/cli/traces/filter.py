@@ -10,44 +10,17 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli.choice import Choice, Given, Table
-from forestall.cli.registry import command
 from forestall.cli.runs.options import OUTPUT, Json, Quiet
 from forestall.cli.screen import ProgressBar, say, say_json, show
-from forestall.model.errors import TraceError
 from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.reliability.events import filter as events_filter
     from forestall.app.reliability.events import words
-    from forestall.traces.generate import ras as made
-    from forestall.traces.generate import times
-    from forestall.traces.metrics import write
-    from forestall.traces.ras import write as ras_write
 
 READING = "Event log"
 FILTERS = "Filters"
 MADE = "What is made up"
-
-
-def add_to(group: typer.Typer) -> None:
-    """Register `filter` in the group of traces."""
-    command(
-        group,
-        "filter",
-        "forestall traces filter BGL.log --out failures.csv",
-        "forestall traces filter BGL.log --steps alerts,temporal,spatial --level midplane",
-        "forestall traces filter messages.gz --year 2024 --severity ERROR --temporal 10m --json",
-    )(filter_log)
-
-
-def add_generate_to(group: typer.Typer) -> None:
-    """Register `ras` in the group of made-up logs."""
-    command(
-        group,
-        "ras",
-        "forestall traces generate ras events.csv --nodes 512 --days 90 --truth failures.csv",
-        "forestall traces generate ras events.parquet --nodes 64 --days 365 --warned 0.8",
-    )(generate_ras)
 
 
 READ = (
@@ -188,66 +161,3 @@ def print_filtered(summary: Mapping[str, Any]) -> None:
         say()
     for line in remarks:
         say(line)
-
-
-def generate_ras(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
-    nodes: Annotated[int, Setting("Nodes of the machine", group=MADE)] = 128,
-    days: Annotated[float, Setting("Length", shown="DAYS", group=MADE)] = 90,
-    mttf_hours: Annotated[
-        float, Setting("Mean time between failures of a node", shown="HOURS", group=MADE)
-    ] = 7305,
-    burst_share: Annotated[
-        float, Setting("Failures that follow one of their cause", shown="SHARE", group=MADE)
-    ] = 0.333,
-    repeats: Annotated[
-        float, Setting("Further records of a failure by its node", shown="N", group=MADE)
-    ] = 5.0,
-    echoes: Annotated[
-        float, Setting("Records of a failure by other nodes", shown="N", group=MADE)
-    ] = 3.0,
-    warned: Annotated[
-        float, Setting("Failures that records warn of beforehand", shown="SHARE", group=MADE)
-    ] = 0.5,
-    lead_hours: Annotated[
-        float, Setting("Mean time from first warning to failure", shown="HOURS", group=MADE)
-    ] = 1.0,
-    false_warnings: Annotated[
-        float, Setting("Warnings of nothing, a node and day", shown="N", group=MADE)
-    ] = 0.002,
-    noise: Annotated[
-        float, Setting("Records of no failure, a node and day", shown="N", group=MADE)
-    ] = 2.0,
-    fatal_noise: Annotated[
-        float, Setting("Those of them that are FATAL", shown="SHARE", group=MADE)
-    ] = 0.0,
-    seed: Annotated[int, Setting("Of all that is drawn", group=MADE)] = 1,
-    truth: Annotated[
-        Path | None, Setting("Where the true failures go: our own CSV and more", group=OUTPUT)
-    ] = None,
-) -> None:
-    """Make up an event log with known failures, told many times over, and warnings before them.
-
-    OUT is a .csv (.gz, .xz and .zst are packed) or a .parquet file.
-    """
-    if not write.is_table_name(out):
-        raise TraceError(out, "does not say a format; expected a name in .csv, .parquet")
-    bursts = times.Bursts(share=burst_share, size=3.0, spread=30.0)
-    warnings = made.Warnings(warned, lead_hours, false_per_node_day=false_warnings)
-    log, failures, known = made.generate_ras(
-        nodes,
-        days,
-        seed,
-        mttf_hours=mttf_hours,
-        bursts=bursts,
-        reports=made.Reports(repeats, echoes),
-        warnings=warnings,
-        noise=made.Noise(noise, fatal_noise),
-    )
-    ras_write.write_ras(log, out)
-    say(f"{len(log):,} records of {len(failures):,} failures on {nodes:,} nodes in {out}")
-    if truth is not None:
-        events_filter.write_truth(failures, known, truth)
-        say(
-            f"{len(failures):,} failures, {int(known.warned.sum()):,} of them warned of, in {truth}"
-        )
