@@ -317,7 +317,8 @@ def _parameter(name: str, field: Field) -> Parameter:
     assert len(members) <= 1, f"{name}: of two kinds, {members}"
     base = next(iter(members), str)
     kind = _KINDS.get(base, Kind.PATH)
-    if kind in {Kind.WHOLE, Kind.REAL} and setting.unit == "s":
+    typed = base is float and setting.shown == "DURATION"  # others are numbers, in the unit s
+    if typed or (kind is Kind.WHOLE and setting.unit == "s"):
         kind = Kind.DURATION
     if kind is Kind.TEXT and words:
         kind = Kind.CHOICE

@@ -64,9 +64,9 @@ PROMISES: Final = "Promises"
 
 def interval_of(text: str) -> int:
     """Return the time between checkpoints, s, at least 1."""
-    seconds = parse_duration(text, "checkpoint_interval")
+    seconds = parse_duration(text, "--checkpoint-interval")
     if seconds == 0:
-        raise ParameterError("checkpoint_interval", text, "a duration of at least 1s")
+        raise ParameterError("--checkpoint-interval", text, "a duration of at least 1s")
     return seconds
 
 
@@ -140,9 +140,7 @@ class BacktestQuestion(Declared, group=PROMISES):
             "The probability of every deadline (default: 0.01 to 0.99, spread evenly)", shown="P"
         ),
     ] = None
-    warm_up: Annotated[
-        Annotated[int, Field(ge=0)], Setting("Jobs that are done before promises count")
-    ] = 1000
+    warm_up: Annotated[int, Setting("Jobs that are done before promises count")] = 1000
     seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of what is asked for")] = 1
 
     def __post_init__(self) -> None:
@@ -150,3 +148,6 @@ class BacktestQuestion(Declared, group=PROMISES):
         if self.level is not None and self.question == "probability":
             allowed = "none with {question} probability: it is that of the deadlines asked for"
             raise ParameterError("level", self.level, allowed)
+        if self.warm_up < 0:
+            allowed = "a whole number of jobs, at least 0"
+            raise ParameterError("warm_up", self.warm_up, allowed)

@@ -35,15 +35,19 @@ class GuestSettings:
     ] = True
     th1: float = TH1
     th2: float = TH2
-    hold: Annotated[float, Setting("Such a load for longer ends it", unit="s", group=HOST)] = HOLD
+    hold: Annotated[
+        float, Setting("Such a load for longer ends it", shown="DURATION", group=HOST)
+    ] = HOLD
     calm: Annotated[
         float,
         Setting(
             "How long the load must be low before it is raised, or started again",
-            unit="s", group=HOST,
+            shown="DURATION", group=HOST,
         ),
     ] = CALM  # fmt: skip
-    every: Annotated[float, Setting("Between looks at the host", unit="s", group=HOST)] = 1.0
+    every: Annotated[float, Setting("Between looks at the host", shown="DURATION", group=HOST)] = (
+        1.0
+    )
     cgroup: Annotated[
         bool, Setting("Use a control group where this user may make one", group=HOST)
     ] = True
@@ -68,16 +72,18 @@ class GuestSettings:
         float,
         Setting(
             "Running time between checkpoints while nothing is wrong; 0: none",
-            unit="s", group=CHECKPOINTS, typed="0",
+            shown="DURATION", group=CHECKPOINTS, typed="0",
         ),
     ] = 0.0  # fmt: skip
     checkpoint_timeout: Annotated[
         float,
-        Setting("After which a checkpoint has failed", unit="s", group=CHECKPOINTS, typed="60s"),
+        Setting(
+            "After which a checkpoint has failed", shown="DURATION", group=CHECKPOINTS, typed="60s"
+        ),
     ] = 60.0
     grace: Annotated[
         float,
-        Setting("How long it stands still without a manager before it is ended", unit="s"),
+        Setting("How long it stands still without a manager before it is ended", shown="DURATION"),
     ] = 300.0
     patience: float = 5.0
     silence: float = 15.0
