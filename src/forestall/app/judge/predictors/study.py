@@ -122,7 +122,7 @@ def _choose(
 ) -> tuple[str | None, Occasions | None]:
     """Return the predictor of the highest skill on the last part of the past, trained on the part
     before, and its decisions there."""
-    how = replace(task.how, most=min(task.how.most, VALIDATION), draws=2)
+    how = replace(task.how, most=min(task.how.most, VALIDATION), draws=20)
     try:
         inner = judging.task_of(task.past, how)
     except InputError:
