@@ -125,7 +125,7 @@ class Bounds:
         number = "a whole number" if whole else "a number"
         if self.above is not None and self.below is not None:
             return f"{number} between {self.above:g} and {self.below:g}"
-        least = self.least
+        least = self.above + 1 if whole and self.above is not None else self.least
         if least is None:
             return f"{number} above {self.above:g}"
         if self.most is not None:

@@ -32,6 +32,8 @@ Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 Amount: TypeAlias = Annotated[float, Field(ge=0)]
 Seed: TypeAlias = Annotated[int, Field(ge=0)]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
+AboveZero: TypeAlias = Annotated[int, Field(gt=0)]
+"""The same, checked by the question: Typer checks, and shows, only what is "at least"."""
 
 Events: TypeAlias = Annotated[
     Path | None, Setting("An event log (RAS, syslog) of the same machine", group=BESIDE)
@@ -97,10 +99,10 @@ class ScoreQuestion(Declared, group=JUDGING):
     threshold: Annotated[
         float | None, Setting("Scores of X or more are alarms (default: best F1)")
     ] = None
-    draws: Annotated[Count, Setting("Permutations for the p-value")] = 3000
+    draws: Annotated[AboveZero, Setting("Permutations for the p-value")] = 3000
     seed: Annotated[Seed, Setting("Of permutations")] = 1
     level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
-    bins: Annotated[Count, Setting("Of the reliability table")] = 10
+    bins: Annotated[AboveZero, Setting("Of the reliability table")] = 10
     binning: Annotated[
         Literal["auto", "width", "count"],
         Setting("Bins of equal width or count; auto: count where one bin would hold most cases"),
