@@ -18,8 +18,8 @@ import time
 import numpy as np
 
 from benchmarks.common import data, line
+from forestall.app.site.promises.pictures import points, times
 from forestall.app.site.promises.study import Question, study
-from forestall.app.site.promises.words import points, times
 from forestall.app.site.swf_jobs import accounting_of_swf
 from forestall.model.ledger import QUESTIONS
 

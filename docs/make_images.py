@@ -151,9 +151,10 @@ NAMES = ("rate", "recency", "periodic", "renewal", "semi-markov", "neural", "rul
 
 def predictors(folder: Path) -> None:
     """Judge predictors on the year of failures of the page on them, and draw what each is worth."""
-    from forestall.app.judge.predictors.judge import How
+
     from forestall.app.judge.predictors.report import benefit_figure, plot_predictors
-    from forestall.app.judge.predictors.study import Stakes, study_of
+    from forestall.app.judge.predictors.study import study_of
+    from forestall.app.judge.questions import How, Stakes
     from forestall.traces.generate import Bursts
 
     year = fs.generate_failures(
@@ -166,7 +167,8 @@ def predictors(folder: Path) -> None:
 
 def acting(folder: Path) -> None:
     """Draw what acting on memory brings on the machine of the page on metrics."""
-    from forestall.app.judge.jobs.judge import JobStudySettings, study
+    from forestall.app.judge.jobs.judge import study
+    from forestall.app.judge.questions import JobStudySettings
     from forestall.assess.figures_benefit import plot_benefit
     from forestall.traces.generate.memory import generate_memory, write_scenario
 

@@ -20,9 +20,10 @@ from typing import Any
 
 import forestall as fs
 from forestall.app.judge.predictors import judge as judging
-from forestall.app.judge.predictors.judge import How, JudgedPredictor, Task, task_of
+from forestall.app.judge.predictors.judge import JudgedPredictor, Task, task_of
 from forestall.app.judge.predictors.report import rows as table_rows
-from forestall.app.judge.predictors.study import PredictorStudy, Stakes, summary_of
+from forestall.app.judge.predictors.study import PredictorStudy, summary_of
+from forestall.app.judge.questions import How, Stakes
 from forestall.app.judge.value import ReplayedWorkload, held_out, replayed
 from forestall.model.observations import Observations
 from forestall.traces.observed import observed

@@ -1,16 +1,42 @@
-"""An option of a command as a row of a table, and commands that take such tables."""
+"""Options of commands, made of declarations: the parameters of a function are its command's.
+
+What a parameter of the function is declared as tells what becomes of it:
+
+- a `Setting` in its annotation: one option;
+- a class of declared fields, such as the question of a use case: an option for each field, and the
+  function is given the question;
+- a `Table` in its annotation: options that are taken as text, and the function is given those that
+  were said, by their keys;
+- anything else is Typer's.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeVar, cast
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
-F = TypeVar("F", bound=Callable[..., Any])
+from forestall.model.settings import (
+    REQUIRED,
+    Kind,
+    Parameter,
+    declared,
+    is_declared,
+    parameter_of,
+)
+from forestall.model.spelling import named
+from forestall.model.units import typed_duration
+
+Given: TypeAlias = dict[str, Any]
+"""Options of a table that were said, by their keys."""
+Built: TypeAlias = tuple[list[inspect.Parameter], Callable[[Mapping[str, Any]], Any]]
+"""The options of a parameter, and what makes the parameter of their values."""
 
 WIDEST: Final = 17
 """Characters of choices that stand beside an option; tables of help break longer ones anywhere."""
@@ -44,7 +70,7 @@ class Choice:
         return spelled(self.name)
 
     def parameter(self, *, varied: bool) -> inspect.Parameter:
-        """Return the option as a keyword of a command; `varied` ones take ranges and lists."""
+        """Return the option as a keyword; `varied` ones take ranges and lists."""
         several = varied and self.ranged
         spellings = [self.spelling]
         if self.flag and self.on:
@@ -74,27 +100,126 @@ class Choice:
         return "|".join(self.choices) or self.metavar
 
     def _complete(self, incomplete: str) -> list[str]:
-        return [choice for choice in self.choices if choice.startswith(incomplete)]
+        return _completing(lambda: self.choices)(incomplete)
 
 
-def with_options(*tables: Iterable[Choice], varied: bool = False) -> Callable[[F], F]:
-    """Give a command, which takes them as ``**given``, an option for each entry of the tables."""
+class Table:
+    """Options that are taken as text; `varied`: ranges and lists, too."""
 
-    def decorate(function: F) -> F:
-        own = inspect.signature(function, eval_str=True)
-        kept = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        more = [choice.parameter(varied=varied) for table in tables for choice in table]
-        first = [p for p in kept if p.default is p.empty]
-        rest = [p for p in kept if p.default is not p.empty]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        ordered = [*first, *more, *(p.replace(kind=keyword) for p in rest)]
+    def __init__(self, *rows: Iterable[Choice], varied: bool = False) -> None:
+        self.rows: Final = tuple(choice for each in rows for choice in each)
+        self.varied: Final = varied
 
-        @functools.wraps(function)
-        def taking(*args: Any, **given: Any) -> Any:
-            return function(*args, **given)
 
-        taking.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
-        taking.__annotations__ = {p.name: p.annotation for p in ordered}
-        return cast("F", taking)
+def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes the options which the parameters of this one declare."""
+    own = inspect.signature(function, eval_str=True)
+    built = {name: _built(one) for name, one in own.parameters.items()}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    options = [one.replace(kind=keyword) for taken, _ in built.values() for one in taken]
 
-    return decorate
+    @functools.wraps(function)
+    def taking(**given: Any) -> Any:
+        return function(**{name: made(given) for name, (_, made) in built.items()})
+
+    taking.__signature__ = own.replace(parameters=options)  # type: ignore[attr-defined]
+    taking.__annotations__ = {one.name: one.annotation for one in options}
+    return taking
+
+
+def _built(one: inspect.Parameter) -> Built:
+    """Return what becomes of a parameter of a command's function."""
+    said = getattr(one.annotation, "__metadata__", ())
+    tables = [more for more in said if isinstance(more, Table)]
+    if tables:
+        rows = [(row, row.parameter(varied=tables[0].varied)) for row in tables[0].rows]
+
+        def chosen(given: Mapping[str, Any]) -> Given:
+            values = {row.name: given[option.name] for row, option in rows}
+            return {name: value for name, value in values.items() if value is not None}
+
+        return [option for _, option in rows], chosen
+    if is_declared(one.annotation):
+        default = REQUIRED if one.default is one.empty else one.default
+        parameter = parameter_of(one.name, one.annotation, default)
+        return [option_of(parameter)], lambda given: _read(parameter, given)
+    kind: Any = one.annotation
+    if dataclasses.is_dataclass(kind):
+        return _question(kind)
+    return [one], lambda given: given[one.name]
+
+
+def _question(kind: Any) -> Built:
+    """Return the options of a class of declared fields, and what makes one of it."""
+    fields = declared(kind)
+    return [option_of(field) for field in fields.values()], lambda given: kind(
+        **{name: _read(field, given) for name, field in fields.items()}
+    )
+
+
+def _read(one: Parameter, given: Mapping[str, Any]) -> Any:
+    """Return a parameter from the value of its option."""
+    value = given[one.name]
+    if value is None:
+        return one.default
+    return one.read(value) if _is_text(one) else value
+
+
+def _is_text(one: Parameter) -> bool:
+    """Whether an option is taken as text, which its parameter reads."""
+    return one.kind is Kind.DURATION or one.setting.read is not None
+
+
+def option_of(one: Parameter) -> inspect.Parameter:
+    """Return the option of a parameter as Typer takes it: help shows its default."""
+    setting = one.setting
+    default = inspect.Parameter.empty if one.default is REQUIRED else _typed_default(one)
+    name = spelled(setting.option or one.name)
+    spellings = [name, *([f"-{setting.short}"] if setting.short else [])]
+    if one.kind is Kind.FLAG and one.default is not False:
+        spellings = [f"{name}/--no-{name[2:]}"]
+    info = typer.Option(
+        *spellings,
+        help=named(setting.help, spelled) + ("" if setting.help[-1] in ".:" else "."),
+        metavar=setting.shown or metavar_of(one),
+        rich_help_panel=setting.group or None,
+        min=one.bounds.least if one.kind is Kind.WHOLE else None,
+        autocompletion=_completing(setting.offered) if setting.offered is not None else None,
+    )
+    kind = _typer_type(one) | None if default is None else _typer_type(one)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(one.name, keyword, default=default, annotation=Annotated[kind, info])
+
+
+def _typer_type(one: Parameter) -> Any:
+    if _is_text(one):
+        return str
+    if one.kind is Kind.CHOICE:
+        return Literal[one.choices]
+    kinds = {Kind.FLAG: bool, Kind.WHOLE: int, Kind.REAL: float, Kind.TEXT: str, Kind.PATH: Path}
+    kind: Any = kinds[one.kind]
+    return list[kind] if one.several else kind
+
+
+def _typed_default(one: Parameter) -> Any:
+    """Return the default as its option takes it."""
+    if one.setting.typed or one.setting.read is not None:
+        return one.setting.typed or None
+    if one.kind is Kind.DURATION and one.default is not None:
+        return typed_duration(int(one.default))
+    return one.default
+
+
+def metavar_of(one: Parameter) -> str | None:
+    """Return what stands for a value in help; None: what Typer makes of its type."""
+    if one.kind is Kind.DURATION:
+        return f"DURATION|{one.word}" if one.word else "DURATION"
+    if one.kind is Kind.WHOLE:
+        return "N"
+    if one.kind is Kind.REAL:
+        return one.setting.unit.upper() or ("SHARE" if one.is_share else "X")
+    return "FILE" if one.kind is Kind.PATH else None
+
+
+def _completing(offered: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    return lambda incomplete: [one for one in offered() if one.startswith(incomplete)]

@@ -21,8 +21,8 @@ class CommandEntry(NamedTuple):
     """A command: its name, its module below `forestall.cli`, its panel of the help, and its line
     there, which is the first paragraph of its own help.
 
-    The module has `group()`, which returns a command with commands of its own, or `add_to(app)`,
-    which adds one or more commands to an application.
+    The module has an `app`: either the command is in it, or it is a command with commands of its
+    own.
     """
 
     name: str
@@ -154,11 +154,10 @@ class Commands(Mapping[str, Any]):
 def _load(entry: CommandEntry) -> Any:
     """Import a command's module, and return the command as Typer makes it."""
     module = import_module(f"forestall.cli.{entry.module}")
-    app = typer.Typer(rich_markup_mode="rich")
-    if hasattr(module, "group"):
-        app.add_typer(module.group(), name=entry.name)
-    else:
-        module.add_to(app)
+    app = module.app
+    if entry.name not in {one.name for one in app.registered_commands}:
+        app = typer.Typer()
+        app.add_typer(module.app, name=entry.name)
     command: Any = typer.main.get_group(app).commands[entry.name]
     command.rich_help_panel = entry.panel
     return command

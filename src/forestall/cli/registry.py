@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-Completing = Callable[[Callable[..., Any]], Callable[..., Any]]
+from forestall.cli.choice import with_options
 
 
 class StoppedError(Exception):
@@ -23,53 +22,36 @@ class ReaderLeftError(Exception):
 
 
 def command(
-    group: typer.Typer,
-    name: str,
-    *lines: str,
-    complete: Completing | None = None,
-    **more: Any,
+    group: typer.Typer, name: str, *lines: str, **more: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a command with its runnable examples; Ctrl-C passes through Typer.
 
-    `complete` gives the function options that are made of declarations. That is put off until the
+    Its options are made of what the parameters of the function declare (`with_options`), when the
     command is asked for: the help of all commands needs none of them.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        if complete is None:
-            group.command(name, epilog=examples(*lines), **more)(_guarded(function))
-        else:
-            cls = _deferred(partial(_completed, function, complete))
-            group.command(name, epilog=examples(*lines), cls=cls, **more)(_bare(function))
+        cls = type("Deferred", (_Deferred,), {"making": staticmethod(partial(guarded, function))})
+        group.command(name, epilog=examples(*lines), cls=cls, **more)(_bare(function))
         return function
 
     return register
 
 
-def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function from which Ctrl-C and broken pipes get through Typer."""
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with its options, from which Ctrl-C and broken pipes get through Typer."""
+    taking = with_options(function)
 
-    @functools.wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+    @functools.wraps(taking)
+    def passing(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            return taking(*args, **kwargs)
         except KeyboardInterrupt as stop:
             raise StoppedError(str(stop) or "interrupted; nothing was written") from None
         except BrokenPipeError as error:
             raise ReaderLeftError from error
 
-    guarded.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
-    return guarded
-
-
-def _completed(function: Callable[..., Any], complete: Completing) -> Callable[..., Any]:
-    """Return a command's function with all its options."""
-    return _guarded(complete(function))
-
-
-def _deferred(making: Callable[[], Callable[..., Any]]) -> type[TyperCommand]:
-    """Return the class of a command whose function `making` returns."""
-    return type("Deferred", (_Deferred,), {"making": staticmethod(making)})
+    return passing
 
 
 def _bare(function: Callable[..., Any]) -> Callable[[], None]:
@@ -101,6 +83,12 @@ class _Deferred(TyperCommand):
     @params.setter
     def params(self, none: list[Any]) -> None:
         """Ignore the options of what stands for the function."""
+
+
+def group_of(help: str, *lines: str, **more: Any) -> typer.Typer:
+    """Return a group of commands with its runnable examples."""
+    more = {"no_args_is_help": True, **more}
+    return typer.Typer(help=help, rich_markup_mode="rich", epilog=examples(*lines), **more)
 
 
 def examples(*lines: str) -> str:

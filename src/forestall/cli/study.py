@@ -6,10 +6,10 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from forestall._lazy import lazily
+from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
 from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
 
 with lazily():
@@ -26,10 +26,10 @@ S = TypeVar("S", bound="Summarized")
 class Output:
     """Where an answer goes and how: a folder (None: none), by force, as JSON, or quietly."""
 
-    out: Path | None
-    force: bool
-    quiet: bool
-    as_json: bool
+    out: StudyOut = None
+    force: Force = False
+    quiet: Quiet = False
+    as_json: Json = False
 
 
 def tell_study(

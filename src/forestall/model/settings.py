@@ -1,7 +1,7 @@
 """Settings: what a parameter is, declared once, beside its type and its default.
 
-A declaration stands beside the default of a field of a model's parameters
-(`forestall.simulate.kit.fields`), or in its annotation::
+A declaration stands in the annotation of a field, of a model's parameters or of the question that
+a use case answers::
 
     hold: Seconds = setting(60, "How long that, or a gap, may last", unit="s")
     Hold = Annotated[Seconds, Setting("How long that, or a gap, may last", unit="s")]
@@ -14,13 +14,26 @@ are made of it; none of them is listed anywhere else. Texts name other parameter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from importlib import import_module
 from types import MappingProxyType, UnionType
-from typing import Annotated, Any, Final, Literal, Protocol, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Protocol,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from forestall.model.entries import Entries
 from forestall.model.errors import ParameterError
@@ -30,6 +43,8 @@ from forestall.model.units import exact_duration, parse_duration
 AXIS_UNITS: Final = {"s": 1.0, "hours": 1 / 3600, "days": 1 / 86_400}
 """Units in which an axis can tell durations, and their length by which seconds are multiplied."""
 NONE: Final = "none"
+REQUIRED: Final = ...
+"""The default of what has none."""
 
 
 class Kind(StrEnum):
@@ -40,6 +55,8 @@ class Kind(StrEnum):
     DURATION = "duration"
     WHOLE = "whole"
     REAL = "real"
+    TEXT = "text"
+    PATH = "path"
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,10 @@ class Setting:
     axis : unit in which an axis tells it; None: `unit`
     order : of the lines of a figure, where it is not that of the alphabet
     only : parameter and value without which it has no effect
+    option : its option, where that has another name than the parameter; `short` is a letter for it
+    read : returns a value from its text, where kind and unit do not tell how
+    typed : the default as one types it, where kind and unit do not tell
+    offered : returns names that a shell completes, where a value need not be one of them
     """
 
     help: str
@@ -74,6 +95,11 @@ class Setting:
     axis: str | None = None
     order: tuple[str, ...] = ()
     only: tuple[str, str] | None = None
+    option: str = ""
+    short: str = ""
+    read: Callable[[str], Any] | None = None
+    typed: str = ""
+    offered: Callable[[], Iterable[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -85,13 +111,45 @@ class Bounds:
     most: float | None = None
     below: float | None = None
 
+    def hold(self, value: float) -> bool:
+        """Return whether a number lies within them; what is not finite lies nowhere."""
+        return (
+            math.isfinite(value)
+            and (self.least is None or value >= self.least)
+            and (self.above is None or value > self.above)
+            and (self.most is None or value <= self.most)
+            and (self.below is None or value < self.below)
+        )
+
+    def told(self, *, whole: bool) -> str:
+        """Return what is allowed, in words."""
+        number = "a whole number" if whole else "a number"
+        if self.above is not None and self.below is not None:
+            return f"{number} between {self.above:g} and {self.below:g}"
+        least = self.above + 1 if whole and self.above is not None else self.least
+        if least is None:
+            return f"{number} above {self.above:g}"
+        if self.most is not None:
+            return f"{number} from {least:g} to {self.most:g}"
+        if self.below is not None:
+            return f"{number} from {least:g} to below {self.below:g}"
+        return f"{number} of at least {least:g}"
+
 
 class Field(Protocol):
     """A field of a class of parameters, as pydantic keeps it."""
 
-    annotation: Any
-    default: Any
-    metadata: list[Any]
+    @property
+    def annotation(self) -> Any:
+        """The type, without what is said of it."""
+
+    @property
+    def default(self) -> Any:
+        """The default."""
+
+    @property
+    def metadata(self) -> list[Any]:
+        """What is said of the type."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +158,10 @@ class Parameter:
 
     Attributes
     ----------
+    default : `REQUIRED`: it has to be given
     choices : the words that it can be, where it is one of words
     word : a word that may stand where a number is expected; "": none
+    several : whether it is a list of such values
     """
 
     name: str
@@ -111,6 +171,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     word: str = ""
     bounds: Bounds = Bounds()
+    several: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -136,6 +197,8 @@ class Parameter:
 
         Raises ParameterError for what is of another kind; bounds are the model's to check.
         """
+        if self.setting.read is not None:
+            return self.setting.read(value)
         if isinstance(value, list | dict):
             raise ParameterError(self.name, value, "one value (forestall sweep takes several)")
         if self.kind is Kind.FLAG:
@@ -149,6 +212,16 @@ class Parameter:
             with suppress(ValueError):  # what is no number is refused by its model's own check
                 return float(value)
         return whole_of(self.name, value) if self.kind is Kind.WHOLE else value
+
+    def check(self, value: Any) -> None:
+        """Raise ParameterError for a number that is out of bounds, or another word than asked."""
+        name = self.setting.option or self.name
+        if value is None:
+            return
+        if self.choices and value not in self.choices:
+            raise ParameterError(name, value, "one of " + ", ".join(self.choices))
+        if self.is_number and self.bounds != Bounds() and not self.bounds.hold(value):
+            raise ParameterError(name, value, self.bounds.told(whole=self.kind is Kind.WHOLE))
 
     def told(self, value: Any) -> str:
         """Return a value as it could be given, with its unit; of None what it means."""
@@ -164,9 +237,66 @@ class Parameter:
 
 @lru_cache(maxsize=64)
 def declared(kind: Any) -> Mapping[str, Parameter]:
-    """Return the parameters of a class, by name and in order; each has a `Setting`."""
-    fields: Mapping[str, Field] = kind.model_fields
+    """Return the parameters of a class, by name and in order: all fields that have a `Setting`."""
+    fields: Mapping[str, Field] = getattr(kind, "model_fields", None) or _fields(kind)
     return MappingProxyType({name: _parameter(name, one) for name, one in fields.items()})
+
+
+class Declared:
+    """A question to a use case: a frozen dataclass whose fields are declared, those that name no
+    `group` in that of the class. It cannot be made of numbers that are out of bounds
+    (ParameterError)."""
+
+    _group: ClassVar[str] = ""
+
+    def __init_subclass__(cls, group: str = "") -> None:
+        cls._group = group
+
+    def __post_init__(self) -> None:
+        own: Any = type(self)
+        for name, one in declared(own).items():
+            one.check(getattr(self, name))
+
+
+@dataclass(frozen=True)
+class _DataclassField:
+    """A field of a dataclass, or a parameter of a function, as pydantic would keep it."""
+
+    annotation: Any
+    default: Any
+    metadata: list[Any]
+
+
+def _fields(kind: Any) -> dict[str, Field]:
+    """Return those fields of a dataclass that are declared."""
+    known = vars(import_module(kind.__module__))
+    found: dict[str, Field] = {}
+    for one in dataclasses.fields(kind):
+        with suppress(NameError):  # of a type that only type checkers import: it is not declared
+            hint = eval(str(one.type), known)
+            if is_declared(hint):
+                default = REQUIRED if one.default is dataclasses.MISSING else one.default
+                kept = [_grouped(said, kind) for said in hint.__metadata__]
+                found[one.name] = _DataclassField(hint.__origin__, default, kept)
+    return found
+
+
+def _grouped(said: Any, kind: Any) -> Any:
+    """Return a `Setting` that names no group with that of its class; others as they are."""
+    if isinstance(said, Setting) and not said.group and issubclass(kind, Declared):
+        return dataclasses.replace(said, group=kind._group)
+    return said
+
+
+def is_declared(annotation: Any) -> bool:
+    """Return whether an annotation has a `Setting`."""
+    return any(isinstance(one, Setting) for one in getattr(annotation, "__metadata__", ()))
+
+
+def parameter_of(name: str, annotation: Any, default: Any) -> Parameter:
+    """Return the parameter that an annotation with a `Setting` declares."""
+    kept = list(annotation.__metadata__)
+    return _parameter(name, _DataclassField(annotation.__origin__, default, kept))
 
 
 def told(kind: Any, values: Mapping[str, Any]) -> dict[str, str]:
@@ -179,20 +309,27 @@ def told(kind: Any, values: Mapping[str, Any]) -> dict[str, str]:
 def _parameter(name: str, field: Field) -> Parameter:
     """Return a field as a parameter."""
     [setting] = [one for one in field.metadata if isinstance(one, Setting)]
+    if setting.read is not None:
+        return Parameter(name, setting, Kind.TEXT, field.default)
     members = dict(_members(field.annotation, list(field.metadata)))
+    several = list in members
     words = members.pop(str, [])
+    members.pop(list, None)
     assert len(members) <= 1, f"{name}: of two kinds, {members}"
     base = next(iter(members), str)
-    number = int if setting.unit == "s" else None
-    kind = (
-        Kind.DURATION
-        if base is number
-        else {bool: Kind.FLAG, int: Kind.WHOLE, float: Kind.REAL, str: Kind.CHOICE}[base]
-    )
+    kind = _KINDS.get(base, Kind.PATH)
+    typed = base is float and setting.shown == "DURATION"  # others are numbers, in the unit s
+    if typed or (kind is Kind.WHOLE and setting.unit == "s"):
+        kind = Kind.DURATION
+    if kind is Kind.TEXT and words:
+        kind = Kind.CHOICE
     choices = tuple(words) if kind is Kind.CHOICE else ()
-    word = "" if kind is Kind.CHOICE else next(iter(words), setting.absent)
+    word = "" if base is str else next(iter(words), setting.absent)
     bounds = Bounds(**dict(_bounds(members.get(base, []))))
-    return Parameter(name, setting, kind, field.default, choices, word, bounds)
+    return Parameter(name, setting, kind, field.default, choices, word, bounds, several)
+
+
+_KINDS: Final = {bool: Kind.FLAG, int: Kind.WHOLE, float: Kind.REAL, str: Kind.TEXT}
 
 
 def _members(annotation: Any, metadata: list[Any]) -> Iterator[tuple[type, list[Any]]]:
@@ -205,6 +342,9 @@ def _members(annotation: Any, metadata: list[Any]) -> Iterator[tuple[type, list[
             yield from _members(one, metadata)
     elif origin is Literal:
         yield str, list(arguments)
+    elif origin is list:
+        yield list, []
+        yield from _members(arguments[0], metadata)
     elif annotation is str:
         yield str, [name for one in metadata if isinstance(one, Entries) for name in one.named]
     elif annotation is not type(None):

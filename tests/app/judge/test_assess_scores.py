@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
+from forestall.app.judge.questions import ScoreQuestion
 from forestall.app.judge.scores import report
-from forestall.app.judge.scores.judge import ScoreQuestion, study
+from forestall.app.judge.scores.judge import study
 from forestall.app.reliability.fit.fit import finite
 from forestall.assess.roc import confusion
 from forestall.assess.significance import compare, delong, permutation

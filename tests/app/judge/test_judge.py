@@ -11,9 +11,10 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import forestall as fs
 from forestall.app.judge.predictors import judge as judging
-from forestall.app.judge.predictors.judge import How, JudgedPredictor, judge, task_of
+from forestall.app.judge.predictors.judge import JudgedPredictor, judge, task_of
 from forestall.app.judge.predictors.report import verdict
-from forestall.app.judge.predictors.study import Stakes, study_of
+from forestall.app.judge.predictors.study import study_of
+from forestall.app.judge.questions import How, Stakes
 from forestall.assess.panel import RedrawnEstimate
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
@@ -63,7 +64,7 @@ def test_a_rate_finds_bad_nodes_and_a_constant_nothing() -> None:
 
 def test_a_shuffled_future_changes_no_earlier_score() -> None:
     whole = seen()
-    task = task_of(whole, How(draws=2))
+    task = task_of(whole, How(draws=20))
     log, rng = whole.failures, np.random.default_rng(1)
     cut = int((task.split + whole.end) // 2)
     kept = log.time < cut
@@ -73,7 +74,7 @@ def test_a_shuffled_future_changes_no_earlier_score() -> None:
         np.concatenate((log.node[kept], rng.integers(0, whole.nodes, 30))),
     )
     other = task_of(
-        Observations.of(bent, begin=whole.begin, end=whole.end, nodes=whole.nodes), How(draws=2)
+        Observations.of(bent, begin=whole.begin, end=whole.end, nodes=whole.nodes), How(draws=20)
     )
     for name in FEW:
         scores = []
@@ -89,7 +90,7 @@ def test_a_shuffled_future_changes_no_earlier_score() -> None:
 
 def test_long_logs_are_thinned_and_times_in_service_count() -> None:
     whole = seen()
-    task = task_of(whole, How(draws=2, most=500))
+    task = task_of(whole, How(draws=20, most=500))
     assert all(len(grid.decisions.failed) <= 500 + whole.nodes for grid in task.grids)
     assert max(grid.thinned for grid in task.grids) > 1
     nodes = whole.nodes
@@ -99,7 +100,7 @@ def test_long_logs_are_thinned_and_times_in_service_count() -> None:
         service_end=np.where(np.arange(nodes) < 3, whole.begin, whole.end),
         service_new=np.zeros(nodes, dtype=np.bool_),
     )
-    fewer = task_of(replace(whole, failures=log), How(draws=2))
+    fewer = task_of(replace(whole, failures=log), How(draws=20))
     assert not fewer.grid(DAY).counts[:, :3].any()
 
 
@@ -156,7 +157,7 @@ def test_what_is_worse_than_a_baseline_stands_first() -> None:
 
 
 def test_predictors_that_lack_data_say_so() -> None:
-    found = {one.name: one for one in judge(task_of(seen(), How(draws=2)), ["outlier"])}
+    found = {one.name: one for one in judge(task_of(seen(), How(draws=20)), ["outlier"])}
     assert found["outlier"].why == "needs metrics"
     with pytest.raises(ParameterError, match="some of"):
-        judge(task_of(seen(), How(draws=2)), ["crystal-ball"])
+        judge(task_of(seen(), How(draws=20)), ["crystal-ball"])

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from forestall.app.judge import questions as judge_questions
 from forestall.app.judge.alarms import judge as alarm_judge
 from forestall.app.judge.alarms import report as alarm_report
 from forestall.app.judge.scores import judge as score_judge
 from forestall.app.judge.scores import report as score_report
 from forestall.app.kit.study_folder import StudyFolder, end, table_of
 from forestall.app.reliability import interval, spares
+from forestall.app.reliability import questions as questions_
 from forestall.app.reliability.failures import report as failure_report
 from forestall.app.reliability.failures import study as failure_study
 from forestall.app.reliability.fit import fit
@@ -42,7 +44,7 @@ def log(folder: Path) -> Path:
 def alarms(folder: Path) -> Report:
     path = folder / "alarms.csv"
     path.write_text("time,node,score\n" + "".join(f"{k * DAY},{k % 6},{k}\n" for k in range(60)))
-    settings = alarm_judge.AlarmSettings(draws=20)
+    settings = judge_questions.AlarmSettings(draws=20)
     return alarm_report.report_of(alarm_judge.study(path, log(folder), {}, settings))
 
 
@@ -53,26 +55,29 @@ def scores(folder: Path) -> Report:
     path = folder / "scores.csv"
     text = "".join(f"{score:.4f},{other:.4f},{int(failed)}\n" for score, other, failed in rows)
     path.write_text("score,other,failed\n" + text)
-    asked = score_judge.ScoreQuestion(score=("score", "other"), draws=50)
+    asked = judge_questions.ScoreQuestion(score=("score", "other"), draws=50)
     return score_report.report_of(score_judge.study(path, asked))
 
 
 def failures(folder: Path) -> Report:
-    settings = failure_study.asked_of({"families": "weibull,exponential"})
+    settings = questions_.FailureStudySettings(families=("weibull", "exponential"))
     return failure_report.report_of(failure_study.study(log(folder), {}, settings))
 
 
 def fitted(_folder: Path) -> Report:
     gaps = np.random.default_rng(4).weibull(0.7, 60) * 100
-    return fit_report.report_of(fit.fit_gaps(gaps, np.zeros(60, bool), fit.FitQuestion(unit="h")))
+    return fit_report.report_of(
+        fit.fit_gaps(gaps, np.zeros(60, bool), questions_.FitQuestion(unit="h"))
+    )
 
 
 def checkpoints(_folder: Path) -> Report:
-    return interval.report_of(interval.answer("4d", "5m", work="30d"), "5m")
+    asked = questions_.IntervalQuestion("5m", "4d", work="30d")
+    return interval.report_of(interval.answer(asked), "5m")
 
 
 def spare_nodes(_folder: Path) -> Report:
-    return spares.report_of(spares.answer(spares.SparesQuestion(64, "200", pool=True)))
+    return spares.report_of(spares.answer(questions_.SparesQuestion(64, "200", pool=True)))
 
 
 REPORTS = (alarms, scores, failures, fitted, checkpoints, spare_nodes)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.app.reliability.fit.fit import FitQuestion, finite, fit_gaps
+from forestall.app.reliability.fit.fit import finite, fit_gaps
+from forestall.app.reliability.questions import FitQuestion
 from forestall.model.errors import ParameterError
 from forestall.show import words
 

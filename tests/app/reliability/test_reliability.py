@@ -15,12 +15,8 @@ from forestall.app.reliability.failures import report, words
 from forestall.app.reliability.failures.change import verdict
 from forestall.app.reliability.failures.groups import cut_off
 from forestall.app.reliability.failures.nodes import ranks
-from forestall.app.reliability.failures.study import (
-    FailureStudy,
-    FailureStudySettings,
-    asked_of,
-    study_of,
-)
+from forestall.app.reliability.failures.study import FailureStudy, study_of
+from forestall.app.reliability.questions import FailureStudySettings, families_of
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.reliability.history.gaps import Gaps
@@ -260,6 +256,10 @@ def test_progress_reaches_its_end() -> None:
     assert steps[-1][0] == steps[-1][1]
 
 
+def asked_of(families: str = "all", **values: Any) -> FailureStudySettings:
+    return FailureStudySettings(families=families_of(families), **values)
+
+
 @pytest.mark.parametrize(
     ("values", "says"),
     [
@@ -272,12 +272,12 @@ def test_progress_reaches_its_end() -> None:
 )
 def test_what_cannot_be_asked(values: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
-        asked_of(values)
+        asked_of(**values)
 
 
 def test_families_by_name() -> None:
-    assert asked_of({"families": "all"}).families is None
-    assert asked_of({"families": " weibull , gamma"}).families == ("weibull", "gamma")
+    assert families_of("all") is None
+    assert families_of(" weibull , gamma") == ("weibull", "gamma")
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40))

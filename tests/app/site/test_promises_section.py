@@ -48,7 +48,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def call(*arguments: object) -> Result:
     app = typer.Typer()
-    app.add_typer(backtest.group(), name="backtest")
+    app.add_typer(backtest.app, name="backtest")
     app.command("other")(lambda: None)
     done = CliRunner().invoke(app, ["backtest", "promises", *map(str, arguments)])
     if done.exception is not None and not isinstance(done.exception, SystemExit):

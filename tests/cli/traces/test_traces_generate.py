@@ -7,10 +7,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from forestall.cli.traces.generate import add_generate_to
+from forestall.cli.traces.generate import made
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.generate.guests import draw_speeds
 from forestall.traces.host_traces import read_host_traces
@@ -20,9 +19,7 @@ from forestall.traces.read import read_jobs
 
 
 def run(*arguments: object) -> Result:
-    app = typer.Typer()
-    add_generate_to(app)
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(made, [str(argument) for argument in arguments])
 
 
 def test_memory(tmp_path: Path) -> None:

@@ -25,9 +25,11 @@ from forestall.show.report import Report, Section
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forestall.app.reliability.questions import IntervalQuestion
     from forestall.app.site.nodes.failure_rate import MeasuredRate
 
-
+USUAL = "5m"
+"""What a checkpoint costs where nobody says."""
 HOPELESS = 1e-6
 """At no higher efficiency than this, checkpoints are as good as never finished."""
 PROMISES = (0.5, 0.9, 0.99)
@@ -123,45 +125,31 @@ def rate_json(rate: MeasuredRate) -> dict[str, Any]:
     }
 
 
-def answer(
-    mttf: str | None,
-    cost: str,
-    *,
-    shape: float = 1.0,
-    nodes: int = 1,
-    ages: str = "steady",
-    restart: str = "0",
-    downtime: str = "0",
-    work: str | None = None,
-    recall: float = 0.0,
-    rate: MeasuredRate | None = None,
-) -> IntervalAnswer:
+def answer(asked: IntervalQuestion, rate: MeasuredRate | None = None) -> IntervalAnswer:
     """Return the answer to ``forestall interval``; ParameterError names the option.
 
-    A measured `rate` stands in the place of `mttf`. With `recall` r only 1 - r of the failures are
-    unforeseen, and the interval grows to sqrt(2 M C / (1 - r)) to first order (Aupy, Robert, Vivien
-    and Zaidouni, arXiv 1207.6936).
+    A measured `rate` stands in the place of the MTTF. With a recall r only 1 - r of the failures
+    are unforeseen, and the interval grows to sqrt(2 M C / (1 - r)) to first order (Aupy, Robert,
+    Vivien and Zaidouni, arXiv 1207.6936).
     """
-    _check(mttf, rate, recall, shape, nodes)
-    times = {
-        **({} if mttf is None else {"mttf": mttf}),
-        "checkpoint_cost": cost,
-        **({} if work is None else {"work": work}),
-    }
-    told = {name: parse_duration(text, name) for name, text in times.items()}
+    shape, recall = asked.shape, asked.recall
+    _check(asked, rate)
+    cost = asked.checkpoint_cost or USUAL
+    given = {"mttf": asked.mttf, "checkpoint_cost": cost, "work": asked.work}
+    told = {name: parse_duration(text, name) for name, text in given.items() if text is not None}
     for name, value in told.items():
         if value == 0:
-            raise ParameterError(name, times[name], "a duration of at least 1s")
+            raise ParameterError(name, given[name], "a duration of at least 1s")
     life = rate.mttf if rate is not None else float(told["mttf"])
-    pauses = parse_duration(restart, "restart"), parse_duration(downtime, "downtime")
-    old = ages if ages in ("new", "steady") else _age(ages)
+    pauses = parse_duration(asked.restart, "restart"), parse_duration(asked.downtime, "downtime")
+    old = asked.ages if asked.ages in ("new", "steady") else _age(asked.ages)
 
     def at(mean: float) -> CheckpointInterval:
         return checkpoint_interval(
             mean / (1 - recall),
             told["checkpoint_cost"],
             shape=shape,
-            nodes=nodes,
+            nodes=asked.nodes,
             ages=old,
             restart=pauses[0],
             downtime=pauses[1],
@@ -172,7 +160,9 @@ def answer(
         found = at(life)
     except ParameterError as error:
         if error.name == "cost":
-            raise ParameterError("checkpoint_cost", cost, error.allowed) from None
+            raise ParameterError(
+                "checkpoint_cost", given["checkpoint_cost"], error.allowed
+            ) from None
         raise ParameterError(error.name, error.value, error.allowed) from None
     ends: tuple[float | None, float | None] = (None, None)
     if rate is not None:
@@ -187,10 +177,9 @@ def answer(
     return IntervalAnswer(found, shape, job, deadlines, *more)
 
 
-def _check(
-    mttf: str | None, rate: MeasuredRate | None, recall: float, shape: float, nodes: int
-) -> None:
+def _check(asked: IntervalQuestion, rate: MeasuredRate | None) -> None:
     """Raise ParameterError for what does not fit together."""
+    mttf, recall, shape = asked.mttf, asked.recall, asked.shape
     if mttf is None and rate is None:
         raise ParameterError("mttf", "", "a duration, or records to measure it: {slurm}, FILES")
     if mttf is not None and rate is not None:
@@ -199,8 +188,8 @@ def _check(
         raise ParameterError("recall", recall, "a share from 0 to below 1, such as 0.3")
     if recall and shape != 1:
         raise ParameterError("recall", recall, "0 with a {shape} other than 1")
-    if nodes < 1:
-        raise ParameterError("nodes", nodes, "a whole number of at least 1")
+    if asked.nodes < 1:
+        raise ParameterError("nodes", asked.nodes, "a whole number of at least 1")
     if not (math.isfinite(shape) and 0.05 <= shape <= 100):
         raise ParameterError("shape", shape, "a number from 0.05 to 100")
 

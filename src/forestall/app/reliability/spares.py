@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.reliability.interval import rate_json
+from forestall.app.reliability.questions import DAY, MEASURED, SparesQuestion
 from forestall.model.errors import ParameterError
 from forestall.model.spelling import named
-from forestall.model.units import MAX_SECONDS, format_duration, parse_duration
+from forestall.model.units import format_duration, parse_duration
 from forestall.reliability.queues.cluster import age_of
 from forestall.reliability.systems import ring
 from forestall.reliability.systems.pools import Pool
@@ -29,66 +30,8 @@ from forestall.show.words import counted, probability
 if TYPE_CHECKING:
     from forestall.app.site.nodes.failure_rate import MeasuredRate
 
-
-DAY: Final = 86_400
-RATE: Final = 6.5
-"""Failures per 1000 node-days of two large machines for training; Kokolis et al., 2410.21680."""
-MEASURED: Final = "measured"
-"""In the place of a repair time: that of the records."""
 CHAIN_DOWN: Final = 150
 """The whole mission is looked at where no more nodes than this are down on average."""
-
-
-@dataclass(frozen=True)
-class SparesQuestion:
-    """A question, durations as text; see `forestall.cli.reliability.spares`. A `measured`
-    rate stands in the place of `mttf` and `rate`."""
-
-    nodes: int
-    hours: str
-    target: float = 0.99
-    mttf: str | None = None
-    rate: float | None = None
-    shape: float = 1.0
-    ages: str | None = None
-    pool: bool = False
-    repair: str | None = None
-    copies: int = 0
-    measured: MeasuredRate | None = None
-
-    @property
-    def seconds(self) -> float:
-        """How long: a bare number is hours."""
-        allowed = "hours above 0, or a duration such as 4-00:00:00 or 96h"
-        try:
-            seconds = float(self.hours) * 3600
-        except ValueError:
-            try:
-                seconds = float(parse_duration(self.hours))
-            except ParameterError:
-                raise ParameterError("hours", self.hours, allowed) from None
-        if not 0 < seconds < MAX_SECONDS:
-            raise ParameterError("hours", self.hours, allowed)
-        return seconds
-
-    def mean(self) -> float:
-        """Return a node's mean life, s."""
-        if self.measured is not None:
-            if self.mttf is not None or self.rate is not None:
-                name, value = ("mttf", self.mttf) if self.mttf else ("rate", self.rate)
-                raise ParameterError(name, value, "either that, or {slurm} and FILES")
-            return self.measured.mttf
-        if self.mttf is not None and self.rate is not None:
-            raise ParameterError("rate", self.rate, "either {mttf} or {rate}")
-        if self.mttf is not None:
-            mean = float(parse_duration(self.mttf, "mttf"))
-            if mean == 0:
-                raise ParameterError("mttf", self.mttf, "a duration above 0")
-            return mean
-        rate = RATE if self.rate is None else self.rate
-        if not (rate > 0 and math.isfinite(rate)):
-            raise ParameterError("rate", rate, "failures per 1000 node-days, above 0")
-        return 1000 * DAY / rate
 
 
 @dataclass(frozen=True)

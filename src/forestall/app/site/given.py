@@ -1,10 +1,16 @@
-"""What a command was told about its records."""
+"""What a command was told about its records, and what it is asked of them: each setting once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from forestall.model.errors import ParameterError
+from forestall.model.settings import Declared, Setting
+from forestall.model.units import parse_duration
 
 TIMEOUT: Final = 600
 """Seconds that one question to Slurm may take."""
@@ -49,3 +55,99 @@ class GivenRecords:
     def nothing(self) -> bool:
         """Whether no source was named at all."""
         return not (self.paths or self.slurm or self.failures)
+
+
+Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
+ASSUMED: Final = "What is assumed"
+PROMISES: Final = "Promises"
+
+
+def interval_of(text: str) -> int:
+    """Return the time between checkpoints, s, at least 1."""
+    seconds = parse_duration(text, "--checkpoint-interval")
+    if seconds == 0:
+        raise ParameterError("--checkpoint-interval", text, "a duration of at least 1s")
+    return seconds
+
+
+@dataclass(frozen=True)
+class Assumed(Declared, group=ASSUMED):
+    """What is assumed where records are silent; times in s. The interval is None where nobody
+    said."""
+
+    cost: Annotated[
+        Annotated[float, Field(ge=0)] | None,
+        Setting("What a node-hour costs; losses and savings then have a price", shown="MONEY"),
+    ] = None
+    currency: Annotated[str, Setting("Of --cost", shown="NAME")] = "EUR"
+    checkpoint_interval: Annotated[
+        int | None,
+        Setting(
+            "How often jobs checkpoint today, which no record tells (default 1h)",
+            shown="DURATION",
+            read=interval_of,
+        ),
+    ] = None
+    checkpoint_cost: Annotated[int, Setting("What a checkpoint takes", unit="s")] = 300
+    restart: Annotated[int, Setting("What a restart takes", unit="s")] = 300
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.currency.strip():
+            raise ParameterError("currency", self.currency, "a name such as EUR")
+
+    def told(self) -> dict[str, Any]:
+        """Return fields of `Asked`; the interval only where it was told."""
+        interval = self.checkpoint_interval
+        return {
+            "node_hour_cost": self.cost,
+            "currency": self.currency.strip(),
+            "checkpoint_cost": self.checkpoint_cost,
+            "restart": self.restart,
+            **({} if interval is None else {"checkpoint_interval": interval}),
+        }
+
+
+@dataclass(frozen=True)
+class LemonQuestion(Declared, group="Analysis"):
+    """Which share of the named nodes may be named in error, and how often jobs checkpoint, s."""
+
+    false_discovery_rate: Annotated[
+        Level,
+        Setting("Of the nodes that are named, the share that may be named in error", shown="SHARE"),
+    ] = 0.05
+    checkpoint_interval: Annotated[
+        int | None,
+        Setting(
+            "How often jobs are taken to checkpoint, for what they lose (default 1h)",
+            shown="DURATION",
+            read=interval_of,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class BacktestQuestion(Declared, group=PROMISES):
+    """What jobs of the past ask for, and which promises count."""
+
+    question: Annotated[
+        Literal["deadline", "probability", "both"],
+        Setting("What jobs ask for: a deadline for a probability, the probability of a deadline"),
+    ] = "both"
+    level: Annotated[
+        Level | None,
+        Setting(
+            "The probability of every deadline (default: 0.01 to 0.99, spread evenly)", shown="P"
+        ),
+    ] = None
+    warm_up: Annotated[int, Setting("Jobs that are done before promises count")] = 1000
+    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of what is asked for")] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.level is not None and self.question == "probability":
+            allowed = "none with {question} probability: it is that of the deadlines asked for"
+            raise ParameterError("level", self.level, allowed)
+        if self.warm_up < 0:
+            allowed = "a whole number of jobs, at least 0"
+            raise ParameterError("warm_up", self.warm_up, allowed)

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import errno
-import functools
-import inspect
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli import complain
-from forestall.cli.registry import ReaderLeftError, StoppedError, command, examples
-from forestall.cli.runs.options import JSON, QUIET
+from forestall.cli.choice import spelled
+from forestall.cli.registry import command, group_of, guarded
+from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import say_json, show
 from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
 
 with lazily():
@@ -30,150 +30,44 @@ with lazily():
     from forestall.app.hosts.agent import agent as app_agent
     from forestall.live.agent import exporter
 
-STATES = "States"
 SERVICE = "Service"
-
-FOLDER = Annotated[
-    Path | None,
-    typer.Option(
-        "--folder",
-        metavar="DIR",
-        help="The agent's folder (default: ~/.local/state/forestall).",
-        show_default=False,
-    ),
-]
-PERIOD = Annotated[
+Listen: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--period", metavar="DURATION", help="Between samples (default 6s).", show_default=False
-    ),
+    Setting("Where Prometheus may ask (default 127.0.0.1:9108)", shown="HOST:PORT", group=SERVICE),
 ]
-TH1 = Annotated[
-    str | None,
-    typer.Option(
-        "--th1",
-        metavar="SHARE",
-        help="Load above which a guest runs at lowest priority (default: as calibrated, or 0.2).",
-        rich_help_panel=STATES,
-        show_default=False,
-    ),
-]
-TH2 = Annotated[
-    str | None,
-    typer.Option(
-        "--th2",
-        metavar="SHARE",
-        help="Load above which a guest has to go (default: as calibrated, or 0.6).",
-        rich_help_panel=STATES,
-        show_default=False,
-    ),
-]
-HOLD = Annotated[
-    str | None,
-    typer.Option(
-        "--hold",
-        metavar="DURATION",
-        help="How long a heavy load or a gap lasts until it counts (default 60s).",
-        rich_help_panel=STATES,
-        show_default=False,
-    ),
-]
-MEMORY = Annotated[
-    str | None,
-    typer.Option(
-        "--guest-memory",
-        metavar="AMOUNT",
-        help="Free memory a guest needs, such as 512M or 10% (default 0).",
-        rich_help_panel=STATES,
-        show_default=False,
-    ),
-]
-KEEP = Annotated[
-    str | None,
-    typer.Option(
-        "--keep",
-        metavar="DURATION",
-        help="Days of which the files are kept (default 400d).",
-        show_default=False,
-    ),
-]
-LISTEN = Annotated[
-    str | None,
-    typer.Option(
-        "--listen",
-        metavar="HOST:PORT",
-        help="Where Prometheus may ask (default 127.0.0.1:9108).",
-        rich_help_panel=SERVICE,
-        show_default=False,
-    ),
-]
-NO_LISTEN = Annotated[
-    bool,
-    typer.Option("--no-listen", help="Serve no metrics.", rich_help_panel=SERVICE),
-]
-SPAN = Annotated[
-    str | None,
-    typer.Option(
-        "--for",
-        metavar="DURATION",
-        help="How long (default: until Ctrl-C or SIGTERM).",
-        show_default=False,
-    ),
-]
-BESIDE = Annotated[
-    bool,
-    typer.Option("--beside", help="Run beside another agent of yours on this host."),
-]
+NoListen: TypeAlias = Annotated[bool, Setting("Serve no metrics", group=SERVICE)]
+Beside: TypeAlias = Annotated[bool, Setting("Run beside another agent of yours on this host")]
 
 
-def group() -> typer.Typer:
-    """Return the group; without a command it is the agent."""
-    app = typer.Typer(
-        help="Watch this host: sample its load, name its state, and say how long it may stay "
-        "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
-        invoke_without_command=True,
-        rich_markup_mode="rich",
-        epilog=examples(
-            "forestall agent",
-            "forestall agent --folder here --th1 0.3 --guest-memory 512M --no-listen",
-            "forestall agent status",
-        ),
-    )
-    app.callback()(_through_typer(agent))
-    command(app, "status", "forestall agent status", "forestall agent status --json")(status)
-    command(app, "unit", "forestall agent unit > ~/.config/systemd/user/forestall-agent.service")(
-        unit
-    )
-    command(app, "ad", "forestall agent ad --folder here")(ad)
-    command(
-        app,
-        "condor",
-        "forestall agent condor > /etc/condor/config.d/50-forestall",
-        "forestall agent condor --submit --hours 4",
-    )(condor)
-    return app
+app = group_of(
+    "Watch this host: sample its load, name its state, and say how long it may stay "
+    "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
+    "forestall agent",
+    "forestall agent --folder here --th1 0.3 --guest-memory 512M --no-listen",
+    "forestall agent status",
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
 
 
+@app.callback()
+@guarded
 def agent(
     context: typer.Context,
-    folder: FOLDER = None,
-    period: PERIOD = None,
-    th1: TH1 = None,
-    th2: TH2 = None,
-    hold: HOLD = None,
-    guest_memory: MEMORY = None,
-    keep: KEEP = None,
-    listen: LISTEN = None,
-    no_listen: NO_LISTEN = False,
-    span: SPAN = None,
-    beside: BESIDE = False,
-    quiet: QUIET = False,
+    asked: app_agent.AgentOptions,
+    listen: Listen = None,
+    no_listen: NoListen = False,
+    span: Annotated[
+        str | None,
+        Setting("How long (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"),
+    ] = None,
+    beside: Beside = False,
+    quiet: Quiet = False,
 ) -> int:
     """Watch this host: sample its load, name its state, and say how long it may stay available."""
     if context.invoked_subcommand is not None:
         return 0
-    place = app_agent.default_folder() if folder is None else folder
-    settings = app_agent.AgentOptions(place, period, th1, th2, hold, guest_memory, keep).settings()
+    settings = asked.settings()
     if no_listen and listen is not None:
         raise ParameterError("--listen", listen, "nothing with --no-listen")
     address = None if no_listen else exporter.parse_address(listen or app_agent.LISTEN, "--listen")
@@ -242,7 +136,8 @@ class Screen:
             pass
 
 
-def status(folder: FOLDER = None, as_json: JSON = False) -> int:
+@command(app, "status", "forestall agent status", "forestall agent status --json")
+def status(folder: app_agent.Folder = None, as_json: Json = False) -> int:
     """Tell what the agent of a folder last saw; ends with 1 where it does not run."""
     place, now = app_agent.default_folder() if folder is None else folder, time.time()
     told = app_agent.facts(place, now)
@@ -254,53 +149,46 @@ def status(folder: FOLDER = None, as_json: JSON = False) -> int:
     return complain(wrong, 1) if wrong else 0
 
 
+@command(app, "unit", "forestall agent unit > ~/.config/systemd/user/forestall-agent.service")
 def unit(
-    folder: FOLDER = None,
-    period: PERIOD = None,
-    th1: TH1 = None,
-    th2: TH2 = None,
-    hold: HOLD = None,
-    guest_memory: MEMORY = None,
-    keep: KEEP = None,
-    listen: LISTEN = None,
-    no_listen: NO_LISTEN = False,
-    beside: BESIDE = False,
+    asked: app_agent.AgentOptions,
+    listen: Listen = None,
+    no_listen: NoListen = False,
+    beside: Beside = False,
 ) -> None:
     """Print a systemd user unit that runs the agent, with the options given here."""
-    place = app_agent.default_folder() if folder is None else folder
-    app_agent.AgentOptions(place, period, th1, th2, hold, guest_memory, keep).settings()
+    asked.settings()
     if listen is not None:
         exporter.parse_address(listen, "--listen")
     given = {
-        "--period": period, "--th1": th1, "--th2": th2, "--hold": hold,
-        "--guest-memory": guest_memory, "--keep": keep, "--listen": listen,
-    }  # fmt: skip
+        **{spelled(name): value for name, value in asdict(asked).items() if name != "folder"},
+        "--listen": listen,
+    }
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
     flags = {"--no-listen": no_listen, "--beside": beside}
     words += [name for name, said in flags.items() if said]
-    where = [] if folder is None else ["--folder", str(folder.resolve())]
+    where = [] if asked.folder is None else ["--folder", str(asked.folder.resolve())]
     print(app_agent.unit_text([*where, *words]), end="")
 
 
-def ad(folder: FOLDER = None) -> None:
+@command(app, "ad", "forestall agent ad --folder here")
+def ad(folder: app_agent.Folder = None) -> None:
     """Print what the agent last saw as attributes of an HTCondor machine (STARTD_CRON)."""
     print(hosts_condor.read_ad(app_agent.default_folder() if folder is None else folder), end="")
 
 
+@command(
+    app,
+    "condor",
+    "forestall agent condor > /etc/condor/config.d/50-forestall",
+    "forestall agent condor --submit --hours 4",
+)
 def condor(
-    folder: FOLDER = None,
-    every: Annotated[
-        str, typer.Option("--every", metavar="DURATION", help="Between two readings.")
-    ] = "60s",
-    way: Annotated[
-        str, typer.Option("--way", metavar="file|command", help="What the startd runs.")
-    ] = "file",
-    submit: Annotated[
-        bool, typer.Option("--submit", help="Print lines for a submit file instead.")
-    ] = False,
-    hours: Annotated[
-        float, typer.Option("--hours", metavar="H", help="Of a job, for its submit file.")
-    ] = 4.0,
+    folder: app_agent.Folder = None,
+    every: Annotated[str, Setting("Between two readings", shown="DURATION")] = "60s",
+    way: Annotated[str, Setting("What the startd runs", shown="file|command")] = "file",
+    submit: Annotated[bool, Setting("Print lines for a submit file instead")] = False,
+    hours: Annotated[float, Setting("Of a job, for its submit file", shown="H")] = 4.0,
 ) -> None:
     """Print what HTCondor needs to publish and use the agent's prediction."""
     if submit:
@@ -323,19 +211,3 @@ def _dashes() -> Iterator[None]:
     except ParameterError as error:
         name = error.name if error.name.startswith("-") else f"--{error.name}"
         raise ParameterError(name, error.value, error.allowed) from None
-
-
-def _through_typer(function: Callable[..., int]) -> Callable[..., int]:
-    """Return a callback that Ctrl-C and a broken pipe leave as they leave a command."""
-
-    @functools.wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> int:
-        try:
-            return function(*args, **kwargs)
-        except KeyboardInterrupt as stop:
-            raise StoppedError(str(stop) or "interrupted") from None
-        except BrokenPipeError as error:
-            raise ReaderLeftError from error
-
-    guarded.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
-    return guarded

@@ -7,19 +7,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, Literal, TextIO, TypeAlias
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli import UNUSABLE, complain
-from forestall.cli.registry import command as registered
-from forestall.cli.registry import examples
-from forestall.cli.runs.options import JSON, QUIET
+from forestall.cli.registry import command, group_of
+from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import say, say_json, show
-from forestall.model.units import parse_duration
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.hosts.agent import agent
@@ -28,34 +27,15 @@ with lazily():
     from forestall.live.guest import settings as guest_settings
 
 Writer = Callable[[bytes], None]
-CHECKPOINTS = "Checkpoints"
-HOST = "The host"
 FAILED = 1
 RUN = 'forestall guest run --name sum --checkpoint "cp sum.now sum.saved" -- python sum.py'
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Run guests on a shared host: lowered, stopped and ended before its owner notices.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples("forestall guest run -- ./simulate case7", "forestall guest list"),
-    )
-    commands: dict[Callable[..., Any], tuple[str, ...]] = {
-        run: ("forestall guest run -- ./simulate case7", RUN),
-        resume: ("forestall guest resume sum",),
-        listed: ("forestall guest list", "forestall guest list --json"),
-        stop: ("forestall guest stop sum",),
-        log: ("forestall guest log sum",),
-    }
-    for function, lines in commands.items():
-        name = "list" if function is listed else function.__name__
-        more: dict[str, Any] = (
-            {"context_settings": {"allow_interspersed_args": False}} if function is run else {}
-        )
-        registered(app, name, *lines, **more)(_guarded(function))
-    return app
+app = group_of(
+    "Run guests on a shared host: lowered, stopped and ended before its owner notices.",
+    "forestall guest run -- ./simulate case7",
+    "forestall guest list",
+)
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,198 +57,71 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-FOLDER = Annotated[
+Folder: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--folder",
-        metavar="DIR",
-        help="Where agent and guests keep their files (default: forestall in $XDG_STATE_HOME or in "
-        "~/.local/state).",
-        show_default=False,
+    Setting(
+        "Where agent and guests keep their files (default: forestall in $XDG_STATE_HOME or in "
+        "~/.local/state)",
+        shown="DIR",
     ),
 ]
-NAME = Annotated[str, typer.Argument(metavar="NAME", help="The guest.")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The guest.")]
+Output: TypeAlias = Annotated[
+    Literal["here", "file"],
+    Setting(
+        "Show what it prints here, too, or keep it in the files stdout and stderr of "
+        "DIR/guests/NAME only"
+    ),
+]
+"""Where a guest's output is shown; it is kept in any case."""
 
 
-COMMAND = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
-]
-CALLED = Annotated[
-    str | None,
-    typer.Option(
-        "--name",
-        metavar="NAME",
-        help="Of the guest; one that has not finished goes on (default: after the command).",
-        show_default=False,
-    ),
-]
-FRESH = Annotated[bool, typer.Option("--fresh", help="Begin a guest that has not finished again.")]
-WAIT = Annotated[
-    bool,
-    typer.Option(
-        "--wait/--no-wait",
-        help="Wait for the host to be free; else end with code 75 where it is not.",
-    ),
-]
-CHECKPOINT = Annotated[
-    str,
-    typer.Option(
-        "--checkpoint",
-        metavar="CMD",
-        help="For the shell: writes a checkpoint of the guest, whose process is "
-        "$FORESTALL_GUEST_PID, before it returns with code 0.",
-        rich_help_panel=CHECKPOINTS,
-        show_default=False,
-    ),
-]
-RESUMED = Annotated[
-    str,
-    typer.Option(
-        "--resume",
-        metavar="CMD",
-        help="For the shell: goes on from the checkpoint (default: CMD again, with "
-        "FORESTALL_GUEST_CHECKPOINT=1).",
-        rich_help_panel=CHECKPOINTS,
-        show_default=False,
-    ),
-]
-CHECKPOINT_EVERY = Annotated[
-    str,
-    typer.Option(
-        "--checkpoint-every",
-        metavar="DURATION",
-        help="Running time between checkpoints while nothing is wrong; 0: none.",
-        rich_help_panel=CHECKPOINTS,
-    ),
-]
-CHECKPOINT_TIMEOUT = Annotated[
-    str,
-    typer.Option(
-        "--checkpoint-timeout",
-        metavar="DURATION",
-        help="After which a checkpoint has failed.",
-        rich_help_panel=CHECKPOINTS,
-    ),
-]
-GRACE = Annotated[
-    str,
-    typer.Option(
-        "--grace",
-        metavar="DURATION",
-        help="How long it stands still without a manager before it is ended.",
-    ),
-]
-GUEST_MEMORY = Annotated[
-    str,
-    typer.Option(
-        "--guest-memory",
-        metavar="AMOUNT",
-        help="What it needs: 512M, or a share of the memory such as 0.25.",
-    ),
-]
-LOW = Annotated[
-    str | None,
-    typer.Option(
-        "--th1",
-        metavar="LOAD",
-        help="Owner's load above which it is lowered (default: as calibrated, else 0.2).",
-        show_default=False,
-        rich_help_panel=HOST,
-    ),
-]
-HIGH = Annotated[
-    str | None,
-    typer.Option(
-        "--th2",
-        metavar="LOAD",
-        help="Owner's load above which it stands still (default: as calibrated, else 0.6).",
-        show_default=False,
-        rich_help_panel=HOST,
-    ),
-]
-HOLD = Annotated[
-    str,
-    typer.Option(
-        "--hold",
-        metavar="DURATION",
-        help="Such a load for longer ends it.",
-        rich_help_panel=HOST,
-    ),
-]
-CALM = Annotated[
-    str,
-    typer.Option(
-        "--calm",
-        metavar="DURATION",
-        help="How long the load must be low before it is raised, or started again.",
-        rich_help_panel=HOST,
-    ),
-]
-EVERY = Annotated[
-    str,
-    typer.Option(
-        "--every", metavar="DURATION", help="Between looks at the host.", rich_help_panel=HOST
-    ),
-]
-CGROUP = Annotated[
-    bool,
-    typer.Option(
-        "--cgroup/--no-cgroup",
-        help="Use a control group where this user may make one.",
-        rich_help_panel=HOST,
-    ),
-]
-TELL = Annotated[
-    str,
-    typer.Option(
-        "--tell",
-        metavar="CMD",
-        help="Told of each change, as a line of JSON: a command for the shell, file:PATH or "
-        "unix:PATH.",
-        show_default=False,
-    ),
-]
-
-
-class GuestOutput(StrEnum):
-    """Where a guest's output is shown; it is kept in any case."""
-
-    HERE = "here"
-    FILE = "file"
-
-
-OUTPUT = Annotated[
-    GuestOutput,
-    typer.Option(
-        "--output",
-        help="Show what it prints here, too, or keep it in the files stdout and stderr of "
-        "DIR/guests/NAME only.",
-    ),
-]
-
-
+@command(
+    app,
+    "run",
+    "forestall guest run -- ./simulate case7",
+    RUN,
+    context_settings={"allow_interspersed_args": False},
+)
+@_guarded
 def run(
-    command: COMMAND = None,
-    name: CALLED = None,
-    folder: FOLDER = None,
-    fresh: FRESH = False,
-    wait: WAIT = True,
-    checkpoint: CHECKPOINT = "",
-    resumed: RESUMED = "",
-    checkpoint_every: CHECKPOINT_EVERY = "0",
-    checkpoint_timeout: CHECKPOINT_TIMEOUT = "60s",
-    grace: GRACE = "5m",
-    guest_memory: GUEST_MEMORY = "0",
-    th1: LOW = None,
-    th2: HIGH = None,
-    hold: HOLD = "1m",
-    calm: CALM = "10s",
-    every: EVERY = "1s",
-    cgroup: CGROUP = True,
-    tell: TELL = "",
-    output: OUTPUT = GuestOutput.HERE,
-    quiet: QUIET = False,
+    typed: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
+    ] = None,
+    name: Annotated[
+        str | None,
+        Setting(
+            "Of the guest; one that has not finished goes on (default: after the command)",
+            shown="NAME",
+        ),
+    ] = None,
+    folder: Folder = None,
+    fresh: Annotated[bool, Setting("Begin a guest that has not finished again")] = False,
+    th1: Annotated[
+        str | None,
+        Setting(
+            "Owner's load above which it is lowered (default: as calibrated, else 0.2)",
+            shown="LOAD",
+            group="The host",
+        ),
+    ] = None,
+    th2: Annotated[
+        str | None,
+        Setting(
+            "Owner's load above which it stands still (default: as calibrated, else 0.6)",
+            shown="LOAD",
+            group="The host",
+        ),
+    ] = None,
+    guest_memory: Annotated[
+        str,
+        Setting("What it needs: 512M, or a share of the memory such as 0.25", shown="AMOUNT"),
+    ] = "0",
+    *,
+    asked: guest_settings.GuestSettings,
+    output: Output = "here",
+    quiet: Quiet = False,
 ) -> int:
     """Run a command as a guest; ends with its exit code.
 
@@ -279,40 +132,28 @@ def run(
     """
     place = folder or agent.default_folder()
     low, high = guest.thresholds(place, th1, th2)
-    settings = guest_settings.GuestSettings(
-        th1=low,
-        th2=high,
-        hold=parse_duration(hold, "--hold"),
-        every=parse_duration(every, "--every"),
-        calm=parse_duration(calm, "--calm"),
-        guest_memory=agent.parse_memory_share(guest_memory, "--guest-memory"),
-        checkpoint=checkpoint,
-        resume=resumed,
-        checkpoint_every=parse_duration(checkpoint_every, "--checkpoint-every"),
-        checkpoint_timeout=parse_duration(checkpoint_timeout, "--checkpoint-timeout"),
-        grace=parse_duration(grace, "--grace"),
-        wait=wait,
-        tell=tell,
-        cgroup=cgroup,
-    )
+    need = agent.parse_memory_share(guest_memory, "--guest-memory")
+    settings = replace(asked, th1=low, th2=high, guest_memory=need)
     lines = Lines(quiet=quiet)
     show_to = lines.shown(output)
     code = guest.run_guest(
-        command or (), settings, folder=place, name=name, fresh=fresh, say=lines, show=show_to
+        typed or (), settings, folder=place, name=name, fresh=fresh, say=lines, show=show_to
     )
     return lines.end(code)
 
 
-def resume(
-    name: NAME, folder: FOLDER = None, output: OUTPUT = GuestOutput.HERE, quiet: QUIET = False
-) -> int:
+@command(app, "resume", "forestall guest resume sum")
+@_guarded
+def resume(name: Name, folder: Folder = None, output: Output = "here", quiet: Quiet = False) -> int:
     """Go on with a guest that has not finished: adopt it where it runs, else start it again."""
     lines = Lines(quiet=quiet)
     place = folder or agent.default_folder()
     return lines.end(guest.resume_guest(place, name, say=lines, show=lines.shown(output)))
 
 
-def listed(folder: FOLDER = None, as_json: JSON = False) -> None:
+@command(app, "list", "forestall guest list", "forestall guest list --json")
+@_guarded
+def listed(folder: Folder = None, as_json: Json = False) -> None:
     """List the guests, what is with them, and where their output lies."""
     place = folder or agent.default_folder()
     found, troubles = guest.guests(place)
@@ -327,7 +168,9 @@ def listed(folder: FOLDER = None, as_json: JSON = False) -> None:
         say("no guests")
 
 
-def stop(name: NAME, folder: FOLDER = None, as_json: JSON = False, quiet: QUIET = False) -> None:
+@command(app, "stop", "forestall guest stop sum")
+@_guarded
+def stop(name: Name, folder: Folder = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """End a guest after its checkpoint, and its manager; `guest resume` goes on with it."""
     place = folder or agent.default_folder()
     try:
@@ -341,7 +184,9 @@ def stop(name: NAME, folder: FOLDER = None, as_json: JSON = False, quiet: QUIET 
         say(f"{name}: {record.state}: {record.why}")
 
 
-def log(name: NAME, folder: FOLDER = None, as_json: JSON = False) -> None:
+@command(app, "log", "forestall guest log sum")
+@_guarded
+def log(name: Name, folder: Folder = None, as_json: Json = False) -> None:
     """Tell why a guest was lowered, stopped, continued and ended; the load is the owner's."""
     place = folder or agent.default_folder()
     changes = guest.guest_changes(place, name)
@@ -366,9 +211,9 @@ class Lines:
                 say(line, error=True)
                 sys.stderr.flush()
 
-    def shown(self, output: GuestOutput) -> tuple[Writer, Writer] | None:
+    def shown(self, output: str) -> tuple[Writer, Writer] | None:
         """Return what shows the guest's output and errors here."""
-        if output is GuestOutput.FILE:
+        if output == "file":
             return None
         return (functools.partial(_copy, sys.stdout), functools.partial(_copy, sys.stderr))
 

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli import complain
-from forestall.cli.registry import command, examples
-from forestall.cli.runs.options import JSON, OUTPUT, QUIET
+from forestall.cli.registry import command, group_of
+from forestall.cli.runs.options import OUTPUT, Json, Quiet
 from forestall.cli.screen import say, say_json, show
 from forestall.model.errors import ForestallError, InputError, MissingExtraError, ParameterError
+from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
 
 with lazily():
@@ -31,44 +32,14 @@ if TYPE_CHECKING:
     from forestall.app.hosts.machines.machines import FleetFolder
     from forestall.live.machines.coordinator import MachineOutcome
 
-GUEST = "The machine"
-QEMU = "QEMU"
 
-
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Start virtual machines with QEMU on the nodes of a fleet, and move them, running, "
-        "before nodes fail.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples(
-            "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
-            "forestall machines foresee a --in 10m",
-            "forestall machines watch",
-        ),
-    )
-    commands: dict[Callable[..., Any], tuple[str, ...]] = {
-        start: (
-            "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
-            "forestall machines start vm2 --node b --kernel vmlinux --runtime 2h --fleet fleet",
-        ),
-        listed: ("forestall machines list", "forestall machines list --fleet fleet --json"),
-        migrate: ("forestall machines migrate vm1 --to b",),
-        drain: ("forestall machines drain a", "forestall machines drain a --undo"),
-        foresee: (
-            "forestall machines foresee a --in 10m",
-            "forestall machines foresee a --at 2026-11-30T12:00",
-            "forestall machines foresee a --never",
-        ),
-        watch: ("forestall machines watch", "forestall machines watch --every 2s --for 1h"),
-        stop: ("forestall machines stop vm1",),
-    }
-    for function, lines in commands.items():
-        command(app, "list" if function is listed else function.__name__, *lines)(
-            _guarded(function)
-        )
-    return app
+app = group_of(
+    "Start virtual machines with QEMU on the nodes of a fleet, and move them, running, before "
+    "nodes fail.",
+    "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
+    "forestall machines foresee a --in 10m",
+    "forestall machines watch",
+)
 
 
 FAILED = 1
@@ -112,108 +83,70 @@ def _signals_as_ctrl_c() -> Iterator[None]:
             signal.signal(one, handler)
 
 
-FLEET = Annotated[
-    Path,
-    typer.Option("--fleet", metavar="DIR", help="The fleet's folder; fleet.toml lies in it."),
-]
-NAME = Annotated[str, typer.Argument(metavar="NAME", help="The machine.")]
-NODE = Annotated[str, typer.Argument(metavar="NODE", help="The node, as fleet.toml names it.")]
+GUEST = "The machine"
+QEMU = "QEMU"
 HERE = Path()
-KERNEL = Annotated[
-    Path,
-    typer.Option("--kernel", metavar="FILE", help="The kernel to boot.", rich_help_panel=GUEST),
+Fleet: TypeAlias = Annotated[
+    Path, Setting("The fleet's folder; fleet.toml lies in it", shown="DIR")
 ]
-AT = Annotated[
-    str | None,
-    typer.Option(
-        "--node",
-        metavar="N",
-        help="Where to start it (default: where the strategy chooses).",
-        show_default=False,
-    ),
-]
-INITRD = Annotated[
-    Path | None,
-    typer.Option(
-        "--initrd",
-        metavar="FILE",
-        help="Its initial file system.",
-        rich_help_panel=GUEST,
-        show_default=False,
-    ),
-]
-MEMORY = Annotated[
-    str,
-    typer.Option("--memory", metavar="AMOUNT", help="Such as 4G.", rich_help_panel=GUEST),
-]
-APPEND = Annotated[
-    str,
-    typer.Option(
-        "--append", metavar="WORDS", help="The kernel's command line.", rich_help_panel=GUEST
-    ),
-]
-RUNTIME = Annotated[
-    str | None,
-    typer.Option(
-        "--runtime",
-        metavar="DURATION",
-        help="How long it has to run (default: as long as there is time).",
-        rich_help_panel=GUEST,
-        show_default=False,
-    ),
-]
-DEADLINE = Annotated[
-    str | None,
-    typer.Option(
-        "--deadline",
-        metavar="TIME",
-        help="By when: a date, or 2h (default: twice the run time, or the fleet's horizon).",
-        rich_help_panel=GUEST,
-        show_default=False,
-    ),
-]
-MACHINE_TYPE = Annotated[
-    str,
-    typer.Option("--machine", metavar="TYPE", help="Machine type.", rich_help_panel=QEMU),
-]
-CPU = Annotated[
-    str, typer.Option("--cpu", metavar="MODEL", help="Processor.", rich_help_panel=QEMU)
-]
-ACCEL = Annotated[
-    str,
-    typer.Option(
-        "--accel",
-        metavar="NAME",
-        help="tcg (emulated), kvm, or another that QEMU knows.",
-        rich_help_panel=QEMU,
-    ),
-]
-MORE = Annotated[
-    str,
-    typer.Option(
-        "--qemu",
-        metavar="WORDS",
-        help="More of QEMU's command line, such as disks that all nodes reach.",
-        rich_help_panel=QEMU,
-    ),
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The machine.")]
+Node: TypeAlias = Annotated[
+    str, typer.Argument(metavar="NODE", help="The node, as fleet.toml names it.")
 ]
 
 
+@command(
+    app,
+    "start",
+    "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
+    "forestall machines start vm2 --node b --kernel vmlinux --runtime 2h --fleet fleet",
+)
+@_guarded
 def start(
-    name: NAME,
-    kernel: KERNEL,
-    fleet: FLEET = HERE,
-    node: AT = None,
-    initrd: INITRD = None,
-    memory: MEMORY = "128M",
-    append: APPEND = "console=ttyS0",
-    runtime: RUNTIME = None,
-    deadline: DEADLINE = None,
-    machine: MACHINE_TYPE = "q35",
-    cpu: CPU = "qemu64",
-    accel: ACCEL = "tcg",
-    more: MORE = "",
-    as_json: JSON = False,
+    name: Name,
+    kernel: Annotated[Path, Setting("The kernel to boot", group=GUEST)],
+    fleet: Fleet = HERE,
+    node: Annotated[
+        str | None,
+        Setting("Where to start it (default: where the strategy chooses)", shown="N"),
+    ] = None,
+    initrd: Annotated[Path | None, Setting("Its initial file system", group=GUEST)] = None,
+    memory: Annotated[str, Setting("Such as 4G", shown="AMOUNT", group=GUEST)] = "128M",
+    append: Annotated[
+        str, Setting("The kernel's command line", shown="WORDS", group=GUEST)
+    ] = "console=ttyS0",
+    runtime: Annotated[
+        str | None,
+        Setting(
+            "How long it has to run (default: as long as there is time)",
+            shown="DURATION",
+            group=GUEST,
+        ),
+    ] = None,
+    deadline: Annotated[
+        str | None,
+        Setting(
+            "By when: a date, or 2h (default: twice the run time, or the fleet's horizon)",
+            shown="TIME",
+            group=GUEST,
+        ),
+    ] = None,
+    machine: Annotated[str, Setting("Machine type", shown="TYPE", group=QEMU)] = "q35",
+    cpu: Annotated[str, Setting("Processor", shown="MODEL", group=QEMU)] = "qemu64",
+    accel: Annotated[
+        str,
+        Setting("tcg (emulated), kvm, or another that QEMU knows", shown="NAME", group=QEMU),
+    ] = "tcg",
+    more: Annotated[
+        str,
+        Setting(
+            "More of QEMU's command line, such as disks that all nodes reach",
+            option="qemu",
+            shown="WORDS",
+            group=QEMU,
+        ),
+    ] = "",
+    as_json: Json = False,
 ) -> None:
     """Start a virtual machine; it runs on when this command has ended."""
     opened = machines.FleetFolder.open(fleet)
@@ -242,7 +175,9 @@ def start(
     _tell_troubles(opened)
 
 
-def listed(fleet: FLEET = HERE, as_json: JSON = False) -> None:
+@command(app, "list", "forestall machines list", "forestall machines list --fleet fleet --json")
+@_guarded
+def listed(fleet: Fleet = HERE, as_json: Json = False) -> None:
     """List the machines of a fleet and its nodes, as they are now."""
     opened = machines.FleetFolder.open(fleet)
     told = opened.listing()
@@ -278,11 +213,13 @@ def listed(fleet: FLEET = HERE, as_json: JSON = False) -> None:
     show(rows, heads, right=(1, 2, 3), wrap=(0, -1))
 
 
+@command(app, "migrate", "forestall machines migrate vm1 --to b")
+@_guarded
 def migrate(
-    name: NAME,
-    to: Annotated[str, typer.Option("--to", metavar="NODE", help="Where to.")],
-    fleet: FLEET = HERE,
-    as_json: JSON = False,
+    name: Name,
+    to: Annotated[str, Setting("Where to", shown="NODE")],
+    fleet: Fleet = HERE,
+    as_json: Json = False,
 ) -> int:
     """Move a running machine to another node; exit code 1 where that did not come off."""
     opened = machines.FleetFolder.open(fleet)
@@ -291,11 +228,13 @@ def migrate(
     return _tell([outcome], as_json=as_json)
 
 
+@command(app, "drain", "forestall machines drain a", "forestall machines drain a --undo")
+@_guarded
 def drain(
-    node: NODE,
-    fleet: FLEET = HERE,
-    undo: Annotated[bool, typer.Option("--undo", help="Take the node into use again.")] = False,
-    as_json: JSON = False,
+    node: Node,
+    fleet: Fleet = HERE,
+    undo: Annotated[bool, Setting("Take the node into use again")] = False,
+    as_json: Json = False,
 ) -> int:
     """Move all machines off a node; exit code 1 where one stays.
 
@@ -313,19 +252,23 @@ def drain(
     return _tell(outcomes, as_json=as_json)
 
 
+@command(
+    app,
+    "foresee",
+    "forestall machines foresee a --in 10m",
+    "forestall machines foresee a --at 2026-11-30T12:00",
+    "forestall machines foresee a --never",
+)
+@_guarded
 def foresee(
-    node: NODE,
-    fleet: FLEET = HERE,
-    at: Annotated[
-        str | None,
-        typer.Option("--at", metavar="TIME", help="When it is to fail.", show_default=False),
-    ] = None,
+    node: Node,
+    fleet: Fleet = HERE,
+    at: Annotated[str | None, Setting("When it is to fail", shown="TIME")] = None,
     within: Annotated[
-        str | None,
-        typer.Option("--in", metavar="DURATION", help="The same, from now.", show_default=False),
+        str | None, Setting("The same, from now", option="in", shown="DURATION")
     ] = None,
-    never: Annotated[bool, typer.Option("--never", help="Take back what was foreseen.")] = False,
-    as_json: JSON = False,
+    never: Annotated[bool, Setting("Take back what was foreseen")] = False,
+    as_json: Json = False,
 ) -> None:
     """Say when a node is expected to fail; `forestall machines watch` acts on it."""
     if (at is not None) + (within is not None) + never != 1:
@@ -346,18 +289,17 @@ def foresee(
         say(f"{node}: foreseen to fail at {_date(moment)}; left {opened.file.lead} s before")
 
 
+@command(app, "watch", "forestall machines watch", "forestall machines watch --every 2s --for 1h")
+@_guarded
 def watch(
-    fleet: FLEET = HERE,
-    every: Annotated[
-        str, typer.Option("--every", metavar="DURATION", help="Between two looks.")
-    ] = "1s",
+    fleet: Fleet = HERE,
+    every: Annotated[str, Setting("Between two looks", shown="DURATION")] = "1s",
     span: Annotated[
-        str | None,
-        typer.Option("--for", metavar="DURATION", help="How long (default: until Ctrl-C)."),
+        str | None, Setting("How long (default: until Ctrl-C)", option="for", shown="DURATION")
     ] = None,
-    quiet: QUIET = False,
+    quiet: Quiet = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print a line of JSON each.", rich_help_panel=OUTPUT)
+        bool, Setting("Print a line of JSON each", option="json", group=OUTPUT)
     ] = False,
 ) -> None:
     """Watch over the fleet: move machines before the failures that are foreseen.
@@ -388,7 +330,9 @@ def watch(
         raise KeyboardInterrupt("stopped watching; the machines run on") from None
 
 
-def stop(name: NAME, fleet: FLEET = HERE, as_json: JSON = False) -> None:
+@command(app, "stop", "forestall machines stop vm1")
+@_guarded
+def stop(name: Name, fleet: Fleet = HERE, as_json: Json = False) -> None:
     """End a machine; its guest is not asked."""
     opened = machines.FleetFolder.open(fleet)
     seen = opened.stop(name)

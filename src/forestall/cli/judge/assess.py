@@ -2,193 +2,234 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final
 
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.judge import (
-    alarms as assess_alarms,
+from forestall.cli.choice import Given, Table
+from forestall.cli.registry import command, group_of
+from forestall.cli.runs.options import (
+    FAILURES,
+    READING,
+    TRAINING,
+    FailureLog,
+    FailureReading,
+    JobLog,
+    Json,
+    Quiet,
+    Strict,
 )
-from forestall.cli.judge import (
-    jobs as assess_jobs,
-)
-from forestall.cli.judge import (
-    predictors as assess_predictors,
-)
-from forestall.cli.judge import (
-    value as assess_value,
-)
-from forestall.cli.registry import command, examples
-from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
-from forestall.cli.study import Output, tell_study
+from forestall.cli.runs.parameters import parameter_choices
+from forestall.cli.screen import ProgressBar, say_json
+from forestall.cli.study import Output, say_report, tell_study
+from forestall.model.settings import Setting
 
 with lazily():
-    from forestall.app.judge.scores import judge, report
-
-COLUMNS = "Columns"
-JUDGING = "Judging"
-
-
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Say what predictors are worth: ours, and those of others by their scores or alarms.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples(
-            "forestall assess predictors failures.csv --out study",
-            "forestall assess scores scores.csv",
-            "forestall assess alarms alarms.csv --failures failures.csv",
-            "forestall assess jobs jobs.csv --metrics metrics.csv --metric memory_share",
-            "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
-        ),
-    )
-    add_to(app)
-    for module in (assess_alarms, assess_jobs, assess_predictors, assess_value):
-        module.add_to(app)
-    return app
+    from forestall.app.judge import predict, questions
+    from forestall.app.judge import value as judge_value
+    from forestall.app.judge.alarms import judge as alarm_judge
+    from forestall.app.judge.alarms import report as alarm_report
+    from forestall.app.judge.jobs import judge as job_judge
+    from forestall.app.judge.jobs import report as job_report
+    from forestall.app.judge.predictors import report as predictor_report
+    from forestall.app.judge.predictors import study as predictor_study
+    from forestall.app.judge.scores import judge as score_judge
+    from forestall.app.judge.scores import report as score_report
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command on scores."""
-    command(
-        app,
-        "scores",
-        "forestall assess scores scores.csv",
-        "forestall assess scores scores.csv --threshold 0.3 --out report",
-        "forestall assess scores scores.csv --score ours,theirs --group node",
-        "forestall assess scores scores.csv --score p --baseline recency --json",
-        "forestall assess scores scores.csv --score anomaly --no-probabilities",
-    )(scores)
+app = group_of(
+    "Say what predictors are worth: ours, and those of others by their scores or alarms.",
+    "forestall assess predictors failures.csv --out study",
+    "forestall assess scores scores.csv",
+    "forestall assess alarms alarms.csv --failures failures.csv",
+    "forestall assess jobs jobs.csv --metrics metrics.csv --metric memory_share",
+    "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
+)
 
 
-TABLE = Annotated[
-    Path,
-    typer.Argument(
-        metavar="SCORES",
-        help="CSV or Parquet with columns score and failed (0 or 1), and perhaps group.",
-    ),
-]
-SCORE = Annotated[
-    str,
-    typer.Option(
-        "--score",
-        metavar="NAME,...",
-        help="Column to judge; with several, the others are compared with the first.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-FAILED = Annotated[
-    str,
-    typer.Option(
-        "--failed", metavar="NAME", help="Column of what came: 1 or 0.", rich_help_panel=COLUMNS
-    ),
-]
-GROUP = Annotated[
-    str | None,
-    typer.Option(
-        "--group",
-        metavar="NAME|none",
-        help="Column of cases that hang together, such as the node (default: group, if there).",
-        rich_help_panel=COLUMNS,
-        show_default=False,
-    ),
-]
-BASELINE = Annotated[
-    str | None,
-    typer.Option(
-        "--baseline",
-        metavar="NAME",
-        help="Column of scores that should be beaten.",
-        rich_help_panel=COLUMNS,
-        show_default=False,
-    ),
-]
-THRESHOLD = Annotated[
-    float | None,
-    typer.Option(
-        "--threshold",
-        metavar="X",
-        help="Scores of X or more are alarms (default: best F1).",
-        rich_help_panel=JUDGING,
-        show_default=False,
-    ),
-]
-DRAWS = Annotated[
-    int,
-    typer.Option(
-        "--draws", metavar="N", help="Permutations for the p-value.", rich_help_panel=JUDGING
-    ),
-]
-SEED = Annotated[
-    int,
-    typer.Option("--seed", min=0, metavar="N", help="Of permutations.", rich_help_panel=JUDGING),
-]
-LEVEL = Annotated[
-    float, typer.Option("--level", metavar="SHARE", help="Of intervals.", rich_help_panel=JUDGING)
-]
-BINS = Annotated[
-    int,
-    typer.Option("--bins", metavar="N", help="Of the reliability table.", rich_help_panel=JUDGING),
-]
-BINNING = Annotated[
-    Literal["auto", "width", "count"],
-    typer.Option(
-        "--binning",
-        help="Bins of equal width or count; auto: count where one bin would hold most cases.",
-        rich_help_panel=JUDGING,
-    ),
-]
-PROBABILITIES = Annotated[
-    bool | None,
-    typer.Option(
-        "--probabilities/--no-probabilities",
-        help="Whether scores are probabilities (default: if all lie within 0 and 1).",
-        rich_help_panel=JUDGING,
-        show_default=False,
-    ),
-]
-STRICT = Annotated[bool, typer.Option("--strict", help="A row that must be left out is an error.")]
-
-
+@command(
+    app,
+    "scores",
+    "forestall assess scores scores.csv",
+    "forestall assess scores scores.csv --threshold 0.3 --out report",
+    "forestall assess scores scores.csv --score ours,theirs --group node",
+    "forestall assess scores scores.csv --score p --baseline recency --json",
+    "forestall assess scores scores.csv --score anomaly --no-probabilities",
+)
 def scores(
-    table: TABLE,
-    score: SCORE = "score",
-    failed: FAILED = "failed",
-    group: GROUP = None,
-    baseline: BASELINE = None,
-    threshold: THRESHOLD = None,
-    draws: DRAWS = 3000,
-    seed: SEED = 1,
-    level: LEVEL = 0.95,
-    bins: BINS = 10,
-    binning: BINNING = "auto",
-    probabilities: PROBABILITIES = None,
-    strict: STRICT = False,
-    out: STUDY_OUT = None,
-    force: FORCE = False,
-    quiet: QUIET = False,
-    as_json: JSON = False,
+    table: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCORES",
+            help="CSV or Parquet with columns score and failed (0 or 1), and perhaps group.",
+        ),
+    ],
+    asked: questions.ScoreQuestion,
+    output: Output,
+    strict: Strict = False,
 ) -> None:
     """Say whether high scores mean failures, how surely, and what they are as probabilities."""
-    asked = judge.ScoreQuestion(
-        score=tuple(name.strip() for name in score.split(",")),
-        failed=failed,
-        group=group,
-        baseline=baseline,
-        threshold=threshold,
-        draws=draws,
-        seed=seed,
-        level=level,
-        bins=bins,
-        binning=binning,
-        probabilities=probabilities,
-    )
     tell_study(
-        report.FOLDER,
-        lambda bar: judge.study(table, asked, strict=strict, progress=bar),
+        score_report.FOLDER,
+        lambda bar: score_judge.study(table, asked, strict=strict, progress=bar),
         "measures",
-        Output(out, force, quiet, as_json),
+        output,
     )
+
+
+@command(
+    app,
+    "alarms",
+    "forestall assess alarms alarms.csv --failures failures.csv",
+    "forestall assess alarms alarms.csv --failures lanl.csv --system 20 --horizons 1h,24h",
+    "forestall assess alarms alarms.csv --failures failures.csv --lead 5m --out report",
+)
+def alarms(
+    raised: Annotated[
+        Path,
+        typer.Argument(metavar="ALARMS", help="A CSV of alarms: time, node[, score][, until]."),
+    ],
+    failures: Annotated[Path, Setting("The failure log", group=FAILURES)],
+    reading: FailureReading,
+    asked: questions.AlarmSettings,
+    output: Output,
+) -> None:
+    """Say what alarms were worth: recall beside chance, precision, false alarms, lead times."""
+    tell_study(
+        alarm_report.FOLDER,
+        lambda bar: alarm_judge.study(raised, failures, reading, asked, bar),
+        "horizons",
+        output,
+    )
+
+
+JOBS_AND_METRICS: Final = "Jobs and metrics"
+JOB_READING: Final = Table(
+    replace(choice, panel=JOBS_AND_METRICS)
+    for choice in READING
+    if choice.name in {"from", "days", "strict"}
+)
+
+
+@command(
+    app,
+    "jobs",
+    "forestall assess jobs jobs.csv --metrics memory.csv",
+    "forestall assess jobs sacct.txt --metrics ldms --metric Active --cores 16",
+    "forestall assess jobs jobs.csv --metrics memory.csv --action-cost 0.5 --price 0.2 "
+    "--currency EUR",
+    "forestall assess jobs jobs.csv --metrics memory.csv --out report",
+)
+def jobs(
+    records: Annotated[
+        Path, typer.Argument(metavar="JOBS", help="Accounting records: sacct's output, or a table.")
+    ],
+    metrics: Annotated[
+        Path,
+        Setting(
+            "Samples of nodes' metrics: a file or a folder", shown="PATH", group=JOBS_AND_METRICS
+        ),
+    ],
+    reading: Annotated[Given, JOB_READING],
+    metric: Annotated[
+        str | None,
+        Setting("Which metric (default: the only one)", shown="NAME", group=JOBS_AND_METRICS),
+    ] = None,
+    *,
+    asked: questions.JobStudySettings,
+    output: Output,
+) -> None:
+    """Say whether a node metric is worth acting on before jobs fail, and on which nodes now."""
+    tell_study(
+        job_report.FOLDER,
+        lambda bar: job_judge.study(records, metrics, metric, reading, asked, bar),
+        "analysis",
+        output,
+    )
+
+
+@command(
+    app,
+    "predictors",
+    "forestall assess predictors failures.csv --out study",
+    "forestall assess predictors lanl.csv --system 20 --predictors rate,renewal,boosted",
+    "forestall assess predictors failures.csv --events ras.csv --loss 48 --action-cost 1",
+)
+def predictors(
+    log: FailureLog,
+    reading: FailureReading,
+    names: Annotated[
+        tuple[str, ...] | None,
+        Setting(
+            "Names of `forestall predict list`, or files of `predict train`",
+            option="predictors",
+            shown="NAME,...|all",
+            group="Judgement",
+            read=questions.names_or_all,
+            typed="all",
+        ),
+    ] = None,
+    split_at: Annotated[
+        str | None,
+        Setting("Where the past ends (in the place of --split)", shown="TIME", group="Judgement"),
+    ] = None,
+    *,
+    how: questions.How,
+    until: questions.Until = None,
+    nodes: questions.MachineNodes = None,
+    events: questions.Events = None,
+    metrics: questions.Metrics = None,
+    stakes: questions.Stakes,
+    output: Output,
+) -> None:
+    """Train every predictor on a log's past, and judge it on what came after."""
+    sources = predict.Sources(log, reading, events, metrics, nodes, until)
+    tell_study(
+        predictor_report.FOLDER,
+        lambda bar: predictor_study.study(
+            sources, names, how, stakes, split_at=split_at, progress=bar
+        ),
+        "predictors",
+        output,
+    )
+
+
+def _replayed() -> Table:
+    """Return the options of the promise model's parameters, but for the predictor's."""
+    ours = [
+        one for one in parameter_choices("promise") if one.name not in {"predictor", "accuracy"}
+    ]
+    return Table(ours, READING, TRAINING)
+
+
+@command(
+    app,
+    "value",
+    "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
+    "forestall assess value jobs.swf --failures lanl.csv --system 20 --from 2004-09-01 "
+    "--days 60 --nodes 256 --predictors rate,renewal --train lanl.csv",
+)
+def value(
+    log: JobLog,
+    predictors: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Files of `predict train`, or names of `predict list` with --train",
+            shown="FILE|NAME,...",
+            read=questions.names_of,
+        ),
+    ],
+    given: Annotated[Given, _replayed()],
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Replay a workload with predictors, without any, and with the perfect one."""
+    with ProgressBar("runs", quiet=quiet) as bar:
+        account = judge_value.Account(log, given, predictors).replayed(bar)
+    if as_json:
+        say_json(account)
+    elif not quiet:
+        say_report(judge_value.report_of(account))

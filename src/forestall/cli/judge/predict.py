@@ -6,128 +6,65 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import Field
 
 from forestall._lazy import lazily
-from forestall.cli.choice import with_options
-from forestall.cli.registry import command, examples
-from forestall.cli.runs.options import FAILURES, JSON, OUTPUT, QUIET, READ_FAILURES, chosen
+from forestall.cli.registry import command, group_of
+from forestall.cli.runs.options import (
+    FAILURES,
+    OUTPUT,
+    FailureLog,
+    FailureReading,
+    Json,
+    Quiet,
+)
 from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
 from forestall.model.units import format_duration
 
 with lazily():
-    from forestall.app.judge import predict
+    from forestall.app.judge import predict, questions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BESIDE = "What was observed beside"
+
+app = group_of(
+    "Train predictors of failures on logs, ask them, and list them.",
+    "forestall predict list",
+    "forestall predict train rate failures.csv --out rate.predictor",
+    "forestall predict ask rate.predictor --ahead 24h",
+)
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Train predictors of failures on logs, ask them, and list them.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples(
-            "forestall predict list",
-            "forestall predict train rate failures.csv --out rate.predictor",
-            "forestall predict ask rate.predictor --ahead 24h",
-        ),
-    )
-    command(
-        app,
-        "train",
-        "forestall predict train rate failures.csv --out rate.predictor",
-        "forestall predict train boosted lanl.csv --system 20 --until 2004-09-01 --out b.predictor",
-        "forestall predict train rules failures.csv --events ras.csv --out rules.predictor",
-    )(train)
-    command(
-        app,
-        "ask",
-        "forestall predict ask rate.predictor --ahead 24h",
-        "forestall predict ask rate.predictor --nodes 0-31 --ahead 6h --json",
-        "forestall predict ask rate.predictor --since failures.csv --top 5",
-    )(ask)
-    command(app, "list", "forestall predict list", "forestall predict list --json")(listed)
-    return app
-
-
-EVENTS = Annotated[
-    Path | None,
-    typer.Option(
-        "--events",
-        metavar="FILE",
-        help="An event log (RAS, syslog) of the same machine.",
-        rich_help_panel=BESIDE,
-        show_default=False,
-    ),
-]
-METRICS = Annotated[
-    Path | None,
-    typer.Option(
-        "--metrics",
-        metavar="FILE",
-        help="Metrics of the same nodes.",
-        rich_help_panel=BESIDE,
-        show_default=False,
-    ),
-]
-NODES = Annotated[
-    int | None,
-    typer.Option(
-        "--nodes",
-        min=1,
-        metavar="N",
-        help="Nodes of the machine, where that is more than the logs tell.",
-        rich_help_panel=FAILURES,
-        show_default=False,
-    ),
-]
-UNTIL = Annotated[
-    str | None,
-    typer.Option(
-        "--until",
-        metavar="TIME",
-        help="Learn from what lies before this moment only: a date, or 10d (default: the end).",
-        rich_help_panel=FAILURES,
-        show_default=False,
-    ),
-]
-
-
-@with_options(READ_FAILURES)
+@command(
+    app,
+    "train",
+    "forestall predict train rate failures.csv --out rate.predictor",
+    "forestall predict train boosted lanl.csv --system 20 --until 2004-09-01 --out b.predictor",
+    "forestall predict train rules failures.csv --events ras.csv --out rules.predictor",
+)
 def train(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Which predictor; see `forestall predict list`.")
     ],
-    log: Annotated[
-        Path, typer.Argument(metavar="FAILURES", help="A failure log of any known format.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="FILE", help="The file to write.", rich_help_panel=OUTPUT),
-    ],
-    until: UNTIL = None,
-    nodes: NODES = None,
-    events: EVENTS = None,
-    metrics: METRICS = None,
+    log: FailureLog,
+    out: Annotated[Path, Setting("The file to write", group=OUTPUT)],
+    reading: FailureReading,
+    until: questions.Until = None,
+    nodes: questions.MachineNodes = None,
+    events: questions.Events = None,
+    metrics: questions.Metrics = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting of the predictor; may be repeated.",
-            show_default=False,
-        ),
+        Setting("A setting of the predictor; may be repeated", option="set", shown="KEY=VALUE"),
     ] = None,
-    quiet: QUIET = False,
-    as_json: JSON = False,
-    **given: Any,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Train a predictor on what was observed up to a moment, and write it to one file."""
-    sources = predict.Sources(log, chosen(given), events, metrics, nodes, until)
+    sources = predict.Sources(log, reading, events, metrics, nodes, until)
     with ProgressBar("training", quiet=quiet or as_json) as bar:
         told = predict.train(name, sources, predict.settings_from(settings or []), out, bar.tell)
     if as_json:
@@ -136,55 +73,48 @@ def train(
         print_trained(told)
 
 
-@with_options(READ_FAILURES)
+@command(
+    app,
+    "ask",
+    "forestall predict ask rate.predictor --ahead 24h",
+    "forestall predict ask rate.predictor --nodes 0-31 --ahead 6h --json",
+    "forestall predict ask rate.predictor --since failures.csv --top 5",
+)
 def ask(
     predictor: Annotated[
         Path, typer.Argument(metavar="PREDICTOR", help="A file of `forestall predict train`.")
     ],
-    nodes: Annotated[
-        str | None,
-        typer.Option(
-            "--nodes", metavar="0-3,7", help="Which nodes (default: all).", show_default=False
-        ),
-    ] = None,
+    reading: FailureReading,
+    nodes: Annotated[str | None, Setting("Which nodes (default: all)", shown="0-3,7")] = None,
     at: Annotated[
         str | None,
-        typer.Option(
-            "--at",
-            metavar="TIME",
-            help="When the window begins: a date, or 10d (default: the latest known moment).",
-            show_default=False,
+        Setting(
+            "When the window begins: a date, or 10d (default: the latest known moment)",
+            shown="TIME",
         ),
     ] = None,
-    ahead: Annotated[str, typer.Option("--ahead", metavar="DURATION", help="Its length.")] = "24h",
+    ahead: Annotated[str, Setting("Its length", shown="DURATION")] = "24h",
     since: Annotated[
         Path | None,
-        typer.Option(
-            "--since",
-            metavar="FAILURES",
-            help="A failure log with what happened since the training.",
-            rich_help_panel=FAILURES,
-            show_default=False,
+        Setting(
+            "A failure log with what happened since the training",
+            shown="FAILURES",
+            group=FAILURES,
         ),
     ] = None,
-    events: EVENTS = None,
-    metrics: METRICS = None,
-    until: UNTIL = None,
-    top: Annotated[
-        int,
-        typer.Option("--top", min=1, metavar="N", help="Rows to print.", rich_help_panel=OUTPUT),
-    ] = 20,
-    as_json: JSON = False,
-    **given: Any,
+    events: questions.Events = None,
+    metrics: questions.Metrics = None,
+    until: questions.Until = None,
+    top: Annotated[Annotated[int, Field(ge=1)], Setting("Rows to print", group=OUTPUT)] = 20,
+    as_json: Json = False,
 ) -> None:
     """Ask a trained predictor how likely nodes are to fail within a window."""
-    values = chosen(given)
-    told = {**values, "events": events, "metrics": metrics, "until": until}
+    told = {**reading, "events": events, "metrics": metrics, "until": until}
     extra = next((key for key, value in told.items() if value is not None), None)
     if since is None and extra is not None:
         value = told[extra] if isinstance(told[extra], bool) else str(told[extra])
         raise ParameterError(extra, value, "a failure log as well ({since} FAILURES)")
-    later = None if since is None else predict.Sources(since, values, events, metrics, None, until)
+    later = None if since is None else predict.Sources(since, reading, events, metrics, None, until)
     answer = predict.ask(predictor, predict.PredictionQuestion(nodes, at, ahead, later))
     if as_json:
         say_json(answer)
@@ -192,7 +122,8 @@ def ask(
         print_answer(answer, top)
 
 
-def listed(as_json: JSON = False) -> None:
+@command(app, "list", "forestall predict list", "forestall predict list --json")
+def listed(as_json: Json = False) -> None:
     """List the predictors that learn, baselines first."""
     rows = predict.listing()
     if as_json:

@@ -6,91 +6,67 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import Field
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
-from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET
+from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
 from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.study import say_report
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.reliability.design import design as app_design
     from forestall.app.reliability.design import report
 
-SEARCH = "Search"
 
-CLUSTER = Annotated[
-    Path,
-    typer.Argument(
-        metavar="CLUSTER.toml", help="Groups of nodes, queues, checkpoint cost and wishes."
-    ),
-]
-OPTIMIZE = Annotated[
-    bool,
-    typer.Option(
-        "--optimize",
-        help="Search for queues with fewer failures at equal capacity.",
-        rich_help_panel=SEARCH,
-    ),
-]
-JOBS = Annotated[
-    Path | None,
-    typer.Option(
-        "--jobs",
-        metavar="JOBLOG",
-        help="The jobs to search for (default: those of the file, or a published model's).",
-        rich_help_panel=SEARCH,
-        show_default=False,
-    ),
-]
-PROCESSORS = Annotated[
-    int | None,
-    typer.Option(
-        "--processors-per-node",
-        metavar="P",
-        min=1,
-        help="Of an SWF job log, whose sizes are processors (default: as the file says, or 1).",
-        rich_help_panel=SEARCH,
-        show_default=False,
-    ),
-]
-TOP = Annotated[
-    int,
-    typer.Option("--top", metavar="N", min=0, help="Changes to print.", rich_help_panel=OUTPUT),
-]
-OUT = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Folder for design.json, tables and the trade-off's figure.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-    ),
-]
+app = typer.Typer()
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "design",
-        "forestall design cluster.toml",
-        "forestall design cluster.toml --optimize --jobs jobs.swf --out design",
-        "forestall design cluster.toml --json",
-    )(design)
-
-
+@command(
+    app,
+    "design",
+    "forestall design cluster.toml",
+    "forestall design cluster.toml --optimize --jobs jobs.swf --out design",
+    "forestall design cluster.toml --json",
+)
 def design(
-    cluster: CLUSTER,
-    optimize: OPTIMIZE = False,
-    jobs: JOBS = None,
-    processors_per_node: PROCESSORS = None,
-    top: TOP = 12,
-    out: OUT = None,
-    force: FORCE = False,
-    quiet: QUIET = False,
-    as_json: JSON = False,
+    cluster: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CLUSTER.toml", help="Groups of nodes, queues, checkpoint cost and wishes."
+        ),
+    ],
+    optimize: Annotated[
+        bool,
+        Setting("Search for queues with fewer failures at equal capacity", group="Search"),
+    ] = False,
+    jobs: Annotated[
+        Path | None,
+        Setting(
+            "The jobs to search for (default: those of the file, or a published model's)",
+            shown="JOBLOG",
+            group="Search",
+        ),
+    ] = None,
+    processors_per_node: Annotated[
+        Annotated[int, Field(ge=1)] | None,
+        Setting(
+            "Of an SWF job log, whose sizes are processors (default: as the file says, or 1)",
+            shown="P",
+            group="Search",
+        ),
+    ] = None,
+    top: Annotated[Annotated[int, Field(ge=0)], Setting("Changes to print", group=OUTPUT)] = 12,
+    out: Annotated[
+        Path | None,
+        Setting(
+            "Folder for design.json, tables and the trade-off's figure", shown="DIR", group=OUTPUT
+        ),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Say how likely the jobs of each queue meet a failure, how often to write checkpoints, how
     many spares a job needs, and what changes would buy.

@@ -9,36 +9,22 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
-from forestall.cli.runs.options import JSON
+from forestall.cli.runs.options import Json
 from forestall.cli.screen import say, say_json, show
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.runs import certify as runs_certify
     from forestall.app.runs import replay as runs_replay
 
-POLICY = Annotated[
-    str | None,
-    typer.Option(
-        "--policy",
-        metavar="MODULE:CLASS",
-        help="The policy in Python that the run was made with; its module is imported.",
-        show_default=False,
-    ),
-]
 FOLDER = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the commands."""
-    command(app, "certify", "forestall certify run")(certify)
-    command(
-        app,
-        "replay",
-        "forestall simulate jobs.swf --log-events --out run && forestall replay run",
-    )(replay)
+app = typer.Typer()
 
 
-def certify(folder: FOLDER, as_json: JSON = False) -> None:
+@command(app, "certify", "forestall certify run")
+def certify(folder: FOLDER, as_json: Json = False) -> None:
     """Check a run by its files alone: no node gives more than it has, none works while down, and
     work adds up.
 
@@ -64,7 +50,21 @@ def certify(folder: FOLDER, as_json: JSON = False) -> None:
         raise typer.Exit(1)
 
 
-def replay(folder: FOLDER, policy: POLICY = None) -> None:
+@command(
+    app,
+    "replay",
+    "forestall simulate jobs.swf --log-events --out run && forestall replay run",
+)
+def replay(
+    folder: FOLDER,
+    policy: Annotated[
+        str | None,
+        Setting(
+            "The policy in Python that the run was made with; its module is imported",
+            shown="MODULE:CLASS",
+        ),
+    ] = None,
+) -> None:
     """Drive the engine from a run's event log, one event at a time, and compare its decisions.
 
     The exit code is 1 where they are not the same, byte for byte.

@@ -9,8 +9,9 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
-from forestall.cli.runs.options import JSON, OUTPUT
+from forestall.cli.runs.options import OUTPUT, Json
 from forestall.cli.screen import say, say_json, show
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.runs import compare as runs_compare
@@ -24,31 +25,23 @@ ABREAST = 3
 """Runs that fit beside each other."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "compare",
-        "forestall compare run-1 run-2",
-        "forestall compare run-1 run-2 run-3 --out comparison.html",
-    )(compare)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "compare",
+    "forestall compare run-1 run-2",
+    "forestall compare run-1 run-2 run-3 --out comparison.html",
+)
 def compare(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Folders of runs; the first is the base.")
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE.html",
-            help="Write a page with figures, too.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
+        Path | None, Setting("Write a page with figures, too", shown="FILE.html", group=OUTPUT)
     ] = None,
-    as_json: JSON = False,
+    as_json: Json = False,
 ) -> None:
     """Put runs side by side: measures, differences to the first run, parameters that differ."""
     found = runs_compare.compare(folders)

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import Field
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
-from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET
+from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
 from forestall.cli.screen import say, say_json, show
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.promise import digest, words
@@ -22,22 +24,18 @@ if TYPE_CHECKING:
     from forestall.app.runs.demo import Demo
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(app, "demo", "forestall demo", "forestall demo --out my-demo --seed 2")(demo)
+app = typer.Typer()
 
 
+@command(app, "demo", "forestall demo", "forestall demo --out my-demo --seed 2")
 def demo(
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder for the pages.", rich_help_panel=OUTPUT),
-    ] = Path("forestall-demo"),
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of jobs and failures.", rich_help_panel=OUTPUT)
-    ] = 1,
-    force: FORCE = False,
-    quiet: QUIET = False,
-    as_json: JSON = False,
+    out: Annotated[Path, Setting("Folder for the pages", shown="DIR", group=OUTPUT)] = Path(
+        "forestall-demo"
+    ),
+    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of jobs and failures", group=OUTPUT)] = 1,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Generate two weeks of jobs and failures, and show what predicting the failures is worth."""
     silent = quiet or as_json

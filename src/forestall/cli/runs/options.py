@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from forestall.cli.choice import Choice
+from forestall.cli.choice import Choice, Given, Table
+from forestall.model.settings import Setting
 
 JOBS: Final = "Job log"
 FAILURES: Final = "Failure log"
@@ -79,42 +80,30 @@ READ_FAILURES: Final = tuple(
 )
 """Options of commands that take a failure log as their argument."""
 
-STUDY_OUT = Annotated[
+FailureReading: TypeAlias = Annotated[Given, Table(READ_FAILURES)]
+FailureLog: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="FAILURES", help="A failure log of any known format.")
+]
+JobLog: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
+]
+Strict: TypeAlias = Annotated[bool, Setting("A row that must be left out is an error")]
+
+Config: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Folder for tables, figures and report.html.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
+    Setting(
+        "Options from a file, keys as the options are spelled; the command line wins",
+        shown="FILE.toml", group=OUTPUT,
     ),
-]
-"""Where a command puts what it found, as files."""
-
-CONFIG = Annotated[
+]  # fmt: skip
+StudyOut: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE.toml",
-        help="Options from a file, keys as the options are spelled; the command line wins.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-    ),
+    Setting("Folder for tables, figures and report.html", shown="DIR", group=OUTPUT),
 ]
-FORCE = Annotated[
-    bool,
-    typer.Option(
-        "--force", help="Write into a folder that holds something else.", rich_help_panel=OUTPUT
-    ),
+Force: TypeAlias = Annotated[
+    bool, Setting("Write into a folder that holds something else", group=OUTPUT)
 ]
-QUIET = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)
+Quiet: TypeAlias = Annotated[bool, Setting("Print nothing but errors", group=OUTPUT, short="q")]
+Json: TypeAlias = Annotated[
+    bool, Setting("Print JSON instead of text", group=OUTPUT, option="json")
 ]
-JSON = Annotated[
-    bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)
-]
-
-
-def chosen(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, by their keys in settings."""
-    return {name.rstrip("_"): value for name, value in given.items() if value is not None}

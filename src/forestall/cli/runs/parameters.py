@@ -12,7 +12,8 @@ from typing import Final
 
 from forestall.app.kit.model import Model
 from forestall.app.runs.models import MODELS, READ, all_parameters
-from forestall.cli.choice import Choice, spelled
+from forestall.cli.choice import Choice, Table, metavar_of, spelled
+from forestall.cli.runs.options import HOSTS, READING, TRAINING
 from forestall.model.settings import Kind, Parameter
 from forestall.model.spelling import named
 from forestall.model.units import typed_duration
@@ -44,6 +45,11 @@ def parameter_choices(model: str | None = None) -> tuple[Choice, ...]:
     )
 
 
+def run_options(*more: Choice, varied: bool = False) -> Table:
+    """Return the options of a run of any model; `varied`: with ranges and lists."""
+    return Table((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, more, varied=varied)
+
+
 def _models(name: str | None) -> list[Model]:
     return [one for one in MODELS.values() if name in {None, one.name}]
 
@@ -57,21 +63,12 @@ def choice_of(told: dict[str, Parameter]) -> Choice:
         one.name,
         panel,
         help_of(told),
-        setting.shown or _metavar(one),
+        setting.shown or metavar_of(one) or "TEXT",
         choices=() if setting.shown else one.choices,
         flag=one.kind is Kind.FLAG,
         on=one.default is True,
         ranged=one.kind is not Kind.FLAG,
     )
-
-
-def _metavar(one: Parameter) -> str:
-    """Return what stands for a value in help."""
-    if one.kind is Kind.DURATION:
-        return f"DURATION|{one.word}" if one.word else "DURATION"
-    if one.kind is Kind.WHOLE:
-        return "N"
-    return one.setting.unit.upper() or ("SHARE" if one.is_share else "X")
 
 
 def help_of(told: dict[str, Parameter]) -> str:

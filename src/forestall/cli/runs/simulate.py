@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Choice, with_options
+from forestall.cli.choice import Choice, Given
 from forestall.cli.registry import command
-from forestall.cli.runs.options import (
-    CONFIG,
-    FORCE,
-    HOSTS,
-    JSON,
-    OUTPUT,
-    QUIET,
-    READING,
-    TRAINING,
-    chosen,
-)
-from forestall.cli.runs.parameters import MODEL, parameter_choices
+from forestall.cli.runs.options import OUTPUT, Config, Force, JobLog, Json, Quiet
+from forestall.cli.runs.parameters import run_options
 from forestall.cli.runs.table import print_run
 from forestall.cli.screen import ProgressBar, say, say_json
 
@@ -43,41 +31,31 @@ RESULTS = (
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "simulate",
-        "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
-        "forestall simulate jobs.swf --policy easy --estimates requested --nodes 100",
-        "forestall simulate jobs.csv --failures lanl.csv --system 19 --from 2003-07-18T16:00 "
-        "--days 365 --fold-nodes 8",
-        "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
-        "--predictor hazard --train lanl.csv --risk 0",
-        "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
-        "forestall simulate jobs.swf --model virtual --failures failures.csv --nodes 32 "
-        "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
-        "forestall simulate guests.csv --model cycle --hosts hosts.parquet --scheduler falcon "
-        "--restart checkpoint --out run",
-        complete=_with_parameters,
-    )(simulate)
+app = typer.Typer()
 
 
-def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give the command the options of every model's parameters."""
-    tables = ((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, RESULTS)
-    return with_options(*tables)(function)
-
-
+@command(
+    app,
+    "simulate",
+    "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
+    "forestall simulate jobs.swf --policy easy --estimates requested --nodes 100",
+    "forestall simulate jobs.csv --failures lanl.csv --system 19 --from 2003-07-18T16:00 "
+    "--days 365 --fold-nodes 8",
+    "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
+    "--predictor hazard --train lanl.csv --risk 0",
+    "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
+    "forestall simulate jobs.swf --model virtual --failures failures.csv --nodes 32 "
+    "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
+    "forestall simulate guests.csv --model cycle --hosts hosts.parquet --scheduler falcon "
+    "--restart checkpoint --out run",
+)
 def simulate(
-    log: Annotated[
-        Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
-    ],
-    config: CONFIG = None,
-    force: FORCE = False,
-    quiet: QUIET = False,
-    as_json: JSON = False,
-    **given: Any,
+    log: JobLog,
+    given: Annotated[Given, run_options(*RESULTS)],
+    config: Config = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Replay jobs on a machine that fails, promise deadlines, and account for the promises.
 
@@ -85,7 +63,7 @@ def simulate(
     the deadlines. With --model cycle: run jobs as guests on hosts whose owners come back, and say
     how long that took and how often a host left its guest.
     """
-    settings = runs_settings.settings_of(log, runs_settings.with_config(config, chosen(given)))
+    settings = runs_settings.settings_of(log, runs_settings.with_config(config, given))
 
     with ProgressBar("jobs", quiet=quiet) as bar:
         if not settings.model.is_compiled(settings.parameters):

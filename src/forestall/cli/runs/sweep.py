@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import Field
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Choice, with_options
+from forestall.cli.choice import Choice, Given
 from forestall.cli.registry import command
-from forestall.cli.runs.options import (
-    CONFIG,
-    FORCE,
-    HOSTS,
-    JSON,
-    OUTPUT,
-    QUIET,
-    READING,
-    TRAINING,
-    chosen,
-)
-from forestall.cli.runs.parameters import MODEL, parameter_choices
+from forestall.cli.runs.options import OUTPUT, Config, Force, JobLog, Json, Quiet
+from forestall.cli.runs.parameters import run_options
 from forestall.cli.screen import ProgressBar, say, say_json, show
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.runs import settings, sweep_run, sweep_words
@@ -37,79 +28,55 @@ MOST_MEANS = 20
 REPORT = (Choice("report", OUTPUT, "Draw figures and write report.html.", flag=True, on=True),)
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "sweep",
-        "forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.1 --risk 0:1:0.1",
-        "forestall sweep jobs.swf --policy fcfs,easy,conservative --nodes 100,128 --out policies",
-        "forestall sweep jobs.swf --failures failures.csv --checkpoint-interval 30m:4h:30m "
-        "--vary compression=true,false",
-        "forestall sweep jobs.swf --model virtual --failures failures.csv --nodes 32 "
-        "--processors-per-node 4 --prediction-accuracy 0:1:0.25 --strategy "
-        "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
-        "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
-        "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
-        complete=_with_parameters,
-    )(sweep)
+app = typer.Typer()
 
 
-def _with_parameters(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give the command the options of every model's parameters."""
-    tables = ((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, REPORT)
-    return with_options(*tables, varied=True)(function)
-
-
-OUT = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Folder for table, figures and finished points (default forestall-sweep).",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
-]
-VARY = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--vary",
-        metavar="NAME=VALUES",
-        help="The same for any parameter by its name, also those that are on or off.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-WORKERS = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        help="Processes (default: one a core); results do not depend on it.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-    ),
-]
-
-
+@command(
+    app,
+    "sweep",
+    "forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.1 --risk 0:1:0.1",
+    "forestall sweep jobs.swf --policy fcfs,easy,conservative --nodes 100,128 --out policies",
+    "forestall sweep jobs.swf --failures failures.csv --checkpoint-interval 30m:4h:30m "
+    "--vary compression=true,false",
+    "forestall sweep jobs.swf --model virtual --failures failures.csv --nodes 32 "
+    "--processors-per-node 4 --prediction-accuracy 0:1:0.25 --strategy "
+    "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
+    "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
+    "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
+)
 def sweep(
-    log: Annotated[
-        Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
-    ],
-    out: OUT = None,
-    vary: VARY = None,
-    workers: WORKERS = None,
-    config: CONFIG = None,
-    force: FORCE = False,
-    quiet: QUIET = False,
-    as_json: JSON = False,
-    **given: Any,
+    log: JobLog,
+    given: Annotated[Given, run_options(*REPORT, varied=True)],
+    out: Annotated[
+        Path | None,
+        Setting(
+            "Folder for table, figures and finished points (default forestall-sweep)",
+            shown="DIR",
+            group=OUTPUT,
+        ),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        Setting(
+            "The same for any parameter by its name, also those that are on or off",
+            shown="NAME=VALUES",
+            group=OUTPUT,
+        ),
+    ] = None,
+    workers: Annotated[
+        Annotated[int, Field(ge=1)] | None,
+        Setting("Processes (default: one a core); results do not depend on it", group=OUTPUT),
+    ] = None,
+    config: Config = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Run every combination of parameter values: ranges from:to:by and lists a,b,c.
 
     Interrupted, it goes on where it was when the same command is given again.
     """
-    options = settings.with_config(config, {**chosen(given), **runs_sweep.varied(vary or [])})
+    options = settings.with_config(config, {**given, **runs_sweep.varied(vary or [])})
     plan = runs_sweep.plan_of(log, options)
 
     with ProgressBar("points", quiet=quiet) as bar:

@@ -2,100 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
-from forestall.cli.choice import with_options
-from forestall.cli.registry import command, examples
-from forestall.cli.runs.options import FORCE, JSON, QUIET, STUDY_OUT
+from forestall.cli.registry import command, group_of
+from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
 from forestall.cli.screen import ProgressBar, say, say_json
-from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
+from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
 from forestall.cli.site.report import print_commands
 
 with lazily():
+    from forestall.app.site import given as asking
     from forestall.app.site import report as shown
     from forestall.app.site.promises import backtest
 
 if TYPE_CHECKING:
     from forestall.app.site.promises.backtest import BacktestFound
 
-PROMISES = "Promises"
 
-QUESTION = Annotated[
-    Literal["deadline", "probability", "both"],
-    typer.Option(
-        "--question",
-        help="What jobs ask for: a deadline for a probability, the probability of a deadline.",
-        rich_help_panel=PROMISES,
-    ),
-]
-CHANCE = Annotated[
-    float | None,
-    typer.Option(
-        "--level",
-        metavar="P",
-        help="The probability of every deadline (default: 0.01 to 0.99, spread evenly).",
-        rich_help_panel=PROMISES,
-        show_default=False,
-    ),
-]
-WARM_UP = Annotated[
-    int,
-    typer.Option(
-        "--warm-up",
-        metavar="N",
-        help="Jobs that are done before promises count.",
-        rich_help_panel=PROMISES,
-    ),
-]
-SEED = Annotated[
-    int,
-    typer.Option(
-        "--seed", min=0, metavar="N", help="Of what is asked for.", rich_help_panel=PROMISES
-    ),
-]
+app = group_of(
+    "Replay records in time order, and say what quotes would have been worth.",
+    "forestall backtest promises jobs.txt --out study",
+)
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Replay records in time order, and say what quotes would have been worth.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples("forestall backtest promises jobs.txt --out study"),
-    )
-
-    @app.callback()
-    def _alone() -> None:
-        """Keep the name of the command where it is the only one."""
-
-    command(
-        app,
-        "promises",
-        "forestall backtest promises --slurm --since 365d",
-        "forestall backtest promises jobs.txt --out study",
-        "forestall backtest promises jobs.swf --question deadline --level 0.9",
-        "forestall backtest promises jobs.txt --partition gpu --json",
-    )(promises)
-    return app
-
-
-@with_options(SITE)
+@command(
+    app,
+    "promises",
+    "forestall backtest promises --slurm --since 365d",
+    "forestall backtest promises jobs.txt --out study",
+    "forestall backtest promises jobs.swf --question deadline --level 0.9",
+    "forestall backtest promises jobs.txt --partition gpu --json",
+)
 def promises(
-    files: FILES = None,
-    question: QUESTION = "both",
-    level: CHANCE = None,
-    warm_up: WARM_UP = 1000,
-    seed: SEED = 1,
-    out: STUDY_OUT = None,
-    openmetrics: METRICS = None,
-    force: FORCE = False,
-    quiet: QUIET = False,
-    as_json: JSON = False,
-    **options: Any,
+    options: SiteOptions,
+    files: Files = None,
+    *,
+    asked: asking.BacktestQuestion,
+    out: StudyOut = None,
+    openmetrics: OpenMetrics = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Say what quotes of deadlines and probabilities would have been worth on past jobs.
 
@@ -112,9 +63,7 @@ def promises(
     if out is not None:
         backtest.check_backtest_folder(out, force=force)
     with ProgressBar("events", quiet=quiet) as bar:
-        found = backtest.find(
-            given, question=question, chance=level, warm_up=warm_up, seed=seed, progress=bar
-        )
+        found = backtest.find(given, asked, bar)
     written: str | None = None
     if out is not None:
         with ProgressBar("figures", quiet=quiet) as bar:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import with_options
-from forestall.cli.registry import command, examples
-from forestall.cli.runs.options import JSON
+from forestall.cli.choice import Given, Table
+from forestall.cli.registry import command, group_of
+from forestall.cli.runs.options import Json
 from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.cli.site.options import SITE, given_of
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.site import import_slurm
@@ -29,40 +30,28 @@ READING = tuple(
 )
 
 
-def group() -> typer.Typer:
-    """Return the group."""
-    app = typer.Typer(
-        help="Turn the records of a site into files that every other command takes.",
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        epilog=examples("forestall import slurm --out site --since 90d"),
-    )
-
-    @app.callback()
-    def _keep_as_group() -> None:
-        """Turn the records of a site into files that every other command takes."""
-
-    command(
-        app,
-        "slurm",
-        "forestall import slurm --out site --since 90d",
-        "forestall import slurm jobs.txt events.txt nodes.txt --out site --zone Europe/Berlin",
-        "forestall import slurm jobs.txt events.txt --out shared --anonymize",
-        "forestall import slurm site --out shared --anonymize",
-    )(slurm)
-    return app
+app = group_of(
+    "Turn the records of a site into files that every other command takes.",
+    "forestall import slurm --out site --since 90d",
+)
 
 
-@with_options(READING)
+@command(
+    app,
+    "slurm",
+    "forestall import slurm --out site --since 90d",
+    "forestall import slurm jobs.txt events.txt nodes.txt --out site --zone Europe/Berlin",
+    "forestall import slurm jobs.txt events.txt --out shared --anonymize",
+    "forestall import slurm site --out shared --anonymize",
+)
 def slurm(
     out: Annotated[
         Path,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="The folder to write: new, or of an earlier import, which is replaced.",
+        Setting(
+            "The folder to write: new, or of an earlier import, which is replaced", shown="DIR"
         ),
     ],
+    options: Annotated[Given, Table(READING)],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -75,28 +64,18 @@ def slurm(
     ] = None,
     anonymize: Annotated[
         bool,
-        typer.Option(
-            "--anonymize",
-            help="Pseudonyms for users, accounts, jobs' names, nodes, partitions and QoS.",
-        ),
+        Setting("Pseudonyms for users, accounts, jobs' names, nodes, partitions and QoS"),
     ] = False,
     anonymize_key: Annotated[
         Path | None,
-        typer.Option(
-            "--anonymize-key",
-            metavar="FILE",
-            help="Where the key of the pseudonyms lies, made if it is not there (default: "
-            "DIR.key). The same key gives the same pseudonyms.",
-            show_default=False,
+        Setting(
+            "Where the key of the pseudonyms lies, made if it is not there (default: DIR.key). "
+            "The same key gives the same pseudonyms"
         ),
     ] = None,
-    keep_partitions: Annotated[
-        bool,
-        typer.Option("--keep-partitions", help="Partitions and QoS keep their names."),
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")] = False,
-    as_json: JSON = False,
-    **options: Any,
+    keep_partitions: Annotated[bool, Setting("Partitions and QoS keep their names")] = False,
+    quiet: Annotated[bool, Setting("Print no progress", short="q")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write Slurm's records as Parquet: jobs, runs, failures, outages, nodes, estimates of starts.
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Choice
-from forestall.cli.runs.options import OUTPUT, chosen
+from forestall.cli.choice import Choice, Given, Table
+from forestall.cli.runs.options import OUTPUT
 from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
 
 with lazily():
@@ -27,17 +28,14 @@ RECORDS: Final = "Records"
 CUT: Final = "What of them"
 FAILURE_LOG: Final = "Failure log"
 
-METRICS = Annotated[
+OpenMetrics: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--openmetrics",
-        metavar="FILE|-",
-        help="Write every figure for Prometheus; - prints them and nothing else.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
+    Setting(
+        "Write every figure for Prometheus; - prints them and nothing else",
+        shown="FILE|-", group=OUTPUT,
     ),
-]
-FILES = Annotated[
+]  # fmt: skip
+Files: TypeAlias = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILES",
@@ -85,15 +83,15 @@ SITE: Final = (
     Choice("days", FAILURE_LOG, "Length of its window from there.", "DAYS"),
     Choice("fold_nodes", FAILURE_LOG, "So many neighbouring nodes count as one.", "K"),
 )
-"""For `with_options`: a command takes them as ``**options`` and hands those to `given_of`."""
+SiteOptions: TypeAlias = Annotated[Given, Table(SITE)]
+"""A command hands them to `given_of`."""
 
 
-def given_of(files: Sequence[Path] | None, options: dict[str, Any]) -> sources.GivenRecords:
+def given_of(files: Sequence[Path] | None, told: Given) -> sources.GivenRecords:
     """Return what a command was told about its records; ParameterError names the option.
 
-    `options` are the keywords of the command; those that are not in `SITE` are ignored.
+    `told` are options of `SITE`, as text.
     """
-    told = chosen(options)
     failures = told.get("failures")
     timeout = told.get("timeout")
     return sources.GivenRecords(

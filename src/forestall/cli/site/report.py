@@ -9,17 +9,18 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
-from forestall.cli.choice import with_options
+from forestall.cli.choice import Given, spelled
 from forestall.cli.registry import command
-from forestall.cli.runs.options import FORCE, JSON, OUTPUT, QUIET, chosen
+from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
 from forestall.cli.screen import ProgressBar, say, say_json
-from forestall.cli.site.options import FILES, METRICS, SITE, given_of, metrics_place
+from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
 from forestall.model.errors import ParameterError
-from forestall.model.units import parse_duration
+from forestall.model.settings import Setting
 
 with lazily():
     from forestall.adapters.slurm import commands, queue
     from forestall.app.site import asked
+    from forestall.app.site import given as asking
     from forestall.app.site import report as site_report
     from forestall.show import page as show_page
     from forestall.traces.files import places
@@ -27,96 +28,41 @@ with lazily():
 if TYPE_CHECKING:
     from forestall.app.site.report import SiteFindings
 
-ASSUMED = "What is assumed"
 PAGE_NAME = "report.html"
 
-COST = Annotated[
-    float | None,
-    typer.Option(
-        "--cost",
-        metavar="MONEY",
-        help="What a node-hour costs; losses and savings then have a price.",
-        rich_help_panel=ASSUMED,
-        show_default=False,
-    ),
-]
-CURRENCY = Annotated[
-    str,
-    typer.Option("--currency", metavar="NAME", help="Of --cost.", rich_help_panel=ASSUMED),
-]
-INTERVAL = Annotated[
-    str | None,
-    typer.Option(
-        "--checkpoint-interval",
-        metavar="DURATION",
-        help="How often jobs checkpoint today, which no record tells (default 1h).",
-        rich_help_panel=ASSUMED,
-        show_default=False,
-    ),
-]
-CHECKPOINT = Annotated[
-    str,
-    typer.Option(
-        "--checkpoint-cost",
-        metavar="DURATION",
-        help="What a checkpoint takes.",
-        rich_help_panel=ASSUMED,
-    ),
-]
-RESTART = Annotated[
-    str,
-    typer.Option(
-        "--restart", metavar="DURATION", help="What a restart takes.", rich_help_panel=ASSUMED
-    ),
-]
-OUT = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE.html|DIR",
-        help="Write the page: one file that needs no other; into a folder as report.html.",
-        rich_help_panel=OUTPUT,
-        show_default=False,
-    ),
-]
-FULL = Annotated[
-    bool,
-    typer.Option(
-        "--full",
-        help="Print all rows, and how everything is counted.",
-        rich_help_panel=OUTPUT,
-    ),
-]
+
+app = typer.Typer()
 
 
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(
-        app,
-        "report",
-        "forestall report --slurm --out report.html",
-        "forestall report jobs.txt events.txt nodes.txt --since 30d --partition gpu",
-        "forestall report jobs.txt events.txt --cost 0.60 --currency EUR --json",
-        "forestall report jobs.swf --failures lanl.csv --system 20 --out report.html",
-        "forestall report --slurm --openmetrics /var/lib/node_exporter/forestall.prom --quiet",
-    )(report)
-
-
-@with_options(SITE)
+@command(
+    app,
+    "report",
+    "forestall report --slurm --out report.html",
+    "forestall report jobs.txt events.txt nodes.txt --since 30d --partition gpu",
+    "forestall report jobs.txt events.txt --cost 0.60 --currency EUR --json",
+    "forestall report jobs.swf --failures lanl.csv --system 20 --out report.html",
+    "forestall report --slurm --openmetrics /var/lib/node_exporter/forestall.prom --quiet",
+)
 def report(
-    files: FILES = None,
-    cost: COST = None,
-    currency: CURRENCY = "EUR",
-    checkpoint_interval: INTERVAL = None,
-    checkpoint_cost: CHECKPOINT = "5m",
-    restart: RESTART = "5m",
-    out: OUT = None,
-    openmetrics: METRICS = None,
-    full: FULL = False,
-    force: FORCE = False,
-    quiet: QUIET = False,
-    as_json: JSON = False,
-    **options: Any,
+    options: SiteOptions,
+    files: Files = None,
+    *,
+    assumed: asking.Assumed,
+    out: Annotated[
+        Path | None,
+        Setting(
+            "Write the page: one file that needs no other; into a folder as report.html",
+            shown="FILE.html|DIR",
+            group=OUTPUT,
+        ),
+    ] = None,
+    openmetrics: OpenMetrics = None,
+    full: Annotated[
+        bool, Setting("Print all rows, and how everything is counted", group=OUTPUT)
+    ] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Say what a site's own records tell: what was lost to what, how nodes are, what to do.
 
@@ -127,12 +73,11 @@ def report(
     if given.nothing:
         print_commands()
         raise typer.Exit(UNUSABLE)
-    assumed = _assumed(cost, currency, checkpoint_interval, checkpoint_cost, restart)
     metrics_place(openmetrics, as_json=as_json)
     target = None if out is None else page_place(out, force=force)
 
     with ProgressBar("report", quiet=quiet) as bar:
-        made = site_report.make(given, assumed, _options(given.paths, options, assumed), bar)
+        made = site_report.make(given, assumed.told(), _options(given.paths, options, assumed), bar)
     if target is not None:
         with ProgressBar("figures", quiet=quiet) as bar:
             text = site_report.page(made, bar)
@@ -156,47 +101,22 @@ def _print(made: SiteFindings, openmetrics: str | None, target: Path | None, how
                 say(f"Written: {place}")
 
 
-def _assumed(
-    cost: float | None, currency: str, interval: str | None, checkpoint: str, restart: str
-) -> dict[str, Any]:
-    """Return fields of `Asked`; the interval only where it was told."""
-    if cost is not None and not 0 <= cost < float("inf"):
-        raise ParameterError("--cost", cost, "a number of at least 0")
-    if not currency.strip():
-        raise ParameterError("--currency", currency, "a name such as EUR")
-    told: dict[str, Any] = {
-        "node_hour_cost": cost,
-        "currency": currency.strip(),
-        "checkpoint_cost": parse_duration(checkpoint, "--checkpoint-cost"),
-        "restart": parse_duration(restart, "--restart"),
-    }
-    if interval is not None:
-        seconds = parse_duration(interval, "--checkpoint-interval")
-        if seconds == 0:
-            raise ParameterError("--checkpoint-interval", interval, "a duration of at least 1s")
-        told["checkpoint_interval"] = seconds
-    return told
-
-
-def _options(
-    paths: tuple[Path, ...], options: dict[str, Any], assumed: dict[str, Any]
-) -> dict[str, Any]:
+def _options(paths: tuple[Path, ...], options: Given, assumed: asking.Assumed) -> dict[str, Any]:
     """Return what was chosen, as the report tells it: files without their folders, which would tell
     of the machine that it was made on."""
-    told = {f"--{name.replace('_', '-')}": value for name, value in chosen(options).items()}
+    told = {spelled(name): value for name, value in options.items()}
     if "--failures" in told:
         told["--failures"] = Path(told["--failures"]).name
     if paths:
         told = {"files": ", ".join(places.called(paths).values()), **told}
-    if assumed["node_hour_cost"] is not None:
-        told["--cost"] = f"{assumed['node_hour_cost']:g} {assumed['currency']} a node-hour"
-    default = asked.Asked.checkpoint_interval
-    interval = assumed.get("checkpoint_interval")
+    if assumed.cost is not None:
+        told["--cost"] = f"{assumed.cost:g} {assumed.currency} a node-hour"
+    interval = assumed.checkpoint_interval
     told["--checkpoint-interval"] = (
-        f"{default} s (assumed)" if interval is None else f"{interval} s"
+        f"{asked.Asked.checkpoint_interval} s (assumed)" if interval is None else f"{interval} s"
     )
-    for name in ("checkpoint_cost", "restart"):
-        told[f"--{name.replace('_', '-')}"] = f"{assumed[name]} s"
+    told["--checkpoint-cost"] = f"{assumed.checkpoint_cost} s"
+    told["--restart"] = f"{assumed.restart} s"
     return told
 
 

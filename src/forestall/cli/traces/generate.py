@@ -1,101 +1,253 @@
-"""`forestall traces generate memory`, `hosts`, `guests`: scenarios of which the truth is known."""
+"""`forestall traces generate`: made-up logs, and scenarios of which the truth is known."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import typer
+from pydantic import Field
 
 from forestall._lazy import lazily
-from forestall.cli.registry import command
-from forestall.cli.runs.options import JSON
+from forestall.cli.registry import command, group_of
+from forestall.cli.runs.options import OUTPUT, Json
 from forestall.cli.screen import say, say_json
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
 
 with lazily():
     from forestall.app import logs
+    from forestall.app.reliability.events import filter as events_filter
     from forestall.traces import host_speeds
-    from forestall.traces.generate import guests, memory
+    from forestall.traces.generate import failures as traces_failures
+    from forestall.traces.generate import guests, jobs, memory, presets, ras, times
     from forestall.traces.generate import hosts as traces_hosts
     from forestall.traces.metrics import write
+    from forestall.traces.ras import write as ras_write
 
-FOLDER = Annotated[
+MADE = "What is made up"
+
+Folder: TypeAlias = Annotated[
     Path, typer.Argument(metavar="DIR", help="The folder to write into (made where missing).")
 ]
-OUT = Annotated[
+TableOut: TypeAlias = Annotated[
     Path, typer.Argument(metavar="OUT", help="The file to write, .csv (packed too) or .parquet.")
 ]
-JOBS_OUT = Annotated[
+JobsOut: TypeAlias = Annotated[
     Path, typer.Argument(metavar="OUT", help="The job log to write, .csv, .parquet or .swf.")
 ]
-PERIOD = Annotated[
-    str, typer.Option("--period", metavar="DURATION", help="Between samples, such as 60s.")
-]
-SEED = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Of all that is drawn.")]
+Period: TypeAlias = Annotated[int, Setting("Between samples, such as 60s", unit="s", typed="60s")]
+Seed: TypeAlias = Annotated[Annotated[int, Field(ge=0)], Setting("Of all that is drawn")]
+Count: TypeAlias = Annotated[int, Field(ge=1)]
+Nodes: TypeAlias = Annotated[Count, Setting("Nodes of the machine")]
+Out: TypeAlias = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
+
+made = group_of(
+    "Make up a log from published models.",
+    "forestall traces generate jobs jobs.swf --nodes 128 --days 14 --load 0.8",
+    "forestall traces generate failures failures.csv --nodes 128 --days 365",
+)
 
 
-def add_generate_to(group: typer.Typer) -> None:
-    """Add the commands to the group `forestall traces generate`."""
-    command(
-        group,
-        "memory",
-        "forestall traces generate memory leaks/",
-        "forestall traces generate memory null/ --relation 0 --nodes 64 --days 8",
-    )(generate_memory)
-    command(
-        group,
-        "hosts",
-        "forestall traces generate hosts hosts.csv --hosts 20 --days 90 --period 60",
-        "forestall traces generate hosts hosts.parquet --hosts 20 --days 91 --period 6 --speeds "
-        "speeds.csv",
-    )(generate_hosts)
-    command(
-        group,
-        "guests",
-        "forestall traces generate guests guests.csv --count 500 --days 28",
-        "forestall traces generate guests guests.csv --lengths 30m,1h,2h --hours 9:17 --seed 7",
-    )(generate_guests)
+@command(
+    made,
+    "jobs",
+    "forestall traces generate jobs jobs.swf --nodes 128 --days 14 --load 0.8",
+    "forestall traces generate jobs jobs.parquet --count 1000000 --nodes 1024",
+)
+def generate_jobs(
+    out: Out,
+    nodes: Nodes = 128,
+    count: Annotated[int | None, Setting("How many jobs; or:")] = None,
+    days: Annotated[float | None, Setting("from how many days", shown="DAYS")] = None,
+    load: Annotated[
+        float | None,
+        Setting("Offered load, such as 0.8 (default: as the model has it)", shown="SHARE"),
+    ] = None,
+    model: Annotated[Literal["all", "batch", "interactive"], Setting("Which jobs")] = "all",
+    seed: Seed = 1,
+) -> None:
+    """Make up jobs by the model of Lublin and Feitelson (2003)."""
+    say(
+        logs.write_log(
+            jobs.generate_jobs(nodes, seed, count=count, days=days, load=load, model=model), out
+        )
+    )
 
 
-def generate_memory(
-    folder: FOLDER,
-    nodes: Annotated[
-        int, typer.Option("--nodes", min=1, metavar="N", help="Nodes of the machine.")
-    ] = 288,
-    days: Annotated[float, typer.Option("--days", metavar="DAYS", help="Length.")] = 16,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            metavar="N",
-            help="How many jobs (default: the paper's 4,178 on 288 nodes in 16 days, in scale).",
-            show_default=False,
+@command(
+    made,
+    "failures",
+    "forestall traces generate failures failures.csv --nodes 128 --days 365",
+    "forestall traces generate failures failures.csv --preset lanl05 --nodes 1024 --days 90",
+)
+def generate_failures(
+    out: Out,
+    nodes: Nodes = 128,
+    days: Annotated[float, Setting("Length", shown="DAYS")] = 365,
+    mttf_hours: Annotated[
+        float | None, Setting("Mean time between failures of a node; or:", shown="HOURS")
+    ] = None,
+    rate_per_year: Annotated[
+        float | None,
+        Setting("failures a year of the whole machine (default: as LANL's system 20)", shown="N"),
+    ] = None,
+    shape: Annotated[float, Setting("Of the Weibull law; 1 is Poisson", shown="K")] = 0.7,
+    heterogeneity: Annotated[
+        float, Setting("Variance of the nodes' relative rates", shown="V")
+    ] = 0.2,
+    repair: Annotated[
+        Literal["lognormal", "weibull", "constant"],
+        Setting("Law of down times, of LANL's mean of 5.9 h"),
+    ] = "lognormal",
+    burst_share: Annotated[float, Setting("Failures that follow another", shown="SHARE")] = 0.05,
+    unpredictable: Annotated[
+        float, Setting("Only perfect predictors foresee these", shown="SHARE")
+    ] = 0.0,
+    preset: Annotated[
+        str | None,
+        Setting(
+            "Up and down times of a system of the Failure Trace Archive, such as lanl05",
+            shown="NAME",
+            offered=lambda: presets.PRESETS,
         ),
     ] = None,
-    relation: Annotated[
-        float,
-        typer.Option("--relation", metavar="R", help="How strongly lost memory kills; 0: not."),
+    seed: Seed = 1,
+) -> None:
+    """Make up failures: Weibull lifetimes, nodes that differ, bursts."""
+    if preset is not None:
+        given = (mttf_hours, rate_per_year, shape, repair, burst_share, unpredictable)
+        if given != (None, None, 0.7, "lognormal", 0.05, 0.0):
+            raise ParameterError("--preset", preset, "no other options of the law beside it")
+        say(logs.write_log(presets.preset_failures(preset, nodes, days, seed), out))
+        return
+    failures = traces_failures.generate_failures(
+        nodes,
+        days,
+        seed,
+        mttf_hours=mttf_hours,
+        rate_per_year=rate_per_year,
+        shape=shape,
+        heterogeneity=heterogeneity,
+        bursts=times.Bursts(share=burst_share),
+        repair=repair,
+        unpredictable=unpredictable,
+    )
+    say(logs.write_log(failures, out))
+
+
+@command(
+    made,
+    "ras",
+    "forestall traces generate ras events.csv --nodes 512 --days 90 --truth failures.csv",
+    "forestall traces generate ras events.parquet --nodes 64 --days 365 --warned 0.8",
+)
+def generate_ras(
+    out: Out,
+    nodes: Annotated[int, Setting("Nodes of the machine", group=MADE)] = 128,
+    days: Annotated[float, Setting("Length", shown="DAYS", group=MADE)] = 90,
+    mttf_hours: Annotated[
+        float, Setting("Mean time between failures of a node", shown="HOURS", group=MADE)
+    ] = 7305,
+    burst_share: Annotated[
+        float, Setting("Failures that follow one of their cause", shown="SHARE", group=MADE)
+    ] = 0.333,
+    repeats: Annotated[
+        float, Setting("Further records of a failure by its node", shown="N", group=MADE)
+    ] = 5.0,
+    echoes: Annotated[
+        float, Setting("Records of a failure by other nodes", shown="N", group=MADE)
+    ] = 3.0,
+    warned: Annotated[
+        float, Setting("Failures that records warn of beforehand", shown="SHARE", group=MADE)
+    ] = 0.5,
+    lead_hours: Annotated[
+        float, Setting("Mean time from first warning to failure", shown="HOURS", group=MADE)
     ] = 1.0,
-    load: Annotated[
-        float, typer.Option("--load", metavar="SHARE", help="Of the node-time, taken by jobs.")
-    ] = 0.7,
-    period: PERIOD = "60s",
-    format: Annotated[
-        Literal["parquet", "csv"], typer.Option("--format", help="Of the samples.")
-    ] = "parquet",
-    seed: SEED = 1,
-    as_json: JSON = False,
+    false_warnings: Annotated[
+        float, Setting("Warnings of nothing, a node and day", shown="N", group=MADE)
+    ] = 0.002,
+    noise: Annotated[
+        float, Setting("Records of no failure, a node and day", shown="N", group=MADE)
+    ] = 2.0,
+    fatal_noise: Annotated[
+        float, Setting("Those of them that are FATAL", shown="SHARE", group=MADE)
+    ] = 0.0,
+    seed: Annotated[int, Setting("Of all that is drawn", group=MADE)] = 1,
+    truth: Annotated[
+        Path | None, Setting("Where the true failures go: our own CSV and more", group=OUTPUT)
+    ] = None,
+) -> None:
+    """Make up an event log with known failures, told many times over, and warnings before them.
+
+    OUT is a .csv (.gz, .xz and .zst are packed) or a .parquet file.
+    """
+    if not write.is_table_name(out):
+        raise TraceError(out, "does not say a format; expected a name in .csv, .parquet")
+    bursts = times.Bursts(share=burst_share, size=3.0, spread=30.0)
+    warnings = ras.Warnings(warned, lead_hours, false_per_node_day=false_warnings)
+    log, failures, known = ras.generate_ras(
+        nodes,
+        days,
+        seed,
+        mttf_hours=mttf_hours,
+        bursts=bursts,
+        reports=ras.Reports(repeats, echoes),
+        warnings=warnings,
+        noise=ras.Noise(noise, fatal_noise),
+    )
+    ras_write.write_ras(log, out)
+    say(f"{len(log):,} records of {len(failures):,} failures on {nodes:,} nodes in {out}")
+    if truth is not None:
+        events_filter.write_truth(failures, known, truth)
+        say(
+            f"{len(failures):,} failures, {int(known.warned.sum()):,} of them warned of, in {truth}"
+        )
+
+
+def lengths_of(text: str) -> tuple[int, ...]:
+    """Return run times from text such as ``30m,1h``, s."""
+    return tuple(parse_duration(length, "lengths", exact=True) for length in text.split(","))
+
+
+def hours_of(text: str) -> tuple[float, float]:
+    """Return two hours of the day from text such as ``6:22``."""
+    try:
+        first, last = (float(hour) for hour in text.split(":"))
+    except ValueError:
+        raise ParameterError("hours", text, "FROM:TO within 0:24, such as 6:22") from None
+    return first, last
+
+
+@command(
+    made,
+    "memory",
+    "forestall traces generate memory leaks/",
+    "forestall traces generate memory null/ --relation 0 --nodes 64 --days 8",
+)
+def generate_memory(
+    folder: Folder,
+    nodes: Annotated[Count, Setting("Nodes of the machine")] = 288,
+    days: Annotated[float, Setting("Length", shown="DAYS")] = 16,
+    jobs: Annotated[
+        int | None,
+        Setting("How many jobs (default: the paper's 4,178 on 288 nodes in 16 days, in scale)"),
+    ] = None,
+    relation: Annotated[float, Setting("How strongly lost memory kills; 0: not", shown="R")] = 1.0,
+    load: Annotated[float, Setting("Of the node-time, taken by jobs", shown="SHARE")] = 0.7,
+    period: Period = 60,
+    format: Annotated[Literal["parquet", "csv"], Setting("Of the samples")] = "parquet",
+    seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
     """Make up jobs and memory samples of nodes that lose memory to jobs (Brandt et al.).
 
     Writes jobs.csv, metrics.parquet (or .csv), and what was put in: truth.csv (a row a job) and
     leaks.csv (what each node lacks, from when).
     """
-    step = parse_duration(period, "period", exact=True)
     records, metrics, truth = memory.generate_memory(
-        seed, nodes=nodes, days=days, jobs=jobs, relation=relation, load=load, period=step
+        seed, nodes=nodes, days=days, jobs=jobs, relation=relation, load=load, period=period
     )
     memory.write_scenario(folder, records, metrics, truth, format)
     killed = int(truth.killed.sum())
@@ -115,38 +267,32 @@ def generate_memory(
         f"{len(metrics):,} samples of {records.nodes:,} nodes in {folder}")  # fmt: skip
 
 
+@command(
+    made,
+    "hosts",
+    "forestall traces generate hosts hosts.csv --hosts 20 --days 90 --period 60",
+    "forestall traces generate hosts hosts.parquet --hosts 20 --days 91 --period 6 --speeds "
+    "speeds.csv",
+)
 def generate_hosts(
-    out: OUT,
-    hosts: Annotated[int, typer.Option("--hosts", min=1, metavar="N", help="How many.")] = 20,
-    days: Annotated[float, typer.Option("--days", metavar="DAYS", help="Length.")] = 90,
-    period: PERIOD = "60s",
-    th1: Annotated[
-        float, typer.Option("--th1", metavar="SHARE", help="Load at which a guest steps back.")
-    ] = 0.2,
-    th2: Annotated[
-        float, typer.Option("--th2", metavar="SHARE", help="Load at which a guest has to end.")
-    ] = 0.6,
-    guest_memory: Annotated[
-        float, typer.Option("--guest-memory", metavar="SHARE", help="That a guest needs.")
-    ] = 0.1,
+    out: TableOut,
+    hosts: Annotated[Count, Setting("How many")] = 20,
+    days: Annotated[float, Setting("Length", shown="DAYS")] = 90,
+    period: Period = 60,
+    th1: Annotated[float, Setting("Load at which a guest steps back", shown="SHARE")] = 0.2,
+    th2: Annotated[float, Setting("Load at which a guest has to end", shown="SHARE")] = 0.6,
+    guest_memory: Annotated[float, Setting("That a guest needs", shown="SHARE")] = 0.1,
     owners: Annotated[
         Literal["alike", "own"],
-        typer.Option(
-            "--owners",
-            help="Heavy work at the same hours on some days, or at an owner's own hours on nearly "
-            "every workday.",
+        Setting(
+            "Heavy work at the same hours on some days, or at an owner's own hours on nearly every "
+            "workday"
         ),
     ] = "alike",
     speeds: Annotated[
-        Path | None,
-        typer.Option(
-            "--speeds",
-            metavar="FILE.csv",
-            help="Write clock rate ratios from 0.7 to 1.3, too.",
-            show_default=False,
-        ),
+        Path | None, Setting("Write clock rate ratios from 0.7 to 1.3, too", shown="FILE.csv")
     ] = None,
-    seed: SEED = 1,
+    seed: Seed = 1,
 ) -> None:
     """Make up CPU load and free memory of hosts that their owners use, day by day alike.
 
@@ -155,9 +301,8 @@ def generate_hosts(
     """
     if not write.is_table_name(out):
         raise TraceError(out, "does not say a format; expected a name in .csv, .parquet")
-    step = parse_duration(period, "period", exact=True)
     metrics = traces_hosts.generate_hosts(
-        hosts, days, seed, step, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
+        hosts, days, seed, period, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
     )
     write.write_metrics(metrics, out)
     beside = ""
@@ -169,36 +314,35 @@ def generate_hosts(
     say(f"{len(metrics):,} samples of {hosts:,} hosts in {out}{beside}")
 
 
+@command(
+    made,
+    "guests",
+    "forestall traces generate guests guests.csv --count 500 --days 28",
+    "forestall traces generate guests guests.csv --lengths 30m,1h,2h --hours 9:17 --seed 7",
+)
 def generate_guests(
-    out: JOBS_OUT,
-    count: Annotated[int, typer.Option("--count", min=1, metavar="N", help="How many jobs.")] = 500,
-    days: Annotated[
-        int, typer.Option("--days", min=1, metavar="DAYS", help="On which they are submitted.")
-    ] = 28,
+    out: JobsOut,
+    count: Annotated[Count, Setting("How many jobs")] = 500,
+    days: Annotated[Count, Setting("On which they are submitted", shown="DAYS")] = 28,
     lengths: Annotated[
-        str,
-        typer.Option(
-            "--lengths", metavar="DURATION[,...]", help="Run times, equally many of each."
+        tuple[int, ...],
+        Setting(
+            "Run times, equally many of each",
+            shown="DURATION[,...]",
+            read=lengths_of,
+            typed="30m,1h,2h,3h,4h,5h,6h",
         ),
-    ] = "30m,1h,2h,3h,4h,5h,6h",
+    ] = (),
     hours: Annotated[
-        str,
-        typer.Option("--hours", metavar="FROM:TO", help="Between which hours of the day."),
-    ] = "6:22",
-    seed: SEED = 1,
+        tuple[float, float],
+        Setting("Between which hours of the day", shown="FROM:TO", read=hours_of, typed="6:22"),
+    ] = (6, 22),
+    seed: Seed = 1,
 ) -> None:
     """Make up guest jobs of one processor each, submitted evenly between two hours of the day.
 
     Time 0 is a Monday's midnight. The defaults are the workload of the FALCON slides (Bagchi et
     al.).
     """
-    try:
-        first, last = (float(hour) for hour in hours.split(":"))
-    except ValueError:
-        raise ParameterError("hours", hours, "FROM:TO within 0:24, such as 6:22") from None
-    whole = tuple(parse_duration(length, "lengths", exact=True) for length in lengths.split(","))
-    say(
-        logs.write_log(
-            guests.generate_guests(count, seed, days=days, lengths=whole, hours=(first, last)), out
-        )
-    )
+    made = guests.generate_guests(count, seed, days=days, lengths=lengths, hours=hours)
+    say(logs.write_log(made, out))

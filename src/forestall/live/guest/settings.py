@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from forestall.live.agent.states import HOLD, TH1, TH2
 from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
 
+CHECKPOINTS: Final = "Checkpoints"
+HOST: Final = "The host"
 CALM: Final = 10.0
 """s for which the host must be free before a guest is raised, or started again."""
 
@@ -20,39 +23,78 @@ class GuestSettings:
     Attributes
     ----------
     th1, th2 : owner's loads, 0 to 1, above which the guest is lowered, and stopped
-    hold : how long a load above `th2` may last before the guest is ended
-    every : between samples
-    calm : how long the load must be low before the guest is raised, or started again
     guest_memory : memory that it needs: bytes, or a share of the machine's up to 1
-    checkpoint, resume : commands for the shell; empty: none
-    checkpoint_every : running time between checkpoints while nothing is wrong; 0: none
-    checkpoint_timeout : after which a checkpoint has failed
-    grace : how long it stands still without a manager before it is ended
     patience : between SIGTERM and SIGKILL
     silence : without a word from its manager, after which that counts as gone
-    wait : whether it is resumed when the host is free again, by this manager
-    tell : who is told of each change: ``file:PATH``, ``unix:PATH`` or a command; empty: nobody
-    cgroup : whether a control group is used where there can be one
 
     Raises ParameterError for values that do not fit.
     """
 
+    wait: Annotated[
+        bool, Setting("Wait for the host to be free; else end with code 75 where it is not")
+    ] = True
     th1: float = TH1
     th2: float = TH2
-    hold: float = HOLD
-    every: float = 1.0
-    calm: float = CALM
+    hold: Annotated[
+        float, Setting("Such a load for longer ends it", shown="DURATION", group=HOST)
+    ] = HOLD
+    calm: Annotated[
+        float,
+        Setting(
+            "How long the load must be low before it is raised, or started again",
+            shown="DURATION", group=HOST,
+        ),
+    ] = CALM  # fmt: skip
+    every: Annotated[float, Setting("Between looks at the host", shown="DURATION", group=HOST)] = (
+        1.0
+    )
+    cgroup: Annotated[
+        bool, Setting("Use a control group where this user may make one", group=HOST)
+    ] = True
     guest_memory: float = 0.0
-    checkpoint: str = ""
-    resume: str = ""
-    checkpoint_every: float = 0.0
-    checkpoint_timeout: float = 60.0
-    grace: float = 300.0
+    checkpoint: Annotated[
+        str,
+        Setting(
+            "For the shell: writes a checkpoint of the guest, whose process is "
+            "$FORESTALL_GUEST_PID, before it returns with code 0",
+            shown="CMD", group=CHECKPOINTS,
+        ),
+    ] = ""  # fmt: skip
+    resume: Annotated[
+        str,
+        Setting(
+            "For the shell: goes on from the checkpoint (default: CMD again, with "
+            "FORESTALL_GUEST_CHECKPOINT=1)",
+            shown="CMD", group=CHECKPOINTS,
+        ),
+    ] = ""  # fmt: skip
+    checkpoint_every: Annotated[
+        float,
+        Setting(
+            "Running time between checkpoints while nothing is wrong; 0: none",
+            shown="DURATION", group=CHECKPOINTS, typed="0",
+        ),
+    ] = 0.0  # fmt: skip
+    checkpoint_timeout: Annotated[
+        float,
+        Setting(
+            "After which a checkpoint has failed", shown="DURATION", group=CHECKPOINTS, typed="60s"
+        ),
+    ] = 60.0
+    grace: Annotated[
+        float,
+        Setting("How long it stands still without a manager before it is ended", shown="DURATION"),
+    ] = 300.0
     patience: float = 5.0
     silence: float = 15.0
-    wait: bool = True
-    tell: str = ""
-    cgroup: bool = True
+    tell: Annotated[
+        str,
+        Setting(
+            "Told of each change, as a line of JSON: a command for the shell, file:PATH or "
+            "unix:PATH",
+            shown="CMD",
+        ),
+    ] = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.th1 <= 1:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from forestall.app.hosts import condor
 from forestall.live.agent.clock import SystemClock
@@ -29,6 +29,7 @@ from forestall.live.agent.states import HOLD, PERIOD, TH1, TH2
 from forestall.live.agent.status import read_status
 from forestall.live.agent.store import SAMPLES, DayStore, next_serial
 from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.settings import Setting
 from forestall.model.units import format_duration, parse_duration
 
 LISTEN: Final = "127.0.0.1:9108"
@@ -36,6 +37,11 @@ CALIBRATION: Final = "calibration.json"
 CONDOR_EVERY: Final = 300.0
 """Seconds between two looks for HTCondor's processes."""
 AD_EVERY: Final = 30.0
+STATES: Final = "States"
+Folder: TypeAlias = Annotated[
+    Path | None,
+    Setting("The agent's folder (default: ~/.local/state/forestall)", shown="DIR"),
+]
 _BYTES: Final = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 Hook = Callable[[Mapping[str, Any]], None]
@@ -57,13 +63,44 @@ class AgentOptions:
     `th1`, `th2` come from FOLDER/calibration.json where they are not given and it is there.
     """
 
-    folder: Path
-    period: str | None = None
-    th1: str | None = None
-    th2: str | None = None
-    hold: str | None = None
-    guest_memory: str | None = None
-    keep: str | None = None
+    folder: Folder = None
+    period: Annotated[str | None, Setting("Between samples (default 6s)", shown="DURATION")] = None
+    th1: Annotated[
+        str | None,
+        Setting(
+            "Load above which a guest runs at lowest priority (default: as calibrated, or 0.2)",
+            shown="SHARE", group=STATES,
+        ),
+    ] = None  # fmt: skip
+    th2: Annotated[
+        str | None,
+        Setting(
+            "Load above which a guest has to go (default: as calibrated, or 0.6)",
+            shown="SHARE", group=STATES,
+        ),
+    ] = None  # fmt: skip
+    hold: Annotated[
+        str | None,
+        Setting(
+            "How long a heavy load or a gap lasts until it counts (default 60s)",
+            shown="DURATION", group=STATES,
+        ),
+    ] = None  # fmt: skip
+    guest_memory: Annotated[
+        str | None,
+        Setting(
+            "Free memory a guest needs, such as 512M or 10% (default 0)",
+            shown="AMOUNT", group=STATES,
+        ),
+    ] = None  # fmt: skip
+    keep: Annotated[
+        str | None, Setting("Days of which the files are kept (default 400d)", shown="DURATION")
+    ] = None
+
+    @property
+    def place(self) -> Path:
+        """The agent's folder."""
+        return self.folder or default_folder()
 
     def settings(self) -> AgentSettings:
         """Return them checked. Raises ParameterError, and TraceError for the calibration."""
@@ -72,7 +109,7 @@ class AgentOptions:
             raise ParameterError("period", self.period, "a duration of at least 1s")
         found: Mapping[str, float] = {}
         if self.th1 is None or self.th2 is None:
-            found = calibrated(self.folder)
+            found = calibrated(self.place)
         th1 = _of(self.th1, found.get("th1", TH1), _share, "th1")
         th2 = _of(self.th2, found.get("th2", TH2), _share, "th2")
         if th1 > th2:
@@ -82,7 +119,7 @@ class AgentOptions:
         if keep < 86_400:
             raise ParameterError("keep", self.keep, "a duration of at least 1d")
         return AgentSettings(
-            folder=self.folder,
+            folder=self.place,
             period=period,
             th1=th1,
             th2=th2,

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from math import isnan
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
 
 from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
@@ -37,6 +39,7 @@ from forestall.live.contention.measure import (
 from forestall.live.contention.memory import MemoryMeasured, measure_memory
 from forestall.live.contention.plan import ExperimentPlan
 from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
 from forestall.show.facts import taken
 from forestall.traces.streams import stream
 
@@ -48,6 +51,7 @@ LOOK: Final = 0.5
 """Seconds in which the background load is measured first."""
 MOST_DISTURBED: Final = 0.25
 """Share of the points during which others may have used the cores, for thresholds to be trusted."""
+EXPERIMENT: Final = "The experiment"
 NOT_ASKED: Final = "it was not asked for"
 
 Tell = Callable[[str], None]
@@ -55,22 +59,70 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ExperimentSettings:
-    """An experiment as it is typed; see `forestall.cli.hosts.calibrate` for what each means.
+    """An experiment as it is typed. None stands for the default, which is another one for a
+    `quick` run."""
 
-    None stands for the default, which is another one for a `quick` run.
-    """
-
-    seconds: float | None = None
-    repeats: int | None = None
-    loads: str | None = None
-    groups: str | None = None
-    limit: str = "5%"
-    cpus: str | None = None
-    pattern: str = "paused"
-    memory: bool = True
-    quick: bool = False
-    seed: int = 1
-    force: bool = False
+    seconds: Annotated[
+        float | None,
+        Setting(
+            "How long a point is measured (default 2; with --quick 0.6)",
+            shown="S", group=EXPERIMENT,
+        ),
+    ] = None  # fmt: skip
+    repeats: Annotated[
+        int | None,
+        Setting("How often each point is measured (default 3; with --quick 2)", group=EXPERIMENT),
+    ] = None
+    loads: Annotated[
+        str | None,
+        Setting(
+            "What the owner's groups ask for, of the cores (default 5%, 10%, 20%, ..., 100%)",
+            shown="SHARE,...", group=EXPERIMENT,
+        ),
+    ] = None  # fmt: skip
+    groups: Annotated[
+        str | None,
+        Setting(
+            "Processes of the owner's groups (default 1, and 1, 2 and 4 for each core)",
+            shown="N,...", group=EXPERIMENT,
+        ),
+    ] = None  # fmt: skip
+    limit: Annotated[
+        str,
+        Setting("What the owner may lose of its CPU time", shown="SHARE", group=EXPERIMENT),
+    ] = "5%"
+    cpus: Annotated[
+        str | None,
+        Setting(
+            "Cores for owner and guest, such as 0 or 0-3 (default: all)",
+            shown="LIST", group=EXPERIMENT,
+        ),
+    ] = None  # fmt: skip
+    pattern: Annotated[
+        str,
+        Setting(
+            "The owner rests as long as ever after its work, or has work due by the clock",
+            shown="paused|periodic", group=EXPERIMENT,
+        ),
+    ] = "paused"  # fmt: skip
+    memory: Annotated[
+        bool,
+        Setting(
+            "Also measure a lack of memory, where a memory control group can be made",
+            group=EXPERIMENT,
+        ),
+    ] = True
+    quick: Annotated[bool, Setting("Fewer and shorter points: a first look", group=EXPERIMENT)] = (
+        False
+    )
+    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of orders and draws")] = 1
+    force: Annotated[
+        bool,
+        Setting(
+            "Measure although the host is busy, and keep thresholds that others disturbed; write "
+            "into a folder that holds something else"
+        ),
+    ] = False
 
     def plan(self) -> ExperimentPlan:
         """Return the plan. Raises ParameterError."""

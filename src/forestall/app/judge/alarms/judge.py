@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.judge.alarms.report import verdict
+from forestall.app.judge.questions import AlarmSettings
 from forestall.app.kit.progress import Progress
 from forestall.app.kit.study_folder import window_told
 from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.fit.fit import finite
 from forestall.app.runs.settings import inputs_of
-from forestall.assess.alarms import HORIZONS, JudgedAlarms, Line, judge, line_of
+from forestall.assess.alarms import JudgedAlarms, Line, judge, line_of
 from forestall.model.errors import ParameterError
-from forestall.model.units import parse_duration
 from forestall.show.facts import taken
 from forestall.traces.alarms import read_alarms
 from forestall.traces.streams import stream
@@ -32,38 +32,6 @@ QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
-class AlarmSettings:
-    """How alarms shall be judged.
-
-    Attributes
-    ----------
-    horizons : s, ascending; how long before a failure an alarm is about it
-    lead : least useful lead time, s
-    nodes : of the machine; None: as many as the log and the alarms name
-    level, draws, seed : of intervals
-    """
-
-    horizons: tuple[int, ...] = HORIZONS
-    lead: int = 0
-    nodes: int | None = None
-    level: float = 0.95
-    draws: int = 1000
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        if not self.horizons or self.lead >= min(self.horizons):
-            allowed = "a duration below the shortest horizon"
-            raise ParameterError("lead", self.lead, allowed)
-        if not 0 < self.level < 1:
-            raise ParameterError("level", self.level, "a number between 0 and 1")
-
-    @property
-    def main(self) -> int:
-        """The place of the horizon that the verdict is about: the middle one."""
-        return (len(self.horizons) - 1) // 2
-
-
-@dataclass(frozen=True)
 class AlarmStudy:
     """What the alarms are worth: one entry of `judged` for each horizon."""
 
@@ -75,14 +43,6 @@ class AlarmStudy:
     judged: tuple[JudgedAlarms, ...]
     by_score: tuple[Mapping[str, Any], ...]
     summary: dict[str, Any] = field(default_factory=dict)
-
-
-def horizons_of(text: str) -> tuple[int, ...]:
-    """Return horizons from text such as ``1h,6h,24h``, s, ascending, each once."""
-    found = {parse_duration(part, "horizons") for part in text.split(",") if part.strip()}
-    if not found or min(found) < 1:
-        raise ParameterError("horizons", text, "durations of at least 1 s, such as 1h,6h,24h")
-    return tuple(sorted(found))
 
 
 def study(

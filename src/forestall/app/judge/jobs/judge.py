@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.app.judge.jobs.inputs import JobInputs, read_inputs
 from forestall.app.judge.jobs.summary import summary_of
+from forestall.app.judge.questions import JobStudySettings
 from forestall.app.kit.progress import Progress
-from forestall.assess.attribution import Attribution, Fates, MetricSamples, Rule, attribute
+from forestall.assess.attribution import Attribution, Fates, MetricSamples, attribute
 from forestall.assess.benefit import (
     KNEE,
     Band,
@@ -30,58 +31,10 @@ from forestall.assess.benefit import (
 )
 from forestall.assess.roc import Roc, roc
 from forestall.assess.significance import AreaInterval, Permutation, delong, permutation
-from forestall.model.errors import InputError, ParameterError
+from forestall.model.errors import InputError
 from forestall.traces.streams import stream
 
 DRAWS: Final = 3000
-
-
-@dataclass(frozen=True)
-class JobStudySettings:
-    """How a metric shall be judged.
-
-    Attributes
-    ----------
-    failed_states : states that count as failures; None: every end but COMPLETED
-    ignored_states : states of jobs that are nobody's success and nobody's failure
-    value : what an idle period's metric is: the max, mean or last of its samples
-    side : whether high or low values are suspect
-    reboot : how long acting takes, s
-    cores : of a node; None: as the records have it, else 1
-    scale : share of a failed job's time that acting saves
-    action_cost : what every action costs besides, node-hours
-    price, currency : of a node-hour; None: none
-    limit : nodes to act on at once, at most
-    level, draws, seed : of intervals and permutations
-    """
-
-    failed_states: tuple[str, ...] | None = None
-    ignored_states: tuple[str, ...] = ()
-    value: Rule = "max"
-    side: Literal["high", "low"] = "high"
-    reboot: int = 90
-    cores: int | None = None
-    scale: float = 1.0
-    action_cost: float = 0.0
-    price: float | None = None
-    currency: str = ""
-    limit: int = 10
-    level: float = 0.95
-    draws: int = DRAWS
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
-            raise ParameterError("level", self.level, "a number between 0 and 1")
-        for name in ("scale", "action_cost", "price"):
-            number = getattr(self, name)
-            if number is not None and not 0 <= number < np.inf:
-                raise ParameterError(name, number, "a number of at least 0")
-
-    @property
-    def sign(self) -> float:
-        """What values are multiplied by, so that high ones are suspect."""
-        return 1.0 if self.side == "high" else -1.0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.app.judge.questions import How
 from forestall.app.kit.predictor_files import load_predictor
 from forestall.app.kit.progress import Progress
 from forestall.assess import panel as panels
@@ -31,39 +32,9 @@ HOUR: Final = 3600
 HORIZONS: Final = (HOUR, 6 * HOUR, 24 * HOUR)
 MAIN: Final = 24 * HOUR
 """The horizon by which predictors are ranked, s."""
-MOST_DECISIONS: Final = 1_000_000
-"""Decisions judged for a horizon; of longer logs every k-th moment."""
 LEAST_FAILURES: Final = 10
 """Failures that the held-out time must have for a judgement."""
 CELLS: Final = 2**22
-
-
-@dataclass(frozen=True)
-class How:
-    """How to judge.
-
-    Attributes
-    ----------
-    split : share of the window that is the past
-    alarm_share : share of node-time under alarm at which recall is measured
-    draws : how often weeks are drawn anew for intervals, of `level`
-    seed : of the draws
-    most : decisions judged for a horizon
-    """
-
-    split: float = 2 / 3
-    alarm_share: float = 0.05
-    draws: int = 400
-    level: float = 0.9
-    seed: int = 1
-    most: int = MOST_DECISIONS
-
-    def __post_init__(self) -> None:
-        for name, value in (("split", self.split), ("alarm_share", self.alarm_share)):
-            if not 0 < value < 1:
-                raise ParameterError(name, value, "a share above 0 and below 1")
-        if not 0 < self.level < 1:
-            raise ParameterError("level", self.level, "a number above 0 and below 1")
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,17 @@ import numpy as np
 from forestall.app.judge.predict import Sources, moment, spoken
 from forestall.app.judge.predictors import judge as judging
 from forestall.app.judge.predictors.report import verdict
+from forestall.app.judge.questions import Stakes
 from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
 from forestall.assess import benefit
-from forestall.model.errors import InputError, ParameterError
+from forestall.model.errors import InputError
 from forestall.show.facts import plain
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
-    from forestall.app.judge.predictors.judge import How, JudgedPredictor, Task
+    from forestall.app.judge.predictors.judge import JudgedPredictor, Task
+    from forestall.app.judge.questions import How
     from forestall.assess.benefit import BenefitCurve, Occasions, Worth
     from forestall.assess.panel import RedrawnEstimate
     from forestall.model.observations import Observations
@@ -30,16 +32,6 @@ FIGURES: Final = ("auc", "brier_skill", "recall_1h", "recall_6h", "recall_24h", 
 VALIDATION: Final = 300_000
 """Decisions judged for a horizon when a predictor is chosen on the past."""
 HOUR: Final = 3600
-
-
-@dataclass(frozen=True)
-class Stakes:
-    """What acting costs and what a failure destroys, node-hours; price of a node-hour."""
-
-    cost: float = 0.5
-    loss: float = 24.0
-    price: float | None = None
-    currency: str = "EUR"
 
 
 @dataclass(frozen=True)
@@ -131,7 +123,7 @@ def _choose(
 ) -> tuple[str | None, Occasions | None]:
     """Return the predictor of the highest skill on the last part of the past, trained on the part
     before, and its decisions there."""
-    how = replace(task.how, most=min(task.how.most, VALIDATION), draws=2)
+    how = replace(task.how, most=min(task.how.most, VALIDATION), draws=20)
     try:
         inner = judging.task_of(task.past, how)
     except InputError:
@@ -233,14 +225,3 @@ def _act_row(act: Act) -> dict[str, Any]:
         "needless_actions_per_month": worth.needless / act.months,
         "missed_failures_per_month": worth.missed / act.months,
     }
-
-
-def checked_stakes(cost: float, loss: float, price: float | None, currency: str) -> Stakes:
-    """Return stakes; ParameterError for numbers below 0."""
-    if not currency.strip():
-        raise ParameterError("currency", currency, "a name such as EUR")
-    given = {"action_cost": cost, "loss": loss, "price": price if price is not None else 0.0}
-    for name, value in given.items():
-        if not (np.isfinite(value) and value >= 0):
-            raise ParameterError(name, value, "a number of at least 0")
-    return Stakes(cost, loss, price, currency)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from forestall.app.judge.questions import NO_GROUPS, ScoreQuestion
 from forestall.app.judge.scores.report import verdict
 from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
@@ -32,64 +33,7 @@ FALSE_RATES: Final = (0.01, 0.05)
 SHARES: Final = (0.01, 0.05)
 GIVEN: Final = "given"
 BEST_F1: Final = "best F1"
-NO_GROUPS: Final = "none"
 MOST_IN_A_BIN: Final = 0.75
-
-
-@dataclass(frozen=True)
-class ScoreQuestion:
-    """How scores are to be judged.
-
-    Attributes
-    ----------
-    score : columns of scores; the first is judged, the others are compared with it
-    failed, group : columns of outcomes and groups (None: ``group`` where there is one; ``none``:
-        cases are taken as independent)
-    baseline : column of the scores that should be beaten
-    threshold : the alarm threshold to look at; None: that of the best F1
-    draws, seed : of the permutations
-    level : of intervals
-    bins, binning : of the reliability table: bins of equal width, of equal count, or (auto) of
-        equal count where one of equal width would hold most cases
-    probabilities : whether the judged scores are probabilities; None: whatever lies within 0 and 1
-        is, as are the other columns then; False: none is
-    """
-
-    score: tuple[str, ...] = ("score",)
-    failed: str = "failed"
-    group: str | None = None
-    baseline: str | None = None
-    threshold: float | None = None
-    draws: int = 3000
-    seed: int = 1
-    level: float = 0.95
-    bins: int = cal.BINS
-    binning: cal.Binning | Literal["auto"] = "auto"
-    probabilities: bool | None = None
-
-    def __post_init__(self) -> None:
-        if not self.score or not all(self.score):
-            raise ParameterError("score", ",".join(self.score), "a column, or several: a,b")
-        if len(set(self.score)) < len(self.score):
-            raise ParameterError("score", ",".join(self.score), "each column once")
-        if self.baseline == self.score[0]:
-            raise ParameterError("baseline", self.baseline, "another column than {score}")
-        if self.failed in self.columns:
-            raise ParameterError("failed", self.failed, "another column than the scores")
-        if not 0 < self.level < 1:
-            raise ParameterError("level", self.level, "a number between 0 and 1")
-        if self.draws < 1:
-            raise ParameterError("draws", self.draws, "a whole number of at least 1")
-        if self.bins < 1:
-            raise ParameterError("bins", self.bins, "a whole number of at least 1")
-        if self.threshold is not None and self.threshold != self.threshold:
-            raise ParameterError("threshold", self.threshold, "a number")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Every column of scores, the judged one first."""
-        more = () if self.baseline is None else (self.baseline,)
-        return tuple(dict.fromkeys((*self.score, *more)))
 
 
 @dataclass(frozen=True)

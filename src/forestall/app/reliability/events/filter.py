@@ -14,6 +14,7 @@ from forestall.app.kit.progress import Progress
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.ras import RasLog, Severity
+from forestall.model.settings import real_of, whole_of
 from forestall.model.units import SECONDS, format_duration, parse_duration
 from forestall.show.words import counted
 from forestall.traces.files.atomic import atomic_path
@@ -70,10 +71,10 @@ def settings_of(given: Mapping[str, Any]) -> FilterSettings:
     if "severity" in given:
         said["severity"] = severity_of(given["severity"])
     if "support" in given:
-        said["support"] = _whole(given["support"], "support")
+        said["support"] = whole_of("support", given["support"])
     for name in ("confidence", "lift"):
         if name in given:
-            said[name] = _real(given[name], name)
+            said[name] = real_of(name, given[name])
     return FilterSettings(**said)
 
 
@@ -86,24 +87,10 @@ def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
     if "from" in given:
         said["start"] = given["from"]
     if "days" in given:
-        said["days"] = _real(given["days"], "days")
+        said["days"] = real_of("days", given["days"])
     if "year" in given:
-        said["year"] = _whole(given["year"], "year")
+        said["year"] = whole_of("year", given["year"])
     return said
-
-
-def _whole(text: object, name: str) -> int:
-    try:
-        return int(str(text))
-    except ValueError:
-        raise ParameterError(name, text, "a whole number") from None
-
-
-def _real(text: object, name: str) -> float:
-    try:
-        return float(str(text))
-    except ValueError:
-        raise ParameterError(name, text, "a number") from None
 
 
 def study(

@@ -9,7 +9,8 @@ import numpy as np
 
 from forestall.app.reliability.failures.change import trend_within
 from forestall.app.reliability.failures.laws import Sampled, weibull_row
-from forestall.app.reliability.fit.fit import FitQuestion, finite
+from forestall.app.reliability.fit.fit import finite
+from forestall.app.reliability.questions import FitQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.reliability.fit.fit import FitQuestion, ToldFit, finite, plain_ranking, tell
+from forestall.app.reliability.fit.fit import ToldFit, finite, plain_ranking, tell
+from forestall.app.reliability.questions import FitQuestion
 from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.fits.ranking import fit_all

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,73 +14,22 @@ from forestall.app.kit.study_folder import date_of
 from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.failures import groups
 from forestall.app.reliability.failures.change import Aged, FailureTrend, change_of, rate_by_age
-from forestall.app.reliability.failures.laws import UNITS, Laws, laws_of
+from forestall.app.reliability.failures.laws import Laws, laws_of
 from forestall.app.reliability.failures.nodes import Bursting, Worst, bursting_of, worst_of
-from forestall.app.reliability.fit.fit import FEWEST_DRAWS, FitQuestion, finite
+from forestall.app.reliability.fit.fit import finite
+from forestall.app.reliability.questions import FailureStudySettings
 from forestall.app.runs.settings import inputs_of
 from forestall.model.errors import ParameterError
 from forestall.reliability.history.history import History, history
-from forestall.reliability.lifetimes.registry import family_of
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
 
-Clock = Literal["calendar", "uptime"]
 DAY: Final = 86_400
 LUCK: Final = 5
 """So many nodes without a failure would be expected, at least, where none is missed by chance."""
 HOUR: Final = 3600
 DAYS_A_YEAR: Final = 365.25
-
-
-@dataclass(frozen=True)
-class FailureStudySettings:
-    """How a log shall be looked at.
-
-    Attributes
-    ----------
-    clock : "calendar": gaps run from failure to failure; "uptime": from repair to failure
-    families : names of the families to rank; None: all
-    draws : samples to draw for p-values of fits; 0: none
-    seed : of all draws
-    level : of confidence intervals
-    unit : of gaps as shown: s, min, h or d
-    """
-
-    clock: Clock = "calendar"
-    families: tuple[str, ...] | None = None
-    draws: int = 0
-    seed: int = 1
-    level: float = 0.95
-    unit: str = "h"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
-            raise ParameterError("level", self.level, "a number between 0 and 1")
-        if self.draws and self.draws < FEWEST_DRAWS:
-            allowed = f"0, or a whole number of at least {FEWEST_DRAWS}"
-            raise ParameterError("draws", self.draws, allowed)
-        if self.unit not in UNITS:
-            raise ParameterError("unit", self.unit, "one of " + ", ".join(UNITS))
-        for name in self.families or ():
-            family_of(name)
-
-    @property
-    def question(self) -> FitQuestion:
-        """The same for fits of ranked families."""
-        return FitQuestion(
-            level=self.level,
-            p_values=self.draws > 0,
-            draws=self.draws or FEWEST_DRAWS,
-            seed=self.seed,
-            zeros="censored",
-            unit=self.unit,
-        )
-
-    @property
-    def plain_question(self) -> FitQuestion:
-        """The same for fits to parts of the log, without p-values."""
-        return FitQuestion(level=self.level, seed=self.seed, zeros="censored", unit=self.unit)
 
 
 @dataclass(frozen=True)
@@ -114,24 +63,6 @@ class FailureStudy:
     worst: Worst
     bursting: Bursting
     summary: dict[str, Any] = field(default_factory=dict)
-
-
-def asked_of(values: Mapping[str, Any]) -> FailureStudySettings:
-    """Return how to look at a log from options by key."""
-    families = values.get("families")
-    named: tuple[str, ...] | None = None
-    if families is not None and families.strip().lower() != "all":
-        named = tuple(name.strip() for name in families.split(",") if name.strip())
-        if not named:
-            raise ParameterError("families", families, "all, or names such as weibull,lognormal")
-    return FailureStudySettings(
-        values.get("clock", "calendar"),
-        named,
-        values.get("draws", 0),
-        values.get("seed", 1),
-        values.get("level", 0.95),
-        values.get("unit", "h"),
-    )
 
 
 def study(

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
+from forestall.app.reliability.questions import FitQuestion
 from forestall.model.cleaning import Cleaning
-from forestall.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.fits.ranking import fit_all
 from forestall.show.facts import taken
@@ -21,44 +21,6 @@ if TYPE_CHECKING:
     from forestall.reliability.fits.sample import Sample
 
 Interval = tuple[float, float]
-Method = Literal["likelihood", "wald", "bootstrap"]
-RankBy = Literal["aic", "bic", "loglik", "ks", "ad"]
-FEWEST_DRAWS: Final = 19
-"""Below it neither a 95 % interval nor a p-value of 0.05 can come out of draws."""
-
-
-@dataclass(frozen=True)
-class FitQuestion:
-    """How to fit, and what is wanted besides the parameters.
-
-    Attributes
-    ----------
-    family : the family, or None: fit all and rank them
-    rank_by : by what
-    zeros, resolution : what becomes of gaps of 0; see `Sample.of`
-    level, ci : of the confidence intervals, and how they are found
-    p_values : whether to draw for p-values of Kolmogorov-Smirnov and Anderson-Darling
-    draws, seed : of all draws
-    unit : the unit of time of the gaps, as it shall be shown
-    """
-
-    family: str | None = None
-    rank_by: RankBy = "aic"
-    zeros: str = "auto"
-    resolution: float | None = None
-    level: float = 0.95
-    ci: Method = "likelihood"
-    p_values: bool = False
-    draws: int = 999
-    seed: int = 1
-    unit: str = ""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
-            raise ParameterError("level", self.level, "a number between 0 and 1")
-        if self.draws < FEWEST_DRAWS:
-            allowed = f"a whole number of at least {FEWEST_DRAWS}"
-            raise ParameterError("draws", self.draws, allowed)
 
 
 @dataclass(frozen=True)

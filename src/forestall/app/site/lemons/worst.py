@@ -11,16 +11,14 @@ from forestall.app.site.lemons.section import row
 from forestall.app.site.lemons.study import LemonsStudy
 from forestall.app.site.report import SiteFindings, advice_json
 from forestall.app.site.summary import headline
-from forestall.model.errors import ParameterError
 from forestall.show.as_json import section_json
 from forestall.show.facts import plain
 from forestall.show.text import grid, paragraph, remarks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forestall.app.kit.progress import Progress
     from forestall.app.site.asked import Asked
+    from forestall.app.site.given import LemonQuestion
     from forestall.app.site.sources import GivenRecords
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.blocks import Table
@@ -74,21 +72,17 @@ class LemonsFound:
 
 
 def find(
-    given: GivenRecords,
-    assumed: Mapping[str, Any] | None = None,
-    *,
-    false_discovery_rate: float = lemons_section.FALSE_DISCOVERY_RATE,
-    progress: Progress | None = None,
+    given: GivenRecords, question: LemonQuestion, progress: Progress | None = None
 ) -> LemonsFound:
-    """Return which nodes are lemons by the records that are `given`; `assumed` are fields of
-    `Asked`. Raises TraceError and ParameterError for what cannot be used."""
-    if not 0 < false_discovery_rate < 1:
-        allowed = "a number between 0 and 1, such as 0.05"
-        raise ParameterError("false_discovery_rate", false_discovery_rate, allowed)
+    """Return which nodes are lemons by the records that are `given`. Raises TraceError and
+    ParameterError for what cannot be used."""
+    interval = question.checkpoint_interval
+    assumed = {} if interval is None else {"checkpoint_interval": interval}
     site = sources.gather(given, progress)
-    asked = sources.asked_of(site, given, **(assumed or {}))
+    asked = sources.asked_of(site, given, **assumed)
     site = sources.cut(site, asked)
-    study = lemons_section.study(site, asked, false_discovery_rate=false_discovery_rate)
+    rate = question.false_discovery_rate
+    study = lemons_section.study(site, asked, false_discovery_rate=rate)
     return LemonsFound(asked, site, study, lemons_section.section(study))
 
 

@@ -32,6 +32,7 @@ with lazily():
 if TYPE_CHECKING:
     from forestall.app.kit.progress import Progress
     from forestall.app.site.asked import Asked
+    from forestall.app.site.given import BacktestQuestion
     from forestall.app.site.sources import GivenRecords
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.report import Section
@@ -113,41 +114,26 @@ class BacktestFound:
 
 
 def find(
-    given: GivenRecords,
-    *,
-    question: str = "both",
-    chance: float | None = None,
-    warm_up: int = 1000,
-    seed: int = 1,
-    progress: Progress | None = None,
+    given: GivenRecords, question: BacktestQuestion, progress: Progress | None = None
 ) -> BacktestFound:
     """Return what quotes would have been worth on the records that are `given`.
 
     Promises before `given.since` are made, so that the book learns, but not scored. Raises
     TraceError and ParameterError for what cannot be used.
     """
-    if question not in QUESTIONS:
-        raise ParameterError("question", question, "deadline, probability or both")
-    if chance is not None and not 0 < chance < 1:
-        raise ParameterError("level", chance, "a number between 0 and 1, such as 0.9")
-    if chance is not None and "deadline" not in QUESTIONS[question]:
-        allowed = "none with {question} probability: it is that of the deadlines asked for"
-        raise ParameterError("level", chance, allowed)
-    if warm_up < 0:
-        raise ParameterError("warm_up", warm_up, "a whole number of jobs, at least 0")
     site = sources.gather(given)
     if site.accounting is None or not len(site.accounting):
         raise ParameterError("FILES", "", "records of jobs; there are none")
-    asked = sources.asked_of(site, given, seed=seed)
+    asked = sources.asked_of(site, given, seed=question.seed)
     first, _ = sources.span(site)
     site = sources.cut(site, replace(asked, begin=min(first, asked.begin)))
     assert site.accounting is not None
     wanted = Question(
-        questions=QUESTIONS[question],
-        chance=chance,
-        warm_up=warm_up,
+        questions=QUESTIONS[question.question],
+        chance=question.level,
+        warm_up=question.warm_up,
         begin=asked.begin if asked.begin > first else None,
-        seed=seed,
+        seed=question.seed,
         level=asked.level,
     )
     found = study(site.accounting, wanted, progress)

@@ -1,0 +1,277 @@
+"""What the commands on predictors can be asked: each setting declared once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from forestall.model.errors import ParameterError
+from forestall.model.settings import Declared, Setting
+from forestall.model.units import parse_duration
+
+NO_GROUPS: Final = "none"
+HOUR: Final = 3600
+MOST_DECISIONS: Final = 1_000_000
+"""Decisions judged for a horizon; of longer logs every k-th moment."""
+
+COLUMNS: Final = "Columns"
+JUDGING: Final = "Judging"
+JUDGEMENT: Final = "Judgement"
+STAKES: Final = "What is at stake"
+JOBS_AND_METRICS: Final = "Jobs and metrics"
+ACTING: Final = "Acting"
+BESIDE: Final = "What was observed beside"
+FAILURES: Final = "Failure log"
+
+Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
+Amount: TypeAlias = Annotated[float, Field(ge=0)]
+Seed: TypeAlias = Annotated[int, Field(ge=0)]
+Count: TypeAlias = Annotated[int, Field(ge=1)]
+AboveZero: TypeAlias = Annotated[int, Field(gt=0)]
+"""The same, checked by the question: Typer checks, and shows, only what is "at least"."""
+
+Events: TypeAlias = Annotated[
+    Path | None, Setting("An event log (RAS, syslog) of the same machine", group=BESIDE)
+]
+Metrics: TypeAlias = Annotated[Path | None, Setting("Metrics of the same nodes", group=BESIDE)]
+MachineNodes: TypeAlias = Annotated[
+    Count | None,
+    Setting("Nodes of the machine, where that is more than the logs tell", group=FAILURES),
+]
+Until: TypeAlias = Annotated[
+    str | None,
+    Setting(
+        "Learn from what lies before this moment only: a date, or 10d (default: the end)",
+        shown="TIME",
+        group=FAILURES,
+    ),
+]
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Return names from text such as ``ours,theirs``."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def names_or_all(text: str) -> tuple[str, ...] | None:
+    """Return names from text, None for ``all``."""
+    return None if text == "all" else names_of(text)
+
+
+@dataclass(frozen=True)
+class ScoreQuestion(Declared, group=JUDGING):
+    """How scores are to be judged.
+
+    The first column of `score` is judged, the others are compared with it. With groups ``none``
+    cases are taken as independent. None for `probabilities`: whatever lies within 0 and 1 is, as
+    are the other columns then; False: none is.
+    """
+
+    score: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Column to judge; with several, the others are compared with the first",
+            shown="NAME,...",
+            group=COLUMNS,
+            read=names_of,
+            typed="score",
+        ),
+    ] = ("score",)
+    failed: Annotated[str, Setting("Column of what came: 1 or 0", shown="NAME", group=COLUMNS)] = (
+        "failed"
+    )
+    group: Annotated[
+        str | None,
+        Setting(
+            "Column of cases that hang together, such as the node (default: group, if there)",
+            shown="NAME|none",
+            group=COLUMNS,
+        ),
+    ] = None
+    baseline: Annotated[
+        str | None, Setting("Column of scores that should be beaten", shown="NAME", group=COLUMNS)
+    ] = None
+    threshold: Annotated[
+        float | None, Setting("Scores of X or more are alarms (default: best F1)")
+    ] = None
+    draws: Annotated[AboveZero, Setting("Permutations for the p-value")] = 3000
+    seed: Annotated[Seed, Setting("Of permutations")] = 1
+    level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
+    bins: Annotated[AboveZero, Setting("Of the reliability table")] = 10
+    binning: Annotated[
+        Literal["auto", "width", "count"],
+        Setting("Bins of equal width or count; auto: count where one bin would hold most cases"),
+    ] = "auto"
+    probabilities: Annotated[
+        bool | None,
+        Setting("Whether scores are probabilities (default: if all lie within 0 and 1)"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.score or not all(self.score):
+            raise ParameterError("score", ",".join(self.score), "a column, or several: a,b")
+        if len(set(self.score)) < len(self.score):
+            raise ParameterError("score", ",".join(self.score), "each column once")
+        if self.baseline == self.score[0]:
+            raise ParameterError("baseline", self.baseline, "another column than {score}")
+        if self.failed in self.columns:
+            raise ParameterError("failed", self.failed, "another column than the scores")
+        if self.threshold is not None and math.isnan(self.threshold):
+            raise ParameterError("threshold", self.threshold, "a number")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column of scores, the judged one first."""
+        more = () if self.baseline is None else (self.baseline,)
+        return tuple(dict.fromkeys((*self.score, *more)))
+
+
+def horizons_of(text: str) -> tuple[int, ...]:
+    """Return horizons from text such as ``1h,6h,24h``, s, ascending, each once."""
+    found = {parse_duration(part, "horizons") for part in text.split(",") if part.strip()}
+    if not found or min(found) < 1:
+        raise ParameterError("horizons", text, "durations of at least 1 s, such as 1h,6h,24h")
+    return tuple(sorted(found))
+
+
+@dataclass(frozen=True)
+class AlarmSettings(Declared, group=JUDGING):
+    """How alarms shall be judged; horizons ascend, and `draws` are of intervals."""
+
+    horizons: Annotated[
+        tuple[int, ...],
+        Setting(
+            "How long before a failure an alarm is about it",
+            shown="DURATION,...",
+            read=horizons_of,
+            typed="1h,6h,24h",
+        ),
+    ] = (HOUR, 6 * HOUR, 24 * HOUR)
+    lead: Annotated[
+        int, Setting("Least lead time that is of use; later alarms are late", unit="s", typed="0")
+    ] = 0
+    nodes: Annotated[
+        Count | None,
+        Setting("Nodes of the machine (default: those that the log and the alarms name)"),
+    ] = None
+    level: Annotated[Level, Setting("Of intervals", shown="P")] = 0.95
+    draws: int = 1000
+    seed: Annotated[Seed, Setting("Of draws")] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.horizons or self.lead >= min(self.horizons):
+            raise ParameterError("lead", self.lead, "a duration below the shortest horizon")
+
+    @property
+    def main(self) -> int:
+        """The place of the horizon that the verdict is about: the middle one."""
+        return (len(self.horizons) - 1) // 2
+
+
+def _states(option: str, text: str) -> tuple[str, ...]:
+    found = tuple(part.strip().upper() for part in text.split(",") if part.strip())
+    if not found:
+        raise ParameterError(option, text, "states such as FAILED,NODE_FAIL")
+    return found
+
+
+@dataclass(frozen=True)
+class JobStudySettings(Declared, group=ACTING):
+    """How a metric shall be judged as a predictor of failed jobs; `level` and `draws` are of
+    intervals and permutations."""
+
+    failed_states: Annotated[
+        tuple[str, ...] | None,
+        Setting(
+            "Ends that count as failures (default: all but COMPLETED)",
+            shown="STATE,...",
+            group=JOBS_AND_METRICS,
+            read=partial(_states, "failed_states"),
+        ),
+    ] = None
+    ignored_states: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Ends that count neither as failures nor as successes",
+            shown="STATE,...",
+            group=JOBS_AND_METRICS,
+            read=partial(_states, "ignored_states"),
+        ),
+    ] = ()
+    value: Annotated[
+        Literal["max", "mean", "last"],
+        Setting("What an idle period's metric is", group=JOBS_AND_METRICS),
+    ] = "max"
+    side: Annotated[
+        Literal["high", "low"], Setting("Which values are suspect", group=JOBS_AND_METRICS)
+    ] = "high"
+    reboot: Annotated[int, Setting("How long acting takes", unit="s")] = 90
+    cores: Annotated[Count | None, Setting("Cores of a node (default: as the records have it)")] = (
+        None
+    )
+    scale: Annotated[
+        Amount, Setting("Share of a failed job's time that acting saves", shown="S")
+    ] = 1.0
+    action_cost: Annotated[
+        Amount, Setting("What every action costs besides its time", unit="node-hours")
+    ] = 0.0
+    price: Annotated[Amount | None, Setting("Of a node-hour", shown="MONEY")] = None
+    currency: Annotated[str, Setting("Of the price, such as EUR", shown="NAME")] = ""
+    limit: Annotated[
+        Seed, Setting("Nodes to act on at once, at most; nothing is ever done, only said")
+    ] = 10
+    level: float = 0.95
+    draws: int = 3000
+    seed: Annotated[Seed, Setting("Of draws")] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.level < 1:
+            raise ParameterError("level", self.level, "a number between 0 and 1")
+
+    @property
+    def sign(self) -> float:
+        """What values are multiplied by, so that high ones are suspect."""
+        return 1.0 if self.side == "high" else -1.0
+
+
+@dataclass(frozen=True)
+class How(Declared, group=JUDGEMENT):
+    """How predictors are judged by a log's own future; at most `most` decisions for a horizon."""
+
+    split: Annotated[Level, Setting("Share of the window that is the past", shown="SHARE")] = 2 / 3
+    alarm_share: Annotated[
+        Level, Setting("Node-time under alarm at which recall is measured", shown="SHARE")
+    ] = 0.05
+    draws: Annotated[
+        Annotated[int, Field(ge=20)], Setting("How often weeks are drawn anew for intervals")
+    ] = 400
+    level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.9
+    seed: Annotated[Seed, Setting("Of draws")] = 1
+    most: int = MOST_DECISIONS
+
+
+@dataclass(frozen=True)
+class Stakes(Declared, group=STAKES):
+    """What acting costs and what a failure destroys, node-hours; price of a node-hour."""
+
+    cost: Annotated[
+        Amount, Setting("Node-hours that acting on a node costs", option="action_cost", shown="H")
+    ] = 0.5
+    loss: Annotated[
+        Amount, Setting("Node-hours that a failure destroys without action", shown="H")
+    ] = 24.0
+    price: Annotated[Amount | None, Setting("Of a node-hour", shown="P")] = None
+    currency: Annotated[str, Setting("Of prices", shown="NAME")] = "EUR"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.currency.strip():
+            raise ParameterError("currency", self.currency, "a name such as EUR")

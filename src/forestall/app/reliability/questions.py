@@ -1,0 +1,269 @@
+"""What the commands on how machines fail can be asked: each setting declared once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from forestall._lazy import lazily
+from forestall.model.errors import ParameterError
+from forestall.model.settings import Declared, Setting
+from forestall.model.units import MAX_SECONDS, parse_duration
+
+with lazily():
+    from forestall.reliability.lifetimes import registry
+
+if TYPE_CHECKING:
+    from forestall.app.site.nodes.failure_rate import MeasuredRate
+
+DAY: Final = 86_400
+FEWEST_DRAWS: Final = 19
+"""Below it neither a 95 % interval nor a p-value of 0.05 can come out of draws."""
+RATE: Final = 6.5
+"""Failures per 1000 node-days of two large machines for training; Kokolis et al., 2410.21680."""
+MEASURED: Final = "measured"
+"""In the place of a repair time: that of the records."""
+
+FIT: Final = "Fit"
+ANALYSIS: Final = "Analysis"
+NODES: Final = "Nodes and failures"
+JOB: Final = "Job"
+MODEL: Final = "Model"
+
+Method: TypeAlias = Literal["likelihood", "wald", "bootstrap"]
+RankBy: TypeAlias = Literal["aic", "bic", "loglik", "ks", "ad"]
+Clock: TypeAlias = Literal["calendar", "uptime"]
+Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
+Seed: TypeAlias = Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True)
+class FitQuestion(Declared, group=FIT):
+    """How to fit, and what is wanted besides the parameters; for zeros and resolution see
+    `Sample.of`. Without a family all are fitted and ranked."""
+
+    family: Annotated[
+        str | None,
+        Setting(
+            "Such as weibull; without it all families are fitted and ranked",
+            shown="NAME",
+            offered=lambda: registry.FAMILIES,
+        ),
+    ] = None
+    rank_by: Annotated[RankBy, Setting("What makes a family the best")] = "aic"
+    zeros: Annotated[
+        Literal["auto", "censored", "exact", "drop"],
+        Setting("What gaps of 0 are: shorter than the resolution (censored), 0, or left out"),
+    ] = "auto"
+    resolution: Annotated[
+        float | None,
+        Setting(
+            "Shortest gap that the log could tell (default: the smallest gap above 0)", shown="TIME"
+        ),
+    ] = None
+    level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
+    ci: Annotated[Method, Setting("How intervals are found")] = "likelihood"
+    p_values: Annotated[bool, Setting("Of the goodness of fit, by drawing")] = False
+    draws: Annotated[Annotated[int, Field(ge=FEWEST_DRAWS)], Setting("Samples to draw")] = 999
+    seed: Annotated[Seed, Setting("Of draws")] = 1
+    unit: Annotated[str, Setting("Unit of the gaps, as shown", shown="NAME")] = ""
+
+
+def families_of(text: str) -> tuple[str, ...] | None:
+    """Return the families that are named, None for ``all``."""
+    if text.strip().lower() == "all":
+        return None
+    named = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not named:
+        raise ParameterError("families", text, "all, or names such as weibull,lognormal")
+    return named
+
+
+@dataclass(frozen=True)
+class FailureStudySettings(Declared, group=ANALYSIS):
+    """How a failure log shall be looked at."""
+
+    clock: Annotated[
+        Clock, Setting("Gaps run from failure to failure, or from repair to failure")
+    ] = "calendar"
+    families: Annotated[
+        tuple[str, ...] | None,
+        Setting("Distributions to rank", shown="NAME,...|all", read=families_of, typed="all"),
+    ] = None
+    draws: Annotated[
+        Annotated[int, Field(ge=0)], Setting("Samples to draw for p-values of fits; 0: none")
+    ] = 0
+    seed: Annotated[Seed, Setting("Of draws")] = 1
+    level: float = 0.95
+    unit: Annotated[Literal["s", "min", "h", "d"], Setting("Unit of gaps")] = "h"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.level < 1:
+            raise ParameterError("level", self.level, "a number between 0 and 1")
+        if self.draws and self.draws < FEWEST_DRAWS:
+            allowed = f"0, or a whole number of at least {FEWEST_DRAWS}"
+            raise ParameterError("draws", self.draws, allowed)
+        for name in self.families or ():
+            registry.family_of(name)
+
+    @property
+    def question(self) -> FitQuestion:
+        """The same for fits of ranked families."""
+        return FitQuestion(
+            level=self.level,
+            p_values=self.draws > 0,
+            draws=self.draws or FEWEST_DRAWS,
+            seed=self.seed,
+            zeros="censored",
+            unit=self.unit,
+        )
+
+    @property
+    def plain_question(self) -> FitQuestion:
+        """The same for fits to parts of the log, without p-values."""
+        return FitQuestion(level=self.level, seed=self.seed, zeros="censored", unit=self.unit)
+
+
+Shape: TypeAlias = Annotated[
+    float,
+    Setting("Weibull shape of a node's life; 1 is the exponential", shown="BETA", group=NODES),
+]
+
+
+@dataclass(frozen=True)
+class IntervalQuestion(Declared):
+    """How often to checkpoint: durations as text; `mttf` may be measured instead."""
+
+    checkpoint_cost: Annotated[
+        str | None,
+        Setting(
+            "Time of a checkpoint; with records 5m is assumed where it is not told",
+            shown="DURATION",
+        ),
+    ] = None
+    mttf: Annotated[
+        str | None,
+        Setting(
+            "A node's mean time to failure, where it is not measured from records", shown="DURATION"
+        ),
+    ] = None
+    shape: Shape = 1.0
+    nodes: Annotated[int, Setting("Nodes of the job", group=NODES)] = 1
+    recall: Annotated[
+        float,
+        Setting(
+            "Share of the failures that a predictor foresees in time to save the work",
+            shown="R",
+            group=NODES,
+        ),
+    ] = 0.0
+    ages: Annotated[
+        str,
+        Setting(
+            "Of the nodes: all renewed at each failure, a machine long in use, or so old at the "
+            "start. With steady a single node is renewed at every failure",
+            shown="new|steady|DURATION",
+            group=NODES,
+        ),
+    ] = "steady"
+    restart: Annotated[str, Setting("To read a checkpoint back", shown="DURATION", group=JOB)] = "0"
+    downtime: Annotated[
+        str, Setting("From a failure to the restart", shown="DURATION", group=JOB)
+    ] = "0"
+    work: Annotated[
+        str | None,
+        Setting("Length of the job without failures (default: long)", shown="DURATION", group=JOB),
+    ] = None
+
+
+@dataclass(frozen=True)
+class SparesQuestion(Declared):
+    """How many spares: durations as text. A `measured` rate stands in the place of `mttf` and
+    `rate`."""
+
+    nodes: Annotated[int, Setting("Nodes of the job, or beside the spares of a pool")]
+    hours: Annotated[
+        str, Setting("How long: hours, or a duration such as 4-00:00:00", shown="HOURS")
+    ]
+    target: Annotated[float, Setting("Wanted probability, such as 0.99", shown="P")] = 0.99
+    mttf: Annotated[
+        str | None, Setting("A node's mean time to failure", shown="DURATION", group=NODES)
+    ] = None
+    rate: Annotated[
+        float | None,
+        Setting(
+            "Failures per 1000 node-days, in the place of --mttf (default 6.5)",
+            shown="R",
+            group=NODES,
+        ),
+    ] = None
+    shape: Shape = 1.0
+    ages: Annotated[
+        str | None,
+        Setting(
+            "Of the nodes at the start (default new; of a pool steady)",
+            shown="new|steady|DURATION",
+            group=NODES,
+        ),
+    ] = None
+    pool: Annotated[
+        bool,
+        Setting(
+            "All N nodes work, and each failure takes a spare from a pool beside them", group=MODEL
+        ),
+    ] = False
+    repair: Annotated[
+        str | None,
+        Setting(
+            "A pool to which failed nodes come back after so long, or as long as records tell",
+            shown="DURATION|measured",
+            group=MODEL,
+        ),
+    ] = None
+    copies: Annotated[
+        int,
+        Setting(
+            "Each checkpoint lies on its node and C - 1 neighbours; 0: it is never gone",
+            shown="C",
+            group=MODEL,
+        ),
+    ] = 0
+    measured: MeasuredRate | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long: a bare number is hours."""
+        allowed = "hours above 0, or a duration such as 4-00:00:00 or 96h"
+        try:
+            seconds = float(self.hours) * 3600
+        except ValueError:
+            try:
+                seconds = float(parse_duration(self.hours))
+            except ParameterError:
+                raise ParameterError("hours", self.hours, allowed) from None
+        if not 0 < seconds < MAX_SECONDS:
+            raise ParameterError("hours", self.hours, allowed)
+        return seconds
+
+    def mean(self) -> float:
+        """Return a node's mean life, s."""
+        if self.measured is not None:
+            if self.mttf is not None or self.rate is not None:
+                name, value = ("mttf", self.mttf) if self.mttf else ("rate", self.rate)
+                raise ParameterError(name, value, "either that, or {slurm} and FILES")
+            return self.measured.mttf
+        if self.mttf is not None and self.rate is not None:
+            raise ParameterError("rate", self.rate, "either {mttf} or {rate}")
+        if self.mttf is not None:
+            mean = float(parse_duration(self.mttf, "mttf"))
+            if mean == 0:
+                raise ParameterError("mttf", self.mttf, "a duration above 0")
+            return mean
+        rate = RATE if self.rate is None else self.rate
+        if not (rate > 0 and math.isfinite(rate)):
+            raise ParameterError("rate", rate, "failures per 1000 node-days, above 0")
+        return 1000 * DAY / rate
