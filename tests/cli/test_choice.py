@@ -11,7 +11,7 @@ import typer
 from pydantic import Field
 from typer.testing import CliRunner
 
-from forestall.cli.choice import Choice, Given, Table
+from forestall.cli.choice import Choice, Given, TextOptions
 from forestall.cli.registry import command
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Declared, Setting, declared
@@ -44,7 +44,7 @@ APP = typer.Typer()
 @command(APP, "ask", "forestall ask --share 0.5")
 def ask(
     log: Annotated[Path, typer.Argument(help="The log.")],
-    given: Annotated[Given, Table(ROWS)],
+    given: Annotated[Given, TextOptions(ROWS)],
     asked: Asked,
     *,
     more: Annotated[list[str] | None, Setting("More", option="set", short="s")] = None,

@@ -5,7 +5,7 @@ What a parameter of the function is declared as tells what becomes of it:
 - a `Setting` in its annotation: one option;
 - a class of declared fields, such as the question of a use case: an option for each field, and the
   function is given the question;
-- a `Table` in its annotation: options that are taken as text, and the function is given those that
+- a `TextOptions` in its annotation: options taken as text, and the function is given those that
   were said, by their keys;
 - anything else is Typer's.
 """
@@ -103,7 +103,7 @@ class Choice:
         return _completing(lambda: self.choices)(incomplete)
 
 
-class Table:
+class TextOptions:
     """Options that are taken as text; `varied`: ranges and lists, too."""
 
     def __init__(self, *rows: Iterable[Choice], varied: bool = False) -> None:
@@ -130,7 +130,7 @@ def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def _built(one: inspect.Parameter) -> Built:
     """Return what becomes of a parameter of a command's function."""
     said = getattr(one.annotation, "__metadata__", ())
-    tables = [more for more in said if isinstance(more, Table)]
+    tables = [more for more in said if isinstance(more, TextOptions)]
     if tables:
         rows = [(row, row.parameter(varied=tables[0].varied)) for row in tables[0].rows]
 

@@ -14,6 +14,7 @@ are made of it; none of them is listed anywhere else. Texts name other parameter
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,6 +34,7 @@ from typing import (
     Union,
     get_args,
     get_origin,
+    get_type_hints,
 )
 
 from forestall.model.entries import Entries
@@ -269,16 +271,30 @@ class _DataclassField:
 
 def _fields(kind: Any) -> dict[str, Field]:
     """Return those fields of a dataclass that are declared."""
-    known = vars(import_module(kind.__module__))
+    names = _Names(vars(import_module(kind.__module__)))
+    hints = get_type_hints(kind, localns=names, include_extras=True)
     found: dict[str, Field] = {}
     for one in dataclasses.fields(kind):
-        with suppress(NameError):  # of a type that only type checkers import: it is not declared
-            hint = eval(str(one.type), known)
-            if is_declared(hint):
-                default = REQUIRED if one.default is dataclasses.MISSING else one.default
-                kept = [_grouped(said, kind) for said in hint.__metadata__]
-                found[one.name] = _DataclassField(hint.__origin__, default, kept)
+        hint = hints[one.name]
+        if is_declared(hint):
+            default = REQUIRED if one.default is dataclasses.MISSING else one.default
+            kept = [_grouped(said, kind) for said in hint.__metadata__]
+            found[one.name] = _DataclassField(hint.__origin__, default, kept)
     return found
+
+
+class _Unknown:
+    """A type that only type checkers import."""
+
+    def __class_getitem__(cls, item: Any) -> type[_Unknown]:
+        return cls
+
+
+class _Names(dict[str, Any]):
+    """The names of a module, and of what only type checkers import there."""
+
+    def __missing__(self, name: str) -> Any:
+        return vars(builtins).get(name, _Unknown)
 
 
 def _grouped(said: Any, kind: Any) -> Any:

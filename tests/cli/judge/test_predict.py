@@ -174,7 +174,7 @@ def test_list(capsys: Capsys) -> None:
         (["simulate", "JOBS", "--predictor", "PREDICTOR"], "a failure log as well"),
         (["simulate", "JOBS", "--predictor", "nowhere"], "a file of forestall predict train"),
         (["simulate", "JOBS", "--failures", "FAILURES", "--predictor", "rate"], "--train FILE"),
-        (["assess", "predictors", "FAILURES", "--split", "2"], "a share above 0"),
+        (["assess", "predictors", "FAILURES", "--split", "2"], "a number between 0 and 1"),
         (["assess", "predictors", "FAILURES", "--predictors", "oracle"], "'oracle'"),
         (["assess", "predictors", "FAILURES", "--loss", "-1"], "at least 0"),
         (["assess", "value", "JOBS", "--predictors", "PREDICTOR"], "--failures FILE"),

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.calls import call
-from forestall.cli.site.import_ import app
+from forestall.cli.application import app
 from forestall.model.errors import TraceError
 from forestall.traces.read import read_failures
 
@@ -21,7 +21,7 @@ FILES = [
 
 
 def run(*arguments: str) -> str:
-    done = CliRunner().invoke(app, ["slurm", *arguments])
+    done = CliRunner().invoke(app, ["import", "slurm", *arguments])
     if done.exception is not None:
         raise done.exception
     return done.stdout

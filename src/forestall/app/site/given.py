@@ -71,7 +71,7 @@ def interval_of(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Assumed(Declared, group=ASSUMED):
+class Assumptions(Declared, group=ASSUMED):
     """What is assumed where records are silent; times in s. The interval is None where nobody
     said."""
 

@@ -89,6 +89,22 @@ HERE = Path()
 Fleet: TypeAlias = Annotated[
     Path, Setting("The fleet's folder; fleet.toml lies in it", shown="DIR")
 ]
+Runtime: TypeAlias = Annotated[
+    str | None,
+    Setting(
+        "How long it has to run (default: as long as there is time)",
+        shown="DURATION",
+        group=GUEST,
+    ),
+]
+Deadline: TypeAlias = Annotated[
+    str | None,
+    Setting(
+        "By when: a date, or 2h (default: twice the run time, or the fleet's horizon)",
+        shown="TIME",
+        group=GUEST,
+    ),
+]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The machine.")]
 Node: TypeAlias = Annotated[
     str, typer.Argument(metavar="NODE", help="The node, as fleet.toml names it.")
@@ -115,22 +131,8 @@ def start(
     append: Annotated[
         str, Setting("The kernel's command line", shown="WORDS", group=GUEST)
     ] = "console=ttyS0",
-    runtime: Annotated[
-        str | None,
-        Setting(
-            "How long it has to run (default: as long as there is time)",
-            shown="DURATION",
-            group=GUEST,
-        ),
-    ] = None,
-    deadline: Annotated[
-        str | None,
-        Setting(
-            "By when: a date, or 2h (default: twice the run time, or the fleet's horizon)",
-            shown="TIME",
-            group=GUEST,
-        ),
-    ] = None,
+    runtime: Runtime = None,
+    deadline: Deadline = None,
     machine: Annotated[str, Setting("Machine type", shown="TYPE", group=QEMU)] = "q35",
     cpu: Annotated[str, Setting("Processor", shown="MODEL", group=QEMU)] = "qemu64",
     accel: Annotated[

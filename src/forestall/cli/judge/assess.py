@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Given, Table
+from forestall.cli.choice import Given, TextOptions
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import (
     FAILURES,
@@ -107,7 +107,7 @@ def alarms(
 
 
 JOBS_AND_METRICS: Final = "Jobs and metrics"
-JOB_READING: Final = Table(
+JOB_READING: Final = TextOptions(
     replace(choice, panel=JOBS_AND_METRICS)
     for choice in READING
     if choice.name in {"from", "days", "strict"}
@@ -197,12 +197,12 @@ def predictors(
     )
 
 
-def _replayed() -> Table:
+def _replayed() -> TextOptions:
     """Return the options of the promise model's parameters, but for the predictor's."""
     ours = [
         one for one in parameter_choices("promise") if one.name not in {"predictor", "accuracy"}
     ]
-    return Table(ours, READING, TRAINING)
+    return TextOptions(ours, READING, TRAINING)
 
 
 @command(

@@ -13,7 +13,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from forestall.cli.choice import Choice, Given, Table
+from forestall.cli.choice import Choice, Given, TextOptions
 from forestall.model.settings import Setting
 
 JOBS: Final = "Job log"
@@ -80,7 +80,7 @@ READ_FAILURES: Final = tuple(
 )
 """Options of commands that take a failure log as their argument."""
 
-FailureReading: TypeAlias = Annotated[Given, Table(READ_FAILURES)]
+FailureReading: TypeAlias = Annotated[Given, TextOptions(READ_FAILURES)]
 FailureLog: TypeAlias = Annotated[
     Path, typer.Argument(metavar="FAILURES", help="A failure log of any known format.")
 ]

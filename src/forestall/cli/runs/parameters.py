@@ -12,7 +12,7 @@ from typing import Final
 
 from forestall.app.kit.model import Model
 from forestall.app.runs.models import MODELS, READ, all_parameters
-from forestall.cli.choice import Choice, Table, metavar_of, spelled
+from forestall.cli.choice import Choice, TextOptions, metavar_of, spelled
 from forestall.cli.runs.options import HOSTS, READING, TRAINING
 from forestall.model.settings import Kind, Parameter
 from forestall.model.spelling import named
@@ -45,9 +45,9 @@ def parameter_choices(model: str | None = None) -> tuple[Choice, ...]:
     )
 
 
-def run_options(*more: Choice, varied: bool = False) -> Table:
+def run_options(*more: Choice, varied: bool = False) -> TextOptions:
     """Return the options of a run of any model; `varied`: with ranges and lists."""
-    return Table((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, more, varied=varied)
+    return TextOptions((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, more, varied=varied)
 
 
 def _models(name: str | None) -> list[Model]:

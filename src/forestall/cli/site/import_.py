@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Given, Table
+from forestall.cli.choice import Given, TextOptions
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Json
 from forestall.cli.screen import ProgressBar, say, say_json, show
@@ -51,7 +51,7 @@ def slurm(
             "The folder to write: new, or of an earlier import, which is replaced", shown="DIR"
         ),
     ],
-    options: Annotated[Given, Table(READING)],
+    options: Annotated[Given, TextOptions(READING)],
     files: Annotated[
         list[Path] | None,
         typer.Argument(

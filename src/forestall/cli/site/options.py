@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Choice, Given, Table
+from forestall.cli.choice import Choice, Given, TextOptions
 from forestall.cli.runs.options import OUTPUT
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
@@ -83,7 +83,7 @@ SITE: Final = (
     Choice("days", FAILURE_LOG, "Length of its window from there.", "DAYS"),
     Choice("fold_nodes", FAILURE_LOG, "So many neighbouring nodes count as one.", "K"),
 )
-SiteOptions: TypeAlias = Annotated[Given, Table(SITE)]
+SiteOptions: TypeAlias = Annotated[Given, TextOptions(SITE)]
 """A command hands them to `given_of`."""
 
 

@@ -47,7 +47,7 @@ def report(
     options: SiteOptions,
     files: Files = None,
     *,
-    assumed: asking.Assumed,
+    assumed: asking.Assumptions,
     out: Annotated[
         Path | None,
         Setting(
@@ -101,7 +101,9 @@ def _print(made: SiteFindings, openmetrics: str | None, target: Path | None, how
                 say(f"Written: {place}")
 
 
-def _options(paths: tuple[Path, ...], options: Given, assumed: asking.Assumed) -> dict[str, Any]:
+def _options(
+    paths: tuple[Path, ...], options: Given, assumed: asking.Assumptions
+) -> dict[str, Any]:
     """Return what was chosen, as the report tells it: files without their folders, which would tell
     of the machine that it was made on."""
     told = {spelled(name): value for name, value in options.items()}

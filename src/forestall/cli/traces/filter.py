@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Choice, Given, Table
+from forestall.cli.choice import Choice, Given, TextOptions
 from forestall.cli.runs.options import OUTPUT, Json, Quiet
 from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.model.settings import Setting
@@ -94,7 +94,7 @@ def filter_log(
         Path,
         typer.Argument(metavar="LOG", help="An event log of any known form: RAS or syslog."),
     ],
-    given: Annotated[Given, Table(READ, MERGE)],
+    given: Annotated[Given, TextOptions(READ, MERGE)],
     level: Annotated[
         str,
         Setting(

@@ -9,7 +9,7 @@ import typer
 from pydantic import Field
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Given, Table
+from forestall.cli.choice import Given, TextOptions
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import READING, Json
 from forestall.cli.screen import say, say_json, show
@@ -22,7 +22,7 @@ with lazily():
     from forestall.traces import info as traces_info
 
 Reading: TypeAlias = Annotated[
-    Given, Table(choice for choice in READING if choice.name != "failures")
+    Given, TextOptions(choice for choice in READING if choice.name != "failures")
 ]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
 app = group_of(
