@@ -157,7 +157,7 @@ def offer_deadline(book, k, level):
     grid, top, others = law.grid, law.top, promise.others
     # What is owed moves the aim; what is said stays what was asked for.
     aim = moved(level, pressure(book, BY_LEVEL, job, decile_of(level)))
-    offset = time_of(grid, top, score_for(book, group, aim))
+    offset = within_reason(book, law, time_of(grid, top, score_for(book, group, aim)))
     promise.asked, promise.stated, promise.aim = level, level, aim
     promise.deadline = job.submit + offset
     promise.mark = score_of(grid, top, float(offset))
@@ -167,12 +167,39 @@ def offer_deadline(book, k, level):
         believed = min(max(promise.chance, 0.001), 0.999)
         if believed > level and promise.raw > level:
             promise.stated = max(level, say(book, BY_LEVEL, job, believed))
-    others[0] = time_of(grid, top, level)
+    others[0] = time_of(law.plain, law.plain_top, level)
     others[1] = -1.0
     if job.limit > 0:
         others[1] = job.limit + math.ceil(quantile(book.far[job.keys[WAIT3]], level, 0.0))
     others[2] = math.ceil(quantile(book.far[TURNAROUNDS], level, 3600.0))
-    reasons(promise, grid)
+    reasons(promise, law.plain)
+
+
+@kernel
+def within_reason(book, law, offset):
+    """Return a deadline after the submission, s, no farther than twice the longest of the latest
+    turnarounds of all jobs, unless the law itself goes farther: beyond its end a score is a multiple
+    of the job's own longest turnaround, which for long jobs would be years."""
+    all_of = book.far[TURNAROUNDS]
+    longest = all_of.ordered[all_of.held - 1] if all_of.held > 0 else math.inf
+    return int(min(float(offset), max(law.top[0], 2.0 * longest)))
+
+
+@kernel
+def tell_quantiles(book, k):
+    """Write the quantiles of a job's turnaround where somebody wants them."""
+    job = book.jobs[k]
+    law = book.laws[job.slot]
+    if k < len(book.alike):
+        for i in range(len(book.levels)):
+            book.alike[k, i] = time_of(law.plain, law.plain_top, book.levels[i])
+    if k < len(book.offered):
+        group = group_of(book, BY_LEVEL, job)
+        for i in range(len(book.levels)):
+            level = book.levels[i]
+            aim = moved(level, pressure(book, BY_LEVEL, job, decile_of(level)))
+            offset = time_of(law.grid, law.top, score_for(book, group, aim))
+            book.offered[k, i] = within_reason(book, law, offset)
 
 
 @kernel
@@ -191,11 +218,11 @@ def offer_chance(book, k, deadline):
     promise.aim = min(max(bent(book, group, promise.asked), 0.001), 0.999)
     promise.chance = promise.asked
     promise.stated = say(book, BY_DEADLINE, job, promise.aim)
-    others[0] = min(promise.raw, 1.0)
+    others[0] = min(law_below(law.plain, law.plain_top, offset), 1.0)
     others[1] = -1.0
     all_of = book.far[TURNAROUNDS]
     others[2] = up_to(all_of.ordered, all_of.held, offset) / max(all_of.held, 1)
-    reasons(promise, grid)
+    reasons(promise, law.plain)
 
 
 @kernel
@@ -243,7 +270,7 @@ def submit(book, k, now):
     book.open_jobs[desk.open] = k
     desk.open += 1
     refresh(book, now)
-    tell_law(book, job, now)
+    tell_law(book, k, now)
     for level in range(ALIKE):
         job.numbers[level] = join_cohort(book, job.groups[level], k)
     job.length = expected_length(book, job)
@@ -381,6 +408,7 @@ def replay(book, events, levels, names, first, last):
         now, kind, k = events[0, i], events[1, i], events[2, i]
         happen(book, kind, k, now)
         if kind == SUBMIT:
+            tell_quantiles(book, k)
             if levels[k] >= 0:
                 offer_deadline(book, k, levels[k])
                 enter(book, 2 * k + BY_LEVEL)

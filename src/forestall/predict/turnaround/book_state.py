@@ -105,6 +105,9 @@ LAW: Final = np.dtype(
         ("grid", np.float64, (4, POINTS + 2)),
         # longest turnaround, its probability, s added and share of restarts
         ("top", np.float64, (4,)),
+        # the same of like jobs alone, where `grid` is told from elsewhere
+        ("plain", np.float64, (4, POINTS + 2)),
+        ("plain_top", np.float64, (4,)),
     ]
 )
 GROUP: Final = np.dtype(
@@ -185,6 +188,10 @@ class BookState(NamedTuple):
     jobs : JOB[n]; promises : PROMISE[2 n], of job k at 2 k and 2 k + 1
     near, far : classes with their latest values
     laws : LAW[s], of open jobs; free : int64[s], slots without one
+    told : float32[t, POINTS], quantiles of turnarounds told from elsewhere, s, in the middles of
+        POINTS equal parts; a job without a row, or with one that begins below 0, has none
+    levels : float64[L]; alike, offered : float32[t, L], quantiles of turnarounds at these levels, s,
+        by the latest like jobs alone, and as they would be promised; written for jobs with a row
     groups : GROUP[g], calibration of all jobs, of partitions, and of size classes in them
     parts : PART[p]; users : USER[u]
     open_jobs : int64[n]; heap : int64[2 n], promises by deadline
@@ -197,6 +204,10 @@ class BookState(NamedTuple):
     far: Array
     laws: Array
     free: Array
+    told: Array
+    levels: Array
+    alike: Array
+    offered: Array
     groups: Array
     parts: Array
     users: Array
@@ -243,6 +254,10 @@ def new_book(
         records(max(far, DYNAMIC), pool(FAR)),
         records(slots, LAW),
         np.arange(slots, dtype=np.int64)[::-1].copy(),
+        np.zeros((0, POINTS), np.float32),
+        np.zeros(0),
+        np.zeros((0, 0), np.float32),
+        np.zeros((0, 0), np.float32),
         records(groups, GROUP),
         records(parts, PART),
         records(users, USER),

@@ -108,17 +108,34 @@ def tell_run(book, job, grid):
 
 
 @kernel
-def tell_law(book, job, now):
-    """Make the distribution of a job's turnaround from what is known now."""
+def copy_law(law):
+    """Let what like jobs alone tell be the law."""
+    for row in range(4):
+        law.top[row] = law.plain_top[row]
+        for i in range(POINTS + 2):
+            law.grid[row, i] = law.plain[row, i]
+
+
+@kernel
+def tell_law(book, k, now):
+    """Make the distribution of the turnaround of job k from what is known now."""
+    job = book.jobs[k]
     law, desk = book.laws[job.slot], book.desk[0]
-    grid = law.grid
+    grid = law.plain
     tell_wait(book, job, grid, now)
     tell_run(book, job, grid)
     # Failures a node-second so far, times the job's nodes.
     rate = desk.failures / desk.ran * job.size if desk.ran > 0 else 0.0
     again = desk.restarts / desk.failures if desk.failures > 0 else 0.0
-    close_law(grid, law.top, rate, again, grid[0, POINTS // 2])
+    close_law(grid, law.plain_top, rate, again, grid[0, POINTS // 2])
     job.risk = max(1.0 - grid[2, POINTS + 1], 0.0)
+    if k < len(book.told) and book.told[k, 0] >= 0:
+        for i in range(POINTS):
+            law.grid[0, i], law.grid[1, i] = 0.0, book.told[k, i]
+        # Failures, and waits for another start, are in what was told.
+        close_law(law.grid, law.top, 0.0, 0.0, 0.0)
+    else:
+        copy_law(law)
 
 
 @kernel

@@ -1,0 +1,167 @@
+"""Quantiles of turnarounds learned from features of job, user and queue, in time order.
+
+A forest of boosted quantiles (`forestall.predict.quantiles`) is fitted anew as jobs end, on the
+latest of them, and told for the jobs that are submitted until the next one is. Its features are
+those of the queue (`queue_features`), and what the latest like jobs alone say (`book_kernels`).
+What is used for a job is a mixture of both, by their own past record (`mixed_kernels`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._lazy import lazily
+from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.site.job_records import NEVER
+from forestall.predict.quantiles.forest import TreeSettings, fit
+from forestall.predict.turnaround.book_state import END, POINTS
+from forestall.predict.turnaround.queue_features import features_of
+from forestall.predict.turnaround.replay import CHUNK, prepared
+from forestall.predict.turnaround.tasks import Tasks
+from forestall.traces.streams import stream
+
+with lazily():
+    from forestall.predict.turnaround import book_kernels, mixed_kernels
+
+Quantiles = npt.NDArray[np.float32]
+Progress = Callable[[int, int], None]
+
+LEVELS: Final = (0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99)
+"""Levels of the quantiles that are learned, mixed and told."""
+FIRST: Final = 500
+"""Jobs that have ended before the first forest."""
+AFTER: Final = 1000
+"""A forest is fitted anew after so many more, or a share `GROWTH` of those before."""
+GROWTH: Final = 0.06
+LATEST: Final = 30_000
+"""Jobs that a forest learns from."""
+SAMPLE: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""Levels of the quantiles by like jobs that are features."""
+TREES: Final = TreeSettings()
+
+
+@dataclass(frozen=True)
+class LearnedQuantiles:
+    """Quantiles of the turnarounds of all jobs, each by what was known at its submission.
+
+    Attributes
+    ----------
+    alike : float32[n, L], logarithms of 1 + s: by the latest like jobs alone
+    forest : float32[n, L], by the forests; nan where there is none yet
+    mixed : float32[n, L], both, by their past record
+    shares : float32[n], weight of the forest in the mixture
+    fits : how many forests
+    """
+
+    alike: Quantiles
+    forest: Quantiles
+    mixed: Quantiles
+    shares: npt.NDArray[np.float32]
+    fits: int
+
+    def told(self) -> Quantiles:
+        """Return turnarounds, s, as a book takes them: float32[n, POINTS]."""
+        out = np.empty((len(self.mixed), POINTS), np.float32)
+        for first in range(0, len(out), CHUNK):
+            out[first : first + CHUNK] = law_points(self.mixed[first : first + CHUNK])
+        return out
+
+
+def law_points(quantiles: npt.NDArray[np.floating]) -> Floats:
+    """Return the quantiles in the middles of `POINTS` equal parts, s, float64[n, POINTS], from
+    logarithms of 1 + s at `LEVELS`: straight between them."""
+    middles = (np.arange(POINTS) + 0.5) / POINTS
+    levels = np.array(LEVELS)
+    at = np.clip(np.searchsorted(levels, middles), 1, len(levels) - 1)
+    part = (middles - levels[at - 1]) / (levels[at] - levels[at - 1])
+    known = quantiles.astype(np.float64)
+    points = known[:, at - 1] + part * (known[:, at] - known[:, at - 1])
+    return np.asarray(np.maximum.accumulate(np.maximum(np.expm1(points), 0.0), axis=1))
+
+
+def learn_quantiles(
+    tasks: Tasks, seed: int, *, workers: int = 1, progress: Progress | None = None
+) -> LearnedQuantiles:
+    """Return the quantiles of all jobs' turnarounds. Forests are fitted on `workers` threads, with
+    the same result on any number."""
+    alike = quantiles_alike(tasks)
+    rows = np.concatenate((features_of(tasks), _sampled(alike)), axis=1)
+    forest = np.full(alike.shape, np.nan, np.float32)
+    values, known = turnarounds(tasks)
+    spans = list(windows(tasks.submit, tasks.finish[known]))
+
+    def one(number: int) -> None:
+        first, last = spans[number]
+        past = np.flatnonzero(known[:first] & (tasks.finish[:first] <= tasks.submit[first]))
+        past = past[-LATEST:]
+        rng = stream(seed, "promises", "forest", str(number))
+        told = fit(rows[past], values[past], rng, levels=LEVELS, settings=TREES)
+        forest[first:last] = told.tell(rows[first:last])
+
+    with ThreadPoolExecutor(max(workers, 1)) as pool:
+        for done, _ in enumerate(pool.map(one, range(len(spans))), 1):
+            if progress is not None:
+                progress(done, len(spans))
+    mixed, shares = mixed_quantiles(tasks, alike, forest, values, known)
+    return LearnedQuantiles(alike, forest, mixed, shares, len(spans))
+
+
+def turnarounds(tasks: Tasks) -> tuple[Floats, Bools]:
+    """Return logarithms of 1 + turnaround, s, and for which jobs they are known in the end: those
+    that ended by themselves."""
+    known = (tasks.finish < NEVER) & (tasks.ending == END)
+    took = np.where(known, tasks.finish - tasks.submit, 0)
+    return np.log1p(np.maximum(took, 0).astype(np.float64)), known
+
+
+def windows(submit: Ints, finish: Ints) -> Iterator[tuple[int, int]]:
+    """Yield from which job on, and up to which, a forest is used: a new one as enough have ended.
+
+    submit : int64[n], ascending; finish : int64[m], of jobs that are learned from
+    """
+    ended = np.searchsorted(np.sort(finish), submit, side="right")
+    first, needed = int(np.searchsorted(ended, FIRST)), 0
+    while first < len(submit):
+        needed = int(ended[first]) + max(AFTER, int(GROWTH * ended[first]))
+        last = max(int(np.searchsorted(ended, needed)), first + 1)
+        yield first, last
+        first = last
+
+
+def quantiles_alike(tasks: Tasks) -> Quantiles:
+    """Return what the latest like jobs alone say: logarithms of 1 + s, float32[n, L]."""
+    out = np.zeros((len(tasks), len(LEVELS)), np.float32)
+    book = prepared(tasks, {})._replace(levels=np.array(LEVELS), alike=out)
+    nothing = np.broadcast_to(np.full(1, -1.0), (len(tasks),)).copy()
+    total = tasks.events.shape[1]
+    for first in range(0, total, CHUNK):
+        last = min(first + CHUNK, total)
+        book_kernels.replay(book, tasks.events, nothing, nothing, first, last)
+    np.log1p(np.maximum(out, 0, out=out), out=out)
+    return np.asarray(np.maximum.accumulate(out, axis=1))
+
+
+def mixed_quantiles(
+    tasks: Tasks, alike: Quantiles, forest: Quantiles, values: Floats, known: Bools
+) -> tuple[Quantiles, npt.NDArray[np.float32]]:
+    """Return mixtures of both by their past record, and the weights of the forest in them."""
+    user = tasks.user.code.astype(np.int64) + 2  # row 0 is everybody, 1 who says no name
+    order = np.flatnonzero(known)
+    order = order[np.argsort(tasks.finish[order], kind="stable")]
+    losses = np.zeros((len(tasks.user.words) + 2, mixed_kernels.SHARES))
+    mixed, shares = np.empty_like(alike), np.zeros(len(tasks), np.float32)
+    mixed_kernels.mix(
+        alike, forest, values, np.array(LEVELS), user, tasks.submit, tasks.finish, order, losses,
+        mixed, shares,
+    )  # fmt: skip
+    return mixed, shares
+
+
+def _sampled(alike: Quantiles) -> Quantiles:
+    return alike[:, [LEVELS.index(level) for level in SAMPLE]]

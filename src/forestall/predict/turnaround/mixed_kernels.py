@@ -1,0 +1,77 @@
+"""Two sets of quantiles for each job, joined by what they were worth on the jobs that have ended.
+
+A job's quantiles are (1 - w) of the one set and w of the other, in logarithms, for the w that has
+lost least so far: weights over a few w fall exponentially with their pinball losses, those of all
+jobs and those of the job's own user, older ones fading. Nothing is used before it is known.
+
+Source: Vovk, "A game of prediction with expert advice", J. Comput. Syst. Sci. 56 (1998): weights
+that fall exponentially with the loss; that losses fade is Herbster and Warmuth's idea of shifting
+experts (Machine Learning 32, 1998) in its simplest form.
+"""
+
+from __future__ import annotations
+
+import math
+
+from forestall._compile import entry, kernel
+
+SHARES = 6
+"""Values of w, evenly from 0 to 1."""
+FADING = 0.995
+"""What is left of a loss when another job ends."""
+
+
+@kernel
+def pinball(first, second, share, actual, levels):
+    """Return the mean pinball loss over the levels of a mixture of two rows of quantiles."""
+    total = 0.0
+    for i in range(len(levels)):
+        over = actual - ((1.0 - share) * first[i] + share * second[i])
+        total += levels[i] * over if over > 0 else (levels[i] - 1.0) * over
+    return total / len(levels)
+
+
+@kernel
+def learn(losses, group, first, second, actual, levels):
+    """Take in the end of a job: what each mixture lost, for all jobs (row 0) and for its group."""
+    for row in (0, group):
+        for m in range(SHARES):
+            lost = pinball(first, second, m / (SHARES - 1.0), actual, levels)
+            losses[row, m] = FADING * losses[row, m] + lost
+
+
+@kernel
+def share_of(losses, group):
+    """Return the weight of the second set of quantiles, by what mixtures have lost."""
+    least = math.inf
+    for m in range(SHARES):
+        least = min(least, losses[0, m] + losses[group, m])
+    total, share = 0.0, 0.0
+    for m in range(SHARES):
+        weight = math.exp(least - losses[0, m] - losses[group, m])
+        total += weight
+        share += weight * m / (SHARES - 1.0)
+    return share / total
+
+
+@entry
+def mix(first, second, actual, levels, group, submit, finish, order, losses, mixed, shares):
+    """Write mixed quantiles for jobs in order of submission, each by what was known then.
+
+    first, second, mixed : float32[n, L], logarithms; `second` is nan where there is none yet
+    actual : float64[n], logarithms of turnarounds; levels : float64[L]
+    group : int64[n], 1 or more; submit : int64[n], ascending; finish : int64[n]
+    order : int64[m], jobs whose turnaround is known in the end, by `finish`
+    losses : float64[groups, SHARES]; shares : float32[n], weights of `second`
+    """
+    done = 0
+    for k in range(len(submit)):
+        while done < len(order) and finish[order[done]] <= submit[k]:
+            j = order[done]
+            if not math.isnan(second[j, 0]):
+                learn(losses, group[j], first[j], second[j], actual[j], levels)
+            done += 1
+        share = 0.0 if math.isnan(second[k, 0]) else share_of(losses, group[k])
+        shares[k] = share
+        for i in range(len(levels)):
+            mixed[k, i] = first[k, i] if share == 0.0 else (1.0 - share) * first[k, i] + share * second[k, i]

@@ -1,0 +1,1 @@
+features_of=None
