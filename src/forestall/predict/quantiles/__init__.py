@@ -1,1 +1,0 @@
-"""Quantiles of a number from features: boosted trees that all levels share."""

@@ -1,1 +1,0 @@
-features_of=None
