@@ -1,0 +1,1 @@
+"""Quantiles of a number from features: boosted trees that all levels share."""
