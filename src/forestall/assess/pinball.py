@@ -1,8 +1,8 @@
 """How sharp quantiles are: the pinball loss, in hours and in logarithms.
 
-The mean over evenly spread levels is about half of the continuous ranked probability score, which is
-proper: it is best, in the mean, for him who says what he believes (Gneiting and Raftery, "Strictly
-proper scoring rules, prediction, and estimation", JASA 102, 2007).
+The mean over evenly spread levels is about half of the continuous ranked probability score, which
+is proper: it is best, in the mean, for him who says what he believes (Gneiting and Raftery,
+"Strictly proper scoring rules, prediction, and estimation", JASA 102, 2007).
 """
 
 from __future__ import annotations

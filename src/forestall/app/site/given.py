@@ -142,6 +142,10 @@ class BacktestQuestion(Declared, group=PROMISES):
     ] = None
     warm_up: Annotated[int, Setting("Jobs that are done before promises count")] = 1000
     seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of what is asked for")] = 1
+    learn: Annotated[
+        bool,
+        Setting("Learn quotes from jobs and queue, or rest them on like jobs alone, which is fast"),
+    ] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

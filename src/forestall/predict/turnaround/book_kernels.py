@@ -167,7 +167,8 @@ def offer_deadline(book, k, level):
         believed = min(max(promise.chance, 0.001), 0.999)
         if believed > level and promise.raw > level:
             promise.stated = max(level, say(book, BY_LEVEL, job, believed))
-    others[0] = time_of(law.plain, law.plain_top, level)
+    others[0] = time_of(grid, top, level)
+    others[3] = time_of(law.plain, law.plain_top, level)
     others[1] = -1.0
     if job.limit > 0:
         others[1] = job.limit + math.ceil(quantile(book.far[job.keys[WAIT3]], level, 0.0))
@@ -178,8 +179,8 @@ def offer_deadline(book, k, level):
 @kernel
 def within_reason(book, law, offset):
     """Return a deadline after the submission, s, no farther than twice the longest of the latest
-    turnarounds of all jobs, unless the law itself goes farther: beyond its end a score is a multiple
-    of the job's own longest turnaround, which for long jobs would be years."""
+    turnarounds of all jobs, unless the law itself goes farther: beyond its end a score is a
+    multiple of the job's own longest turnaround, which for long jobs would be years."""
     all_of = book.far[TURNAROUNDS]
     longest = all_of.ordered[all_of.held - 1] if all_of.held > 0 else math.inf
     return int(min(float(offset), max(law.top[0], 2.0 * longest)))
@@ -218,7 +219,8 @@ def offer_chance(book, k, deadline):
     promise.aim = min(max(bent(book, group, promise.asked), 0.001), 0.999)
     promise.chance = promise.asked
     promise.stated = say(book, BY_DEADLINE, job, promise.aim)
-    others[0] = min(law_below(law.plain, law.plain_top, offset), 1.0)
+    others[0] = min(promise.raw, 1.0)
+    others[3] = min(law_below(law.plain, law.plain_top, offset), 1.0)
     others[1] = -1.0
     all_of = book.far[TURNAROUNDS]
     others[2] = up_to(all_of.ordered, all_of.held, offset) / max(all_of.held, 1)

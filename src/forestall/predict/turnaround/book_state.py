@@ -94,8 +94,9 @@ PROMISE: Final = np.dtype(
         ("wait", np.float64),  # quantiles of wait and run time at `aim`, s
         ("run", np.float64),
         # What others say: deadlines after the submission, s, for the level; probabilities of the
-        # deadline. The plain law; requested time and bound on the wait; all jobs' turnarounds.
-        ("others", np.float64, (3,)),
+        # deadline. The law before correction; requested time and bound on the wait; all jobs'
+        # turnarounds; the law of like jobs alone.
+        ("others", np.float64, (4,)),
     ]
 )
 LAW: Final = np.dtype(
@@ -190,8 +191,8 @@ class BookState(NamedTuple):
     laws : LAW[s], of open jobs; free : int64[s], slots without one
     told : float32[t, POINTS], quantiles of turnarounds told from elsewhere, s, in the middles of
         POINTS equal parts; a job without a row, or with one that begins below 0, has none
-    levels : float64[L]; alike, offered : float32[t, L], quantiles of turnarounds at these levels, s,
-        by the latest like jobs alone, and as they would be promised; written for jobs with a row
+    levels : float64[L]; alike, offered : float32[t, L], quantiles of turnarounds at these levels,
+        s, by the latest like jobs alone, and as they would be promised; for jobs with a row
     groups : GROUP[g], calibration of all jobs, of partitions, and of size classes in them
     parts : PART[p]; users : USER[u]
     open_jobs : int64[n]; heap : int64[2 n], promises by deadline

@@ -21,7 +21,7 @@ from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.site.job_records import NEVER
 from forestall.predict.quantiles.forest import TreeSettings, fit
 from forestall.predict.turnaround.book_state import END, POINTS
-from forestall.predict.turnaround.queue_features import features_of
+from forestall.predict.turnaround.queue_features import queue_features
 from forestall.predict.turnaround.replay import CHUNK, prepared
 from forestall.predict.turnaround.tasks import Tasks
 from forestall.traces.streams import stream
@@ -91,7 +91,7 @@ def learn_quantiles(
     """Return the quantiles of all jobs' turnarounds. Forests are fitted on `workers` threads, with
     the same result on any number."""
     alike = quantiles_alike(tasks)
-    rows = np.concatenate((features_of(tasks), _sampled(alike)), axis=1)
+    rows = np.concatenate((queue_features(tasks), _sampled(alike)), axis=1)
     forest = np.full(alike.shape, np.nan, np.float32)
     values, known = turnarounds(tasks)
     spans = list(windows(tasks.submit, tasks.finish[known]))
@@ -156,10 +156,10 @@ def mixed_quantiles(
     order = order[np.argsort(tasks.finish[order], kind="stable")]
     losses = np.zeros((len(tasks.user.words) + 2, mixed_kernels.SHARES))
     mixed, shares = np.empty_like(alike), np.zeros(len(tasks), np.float32)
-    mixed_kernels.mix(
-        alike, forest, values, np.array(LEVELS), user, tasks.submit, tasks.finish, order, losses,
-        mixed, shares,
-    )  # fmt: skip
+    mixing = mixed_kernels.Mixing(
+        alike, forest, np.array(LEVELS), values, user, tasks.submit, tasks.finish, order, losses
+    )
+    mixed_kernels.mix(mixing, mixed, shares)
     return mixed, shares
 
 

@@ -12,8 +12,13 @@ experts (Machine Learning 32, 1998) in its simplest form.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
 
 from forestall._compile import entry, kernel
+
+Array = npt.NDArray[Any]
 
 SHARES = 6
 """Values of w, evenly from 0 to 1."""
@@ -74,4 +79,6 @@ def mix(first, second, actual, levels, group, submit, finish, order, losses, mix
         share = 0.0 if math.isnan(second[k, 0]) else share_of(losses, group[k])
         shares[k] = share
         for i in range(len(levels)):
-            mixed[k, i] = first[k, i] if share == 0.0 else (1.0 - share) * first[k, i] + share * second[k, i]
+            mixed[k, i] = (
+                first[k, i] if share == 0.0 else (1.0 - share) * first[k, i] + share * second[k, i]
+            )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.arrays import Floats
@@ -56,6 +57,9 @@ def replay(
     names: Floats | None,
     rules: Mapping[str, float] | None = None,
     progress: Progress | None = None,
+    *,
+    told: npt.NDArray[np.float32] | None = None,
+    shown: tuple[float, ...] = (),
 ) -> ReplayedBook:
     """Return the book after all events, with a promise for each job and question.
 
@@ -66,9 +70,16 @@ def replay(
         no probabilities are promised
     rules : settings other than `book_state.RULES`
     progress : told of events done and all events
+    told : float32[n, POINTS], laws of turnarounds told from elsewhere, s; None: those of like jobs
+    shown : levels of the quantiles that `offered` of the book shall have for every job
     """
     given = dict(rules or {})
     book = prepared(tasks, given)
+    if told is not None:
+        book = book._replace(told=told)
+    if shown:
+        room = np.zeros((len(tasks), len(shown)), np.float32)
+        book = book._replace(levels=np.array(shown), offered=room)
     nothing = np.full(len(tasks), -1.0)
     asked = nothing if levels is None else np.ascontiguousarray(levels, np.float64)
     named = nothing if names is None else np.ascontiguousarray(names, np.float64)

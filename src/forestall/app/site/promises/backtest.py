@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -76,6 +77,7 @@ class BacktestFound:
             "level": told["chance"],
             "warm_up": told["warm_up"],
             "seed": told["seed"],
+            "learn": told["learn"],
         }
 
     @property
@@ -89,6 +91,7 @@ class BacktestFound:
             **levels,
             "warm_up": f"{told['warm_up']:,}",
             "seed": told["seed"],
+            "learn": "yes" if told["learn"] else "no",
         }
 
     def as_json(self) -> dict[str, Any]:
@@ -135,6 +138,8 @@ def find(
         begin=asked.begin if asked.begin > first else None,
         seed=question.seed,
         level=asked.level,
+        learn=question.learn,
+        workers=os.cpu_count() or 1,
     )
     found = study(site.accounting, wanted, progress)
     return BacktestFound(asked, site, found, promises_section.section(found))

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.app.kit.progress import Progress
+from forestall.app.site.promises.yardsticks import Yardstick, yardsticks
 from forestall.app.site.swf_jobs import waits_told
+from forestall.assess.pinball import LEVELS
 from forestall.assess.promises import by_group, decile_of, score, sharpness
 from forestall.model import ledger as entries
 from forestall.model.site.job_records import NEVER
 from forestall.predict.turnaround.book_state import BY_LEVEL, END, NONE
 from forestall.predict.turnaround.entries import ledger_of
+from forestall.predict.turnaround.learned import learn_quantiles
 from forestall.predict.turnaround.replay import mixed_levels, named_deadlines, replay
 from forestall.predict.turnaround.tasks import tasks_of
 from forestall.show.quantities import counted
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from forestall.assess.promises import PromiseGroup, PromiseScores, Sharpness
     from forestall.model.ledger import Ledger
     from forestall.model.site.accounting import Accounting
@@ -39,12 +45,14 @@ NEEDED: Final = ("submit", "wait_level", "run_level", "wait_like", "run_like", "
 """What the ledger takes of a book's jobs."""
 MONTH: Final = 30 * 86_400
 SHADOWS: Final = {
-    "deadline": ("plain distribution", "requested time and wait", "all turnarounds"),
-    "probability": ("plain distribution", "", "all turnarounds"),
-}
+    "deadline": (
+        "plain distribution", "requested time and wait", "all turnarounds", "like jobs alone",
+    ),
+    "probability": ("plain distribution", "", "all turnarounds", "like jobs alone"),
+}  # fmt: skip
 """Others that were asked the same beside the book, by question: the same distribution without
 correction; the requested time and the quantile of the partition's latest waits; the latest
-turnarounds of all jobs."""
+turnarounds of all jobs; where the distribution is learned, that of like jobs."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,9 @@ class Question:
     seed : of the draw where the even spread begins
     level : of intervals
     latest : only the latest jobs, None: all
+    learn : whether distributions are learned from features of job and queue; else they are those of
+        like jobs alone
+    workers : threads that learn; what they find is the same on any number
     """
 
     questions: tuple[str, ...] = entries.QUESTIONS
@@ -69,6 +80,8 @@ class Question:
     seed: int = 1
     level: float = 0.95
     latest: int | None = None
+    learn: bool = False
+    workers: int = 2
 
 
 @dataclass(frozen=True)
@@ -124,13 +137,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class PromiseStudy:
-    """The replay and its answers; `why` and what it takes (`remedy`) where there is none."""
+    """The replay and its answers; where distributions were learned, how sharp each way to quote was,
+    and the mean weight of the forest in what was said; `why` and what it takes (`remedy`) where
+    there is none."""
 
     asked: Question
     jobs: int
     left_out: int
     waits: bool
     answers: tuple[Answer, ...] = ()
+    yardsticks: tuple[Yardstick, ...] = ()
+    forest_share: float = math.nan
     why: str = ""
     remedy: str = ""
     tasks: Tasks | None = field(default=None, repr=False)
@@ -168,15 +185,44 @@ def study(
             levels = np.full(count, asked.chance)
     if "probability" in asked.questions:
         names = named_deadlines(count, shifts[1])
-    replayed = replay(tasks, levels, names, {"warm": float(asked.warm_up)}, progress)
-    replayed = replace(replayed, book=results(replayed.book))
+    rules = {"warm": float(asked.warm_up)}
     until = accounting.until
+    replaying = partial(replay, tasks, levels, names, rules, progress)
+    measured: tuple[Yardstick, ...] = ()
+    share = math.nan
+    if asked.learn:
+        replayed, measured, share = _learned(tasks, asked, until, replaying, progress)
+    else:
+        replayed = replaying()
+    replayed = replace(replayed, book=results(replayed.book))
     answers = tuple(_answer(replayed, one, asked, until) for one in asked.questions)
     if not any(one.scores.made for one in answers):
         why = "no promise after the warm-up was kept or missed"
         remedy = "jobs that were submitted, and ended, after those of the warm-up"
         return PromiseStudy(asked, count, tasks.left_out, waits, why=why, remedy=remedy)
-    return PromiseStudy(asked, count, tasks.left_out, waits, answers, tasks=tasks)
+    return PromiseStudy(asked, count, tasks.left_out, waits, answers, measured, share, tasks=tasks)
+
+
+def _learned(
+    tasks: Tasks,
+    asked: Question,
+    until: int,
+    replaying: Callable[..., ReplayedBook],
+    progress: Progress | None,
+) -> tuple[ReplayedBook, tuple[Yardstick, ...], float]:
+    """Return the replay with learned distributions, how sharp each way to quote was, and the mean
+    weight of the forest; the book of like jobs alone is replayed beside it."""
+    learned = learn_quantiles(tasks, asked.seed, workers=asked.workers, progress=progress)
+    alone = replaying(shown=LEVELS).book.offered
+    replayed = replaying(told=learned.told(), shown=LEVELS)
+    promises = replayed.book.promises
+    counted = (promises["counted"][0::2] | promises["counted"][1::2]) == 1
+    if asked.begin is not None:
+        counted &= tasks.submit >= asked.begin
+    offered = replayed.book.offered
+    measured = yardsticks(tasks, offered, alone, learned, counted, until, asked.level)
+    share = float(learned.shares[counted].mean()) if counted.any() else math.nan
+    return replayed, measured, share
 
 
 def results(book: BookState) -> BookState:
@@ -187,8 +233,9 @@ def results(book: BookState) -> BookState:
     for name in NEEDED:
         jobs[name] = book.jobs[name]
     return book._replace(
-        jobs=jobs, near=none, far=none, laws=none, free=none, groups=none, open_jobs=none, heap=none
-    )
+        jobs=jobs, near=none, far=none, laws=none, free=none, groups=none, open_jobs=none,
+        heap=none, told=none, alike=none, offered=none,
+    )  # fmt: skip
 
 
 def _answer(replayed: ReplayedBook, question: str, asked: Question, until: int) -> Answer:
@@ -251,7 +298,7 @@ def _others(
     known = np.where(tasks.finish < NEVER, tasks.finish - tasks.submit, -1).astype(np.float64)
     ended = (tasks.finish < NEVER) & (tasks.ran >= 0)
     for place, name in enumerate(SHADOWS[entries.QUESTIONS[number]]):
-        if not name:
+        if not name or (name == SHADOWS["deadline"][-1] and not asked.learn):
             continue
         value = told[:, place]
         mine = counted & (value >= 0)

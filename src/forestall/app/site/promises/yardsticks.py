@@ -1,0 +1,103 @@
+"""Quotes beside yardsticks: how sharp the quantiles of each were, on the same jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall.assess.pinball import LEVELS, QuantileScores, pinball, quantile_scores
+from forestall.model.arrays import Bools, Floats, Ints
+from forestall.predict.turnaround.learned import LEVELS as LEARNED
+from forestall.predict.turnaround.learned import LearnedQuantiles, turnarounds
+from forestall.predict.turnaround.tasks import Tasks
+from forestall.predict.waits.turnarounds import bounds_of_turnarounds
+
+Quantiles = npt.NDArray[np.float32]
+
+OURS: Final = "promised"
+BOOK: Final = "book of like jobs"
+LATEST: Final = 1000
+"""Turnarounds that "all turnarounds alike" rests on."""
+PLACES: Final = tuple(LEARNED.index(level) for level in LEVELS)
+"""Where the levels of losses stand among those that are learned."""
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What the quantiles of one way to quote were worth.
+
+    Attributes
+    ----------
+    name : of it
+    scores : losses, shares kept, how far deadlines lay
+    """
+
+    name: str
+    scores: QuantileScores
+
+
+def yardsticks(
+    tasks: Tasks,
+    offered: Quantiles,
+    book: Quantiles,
+    learned: LearnedQuantiles,
+    counted: Bools,
+    until: int,
+    level: float,
+) -> tuple[Yardstick, ...]:
+    """Return what each was worth, ours first.
+
+    offered, book : float32[n, 19], s, as they were promised, and as the book of like jobs alone
+    would have; counted : bool[n], jobs that are scored; until : when the records end, s
+    """
+    values, known = turnarounds(tasks)
+    scored = np.flatnonzero(counted & known)
+    if not len(scored):
+        return ()
+    actual = np.expm1(values[scored])
+    return tuple(
+        Yardstick(name, quantile_scores(pinball(said[scored], actual), tasks.submit[scored], level))
+        for name, said in _quoted(tasks, offered, book, learned, until)
+    )
+
+
+def _quoted(
+    tasks: Tasks, offered: Quantiles, book: Quantiles, learned: LearnedQuantiles, until: int
+) -> Iterator[tuple[str, Floats | Quantiles]]:
+    """Yield the quantiles of each, [n, 19], s; one at a time, for each takes much memory."""
+    yield OURS, np.maximum.accumulate(offered, axis=1)
+    yield "before correction", _seconds(learned.mixed)
+    yield (
+        "forest alone",
+        _seconds(np.where(np.isnan(learned.forest), learned.alike, learned.forest)),
+    )
+    yield BOOK, np.maximum.accumulate(book, axis=1)
+    yield "like jobs, before correction", _seconds(learned.alike)
+    alike = all_alike(tasks.submit, tasks.finish, turnarounds(tasks)[1])
+    bounds = bounds_of_turnarounds(tasks, LEVELS, until)
+    yield "QBETS", np.where(np.isnan(bounds), alike, bounds)
+    yield "all turnarounds alike", alike
+
+
+def _seconds(logs: Quantiles) -> Quantiles:
+    """Return seconds at the levels of losses, of logarithms of 1 + s at all that are learned."""
+    return np.expm1(logs[:, PLACES])
+
+
+def all_alike(submit: Ints, finish: Ints, known: Bools) -> Quantiles:
+    """Return quantiles of the latest turnarounds of all jobs that had ended by each submission,
+    float32[n, 19], s; renewed each `LATEST` / 20 ends, and an hour where there is none."""
+    order = np.flatnonzero(known)
+    order = order[np.argsort(finish[order], kind="stable")]
+    took = (finish - submit)[order].astype(np.float64)
+    ended = np.searchsorted(finish[order], submit, side="right") // (LATEST // 20)
+    out = np.full((len(submit), len(LEVELS)), 3600.0, np.float32)
+    for number, first in zip(*np.unique(ended, return_index=True), strict=True):
+        last = int(number) * (LATEST // 20)
+        if last:
+            out[first:] = np.quantile(took[max(last - LATEST, 0) : last], LEVELS)
+    return out
