@@ -74,7 +74,7 @@ FEATURES: Final = tuple(
         ("running_nodes", "nodes", "busy"),
         ("running_requested", "node-s", "left to running jobs, by their requests"),
         ("running_expected", "node-s", "left to running jobs, as expected"),
-        ("free_nodes", "nodes", "the most that were ever busy, less those that are"),
+        ("free_nodes", "nodes", "the most that were ever busy for an hour, less those that are"),
         ("last_wait", "s", "of the latest job that started"),
         ("mean_wait", "s", f"{_MEAN} all waits"),
         ("size_mean_wait", "s", f"{_MEAN} the waits in its partition and size class"),

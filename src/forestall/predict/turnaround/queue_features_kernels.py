@@ -21,6 +21,7 @@ from forestall.predict.turnaround.queue_state import (
     EXPECTATIONS,
     RUNS,
     SIZES,
+    SPELL,
     WAITS,
 )
 
@@ -196,10 +197,16 @@ def tell(state, told, slot, now, out):
 
 @kernel
 def move_on(queue, now):
-    """Let time go on: of one second, starts come before ends, so that only at its end is it known
-    how many nodes are busy."""
-    if now > queue.time:
-        queue.most, queue.time = max(queue.most, queue.busy), now
+    """Let time go on: what is busy at the end of a second was busy until now."""
+    if now == queue.time:
+        return
+    queue.low = min(queue.low, queue.busy)
+    if now // SPELL != queue.time // SPELL:
+        queue.most = max(queue.most, queue.low)
+        queue.low = queue.busy
+        if now // SPELL > queue.time // SPELL + 1:
+            queue.most = max(queue.most, queue.busy)
+    queue.time = now
 
 
 @inlined

@@ -17,6 +17,9 @@ SIZES: Final = 160
 """Classes of sizes, four in each doubling: those up to 8 nodes have one each."""
 ENDS: Final = 168
 """Classes of times until running jobs end, the same way: up to 2^41 s."""
+SPELL: Final = 3600
+"""The machine is taken to have as many nodes as were ever busy throughout so long, s: for moments,
+records tell of more than there are."""
 PLACED: Final = 150
 """Waiting jobs that are placed one by one, those that were submitted first; of the others only
 their node-seconds count."""
@@ -67,7 +70,8 @@ QUEUE: Final = np.dtype(
     [
         *record_of("waiting running first last submits waiting_nodes").descr,
         ("work", np.int64, (EXPECTATIONS,)),  # node-seconds that wait
-        ("busy", np.int64),  # nodes, and the most that were at the end of any second
+        ("busy", np.int64),  # nodes; the fewest in this spell, the most throughout an earlier one
+        ("low", np.int64),
         ("most", np.int64),
         ("time", np.int64),  # of the latest event
         ("ends", np.int64, (EXPECTATIONS,)),  # sum over running nodes of when they should end
