@@ -101,7 +101,7 @@ def test_as_good_as_one_model_a_level(case: Any) -> None:
         other[:, k] = model.fit(rows, values).predict(fresh)
     assert loss(told, truth, levels) <= 1.03 * loss(other, truth, levels)
     kept = [(truth <= told[:, k]).mean() for k in range(3)]
-    assert kept == pytest.approx(levels, abs=0.04)
+    assert kept == pytest.approx(levels, abs=0.05)
 
 
 def test_what_has_not_ended_counts_for_what_it_may_become() -> None:

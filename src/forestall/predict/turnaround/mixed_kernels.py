@@ -12,7 +12,7 @@ experts (Machine Learning 32, 1998) in its simplest form.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy.typing as npt
 
