@@ -12,7 +12,7 @@ experts (Machine Learning 32, 1998) in its simplest form.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
@@ -59,26 +59,47 @@ def share_of(losses, group):
     return share / total
 
 
-@entry
-def mix(first, second, actual, levels, group, submit, finish, order, losses, mixed, shares):
-    """Write mixed quantiles for jobs in order of submission, each by what was known then.
+class Mixing(NamedTuple):
+    """Jobs in order of submission, what two say of them, and what mixtures of both lost.
 
-    first, second, mixed : float32[n, L], logarithms; `second` is nan where there is none yet
-    actual : float64[n], logarithms of turnarounds; levels : float64[L]
+    first, second : float32[n, L], logarithms of quantiles; `second` is nan where there is none yet
+    levels : float64[L]; actual : float64[n], logarithms of turnarounds
     group : int64[n], 1 or more; submit : int64[n], ascending; finish : int64[n]
     order : int64[m], jobs whose turnaround is known in the end, by `finish`
-    losses : float64[groups, SHARES]; shares : float32[n], weights of `second`
+    losses : float64[groups, SHARES], of all jobs in row 0
     """
+
+    first: Array
+    second: Array
+    levels: Array
+    actual: Array
+    group: Array
+    submit: Array
+    finish: Array
+    order: Array
+    losses: Array
+
+
+@entry
+def mix(mixing, mixed, shares):
+    """Write mixed quantiles, float32[n, L], and the weights of `second` in them, float32[n], each
+    by what was known when the job was submitted."""
+    first, second, levels = mixing.first, mixing.second, mixing.levels
+    group, losses = mixing.group, mixing.losses
     done = 0
-    for k in range(len(submit)):
-        while done < len(order) and finish[order[done]] <= submit[k]:
-            j = order[done]
+    for k in range(len(mixing.submit)):
+        while done < len(mixing.order):
+            j = mixing.order[done]
+            if mixing.finish[j] > mixing.submit[k]:
+                break
             if not math.isnan(second[j, 0]):
-                learn(losses, group[j], first[j], second[j], actual[j], levels)
+                learn(losses, group[j], first[j], second[j], mixing.actual[j], levels)
             done += 1
-        share = 0.0 if math.isnan(second[k, 0]) else share_of(losses, group[k])
-        shares[k] = share
+        shares[k] = 0.0
         for i in range(len(levels)):
-            mixed[k, i] = (
-                first[k, i] if share == 0.0 else (1.0 - share) * first[k, i] + share * second[k, i]
-            )
+            mixed[k, i] = first[k, i]
+        if not math.isnan(second[k, 0]):
+            share = share_of(losses, group[k])
+            shares[k] = share
+            for i in range(len(levels)):
+                mixed[k, i] += share * (second[k, i] - first[k, i])

@@ -340,7 +340,7 @@ def yardsticks_table(found: PromiseStudy) -> Table:
     note = (
         "Loss: the mean pinball loss of turnarounds over the levels 5 to 95 %, in natural "
         "logarithms and in hours; less is sharper. Of book: the loss in hours, as a share of that "
-        "of the book of like jobs. Then deadlines as multiples of the turnaround that came, medians."
+        "of the book of like jobs. Then deadlines as multiples of turnarounds, medians."
     )
     return Table.by(
         "promises_yardsticks", YARDSTICKS, records, note=note, right=tuple(range(1, 10)),
