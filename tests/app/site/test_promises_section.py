@@ -183,7 +183,8 @@ def test_the_command(log: Path, tmp_path: Path) -> None:
     folder = tmp_path / "study"
     told = json.loads(run(log, "--warm-up", 300, "--out", folder, "--json"))
     assert told["schema"] == 1
-    assert told["options"] == {"question": "both", "level": None, "warm_up": 300, "seed": 1}
+    options = {"question": "both", "level": None, "warm_up": 300, "seed": 1, "learn": True}
+    assert told["options"] == options
     assert told["asked"] == {"partition": None, "min_nodes": 1, "level": 0.95, "zone": None}
     assert told["window"]["dated"] is True
     assert told["verdicts"] == {"deadline": True, "probability": told["holds"]}

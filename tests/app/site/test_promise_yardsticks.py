@@ -1,0 +1,44 @@
+"""Yardsticks beside quotes: they are of the same jobs, and tell a good quote from a bad one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from forestall.app.site.promises.study import PromiseStudy, Question, study
+from forestall.app.site.promises.yardsticks import BOOK, OURS, all_alike
+from predict.turnaround.made_jobs import some_jobs
+
+
+@pytest.fixture(scope="module")
+def found() -> PromiseStudy:
+    return study(some_jobs(2500, 3), Question(warm_up=300, learn=True))
+
+
+def test_all_are_of_the_same_jobs(found: PromiseStudy) -> None:
+    assert [one.name for one in found.yardsticks][:1] == [OURS]
+    assert {one.scores.count for one in found.yardsticks} == {found.yardsticks[0].scores.count}
+    names = {one.name for one in found.yardsticks}
+    assert {BOOK, "QBETS", "all turnarounds alike", "forest alone"} <= names
+    assert 0 <= found.forest_share <= 1
+
+
+def test_knowing_like_jobs_beats_knowing_none(found: PromiseStudy) -> None:
+    scores = {one.name: one.scores for one in found.yardsticks}
+    assert scores[OURS].logs < scores["all turnarounds alike"].logs
+    assert scores[OURS].logs < scores["QBETS"].logs
+
+
+def test_without_learning_there_are_none() -> None:
+    plain = study(some_jobs(1200, 3), Question(warm_up=300))
+    assert plain.yardsticks == ()
+    assert "like jobs alone" not in {one.name for one in plain.answers[0].others}
+
+
+def test_all_alike_knows_only_what_had_ended() -> None:
+    submit = np.arange(1000) * 10
+    finish = submit + np.where(np.arange(1000) < 500, 100, 5000)
+    told = all_alike(submit, finish, np.ones(1000, np.bool_))
+    assert (told[:10] == 3600).all()
+    assert told[400, 9] == 100
+    assert told[700, 9] == 100
