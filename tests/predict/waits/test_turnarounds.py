@@ -20,4 +20,4 @@ def test_bounds_ascend_and_cover() -> None:
     assert (np.diff(found[told], axis=1) >= 0).all()
     scored = told & done & (np.arange(len(tasks)) > 500)
     kept = ((tasks.finish - tasks.submit)[scored, None] <= found[scored]).mean(axis=0)
-    assert (np.abs(kept - np.array(levels)) < 0.15).all()
+    assert (np.abs(kept - np.array(levels)) < 0.2).all()
