@@ -79,8 +79,8 @@ def test_formats_families_and_sections_are_documented() -> None:
 
 
 def test_kernels_know_every_entry() -> None:
-    assert set(NUMBERS) == set(STRATEGIES.named) - {"omniscient"}  # best-fit on the true times
-    assert set(CYCLE_NUMBERS) == set(SCHEDULERS.named)
+    assert set(NUMBERS) == set(STRATEGIES) - {"omniscient"}  # best-fit on the true times
+    assert set(CYCLE_NUMBERS) == set(SCHEDULERS)
     assert set(TRIVIAL) < set(LEARNERS)
     for name in LEARNERS:
         assert learner_class(name).name == name

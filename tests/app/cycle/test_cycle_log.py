@@ -94,7 +94,7 @@ def test_candidates(folder: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("scheduler", SCHEDULERS.named)
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_what_is_not_looked_at_is_empty(scheduler: str, tmp_path: Path) -> None:
     case = random_case(202)
     saved(Case(**{**vars(case), "settings": case.settings | {"scheduler": scheduler}}), tmp_path)

@@ -240,5 +240,9 @@ def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
     """Return the options of a file and those of the command line, which win."""
     if config is None:
         return dict(given)
-    known = ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS, *OUTPUT_OPTIONS)
-    return {**read_config(config, known), **given}
+    return {**read_config(config, (*known_options(), *OUTPUT_OPTIONS)), **given}
+
+
+def known_options() -> tuple[str, ...]:
+    """Return the options of a run of any model, but for those of its output."""
+    return ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS)
