@@ -70,11 +70,12 @@ def _found(what: str, spelling: str, allowed: str) -> Any:
 def frozen(what: str, one: Own) -> bytes:
     """Return what was given for a parameter as other processes can make it anew (`thawed`);
     ParameterError where they cannot."""
+    name = one.name  # kept in it from now on: the same bytes whenever it is asked
     try:
         source_of(one)
         return pickle.dumps(one)
     except (pickle.PicklingError, AttributeError, OSError, TypeError) as error:
-        raise ParameterError(what, one.name, f"{_ANEW} ({error})") from None
+        raise ParameterError(what, name, f"{_ANEW} ({error})") from None
 
 
 def thawed(what: str, data: bytes) -> Own:

@@ -87,10 +87,9 @@ def sweep(
     Raises InputError and its kin for what cannot be used; ParameterError for what is your own and
     cannot be made anew in another process.
     """
-    known = known_options()
-    for name, value in options.items():
-        if name not in known:
-            raise ParameterError(name, value, "none; options are " + ", ".join(known))
+    for name in options.keys() - set(known_options()):
+        allowed = "a parameter, or an option that says what is read"
+        raise ParameterError("an option", name, allowed)
     plan = plan_of(Path(log), options)
     return run_sweep(
         plan, Path(out), workers=workers, force=force, report=report, progress=progress
