@@ -21,7 +21,8 @@ from forestall.engine.cycle.state import SCHEDULERS as CYCLE_NUMBERS
 from forestall.engine.promise.policies import POLICIES
 from forestall.model.entries import Entries, Entry
 from forestall.model.errors import ParameterError
-from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class
+from forestall.predict.entries import LEARNERS, TRIVIAL
+from forestall.predict.registry import learner_class
 from forestall.reliability.lifetimes.registry import FAMILIES
 from forestall.traces.failures.formats import FORMATS
 
