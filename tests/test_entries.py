@@ -177,8 +177,8 @@ def trained(kind: str) -> Any:
 
 @pytest.fixture(scope="module")
 def report() -> Any:
-    recorded = DOCS.parent / "tests" / "adapters" / "slurm" / "recorded" / "22.05"
-    names = ("sacct.jobs.epoch.txt", "sacctmgr.event.epoch.txt")
+    recorded = DOCS.parent / "tests" / "adapters" / "slurm" / "recorded" / "24.11"
+    names = ("sacct.jobs.epoch.txt", "sacctmgr.event.epoch.txt", "squeue.json")
     return fs.site_report(*(recorded / name for name in names))
 
 
