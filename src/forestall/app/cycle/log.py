@@ -56,7 +56,8 @@ def _at_start(name: str) -> Callable[[GuestDecision], int]:
     return lambda d: getattr(d, name) if d.kind is GuestDecisionKind.START else FAR
 
 
-def _decision_columns(scheduler: str) -> tuple[Column, ...]:
+def decision_columns(scheduler: str) -> tuple[Column, ...]:
+    """Return the columns of `decisions.csv` of a run with this scheduler."""
     return (
         Column("time"),
         Column("decision", "kind", logs.word),
@@ -71,7 +72,8 @@ def _decision_columns(scheduler: str) -> tuple[Column, ...]:
     )
 
 
-def _candidate_columns(scheduler: str) -> tuple[Column, ...]:
+def candidate_columns(scheduler: str) -> tuple[Column, ...]:
+    """Return the columns of `candidates.csv` of a run with this scheduler."""
     figures = (Column(name, written=_figure(name, scheduler)) for name in _FIGURES)
     return (Column("time"), Column("job"), Column("host"), *figures)
 
@@ -100,10 +102,10 @@ def write_guest_log(outcome: CycleOutcome, folder: Path) -> None:
     jobs = ids[np.repeat(events["key"], events["candidates"])].tolist()
     candidates = logs.records_of(found, {}, time=times, job=jobs)
     logs.write_lines(
-        folder / CANDIDATE_LOG, logs.log_lines(_candidate_columns(scheduler), candidates)
+        folder / CANDIDATE_LOG, logs.log_lines(candidate_columns(scheduler), candidates)
     )
     taken = logs.answers_of(GuestDecision, events, log.decisions, _WORDS)
-    lines = logs.log_lines(_decision_columns(scheduler), taken, ids.tolist())
+    lines = logs.log_lines(decision_columns(scheduler), taken, ids.tolist())
     logs.write_lines(folder / logs.DECISION_LOG, lines)
 
 
@@ -169,12 +171,12 @@ def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[
         return engine.handle(event, known)
 
     taken = logs.driven(path, parts, handle)
-    return list(logs.log_lines(_decision_columns(parameters.scheduler), taken, list(ids)))
+    return list(logs.log_lines(decision_columns(parameters.scheduler), taken, list(ids)))
 
 
 def _estimates(path: Path, scheduler: str) -> npt.NDArray[Any]:
     """Return ESTIMATE[n]: the candidates of all tries."""
-    table = logs.read_log(path, logs.names_of(_candidate_columns(scheduler)))
+    table = logs.read_log(path, logs.names_of(candidate_columns(scheduler)))
     made = np.zeros(len(table), dtype=ESTIMATE)
     made["host"] = logs.whole(table, "host", path)
     for name in SCHEDULERS.chosen(scheduler).looks_at:
