@@ -73,7 +73,10 @@ def section(docs: str) -> str:
     page, _, anchor = docs.partition("#")
     if not anchor:
         return (DOCS / page).read_text(encoding="utf-8")
-    parts = re.split(r"^(#+ .*)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = (DOCS / page).read_text(encoding="utf-8")
+    code = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+    text = code.sub(lambda block: block[0].replace("\n#", "\n #"), text)  # no headings
+    parts = re.split(r"^(#+ .*)$", text, flags=re.MULTILINE)
     found = dict(zip(parts[1::2], parts[2::2], strict=True))
     [heading] = [one for one in found if slug(one.lstrip("# ")) == anchor]
     return heading + found[heading]
