@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forestall.app.reliability.design.design import read_cluster as read_cluster
     from forestall.app.runs.certify import certify as certify
     from forestall.app.runs.replay import replay as replay
+    from forestall.app.runs.sweep_run import sweep as sweep
     from forestall.app.site.site import SiteReport as SiteReport
     from forestall.app.site.site import read_site as read_site
     from forestall.app.site.site import site_report as site_report
@@ -161,6 +162,7 @@ _HOME: Final[dict[str, str]] = {
     "site_report": "forestall.app.site.site",
     "stream": "forestall.traces.streams",
     "style": "forestall.public",
+    "sweep": "forestall.app.runs.sweep_run",
     "systems": "forestall.public",
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""

@@ -26,7 +26,7 @@ from forestall.traces.observed import observed
 from forestall.traces.ras.read import read_ras
 
 with lazily():
-    from forestall.predict import registry
+    from forestall.predict import entries, registry
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
@@ -99,14 +99,14 @@ def moment(text: str, origin: int | None, name: str) -> int:
 def listing() -> list[dict[str, Any]]:
     """Return every predictor that learns, with what it needs and whether that is installed."""
     found = []
-    for name in registry.LEARNERS:
+    for name, entry in entries.LEARNERS.items():
         kind = registry.learner_class(name)
         found.append(
             {
                 "name": name,
-                "summary": kind.summary,
+                "summary": entry.about,
                 "needs": sorted(kind.needs),
-                "baseline": name in registry.TRIVIAL,
+                "baseline": name in entries.TRIVIAL,
                 "extra": kind.extra,
                 "installed": kind.extra is None or find_spec(EXTRAS[kind.extra]) is not None,
             }
@@ -130,8 +130,8 @@ def settings_from(given: list[str]) -> dict[str, Any]:
 
 def made(name: str, settings: Mapping[str, Any]) -> Learner:
     """Return an untrained predictor; InputError for settings that it does not know or allow."""
-    if name not in registry.LEARNERS:
-        raise ParameterError("NAME", name, "one of " + ", ".join(registry.LEARNERS))
+    if name not in entries.LEARNERS:
+        raise ParameterError("NAME", name, "one of " + ", ".join(entries.LEARNERS))
     try:
         return registry.new_learner(name, **settings)
     except ParameterError as error:

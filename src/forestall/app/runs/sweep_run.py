@@ -24,8 +24,9 @@ from forestall.app.kit.progress import Interrupted
 from forestall.app.kit.versions import versions
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import sweep_report
+from forestall.app.runs.settings import known_options
 from forestall.app.runs.single import arguments_of
-from forestall.app.runs.sweep import Plan
+from forestall.app.runs.sweep import Plan, plan_of
 from forestall.app.runs.sweep_figures import label_of, sweep_heatmap, sweep_lines, sweep_points
 from forestall.app.runs.sweep_kept import Kept, Measures, is_sweep_folder
 from forestall.app.runs.sweep_words import means
@@ -57,6 +58,42 @@ class Swept:
     table: pl.DataFrame
     folder: Path
     resumed: int
+
+
+def sweep(
+    log: str | Path,
+    /,
+    *,
+    out: str | Path = "forestall-sweep",
+    workers: int | None = None,
+    force: bool = False,
+    report: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Swept:
+    """Run every combination of values of parameters: `forestall sweep` in Python.
+
+    Parameters
+    ----------
+    log : the job log
+    out : folder for table, figures and finished points; a sweep that was stopped goes on there
+    workers : processes, or None for one a core; results do not depend on it
+    force : write into a folder that holds something else
+    report : draw figures and write `report.html`
+    progress : called now and then with the number of points done and of all points
+    **options : the options of `forestall sweep` by their keys; parameters take lists of values, and
+        ``policy`` (``strategy``, ``scheduler``) policies of your own, or their classes, among them
+
+    Raises InputError and its kin for what cannot be used; ParameterError for what is your own and
+    cannot be made anew in another process.
+    """
+    for name in options.keys() - set(known_options()):
+        allowed = "a parameter, or an option that says what is read"
+        raise ParameterError("an option", name, allowed)
+    plan = plan_of(Path(log), options)
+    return run_sweep(
+        plan, Path(out), workers=workers, force=force, report=report, progress=progress
+    )
 
 
 def run_sweep(
@@ -127,6 +164,9 @@ def measured(plan: Plan, logs: Logs, parameters: AnyParameters) -> Measures:
     flat: Measures = {}
     jobs, failures, training = logs
     given = arguments_of(parameters, training, plan.inputs.predictor)
+    own = plan.own_of(parameters)
+    if own is not None:
+        given[plan.model.decides] = own
     done = plan.model.simulate(jobs, failures, **given)
     for name, value in done.measures.items():
         if isinstance(value, dict):

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from forestall._lazy import lazily
+from forestall.app.runs.models import MODELS
+from forestall.cli.choice import Choice, Given, Table
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
 from forestall.cli.screen import say, say_json, show
-from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.runs import certify as runs_certify
     from forestall.app.runs import replay as runs_replay
 
 FOLDER = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
+OWN: Final = tuple(
+    Choice(
+        model.decides,
+        "Options",
+        f"The {model.decides} in Python that the run was made with; its module is imported.",
+        "MODULE:CLASS",
+    )
+    for model in MODELS.values()
+)
+"""What can have decided a run in the user's own Python."""
 
 
 app = typer.Typer()
@@ -57,19 +68,13 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
 )
 def replay(
     folder: FOLDER,
-    policy: Annotated[
-        str | None,
-        Setting(
-            "The policy in Python that the run was made with; its module is imported",
-            shown="MODULE:CLASS",
-        ),
-    ] = None,
+    given: Annotated[Given, Table(OWN)],
 ) -> None:
     """Drive the engine from a run's event log, one event at a time, and compare its decisions.
 
     The exit code is 1 where they are not the same, byte for byte.
     """
-    found = runs_replay.replay(folder, policy=policy)
+    found = runs_replay.replay(folder, **given)
     if found.same:
         say(f"{folder}: {found.decisions:,} decisions, every byte the same")
         return

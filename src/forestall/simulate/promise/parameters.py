@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
-from forestall.engine.promise.policies import POLICIES, PolicyEntry, is_own
+from forestall.engine.promise.policies import POLICIES, PolicyEntry
+from forestall.model.own import is_own
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
     CheckpointOverhead,

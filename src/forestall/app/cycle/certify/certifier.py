@@ -56,7 +56,7 @@ def certify_cycle(folder: Path) -> Certificate:
     be read but tells something impossible fails checks instead.
     """
     run = Measured.read(folder)
-    foreseen = (OF_FORECASTS,) if run.given.scheduler in FORETELL else ()
+    foreseen = (OF_FORECASTS,) if run.given.rule in FORETELL else ()
     logged = any((folder / name).exists() for name in FILES)
     unknown = (*NEVER_CHECKED, *foreseen, OF_WORDS if logged else WITHOUT_LOG)
     return certificate(folder, run, RULES, unknown)
