@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from forestall._lazy import lazily
+from forestall.cli.choice import spelled
 from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
 from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
+from forestall.model.spelling import all_named
 
 with lazily():
     from forestall.show import text
@@ -48,7 +50,8 @@ def tell_study(
     written = ""
     if output.out is not None:
         with ProgressBar("figures", quiet=output.quiet) as bar:
-            written = folder.write(found, output.out, bar)
+            report = all_named(folder.report(found), spelled)
+            written = folder.write(found, output.out, bar, report)
     if output.as_json:
         say_json(found.summary)
     elif not output.quiet:
@@ -59,7 +62,7 @@ def tell_study(
 
 
 def say_report(report: Report) -> None:
-    """Print a report in brief."""
+    """Print a report in brief, parameters as they are typed."""
     wrap = sys.stdout.isatty()
     width = min(WIDTH, shutil.get_terminal_size().columns) if wrap else WIDTH
-    print(text.brief_of(report, width=width, wrap=wrap), end="")
+    print(text.brief_of(all_named(report, spelled), width=width, wrap=wrap), end="")

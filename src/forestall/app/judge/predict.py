@@ -155,7 +155,7 @@ def train(
     say(f"reading {sources.failures}")
     past = sources.read()
     for part in sorted(learner.needs - set(past.parts())):
-        raise InputError(f"{name} needs {part} (--{part} FILE)")
+        raise InputError(f"{name} needs {part} ({{{part}}} FILE)")
     say(f"training {name} on {len(past.failures):,} failures of {past.nodes:,} nodes")
     try:
         learner.fit(past)

@@ -7,7 +7,6 @@ from dataclasses import replace
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import spelled
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
 from forestall.cli.screen import say_json
@@ -49,4 +48,4 @@ def spares(
     if as_json:
         say_json(done.json)
     else:
-        say_report(reliability_spares.report_of(done, spelled))
+        say_report(reliability_spares.report_of(done))

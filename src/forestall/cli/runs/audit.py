@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from forestall._lazy import lazily
+from forestall.cli.choice import spelled
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
 from forestall.cli.screen import say, say_json, show
@@ -30,7 +31,7 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
 
     The exit code is 1 where a check fails.
     """
-    certificate = runs_certify.certify(folder)
+    certificate = runs_certify.certify(folder, spell=spelled)
     if as_json:
         say_json(
             {

@@ -307,7 +307,7 @@ def warnings(summary: Mapping[str, Any]) -> list[str]:
     told = summary["alerts"] is not None or set(summary["severities"]) - {"UNKNOWN"}
     if told:
         return [
-            "Every record counts as one of a failure: --steps takes neither severity nor alerts."
+            "Every record counts as one of a failure: {steps} takes neither severity nor alerts."
         ]
     return [
         "Warning: the log tells neither severities nor alerts, so every record counts as one of a",
