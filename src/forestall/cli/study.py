@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from forestall._lazy import lazily
 from forestall.cli.choice import spelled
 from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
-from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json, say_report
 from forestall.model.spelling import all_named
-
-with lazily():
-    from forestall.show import text
 
 if TYPE_CHECKING:
     from forestall.app.kit.study_folder import StudyFolder, Summarized
@@ -59,10 +53,3 @@ def tell_study(
         if written:
             say()
             say(written)
-
-
-def say_report(report: Report) -> None:
-    """Print a report in brief, parameters as they are typed."""
-    wrap = sys.stdout.isatty()
-    width = min(WIDTH, shutil.get_terminal_size().columns) if wrap else WIDTH
-    print(text.brief_of(all_named(report, spelled), width=width, wrap=wrap), end="")

@@ -34,7 +34,7 @@ def markdown(report: Report, *, figures: bool = False) -> str:
 
 
 def _section(part: Section, report: Report, *, figures: bool) -> list[str]:
-    lines = [f"## {_told(part.title)}", ""]
+    lines = [f"## {_told(part.title)}", ""] if part.title else []
     if part.lead:
         lines += [_told(part.lead), ""]
     lines += _facts(part.facts, report)

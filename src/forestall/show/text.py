@@ -362,7 +362,8 @@ def _table(table: Table, width: int, short: Short | None, rest: str = "") -> lis
     gap = None
     if left and short is not None:
         gap = len(first), "... " + short.left(f"{counted(left, 'rows')} more", "{} ({})")
-    lines = grid([*first, *last], table.heads, width, right=table.right, gap=gap)
+    heads = table.heads if any(table.heads) else ()
+    lines = grid([*first, *last], heads, width, right=table.right, gap=gap)
     head = [line for text in (table.title, table.caption) for line in paragraph(text, width)]
     note = paragraph(table.note, width, "  ") if table.note else []
     return [*head, *lines, *([rest] if rest else []), *note]

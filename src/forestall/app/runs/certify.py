@@ -14,7 +14,7 @@ from forestall.model.spelling import all_named
 
 def certify(folder: str | Path, *, spell: Callable[[str], str] = str) -> Certificate:
     """Check a run's folder by its files alone, with the certifier of the model that the summary
-    names; see `app.runs.models`. `spell` writes the names of parameters in what could not be checked.
+    names; see `app.runs.models`. `spell` writes the names of parameters in what was not checked.
 
     Returns what was checked and found. Raises TraceError where a file is missing or cannot be read
     as what it should be; one that can be read but tells something impossible fails checks instead.
