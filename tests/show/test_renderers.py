@@ -141,7 +141,7 @@ def test_markdown_has_no_markup_of_others() -> None:
     assert not set("\x1b\u202e") & set(told)
     rows = [line for line in told.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {3, 4}
-    assert "![network](drawn.svg)" in markdown(report(), figures=True)
+    assert "![network](drawn.svg)" in markdown(report(), figures=".svg")
     assert "drawn.svg" not in markdown(report())
 
 

@@ -104,7 +104,7 @@ def test_repeat_note_counts_what_is_alike(found: Reproduction[Found]) -> None:
 def test_broken_certainties_stand_beside_what_was_to_be_expected(
     small: Inputs, found: Reproduction
 ) -> None:
-    lines = report.unforeseen_words(small, found.tables["promises"]).splitlines()
+    lines = report.unforeseen_words(small, found.tables["promises"])
     assert len(lines) == 4
     assert all(line.count(" %") == 4 and "expected" in line for line in lines)
 

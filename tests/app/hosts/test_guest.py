@@ -56,11 +56,11 @@ class TestNames:
         found, troubles = guests(tmp_path / "f")
         assert [one["guest"] for one in found] == ["true-1", "true-2"]
         assert troubles == []
-        told = guest_report(found, tmp_path / "f").sections[0]
+        told = guest_report(found).sections[0]
         assert told.tables[0].rows[0][:4] == ("true-1", "finished", "-", "1")
         changes = guest_changes(tmp_path / "f", "true-1")
         assert changes[-1]["state"] == "finished"
-        told = change_report(changes, tmp_path / "f", "true-1").sections[0]
+        told = change_report(changes, "true-1").sections[0]
         assert told.tables[0].heads == ("Time", "State", "Host", "Load", "Why")
         assert len(told.tables[0].rows) == len(changes)
 

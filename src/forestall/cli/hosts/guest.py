@@ -162,7 +162,8 @@ def listed(folder: Folder = None, as_json: Json = False) -> None:
     if as_json:
         say_json(found)
     elif found:
-        say_report(guest.guest_report(found, place))
+        say_report(guest.guest_report(found))
+        print(f"Output: stdout and stderr in {place / 'guests'}/NAME")
     elif not troubles:
         say("no guests")
 
@@ -192,7 +193,8 @@ def log(name: Name, folder: Folder = None, as_json: Json = False) -> None:
     if as_json:
         say_json(changes)
     else:
-        say_report(guest.change_report(changes, place, name))
+        say_report(guest.change_report(changes, name))
+        print(f"Output: stdout and stderr in {place / 'guests' / name}")
 
 
 class Lines:

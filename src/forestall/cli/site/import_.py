@@ -116,19 +116,19 @@ def uses_of(done: Imported) -> list[tuple[str, str]]:
     where = done.folder
     commands = {
         "": f"forestall report {where}",
-        import_slurm.JOBS: f"forestall simulate {where / import_slurm.JOBS}",
-        import_slurm.FAILURES: f"forestall reliability {where / import_slurm.FAILURES}",
+        folder.JOBS: f"forestall simulate {where / folder.JOBS}",
+        folder.FAILURES: f"forestall reliability {where / folder.FAILURES}",
         "runs.parquet": f"forestall assess jobs {where / 'runs.parquet'} ...",
     }
     counts = done.told["counts"]
     # Failures are numbered by all nodes that are known, those that are gone too.
     first, other = "nodes", "known_nodes"
-    if import_slurm.FAILURES in done.told["files"]:
+    if folder.FAILURES in done.told["files"]:
         first, other = other, first
     nodes = counts.get(first) or counts.get(other)
     if nodes:
-        commands[import_slurm.JOBS] += f" --nodes {nodes}"
-    if {import_slurm.JOBS, import_slurm.FAILURES} <= set(done.told["files"]):
-        commands[import_slurm.JOBS] += f" --failures {where / import_slurm.FAILURES}"
+        commands[folder.JOBS] += f" --nodes {nodes}"
+    if {folder.JOBS, folder.FAILURES} <= set(done.told["files"]):
+        commands[folder.JOBS] += f" --failures {where / folder.FAILURES}"
     there = {"", *done.told["files"]}
     return [(name or "the folder", command) for name, command in commands.items() if name in there]

@@ -36,7 +36,7 @@ from forestall.live.guest.signals import stopped_by_signals
 from forestall.live.guest.stay import Stay
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import format_duration
-from forestall.show.blocks import Prose, Table
+from forestall.show.blocks import Table
 from forestall.show.report import Report, Section
 from forestall.show.words import or_dash
 
@@ -324,15 +324,15 @@ def guest_facts(files: GuestFiles, record: StayRecord) -> dict[str, Any]:
     }
 
 
-def guest_report(facts: Sequence[Mapping[str, Any]], folder: Path) -> Report:
-    """Return what is with the guests of a folder, and where their output lies."""
+def guest_report(facts: Sequence[Mapping[str, Any]]) -> Report:
+    """Return what is with guests."""
     columns = (
         ("Guest", "guest", str), ("State", "state", str), ("Process", "pid", or_dash(str)),
         ("Starts", "attempts", str), ("CPU time", "cpu", format_duration),
         ("Since", "since", _date), ("Why", "why", str),
     )  # fmt: skip
     table = Table.by("guests", columns, facts, right=(2, 3, 4), most=0)
-    return _report("Guests", table, folder / "guests" / "NAME")
+    return _report("Guests", table)
 
 
 def guest_changes(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -340,19 +340,18 @@ def guest_changes(folder: Path, name: str) -> list[dict[str, Any]]:
     return known_guest(folder, name)[0].entries()
 
 
-def change_report(changes: Sequence[Mapping[str, Any]], folder: Path, name: str) -> Report:
-    """Return the log of a guest, and where its output lies; the load is the owner's."""
+def change_report(changes: Sequence[Mapping[str, Any]], name: str) -> Report:
+    """Return the log of a guest; the load is the owner's."""
     columns = (
         ("Time", "time", _date), ("State", "state", str),
         ("Host", lambda one: one.get("host", "-")), ("Load", _load), ("Why", "why", str),
     )  # fmt: skip
     table = Table.by("changes", columns, changes, right=(3,), most=0)
-    return _report(name, table, folder / "guests" / name)
+    return _report(name, table)
 
 
-def _report(title: str, table: Table, output: Path) -> Report:
-    where = Prose(f"Output: stdout and stderr in {output}")
-    return Report(title, "", (Section(table.key, "", body=(table, where)),), closing=())
+def _report(title: str, table: Table) -> Report:
+    return Report(title, "", (Section(table.key, "", body=(table,)),), closing=())
 
 
 def _load(change: Mapping[str, Any]) -> str:

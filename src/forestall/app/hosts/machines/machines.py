@@ -223,7 +223,7 @@ def report_of(listing: Mapping[str, Any], folder: Path) -> Report:
 
 def _state(machine: Mapping[str, Any]) -> str:
     says = machine["says"]
-    return machine["state"] + (f" ({says})" if says not in ("", machine["state"]) else "")
+    return str(machine["state"]) + (f" ({says})" if says not in ("", machine["state"]) else "")
 
 
 def _foreseen(node: Mapping[str, Any]) -> str:
