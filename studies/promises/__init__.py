@@ -60,7 +60,7 @@ def _results(found: Found) -> Results:
         figures=draw(surfaces, bursts, runs, promises),
         tables={"runs": runs, "promises": promises},
         facts={"claims": report.as_facts(claims), "bursts": report.as_facts(burst_claims)},
-        texts={"claims.md": fs.reports.markdown(told("Claims", f"{PAPER}.", {"Claims": claimed}))},
+        texts={"claims.md": fs.reports.markdown(told("Claims", f"{PAPER}.", {"": claimed}))},
         sections={
             "Inputs": report.inputs_section(inputs, runs),
             "Claims": claimed,

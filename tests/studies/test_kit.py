@@ -170,7 +170,8 @@ def results(total: int) -> Results:
     claim = Claim("sum", "They add up", f"{total}", "holds", section="1")
     return Results(
         claims=(claim,), figures={}, tables={"sums": pl.DataFrame({"total": [total]})},
-        sections={"Sums": Prose(f"{total}")}, facts={"claims": listed([claim], ("name", "measured"))},
+        sections={"Sums": Prose(f"{total}")},
+        facts={"claims": listed([claim], ("name", "measured"))},
         texts={"note.md": "Added.\n"},
     )  # fmt: skip
 
