@@ -44,9 +44,8 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
         show([("ok" if c.passed else "FAILED", c.name, c.detail) for c in certificate.checks])
         for text in certificate.not_checked:
             say(f"not checked: {text}")
-        failed = sum(not one.passed for one in certificate.checks)
         say()
-        say(f"{folder}: " + (f"{failed} checks failed" if failed else "every check passed"))
+        say(f"{folder}: {certificate.verdict}")
     if not certificate.passed:
         raise typer.Exit(1)
 
@@ -71,10 +70,9 @@ def replay(
     The exit code is 1 where they are not the same, byte for byte.
     """
     found = runs_replay.replay(folder, policy=policy)
+    say(f"{folder}: {found.verdict}")
     if found.same:
-        say(f"{folder}: {found.decisions:,} decisions, every byte the same")
         return
-    say(f"{folder}: decisions differ, first in line {found.line} of decisions.csv")
     say(f"logged:   {'(nothing)' if found.logged is None else found.logged}", indent=2)
     say(f"replayed: {'(nothing)' if found.replayed is None else found.replayed}", indent=2)
     raise typer.Exit(1)
