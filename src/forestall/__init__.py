@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from forestall.public import contention as contention
     from forestall.public import hosts as hosts
     from forestall.public import judge as judge
+    from forestall.public import reports as reports
     from forestall.public import screen as screen
     from forestall.public import style as style
     from forestall.public import systems as systems
@@ -155,6 +156,7 @@ _HOME: Final[dict[str, str]] = {
     "read_ras": "forestall.traces.ras.read",
     "read_site": "forestall.app.site.site",
     "replay": "forestall.app.runs.replay",
+    "reports": "forestall.public",
     "save_predictor": "forestall.app.kit.predictor_files",
     "screen": "forestall.public",
     "simulate_cycle": "forestall.app.cycle.simulate",

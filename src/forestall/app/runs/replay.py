@@ -16,6 +16,11 @@ from forestall.decide.virtual.own import Strategy
 from forestall.engine.promise.own import Policy
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.own import Own, is_own
+from forestall.show.blocks import Table
+from forestall.show.facts import Fact
+from forestall.show.quantities import titled
+from forestall.show.report import Report, Section
+from forestall.show.shown import Shown
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,26 @@ class Replayed:
     def same(self) -> bool:
         """Whether every byte is the same."""
         return self.line is None
+
+    @property
+    def verdict(self) -> str:
+        """Whether decisions are the same, in words."""
+        if self.same:
+            return f"{self.decisions:,} decisions, every byte the same"
+        return f"decisions differ, first in line {self.line} of {DECISION_LOG}"
+
+    @property
+    def report(self) -> Shown:
+        """It as text, page, JSON or Markdown; a notebook shows it."""
+        return Shown(Report("Replay", f"{titled(self.verdict)}.", (self._lines(),), closing=()))
+
+    def _lines(self) -> Section:
+        """Return the line that differs as it was logged and as it came out."""
+        lines = {"logged": self.logged, "replayed": self.replayed}
+        rows = [(name, "(nothing)" if line is None else line) for name, line in lines.items()]
+        fact = Fact("decisions", "Decisions compared", self.decisions, "count")
+        table = Table.of("line", ("", "Line"), rows, right=())
+        return Section("decisions", "Decisions", facts=(fact,), body=() if self.same else (table,))
 
 
 def replay(

@@ -142,7 +142,7 @@ def check_training(
         for name in ("failures", "train"):
             if getattr(inputs, name) is None:
                 allowed = f"a {'training' if name == 'train' else 'failure'} log as well"
-                raise ParameterError("predictor", learns[0], f"{allowed} (--{name} FILE)")
+                raise ParameterError("predictor", learns[0], f"{allowed} ({{{name}}} FILE)")
     elif inputs.train is not None:
         allowed = "a predictor that learns as well ({predictor} hazard)"
         raise ParameterError("train", str(inputs.train), allowed)

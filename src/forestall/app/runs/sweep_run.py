@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -32,6 +32,7 @@ from forestall.app.runs.sweep_kept import Kept, Measures, is_sweep_folder
 from forestall.app.runs.sweep_words import means
 from forestall.model.errors import ForestallError, InputError, ParameterError
 from forestall.show.page import page, write_page
+from forestall.show.shown import Shown
 from forestall.show.style import has_matplotlib
 from forestall.show.svg import save
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from forestall.app.kit.learned import Training
     from forestall.app.kit.model import AnyParameters
     from forestall.model.jobs import Jobs
+    from forestall.show.report import Report
 
 Logs = tuple["Jobs", Any, "Training | None"]
 """The logs of a sweep: jobs, failures or hosts, and what was known before."""
@@ -58,6 +60,12 @@ class Swept:
     table: pl.DataFrame
     folder: Path
     resumed: int
+
+    @property
+    def report(self) -> Shown:
+        """Means and all runs as text, page, JSON or Markdown; a notebook shows it."""
+        shown = figures(self.plan, self.table) if has_matplotlib() else {}
+        return Shown(_report(self.plan, self.table, _captions(self.plan, shown)))
 
 
 def sweep(
@@ -273,6 +281,22 @@ def _column(values: list[Any]) -> pl.Series:
     return pl.Series(values, strict=False)
 
 
+def _captions(plan: Plan, shown: Mapping[str, Figure]) -> dict[str, Figure]:
+    return {label_of(name, plan.model.labels)[0]: figure for name, figure in shown.items()}
+
+
+def _report(plan: Plan, table: pl.DataFrame, captions: Mapping[str, Figure]) -> Report:
+    """Return the report of a sweep with figures by their captions."""
+    return sweep_report(
+        table.select(_shown(plan, table)),
+        captions,
+        means=means(table, tuple(plan.axes), plan.model),
+        labels=plan.model.labels,
+        logs=_logs(plan),
+        fixed={name: plan.model.told(name, value) for name, value in _fixed(plan).items()},
+    )
+
+
 def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> None:
     """Write the table, what it was made from, figures and the page."""
     write_csv(table, out / "sweep.csv")
@@ -284,16 +308,7 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
             folder.mkdir(exist_ok=True)
         for name, figure in shown.items():
             save(figure, folder / f"{name}.png")
-        captions = {label_of(name, plan.model.labels)[0]: figure for name, figure in shown.items()}
-        told = sweep_report(
-            table.select(_shown(plan, table)),
-            captions,
-            means=means(table, tuple(plan.axes), plan.model),
-            labels=plan.model.labels,
-            logs=_logs(plan),
-            fixed={name: plan.model.told(name, value) for name, value in _fixed(plan).items()},
-        )
-        write_page(out / "report.html", page(told))
+        write_page(out / "report.html", page(_report(plan, table, _captions(plan, shown))))
     inputs = plan.inputs
     about = {
         **({} if plan.model.name == PROMISE.name else {"model": plan.model.name}),

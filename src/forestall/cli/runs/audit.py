@@ -9,7 +9,7 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.app.runs.models import MODELS
-from forestall.cli.choice import Choice, Given, Table
+from forestall.cli.choice import Choice, Given, TextOptions, spelled
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
 from forestall.cli.screen import say, say_json, show
@@ -41,7 +41,7 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
 
     The exit code is 1 where a check fails.
     """
-    certificate = runs_certify.certify(folder)
+    certificate = runs_certify.certify(folder, spell=spelled)
     if as_json:
         say_json(
             {
@@ -54,9 +54,8 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
         show([("ok" if c.passed else "FAILED", c.name, c.detail) for c in certificate.checks])
         for text in certificate.not_checked:
             say(f"not checked: {text}")
-        failed = sum(not one.passed for one in certificate.checks)
         say()
-        say(f"{folder}: " + (f"{failed} checks failed" if failed else "every check passed"))
+        say(f"{folder}: {certificate.verdict}")
     if not certificate.passed:
         raise typer.Exit(1)
 
@@ -68,17 +67,16 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
 )
 def replay(
     folder: FOLDER,
-    given: Annotated[Given, Table(OWN)],
+    given: Annotated[Given, TextOptions(OWN)],
 ) -> None:
     """Drive the engine from a run's event log, one event at a time, and compare its decisions.
 
     The exit code is 1 where they are not the same, byte for byte.
     """
     found = runs_replay.replay(folder, **given)
+    say(f"{folder}: {found.verdict}")
     if found.same:
-        say(f"{folder}: {found.decisions:,} decisions, every byte the same")
         return
-    say(f"{folder}: decisions differ, first in line {found.line} of decisions.csv")
     say(f"logged:   {'(nothing)' if found.logged is None else found.logged}", indent=2)
     say(f"replayed: {'(nothing)' if found.replayed is None else found.replayed}", indent=2)
     raise typer.Exit(1)

@@ -34,7 +34,7 @@ RULES: tuple[Rule[Measured], ...] = (
     Rule("choices of the scheduler", choices, FILES),
 )
 WITHOUT_LOG = (
-    "which host was chosen, and the hosts free at each start (simulate with --log-events logs them)"
+    "which host was chosen, and the hosts free at each start (simulate with {log_events} logs them)"
 )
 NEVER_CHECKED = (
     "whether states and work follow from the host traces, which are not in the folder",
