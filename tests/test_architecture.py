@@ -229,8 +229,34 @@ def vague_name(path: Path) -> list[str]:
     return [f"{where(path)}: says nothing"] if VAGUE & {p.strip("_") for p in parts} else []
 
 
+OF_OTHERS = (
+    "adapters/slurm",  # Slurm's own options
+    "adapters/condor/config.py",  # a command line that HTCondor runs
+    "app/hosts/agent/agent.py",  # one that systemd runs
+    "app/site/sources.py", "app/site/waits/starts.py",  # Slurm's
+    "show/svg.py",  # variables of CSS
+)  # fmt: skip
+
+
+def spelled_options(path: Path) -> list[str]:
+    """Texts below `cli` that spell an option (docstrings may): they name parameters in braces."""
+    place = path.relative_to(PACKAGE).as_posix()
+    if place.startswith(("cli/", *OF_OTHERS)):
+        return []
+    tree = parsed(path)
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return [
+        f"{where(path, node)}: {node.value}"
+        for node in texts
+        if isinstance(node.value, str) and id(node) not in bare
+        and re.search(r"(?<![\w-])--[a-z]", node.value)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "offences", [undocumented, long_module, long_functions, many_parameters, vague_name]
+    "offences",
+    [undocumented, long_module, long_functions, many_parameters, vague_name, spelled_options],
 )
 def test_every_module(offences: Callable[[Path], list[str]]) -> None:
     found = [line for path in MODULES for line in offences(path)]

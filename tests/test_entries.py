@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,17 @@ from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
 from forestall.decide.virtual.placement_kernels import STRATEGIES as NUMBERS
+from forestall.engine.cycle.engine import number_of
 from forestall.engine.cycle.state import SCHEDULERS as CYCLE_NUMBERS
 from forestall.engine.promise.policies import POLICIES
 from forestall.model.entries import Entries, Entry
 from forestall.model.errors import ParameterError
-from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class
+from forestall.predict.entries import LEARNERS, TRIVIAL
+from forestall.predict.registry import learner_class
 from forestall.reliability.lifetimes.registry import FAMILIES
+from forestall.simulate.virtual.run import choosing_of
 from forestall.traces.failures.formats import FORMATS
+from studies import STUDIES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 TABLES: dict[str, Entries[Any]] = {
@@ -36,8 +42,26 @@ TABLES: dict[str, Entries[Any]] = {
     "placements": PLACEMENTS,
     "forecasts": FORECASTS,
     "learners": LEARNERS,
+    "studies": STUDIES,
 }
-ALL = [(kind, one) for kind, table in TABLES.items() for one in table.values()]
+ALL = [(kind, one) for kind, table in TABLES.items() for one in table.every]
+RUN = {
+    "policies": ("engine/promise/test_policies.py", r"EVERY = \(\*POLICIES"),
+    "learners": ("predict/test_learners.py", r"params=list\(LEARNERS\)"),
+    "studies": ("studies/test_commands.py", r"NAMES = sorted\(STUDIES\)"),
+    "formats": ("traces/failures/test_failure_logs.py", r'parametrize\("name", SAMPLES\)'),
+    "families": ("reliability/lifetimes/test_contract.py", r"set\(LAWS\) == set\(FAMILIES\)"),
+    "sections": ("test_entries.py", r'parametrize\("key", SECTIONS\)'),
+    **{
+        kind: ("test_entries.py", rf'parametrize\("\w+", {kind.upper()}\)')
+        for kind in (
+            "strategies", "migrations", "sources", "schedulers", "checkpoints", "placements",
+            "forecasts",
+        )
+    },
+}  # fmt: skip
+"""By table: the file whose contract tests run with all of it, and what shows that they do."""
+OF_MODEL = {"policies": "promise", "strategies": "virtual", "schedulers": "cycle"}
 
 
 def slug(heading: str) -> str:
@@ -47,7 +71,12 @@ def slug(heading: str) -> str:
 def section(docs: str) -> str:
     """The heading that `docs` names, with what stands below it."""
     page, _, anchor = docs.partition("#")
-    parts = re.split(r"^(#+ .*)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if not anchor:
+        return (DOCS / page).read_text(encoding="utf-8")
+    text = (DOCS / page).read_text(encoding="utf-8")
+    code = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+    text = code.sub(lambda block: block[0].replace("\n#", "\n #"), text)  # no headings
+    parts = re.split(r"^(#+ .*)$", text, flags=re.MULTILINE)
     found = dict(zip(parts[1::2], parts[2::2], strict=True))
     [heading] = [one for one in found if slug(one.lstrip("# ")) == anchor]
     return heading + found[heading]
@@ -56,10 +85,22 @@ def section(docs: str) -> str:
 @pytest.mark.parametrize(("kind", "one"), ALL, ids=lambda one: getattr(one, "name", one))
 def test_every_entry_is_documented(kind: str, one: Entry) -> None:
     text = section(one.docs)
-    names = [one.name] if not one.own else ["Strategy", "HostScheduler"]
-    assert any(re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) for name in names), kind
+    name = one.name if not one.own else MODELS[OF_MODEL[kind]].decider.partition(":")[2]
+    assert re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE), kind
     assert one.label
-    assert one.about or kind == "learners"  # a learner's class tells it
+    assert one.about
+
+
+def test_the_page_of_learners_reads_their_entries() -> None:
+    page = (DOCS / "models" / "learners.md").read_text(encoding="utf-8")
+    for one in LEARNERS.values():
+        assert f"| [`{one.name}`](#{one.docs.partition('#')[2]}) | {one.about} |" in page
+
+
+@pytest.mark.parametrize("kind", [*TABLES, "formats", "families", "sections"])
+def test_every_table_has_contract_runs(kind: str) -> None:
+    file, shown = RUN[kind]
+    assert re.search(shown, (DOCS.parent / "tests" / file).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("one", [*MODELS.values()], ids=lambda one: one.name)
@@ -79,8 +120,8 @@ def test_formats_families_and_sections_are_documented() -> None:
 
 
 def test_kernels_know_every_entry() -> None:
-    assert set(NUMBERS) == set(STRATEGIES.named) - {"omniscient"}  # best-fit on the true times
-    assert set(CYCLE_NUMBERS) == set(SCHEDULERS.named)
+    assert set(NUMBERS) == set(STRATEGIES) - {"omniscient"}  # best-fit on the true times
+    assert set(CYCLE_NUMBERS) == set(SCHEDULERS)
     assert set(TRIVIAL) < set(LEARNERS)
     for name in LEARNERS:
         assert learner_class(name).name == name
@@ -123,6 +164,33 @@ def virtual(**more: Any) -> Any:
     return fs.simulate_virtual(JOBS, FAILURES, **given)
 
 
+def promises(**more: Any) -> Any:
+    return fs.simulate(JOBS, FAILURES, **{"nodes": 16, "log_events": True, **more})
+
+
+def trained(kind: str) -> Any:
+    """What a run's predictor of this kind is given as: its name, or what has learnt."""
+    made = {"hazard": fs.HazardPredictor, "learned": lambda: fs.new_learner("rate")}
+    if kind not in made:
+        return kind
+    predictor: Any = made[kind]()
+    past = fs.generate_failures(16, 30, 2, rate_per_year=4000)
+    return predictor.fit(past, nodes=16, end=0) or predictor
+
+
+@pytest.fixture(scope="module")
+def report() -> Any:
+    recorded = DOCS.parent / "tests" / "adapters" / "slurm" / "recorded" / "24.11"
+    names = ("sacct.jobs.epoch.txt", "sacctmgr.event.epoch.txt", "squeue.json")
+    return fs.site_report(*(recorded / name for name in names))
+
+
+@pytest.fixture(scope="module")
+def report_page(report: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    page: Path = report.save(tmp_path_factory.mktemp("report") / "report.html")
+    return page.read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def hosts() -> Any:
     return fs.generate_hosts(5, 40, 1)
@@ -143,10 +211,49 @@ def kept(result: Any, folder: Path, **own: Any) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_keeps_the_contract(strategy: str, tmp_path: Path) -> None:
-    own = FirstFit() if strategy == "own" else None
-    result = virtual(strategy=own or strategy)
+    result = virtual(strategy=strategy)
     assert result.summary["parameters"]["strategy"] == strategy
-    kept(result, tmp_path / "run", strategy=own)
+    kept(result, tmp_path / "run")
+
+
+def test_an_own_strategy_keeps_the_contract(tmp_path: Path) -> None:
+    result = virtual(strategy=FirstFit())
+    assert result.summary["parameters"]["strategy"] == f"{__name__}:FirstFit"
+    kept(result, tmp_path / "run", strategy=FirstFit())
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_every_checkpoint_rule_keeps_the_contract(checkpoint: str, tmp_path: Path) -> None:
+    kept(promises(checkpoint=checkpoint), tmp_path / "run")
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_every_placement_keeps_the_contract(placement: str, tmp_path: Path) -> None:
+    kept(promises(placement=placement), tmp_path / "run")
+
+
+@pytest.mark.parametrize("forecast", FORECASTS)
+def test_every_forecast_keeps_the_contract(forecast: str, tmp_path: Path) -> None:
+    result = promises(predictor=trained(forecast), risk=0.0)
+    assert result.summary["parameters"]["predictor"] == forecast
+    kept(result, tmp_path / "run")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_of_predictions_keeps_the_contract(source: str, tmp_path: Path) -> None:
+    told = {"recorded": replace(FAILURES, predicted=FAILURES.time)}.get(source, FAILURES)
+    result = fs.simulate_virtual(
+        JOBS, told, nodes=16, processors_per_node=4, log_events=True, predictor=trained(source)
+    )
+    assert result.summary["parameters"]["predictor"] == source
+    kept(result, tmp_path / "run")
+
+
+@pytest.mark.parametrize("key", SECTIONS)
+def test_every_section_is_told_in_every_way(key: str, report: Any, report_page: str) -> None:
+    told = report.json["sections"][key]
+    assert told["title"]
+    assert escape(told["title"]) in report_page
 
 
 @pytest.mark.parametrize("migration", MIGRATIONS)
@@ -156,10 +263,15 @@ def test_every_way_to_move_keeps_the_contract(migration: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_every_scheduler_keeps_the_contract(scheduler: str, hosts: Any, tmp_path: Path) -> None:
-    own = Falcon() if scheduler == "own" else None
-    result = cycle(hosts, scheduler=own or scheduler)
+    result = cycle(hosts, scheduler=scheduler)
     assert result.summary["parameters"]["scheduler"] == scheduler
-    kept(result, tmp_path / "run", scheduler=own)
+    kept(result, tmp_path / "run")
+
+
+def test_an_own_scheduler_keeps_the_contract(hosts: Any, tmp_path: Path) -> None:
+    result = cycle(hosts, scheduler=Falcon())
+    assert result.summary["parameters"]["scheduler"] == f"{__name__}:Falcon"
+    kept(result, tmp_path / "run", scheduler=Falcon())
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -221,7 +333,12 @@ def test_none_leaves_the_task_to_the_engine_and_lets_the_guest_wait(hosts: Any) 
 
 
 def test_an_own_one_is_needed_where_it_is_meant(hosts: Any) -> None:
-    with pytest.raises(ParameterError, match="a Strategy, as it was given"):
+    with pytest.raises(ParameterError, match=r"strategy: 'own' is not allowed"):
         virtual(strategy="own")
-    with pytest.raises(ParameterError, match="a HostScheduler, as it was given"):
+    with pytest.raises(ParameterError, match=r"scheduler: 'own' is not allowed"):
         cycle(hosts, scheduler="own")
+    parameters = fs.VirtualParameters(strategy="mine:Tightest")
+    with pytest.raises(ParameterError, match="a Strategy, as it was given"):
+        choosing_of(parameters)
+    with pytest.raises(ParameterError, match="a HostScheduler, as it was given"):
+        number_of("mine:Careful", None)

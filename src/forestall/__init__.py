@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forestall.app.reliability.design.design import read_cluster as read_cluster
     from forestall.app.runs.certify import certify as certify
     from forestall.app.runs.replay import replay as replay
+    from forestall.app.runs.sweep_run import sweep as sweep
     from forestall.app.site.site import SiteReport as SiteReport
     from forestall.app.site.site import read_site as read_site
     from forestall.app.site.site import site_report as site_report
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from forestall.public import contention as contention
     from forestall.public import hosts as hosts
     from forestall.public import judge as judge
+    from forestall.public import reports as reports
     from forestall.public import screen as screen
     from forestall.public import style as style
     from forestall.public import systems as systems
@@ -154,6 +156,7 @@ _HOME: Final[dict[str, str]] = {
     "read_ras": "forestall.traces.ras.read",
     "read_site": "forestall.app.site.site",
     "replay": "forestall.app.runs.replay",
+    "reports": "forestall.public",
     "save_predictor": "forestall.app.kit.predictor_files",
     "screen": "forestall.public",
     "simulate_cycle": "forestall.app.cycle.simulate",
@@ -161,6 +164,7 @@ _HOME: Final[dict[str, str]] = {
     "site_report": "forestall.app.site.site",
     "stream": "forestall.traces.streams",
     "style": "forestall.public",
+    "sweep": "forestall.app.runs.sweep_run",
     "systems": "forestall.public",
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""

@@ -34,7 +34,7 @@ LEAD: Final = (
 )
 COUNTED: Final = (
     "The idle periods before a node's first job count, for a job follows them; those after its "
-    "last job do not.\n"
+    "last job do not."
 )
 
 
@@ -123,9 +123,10 @@ def _results(played: Played) -> Results:
         tables={"claims": claims_table(claims, FIELDS), "machines": machines_table(played)},
         sections={
             "Claims": said,
-            "The machine of the figures beside the paper's": f"{beside}\n{COUNTED}",
+            "The machine of the figures beside the paper's": (beside, fs.reports.Prose(COUNTED)),
         },
-        lead=f"{LEAD}\n\n{headline(claims)}",
+        lead=LEAD,
+        verdict=headline(claims),
     )
 
 

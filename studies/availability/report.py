@@ -1,4 +1,4 @@
-"""The results as text: Markdown for people, JSON and CSV for programs."""
+"""The results as sections."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Final
 
 import polars as pl
 
+import forestall as fs
 from studies.availability.claims import Found
 from studies.availability.inputs import GRID_LEAST_DAYS, GRID_SET, PLANETLAB_SET
 from studies.availability.study import COARSE, FITTED_DAYS, PLAIN, SEMI_MARKOV, relative_errors
-from studies.kit.text import share, table
+from studies.kit.text import Blocks, listing, share, table
 
 NOTES: Final = f"""\
 - A window begins at an hour of a day of test; windows that begin while the host is not available
@@ -40,7 +41,7 @@ NOTES: Final = f"""\
 """
 
 
-def by_length(rows: pl.DataFrame) -> str:
+def by_length(rows: pl.DataFrame) -> fs.reports.Table:
     """Return relative errors by length and kind of day, a column a model."""
     errors = relative_errors(rows, each=True)
     models = errors["model"].unique(maintain_order=True).to_list()
@@ -64,7 +65,7 @@ def _error(one: pl.DataFrame) -> str:
     return f"{share(one['error'][0])} (most {share(one['most'][0], 0)}{left})"
 
 
-def training_section(rows: pl.DataFrame) -> str:
+def training_section(rows: pl.DataFrame) -> fs.reports.Table:
     """Return relative errors by the share of the days that training takes."""
     errors = relative_errors(rows, each=True)
     lengths = sorted(errors["length_h"].unique().to_list())
@@ -83,7 +84,7 @@ def training_section(rows: pl.DataFrame) -> str:
     return table(("Days", "Training : test", *(f"{hours:g} h" for hours in lengths)), out)
 
 
-def noise_section(rows: pl.DataFrame) -> str:
+def noise_section(rows: pl.DataFrame) -> fs.reports.Table:
     """Return the mean change of predictions by false events, by length."""
     mean = rows.group_by("model", "events", "length_h", maintain_order=True).agg(
         pl.col("change").mean()
@@ -99,7 +100,7 @@ def noise_section(rows: pl.DataFrame) -> str:
     return table(("Form", "False events", *(f"{hours:g} h" for hours in lengths)), out)
 
 
-def cost_section(rows: pl.DataFrame) -> str:
+def cost_section(rows: pl.DataFrame) -> fs.reports.Table:
     """Return what predictions cost."""
     out = [
         (f"{hours:g}", f"{1000 * spent:.2f}", share(spent / (3600 * hours), 6))
@@ -108,11 +109,11 @@ def cost_section(rows: pl.DataFrame) -> str:
     return table(("Window, h", "Learning and prediction, ms", "Share of such a job"), out)
 
 
-def sections(found: Found, claims: str) -> dict[str, str]:
+def sections(found: Found, claims: Blocks) -> dict[str, Blocks]:
     """Return the sections of the report, that of the claims among them."""
     return {
         "Claims": claims,
-        "How it was measured": NOTES,
+        "How it was measured": listing(NOTES),
         "Relative error by window": by_length(found.accuracy),
         "Beside the linear models": by_length(found.linear),
         "Training": training_section(found.training),

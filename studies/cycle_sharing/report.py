@@ -1,9 +1,10 @@
-"""The results as text: Markdown for people, JSON for programs."""
+"""The results as sections."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import forestall as fs
 from studies.cycle_sharing.cells import Cell
 from studies.cycle_sharing.claims import (
     OCCURRENCES,
@@ -25,21 +26,21 @@ from studies.cycle_sharing.study import (
     STEP,
 )
 from studies.kit.claims import Claim
-from studies.kit.text import claims_section, share, table
+from studies.kit.text import Blocks, claims_section, listing, share, table
 
 
-def told_section(claims: Sequence[Claim]) -> str:
+def told_section(claims: Sequence[Claim]) -> Blocks:
     """Return the claims as a table, and below it why those that do not hold do not."""
     whys: dict[str, list[str]] = {}
     for claim in claims:
         if claim.why:
             whys.setdefault(claim.why, []).append(f"{claim.name} ({claim.where})")
-    told = "\n".join(f"- {', '.join(names)}: {why}" for why, names in whys.items())
+    told = [f"{', '.join(names)}: {why}" for why, names in whys.items()]
     head = ("The slides' claim", "Hosts", "Measured", "Verdict")
     return claims_section(head, claims, ("claim", "where", "measured"), told)
 
 
-def states_section(found: Found) -> str:
+def states_section(found: Found) -> fs.reports.Table:
     """Return how often and why hosts are not available, beside the slides."""
     rows: list[tuple[str, ...]] = [
         (
@@ -70,7 +71,7 @@ def _kind(one: Mapping[str, float | None], kind: str) -> str:
     return f"{share(low, 0)} to {share(high, 0)} (all {share(whole, 0)})"
 
 
-def runs_section(found: Found) -> str:
+def runs_section(found: Found) -> fs.reports.Table:
     """Return makespan, failures and unscheduled jobs by job length, with paired differences."""
     rows = []
     runs = found.runs
@@ -101,7 +102,7 @@ def runs_section(found: Found) -> str:
     return table(head, rows)
 
 
-def why_section(found: Found) -> str:
+def why_section(found: Found) -> fs.reports.Table:
     """Return what other forecasts give."""
     runs, rows = found.runs, []
     for name in runs.sets:
@@ -125,7 +126,7 @@ def why_section(found: Found) -> str:
     return table(head, rows)
 
 
-def pool_section(found: Found) -> str:
+def pool_section(found: Found) -> fs.reports.Table:
     """Return what load and number of hosts change."""
     runs, rows = found.runs, []
     for name in runs.sets:
@@ -179,11 +180,11 @@ def notes(found: Found) -> str:
 """
 
 
-def sections(found: Found, claims: Sequence[Claim]) -> dict[str, str]:
+def sections(found: Found, claims: Sequence[Claim]) -> dict[str, Blocks]:
     """Return the sections of the report."""
     return {
         "Claims": told_section(claims),
-        "How it was played": notes(found),
+        "How it was played": listing(notes(found)),
         "Why hosts are not available": states_section(found),
         "By job length": runs_section(found),
         "What forecasts are worth": why_section(found),

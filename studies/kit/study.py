@@ -13,7 +13,7 @@ import forestall as fs
 from studies.kit.claims import Claim, say_claims
 from studies.kit.files import folder_for, write_all
 from studies.kit.kept_runs import Case, Row, play_all
-from studies.kit.text import as_json, images, page
+from studies.kit.text import Blocks, as_json, images, report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,16 +74,18 @@ class Results:
     figures, captions : by the names of their files
     tables : by name; each becomes a CSV
     facts : of `claims.json`, which is not written without
-    sections : of `verdict.md`; `lead` : its first words
+    sections : of `verdict.md`, blocks by title; `lead` : its first words; `verdict` : what was
+        found, where there is one sentence for it
     texts : further files
     """
 
     claims: tuple[Claim, ...]
     figures: Mapping[str, Figure]
     tables: Mapping[str, pl.DataFrame]
-    sections: Mapping[str, str]
+    sections: Mapping[str, Blocks]
     facts: Mapping[str, Any] = field(default_factory=dict)
     lead: str = ""
+    verdict: str = ""
     captions: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
 
@@ -176,8 +178,10 @@ class Study(Generic[Plan, Inputs, Found]):
             texts["claims.json"] = as_json({"paper": self.paper, **made.facts})
         texts |= made.texts
         drawn = {self.pictures: images(made.figures, made.captions)}
-        texts["verdict.md"] = page(
-            self.title, made.lead or f"{self.paper}.", {**made.sections, **drawn}
-        )
+        told = report(
+            self.title, made.lead or f"{self.paper}.", {**made.sections, **drawn},
+            (made.verdict,) if made.verdict else (),
+        )  # fmt: skip
+        texts["verdict.md"] = fs.reports.markdown(told, figures=".png")
         files = write_all(folder, made.figures, texts)
         return Reproduction(folder, files, made.claims, made.tables, found)

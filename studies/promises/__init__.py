@@ -12,7 +12,9 @@ from typing import Final
 
 import polars as pl
 
+import forestall as fs
 from studies.kit.study import Results, Session, Study
+from studies.kit.text import report as told
 from studies.promises import report
 from studies.promises.claims import evaluate
 from studies.promises.figures import draw
@@ -22,6 +24,11 @@ from studies.promises.study import BURSTS, EARLY, PAPER_LOGS, Plan, cases
 from studies.promises.surface import gains_elsewhere, surface
 
 __all__ = ["STUDY", "Found", "Plan"]
+
+PAPER: Final = (
+    "Oliner, Rudolph, Sahoo, Moreira, Gupta: Probabilistic QoS Guarantees for Supercomputing "
+    "Systems, DSN 2005"
+)
 
 
 @dataclass(frozen=True)
@@ -53,9 +60,9 @@ def _results(found: Found) -> Results:
         figures=draw(surfaces, bursts, runs, promises),
         tables={"runs": runs, "promises": promises},
         facts={"claims": report.as_facts(claims), "bursts": report.as_facts(burst_claims)},
-        texts={"claims.md": claimed},
+        texts={"claims.md": fs.reports.markdown(told("Claims", f"{PAPER}.", {"": claimed}))},
         sections={
-            "Inputs": report.inputs_section(inputs, runs) + "\n" + report.repeat_note(runs),
+            "Inputs": report.inputs_section(inputs, runs),
             "Claims": claimed,
             "Which part does what": report.ablation_section(runs),
             "Why the effects are larger": report.controls_section(inputs, runs),
@@ -65,8 +72,7 @@ def _results(found: Found) -> Results:
 
 
 STUDY: Final = Study(
-    paper="Oliner, Rudolph, Sahoo, Moreira, Gupta: Probabilistic QoS Guarantees for Supercomputing "
-    "Systems, DSN 2005",
+    paper=PAPER,
     title="Promises: the paper and what came out",
     full=Plan(),
     read=read_inputs,

@@ -1,4 +1,4 @@
-"""The results as text: Markdown for people, JSON for programs."""
+"""The results as sections for people, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
+import forestall as fs
 from studies.kit.claims import Claim
-from studies.kit.text import table, whys
+from studies.kit.text import Blocks, reasons, table, verdict, whys
 from studies.promises.calibration import CALIBRATED, calibration
 from studies.promises.inputs import (
     DAY,
@@ -44,8 +45,8 @@ def measures_row(rows: pl.DataFrame) -> list[str]:
     ]
 
 
-def inputs_section(inputs: Inputs, runs: pl.DataFrame) -> str:
-    """Return what was played: Table 1, and the failures."""
+def inputs_section(inputs: Inputs, runs: pl.DataFrame) -> Blocks:
+    """Return what was played: Table 1, the failures, and whether they were enough."""
     grid = runs.filter(pl.col("study") == "grid")
     rows = []
     for c in characters(inputs):
@@ -55,7 +56,8 @@ def inputs_section(inputs: Inputs, runs: pl.DataFrame) -> str:
         "Log", "Jobs (ids)", "Mean nodes (paper)", "Mean run time, s (paper)",
         "Longest, h (paper)", "Arrive within, days", "Longest replay, days",
     )  # fmt: skip
-    return f"{table(head, rows)}\n{failures_words(inputs)}\n"
+    notes = (failures_words(inputs), repeat_note(runs))
+    return table(head, rows), *map(fs.reports.Prose, notes)
 
 
 def failures_words(inputs: Inputs) -> str:
@@ -88,16 +90,16 @@ def _character_cells(c: Character, replay: float) -> list[str]:
     ]
 
 
-def claims_section(claims: Sequence[Claim], burst_claims: Sequence[Claim]) -> str:
+def claims_section(claims: Sequence[Claim], burst_claims: Sequence[Claim]) -> Blocks:
     """Return each claim beside what was measured, and why."""
     bursts = {(c.name, c.where): f"{c.verdict}: {c.measured}" for c in burst_claims}
     rows = [
-        (f"{c.claim} ({c.section})", c.where, c.measured, f"**{c.verdict}**",
+        (f"{c.claim} ({c.section})", c.where, c.measured, verdict(c),
          bursts.get((c.name, c.where), ""))
         for c in claims
     ]  # fmt: skip
     head = ("The paper's claim", "Log", "Measured", "Verdict", "With failures in bursts of five")
-    return f"{table(head, rows)}\nWhy:\n\n{whys(claims)}\n"
+    return table(head, rows), *reasons(whys(claims))
 
 
 def as_facts(claims: Sequence[Claim]) -> list[dict[str, Any]]:
@@ -114,7 +116,7 @@ def as_facts(claims: Sequence[Claim]) -> list[dict[str, Any]]:
     return made
 
 
-def ablation_section(runs: pl.DataFrame) -> str:
+def ablation_section(runs: pl.DataFrame) -> fs.reports.Table:
     """Return what each mechanism does apart and together."""
     mine = runs.filter(pl.col("study") == "ablation")
     rows = []
@@ -138,7 +140,7 @@ def ablation_section(runs: pl.DataFrame) -> str:
     return table(head, rows)
 
 
-def controls_section(inputs: Inputs, runs: pl.DataFrame) -> str:
+def controls_section(inputs: Inputs, runs: pl.DataFrame) -> fs.reports.Table:
     """Return runs with other failures or other jobs, beside those of the grid."""
     names = {
         "grid": "as above",
@@ -167,7 +169,7 @@ def controls_section(inputs: Inputs, runs: pl.DataFrame) -> str:
     return table(head, rows)
 
 
-def unforeseen_words(inputs: Inputs, promises: pl.DataFrame) -> str:
+def unforeseen_words(inputs: Inputs, promises: pl.DataFrame) -> tuple[str, ...]:
     """Return how many certain promises broke, beside what unforeseen failures alone would break."""
     lines = []
     for accuracy, risk in CALIBRATED:
@@ -176,14 +178,14 @@ def unforeseen_words(inputs: Inputs, promises: pl.DataFrame) -> str:
             count = 1 - survival(inputs.jobs[log], accuracy, by_work=False)
             work = 1 - survival(inputs.jobs[log], accuracy)
             lines.append(
-                f"- {log}, a = {accuracy:g}, U = {risk:g}: {100 * (1 - sure.kept):.2f} % of the "
+                f"{log}, a = {accuracy:g}, U = {risk:g}: {100 * (1 - sure.kept):.2f} % of the "
                 f"promises of exactly 1 were broken, {100 * (1 - sure.kept_work):.1f} % by work; "
                 f"expected of unforeseen failures alone {100 * count:.2f} % and {100 * work:.1f} %."
             )
-    return "\n".join(lines) + "\n"
+    return tuple(lines)
 
 
-def calibration_section(inputs: Inputs, promises: pl.DataFrame) -> str:
+def calibration_section(inputs: Inputs, promises: pl.DataFrame) -> Blocks:
     """Return what was promised beside what was kept."""
     rows = [
         (
@@ -199,7 +201,7 @@ def calibration_section(inputs: Inputs, promises: pl.DataFrame) -> str:
         "Log", "a", "U", "Promised", "Promises", "Mean promised", "Share kept", "By work",
         "Share struck by a failure", "Of the struck, in time",
     )  # fmt: skip
-    return f"{table(head, rows)}\n{unforeseen_words(inputs, promises)}"
+    return table(head, rows), fs.reports.Listing(unforeseen_words(inputs, promises))
 
 
 def repeat_note(runs: pl.DataFrame) -> str:
@@ -213,5 +215,5 @@ def repeat_note(runs: pl.DataFrame) -> str:
     return (
         f"The longest of all replays takes {days(runs['makespan']):.0f} of the {DAYS} days, so "
         f"failures never run out; with --repeat-failures {len(alike)} of {len(both)} runs give the "
-        "same measures.\n"
+        "same measures."
     )

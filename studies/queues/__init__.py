@@ -13,7 +13,7 @@ import polars as pl
 
 import forestall as fs
 from studies.kit.study import Reproduction, Results, Session, Study
-from studies.kit.text import table
+from studies.kit.text import Blocks, table
 from studies.queues.figures import CAPTIONS, draw
 from studies.queues.inputs import Inputs, read_inputs
 from studies.queues.paper import PAPER
@@ -23,7 +23,7 @@ __all__ = ["STUDY"]
 
 HEADS: Final = ("", "paper", "ours", "the paper's way", "unit")
 LEAD: Final = (
-    "*ours* is computed consistently; *the paper's way* is how its number must have been computed, "
+    "Ours are computed consistently; the paper's way is how its number must have been computed, "
     "where that is another way. Every law here takes all nodes to be as new at time 0, as the "
     "paper does."
 )
@@ -68,12 +68,12 @@ def values_table(tables: tuple[Table, ...]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _section(one: Table) -> str:
+def _section(one: Table) -> Blocks:
     rows = [cells(value) for value in one.values]
     kept = [k for k in range(len(HEADS)) if k == 0 or any(row[k] for row in rows)]
     body = ([row[k] for k in kept] for row in rows)
     numbers = table([HEADS[k] for k in kept], body, right=range(1, len(kept)))
-    return "\n".join([numbers, *(f"- {reason}" for reason in one.why)]) + "\n"
+    return numbers, fs.reports.Listing(one.why)
 
 
 def _results(found: Found) -> Results:

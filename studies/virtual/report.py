@@ -1,4 +1,4 @@
-"""The results as text: Markdown for people, JSON for programs."""
+"""The results as sections."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
+import forestall as fs
 from studies.kit.claims import Claim
-from studies.kit.text import claims_section, share, table, whys
+from studies.kit.text import Blocks, claims_section, listing, share, table, whys
 from studies.virtual.figures import LOOKS
 from studies.virtual.found import Found, aware, gained, times
 from studies.virtual.inputs import (
@@ -53,7 +54,7 @@ OTHERS: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
 """What else is told of a run, and how."""
 
 
-def jobs_section(plan: Plan) -> str:
+def jobs_section(plan: Plan) -> fs.reports.Table:
     """Return what the generated jobs are like, by load."""
     seeds = range(1, min(SHOWN, plan.seeds) + 1)
     rows = []
@@ -63,7 +64,7 @@ def jobs_section(plan: Plan) -> str:
     return table(("Load", *(one.head for one in OF_JOBS.values())), rows)
 
 
-def failures_section(plan: Plan, real: Real | None) -> str:
+def failures_section(plan: Plan, real: Real | None) -> fs.reports.Table:
     """Return what the failures are like, the real ones and those of each rate."""
     seeds = range(1, min(SHOWN, plan.seeds) + 1)
     rows = [] if real is None else [("real", *shown(OF_FAILURES, [real.year]))]
@@ -73,7 +74,7 @@ def failures_section(plan: Plan, real: Real | None) -> str:
     return table(("Failures", *(one.head for one in OF_FAILURES.values())), rows)
 
 
-def bounds_section(found: Found) -> str:
+def bounds_section(found: Found) -> fs.reports.Table:
     """Return what failures can cost at most, beside what they cost."""
     idle = Cell(RANDOM, rate=0.0, study="loads")
     rows = []
@@ -96,7 +97,7 @@ def bounds_section(found: Found) -> str:
     return table(head, rows)
 
 
-def grid_section(found: Found, measure: str) -> str:
+def grid_section(found: Found, measure: str) -> fs.reports.Table:
     """Return a completion rate by strategy and accuracy, a table for each rate."""
     sources = [(f"generated, {times(r)}", Cell(BEST, rate=r)) for r in found.plan.rates]
     if found.runs.has(Cell(RANDOM, failures=REAL)):
@@ -128,7 +129,7 @@ def grid_section(found: Found, measure: str) -> str:
     return table(head, rows)
 
 
-def begins(found: Found, measure: str) -> str:
+def begins(found: Found, measure: str) -> fs.reports.Table:
     """Return where each strategy begins to pay."""
     every = payments(found, measure)
     rows = []
@@ -150,7 +151,7 @@ def begins(found: Found, measure: str) -> str:
     return table(head, rows)
 
 
-def why_section(found: Found) -> str:
+def why_section(found: Found) -> fs.reports.Table:
     """Return other assumptions, each beside random-select under the same."""
     rows = [row for rows in (_loads(found), _widths(found), _deadlines(found)) for row in rows]
     head = (
@@ -210,7 +211,7 @@ def _deadlines(found: Found) -> Iterator[tuple[str, ...]]:
         yield _row(found, name, high, study="slack", slack=slack)
 
 
-def variants_section(found: Found) -> str:
+def variants_section(found: Found) -> fs.reports.Table:
     """Return what other predictions and other means give, beside the case of the grid."""
     rows = list(_variants(found))
     return table(
@@ -253,7 +254,7 @@ def _beside(found: Found, name: str, cell: Cell, base: Cell, beside: str) -> tup
     return (name, times(cell.rate), LOOKS[cell.strategy].label, beside, *gains)
 
 
-def other_measures(found: Found) -> str:
+def other_measures(found: Found) -> fs.reports.Table:
     """Return what else differs at the paper's accuracy."""
     rows = []
     for rate in found.every:
@@ -282,18 +283,16 @@ def notes(found: Found) -> str:
 """
 
 
-def sections(found: Found, claims: Sequence[Claim]) -> dict[str, str]:
+def sections(found: Found, claims: Sequence[Claim]) -> dict[str, Blocks]:
     """Return the sections of the report."""
     head = ("The paper's claim", "Section", "Measured", "Verdict")
     return {
-        "How it was played": notes(found),
+        "How it was played": listing(notes(found)),
         "Jobs": jobs_section(found.plan),
         "Failures": failures_section(found.plan, found.real),
         "What failures can cost": bounds_section(found),
         "Claims": claims_section(head, claims, ("claim", "section", "measured"), whys(claims)),
-        "Where each strategy begins to pay": "\n".join(
-            begins(found, measure) for measure in MEASURES
-        ),
+        "Where each strategy begins to pay": [begins(found, measure) for measure in MEASURES],
         "Which assumption matters": why_section(found),
         "Other predictions and other means": variants_section(found),
         "Tasks completed": grid_section(found, TASKS),

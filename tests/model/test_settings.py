@@ -123,7 +123,7 @@ def test_kinds_and_bounds_come_from_the_type() -> None:
     assert found["share"].is_share
     assert not found["rate"].is_share
     assert found["length"].word == "log"
-    assert found["strategy"].choices == STRATEGIES.named
+    assert found["strategy"].choices == tuple(STRATEGIES)
     assert "own" not in found["strategy"].choices
     assert {name: one.axis for name, one in found.items() if one.is_number} == {
         "whole": ("Whole", 1.0), "share": ("Share (share)", 1.0), "rate": ("Link (MiB/s)", 1.0),

@@ -19,6 +19,7 @@ from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog
+from forestall.predict.entries import LEARNERS, TRIVIAL
 from forestall.predict.kept import packed, unpacked
 from forestall.predict.learner import (
     HORIZONS,
@@ -28,7 +29,7 @@ from forestall.predict.learner import (
     hazards_of,
     median_time,
 )
-from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class, new_learner
+from forestall.predict.registry import learner_class, new_learner
 
 HOUR, DAY = 3600, 86_400
 
@@ -37,7 +38,6 @@ class Counting(Learner):
     """Says 1 - exp(-failures so far x hours ahead / 100), and counts how often it is asked."""
 
     name: ClassVar[str] = "counting"
-    summary: ClassVar[str] = "for tests"
     memory: ClassVar[int] = 10 * DAY
     asked: int = 0
 

@@ -18,8 +18,9 @@ from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog
 from forestall.predict.base import Predictor
+from forestall.predict.entries import LEARNERS, TRIVIAL
 from forestall.predict.learner import Learner, hazards_of
-from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class, new_learner
+from forestall.predict.registry import learner_class, new_learner
 
 HOUR, DAY = 3600, 86_400
 NODES, DAYS = 12, 60
@@ -165,6 +166,7 @@ def test_it_is_a_predictor_that_says_what_it_is(name: str) -> None:
     made = quick(name)
     assert isinstance(made, Predictor)
     assert made.name == name
+    assert made.summary == LEARNERS[made.name].about
     assert 0 < len(made.summary) <= 60
     assert made.needs <= {"failures", "events", "metrics"}
     assert made.settings == json.loads(json.dumps(made.settings))

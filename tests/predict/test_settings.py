@@ -9,7 +9,8 @@ import pytest
 
 from forestall.model.errors import InputError, ParameterError
 from forestall.predict import settings as check
-from forestall.predict.registry import LEARNERS, learner_class, new_learner
+from forestall.predict.entries import LEARNERS
+from forestall.predict.registry import learner_class, new_learner
 
 NAN = float("nan")
 

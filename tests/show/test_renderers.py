@@ -22,7 +22,7 @@ from forestall.show.page import MOST_ROWS, fragment, page, write_page
 from forestall.show.report import Report, Section
 from forestall.show.shown import Shown
 from forestall.show.style import has_matplotlib
-from forestall.show.text import Short, breadth, grid, text_of
+from forestall.show.text import MOST_LISTED, Short, breadth, grid, sections_of, text_of
 from show.hostile import PLAIN, TRICK, report
 
 needs_matplotlib = pytest.mark.skipif(not has_matplotlib(), reason="needs the extra plot")
@@ -141,7 +141,7 @@ def test_markdown_has_no_markup_of_others() -> None:
     assert not set("\x1b\u202e") & set(told)
     rows = [line for line in told.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {3, 4}
-    assert "![network](drawn.svg)" in markdown(report(), figures=True)
+    assert "![network](drawn.svg)" in markdown(report(), figures=".svg")
     assert "drawn.svg" not in markdown(report())
 
 
@@ -274,3 +274,15 @@ def test_tables_of_the_terminal() -> None:
 def test_heads_of_several_lines_stand_on_their_last() -> None:
     lines = grid([("a", "1"), ("b", "20")], ("name", "Lost work\n(h)"), right=(1,))
     assert lines == ["      Lost work", "name        (h)", "a             1", "b            20"]
+
+
+def test_section_by_section_a_long_table_says_where_the_rest_is() -> None:
+    rows = [(f"node {k}", "1") for k in range(MOST_LISTED + 2)]
+    table = Table.of("worst", ("node", "failures"), rows, title="The worst", note="A remark.")
+    part = Section("nodes", "Nodes", "Some are bad.", body=(table,), notes=("Counted once.",))
+    made = Report("Title", "Looked at 5 days.", (part,))
+    lines = sections_of(made, short=Short(more="--json")).splitlines()
+    assert lines[:5] == ["Looked at 5 days.", "Nodes", "-----", "Some are bad.", ""]
+    assert lines[-4:] == ["... and 2 rows more (--json)", "  A remark.", "", "Counted once."]
+    few = Report("Title", "", (Section("nodes", "", body=(Table.of("a", ("", ""), rows[:2]),)),))
+    assert sections_of(few).splitlines() == ["", "node 0  1", "node 1  1"]

@@ -11,11 +11,12 @@ import polars as pl
 import pytest
 
 from forestall.model.errors import TraceError, UnwritableError
+from forestall.public.reports import Prose, markdown
 from studies.kit import files
 from studies.kit.claims import CONFIRMED, Claim, claims_table, listed, say_claims
 from studies.kit.means import Chosen, Runs
 from studies.kit.study import Results, Session, Study
-from studies.kit.text import claims_section, images, page, share, table, whys
+from studies.kit.text import claims_section, images, listing, report, share, table, whys
 
 ONE = Claim("one", "It rains", "3 of 4 days", "holds", section="2", where="Oslo", why="The sea.")
 TWO = Claim("one", "It rains", "none", "does not hold", section="2", where="Cairo", why="The sea.")
@@ -55,17 +56,29 @@ def test_claims_on_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
     ]  # fmt: skip
 
 
+def told(**sections: Any) -> str:
+    """Sections as Markdown, below the title and the lead."""
+    text = markdown(report("T", "Lead.", sections), figures=".png")
+    assert text.startswith("# T\n\nLead.\n\n")
+    return text.removeprefix("# T\n\nLead.\n\n")
+
+
 def test_markdown() -> None:
-    assert table(("a", "b"), [("1", "2")], right=(1,)) == "| a | b |\n| --- | ---: |\n| 1 | 2 |\n"
-    assert whys([ONE, TWO]) == "- *It rains*: The sea."
-    said = claims_section(("Claim", "Verdict"), [ONE], ("claim",), whys([ONE]))
-    assert said.startswith(
-        "| Claim | Verdict |\n| --- | --- |\n| It rains | **holds** |\n\nWhy:\n\n-"
+    made = told(S=table(("a", "b"), [("1", "2")], right=(1,)))
+    assert made == "## S\n\n| a | b |\n| --- | ---: |\n| 1 | 2 |\n"
+    assert len(table(("a",), [("1",)] * 99).rows) == told(S=table(("a",), [("1",)] * 99)).count("1")
+    assert whys([ONE, TWO]) == ("It rains: The sea.",)
+    said = told(S=claims_section(("Claim", "Verdict"), [ONE], ("claim",), whys([ONE])))
+    assert said == (
+        "## S\n\n| Claim | Verdict |\n| --- | --- |\n| It rains | **holds** |\n\nWhy:\n\n"
+        "- It rains: The sea.\n"
     )
-    assert claims_section(("Claim", "Verdict"), [ONE], ("claim",)).endswith("**holds** |\n")
-    assert images(["a.png"]) == "![a.png](a.png)\n"
-    assert images(["a.png"], {"a.png": "Rain."}) == "![Rain.](a.png)\n\nRain.\n"
-    assert page("T", "Lead.", {"S": "body\n"}) == "# T\n\nLead.\n\n## S\n\nbody\n"
+    assert told(S=claims_section(("Claim", "Verdict"), [ONE], ("claim",))).endswith("**holds** |\n")
+    assert listing("- One\n  thing.\n- Two.\n").items == ("One thing.", "Two.")
+    drawn: Any = {"a.png": None}
+    assert told(S=images(drawn, {})) == "## S\n\n![a.png](a.png)\n"
+    assert told(S=images(drawn, {"a.png": "Rain."})) == "## S\n\n![Rain.](a.png)\n\nRain.\n"
+    assert markdown(report("T", "Lead.", {}, ["It rains."])) == "# T\n\nLead.\n\n> It rains.\n"
     assert share(0.1234) == "12.3 %"
 
 
@@ -157,7 +170,8 @@ def results(total: int) -> Results:
     claim = Claim("sum", "They add up", f"{total}", "holds", section="1")
     return Results(
         claims=(claim,), figures={}, tables={"sums": pl.DataFrame({"total": [total]})},
-        sections={"Sums": f"{total}\n"}, facts={"claims": listed([claim], ("name", "measured"))},
+        sections={"Sums": Prose(f"{total}")},
+        facts={"claims": listed([claim], ("name", "measured"))},
         texts={"note.md": "Added.\n"},
     )  # fmt: skip
 
@@ -180,7 +194,7 @@ def test_a_study_from_its_parts(tmp_path: Path) -> None:
     told = json.loads((made.folder / "claims.json").read_text())
     assert told == {"paper": "A. Dder: Sums", "claims": [{"name": "sum", "measured": "36"}]}
     text = (made.folder / "verdict.md").read_text()
-    assert text == "# Sums\n\nA. Dder: Sums.\n\n## Sums\n\n36\n\n## Figures\n\n"
+    assert text == "# Sums\n\nA. Dder: Sums.\n\n## Sums\n\n36\n\n## Figures\n"
     assert STUDY.reproduce(tmp_path / "two", data=tmp_path, plan=Plan(1)).found == 2
 
 

@@ -12,7 +12,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
-from forestall.show.text import GAP, grid
+from forestall.cli.choice import spelled
+from forestall.model.spelling import all_named
+from forestall.show.text import GAP, brief_of, grid
 
 with lazily():
     from rich import console as rich_console
@@ -20,6 +22,8 @@ with lazily():
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from forestall.show.report import Report
 
 WIDTH = 100
 LONGEST = 10_000
@@ -50,6 +54,13 @@ def say(text: str = "", *, indent: int = 0, error: bool = False) -> None:
 def say_json(value: Any) -> None:
     """Print valid JSON: no NaN."""
     print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def say_report(report: Report) -> None:
+    """Print a report in brief, parameters as they are typed."""
+    wrap = sys.stdout.isatty()
+    width = min(WIDTH, shutil.get_terminal_size().columns) if wrap else WIDTH
+    print(brief_of(all_named(report, spelled), width=width, wrap=wrap), end="")
 
 
 def show(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from forestall._lazy import lazily
+from forestall.cli.choice import spelled
 from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
-from forestall.cli.screen import WIDTH, ProgressBar, say, say_json
-
-with lazily():
-    from forestall.show import text
+from forestall.cli.screen import ProgressBar, say, say_json, say_report
+from forestall.model.spelling import all_named
 
 if TYPE_CHECKING:
     from forestall.app.kit.study_folder import StudyFolder, Summarized
@@ -48,7 +44,8 @@ def tell_study(
     written = ""
     if output.out is not None:
         with ProgressBar("figures", quiet=output.quiet) as bar:
-            written = folder.write(found, output.out, bar)
+            report = all_named(folder.report(found), spelled)
+            written = folder.write(found, output.out, bar, report)
     if output.as_json:
         say_json(found.summary)
     elif not output.quiet:
@@ -56,10 +53,3 @@ def tell_study(
         if written:
             say()
             say(written)
-
-
-def say_report(report: Report) -> None:
-    """Print a report in brief."""
-    wrap = sys.stdout.isatty()
-    width = min(WIDTH, shutil.get_terminal_size().columns) if wrap else WIDTH
-    print(text.brief_of(report, width=width, wrap=wrap), end="")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from forestall.model.errors import ParameterError
+from forestall.model.own import is_own
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Entry:
     docs : page and heading below ``docs/`` that tell all of it, such as ``models/classic.md#easy``
     colour : of its lines in figures; "" where figures do not show it
     needs : extras that it cannot do without, such as ``learn``
-    own : whether it stands for a user's own in Python, which no command can name
+    own : whether it stands for all of the user's own in Python, each of which has a name of its own
     """
 
     name: str
@@ -41,11 +42,16 @@ E = TypeVar("E", bound=Entry)
 
 
 class Entries(Mapping[str, E], Generic[E]):
-    """A table of entries by name, in the order in which users see them."""
+    """A table of entries by name, in the order in which users see them.
 
-    def __init__(self, what: str, entries: Iterable[E]) -> None:
+    `what` is the parameter that takes these names; with `own`, the entry of the user's own, it also
+    takes the spelling of a class (`forestall.model.own`).
+    """
+
+    def __init__(self, what: str, entries: Iterable[E], own: E | None = None) -> None:
         listed = tuple(entries)
         self.what = what
+        self.own = own
         self._by_name = {one.name: one for one in listed}
         assert len(self._by_name) == len(listed), f"two entries of one name among {what}"
 
@@ -62,23 +68,26 @@ class Entries(Mapping[str, E], Generic[E]):
         return hash(tuple(self))
 
     @property
-    def named(self) -> tuple[str, ...]:
-        """The names that a command can take."""
-        return tuple(name for name, one in self._by_name.items() if not one.own)
+    def every(self) -> tuple[E, ...]:
+        """All entries, that of the user's own last."""
+        return (*self.values(), *(() if self.own is None else (self.own,)))
 
     def chosen(self, name: str) -> E:
         """Return the entry of a name that a user gave; ParameterError where there is none."""
+        if self.own is not None and is_own(name):
+            return self.own
         if name not in self._by_name:
-            raise ParameterError(self.what, name, "one of " + ", ".join(self.named))
+            raise ParameterError(self.what, name, "one of " + ", ".join(self))
         return self._by_name[name]
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> Any:
-        """Let the table stand in the annotation of a parameter, which is then one of its names."""
+        """Let the table stand in the annotation of a parameter: one of its names, or a class."""
         from pydantic_core import core_schema
 
-        quoted = [f"'{name}'" for name in self.named]
-        return core_schema.custom_error_schema(
-            core_schema.literal_schema(list(self)),
-            custom_error_type="one_of",
-            custom_error_message=f"Input should be {', '.join(quoted[:-1])} or {quoted[-1]}",
+        def allowed(value: Any, names: Any) -> Any:
+            spelled = self.own is not None and isinstance(value, str) and is_own(value)
+            return value if spelled else names(value)
+
+        return core_schema.no_info_wrap_validator_function(
+            allowed, core_schema.literal_schema(list(self))
         )

@@ -362,7 +362,7 @@ def _members(annotation: Any, metadata: list[Any]) -> Iterator[tuple[type, list[
         yield list, []
         yield from _members(arguments[0], metadata)
     elif annotation is str:
-        yield str, [name for one in metadata if isinstance(one, Entries) for name in one.named]
+        yield str, [name for one in metadata if isinstance(one, Entries) for name in one]
     elif annotation is not type(None):
         yield annotation, metadata
 

@@ -7,9 +7,11 @@ pages of the documentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final, TypeVar
 
+T = TypeVar("T")
 _NAMED: Final = re.compile(r"\{([a-z]\w*)\}")
 
 
@@ -20,3 +22,31 @@ def named(text: str, spell: Callable[[str], str] = str) -> str:
     ('at most th2', 'at most `th2`')
     """
     return _NAMED.sub(lambda found: spell(found[1]), text)
+
+
+def all_named(told: T, spell: Callable[[str], str] = str) -> T:
+    """Return what holds texts, such as a report, with the parameters that they name as `spell` has
+    them: dataclasses, tuples and mappings are gone through, and are the same where nothing changes.
+
+    >>> all_named({"why": ("none", "see {th2}")}, "`{}`".format)
+    {'why': ('none', 'see `th2`')}
+    """
+    return _all_named(told, spell)  # type: ignore[no-any-return]
+
+
+def _all_named(told: Any, spell: Callable[[str], str]) -> Any:
+    if isinstance(told, str):
+        return named(told, spell) if "{" in told else told
+    if isinstance(told, tuple):
+        made = [_all_named(one, spell) for one in told]
+        same = all(one is old for one, old in zip(made, told, strict=True))
+        return told if same else type(told)._make(made) if hasattr(told, "_make") else tuple(made)
+    if isinstance(told, Mapping):
+        found = {name: _all_named(value, spell) for name, value in told.items()}
+        return found if any(found[name] is not told[name] for name in told) else told
+    if is_dataclass(told) and not isinstance(told, type):
+        old = {one.name: getattr(told, one.name) for one in fields(told) if one.init}
+        changed = {name: _all_named(value, spell) for name, value in old.items()}
+        changed = {name: value for name, value in changed.items() if value is not old[name]}
+        return replace(told, **changed) if changed else told
+    return told

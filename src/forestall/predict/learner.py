@@ -23,6 +23,7 @@ from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
+from forestall.predict.entries import LEARNERS
 from forestall.predict.kept import packed, under, unpacked
 
 HORIZONS: tuple[int, ...] = (3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
@@ -36,13 +37,12 @@ class Learner(ABC):
     """A predictor that learns from observations; satisfies `forestall.predict.base.Predictor`.
 
     A new one gives `name`, `summary`, `needs` and the three abstract methods below, and a line in
-    `forestall.predict.registry`. Its settings are keyword arguments of `__init__`, kept in
+    `forestall.predict.entries`. Its settings are keyword arguments of `__init__`, kept in
     `settings` as JSON can hold them.
 
     Attributes
     ----------
     name : as `--predictor` and files know it
-    summary : what it does, in at most 60 characters
     needs : what of `Observations.parts` it cannot do without
     extra : the extra of the package that it needs to be trained, or None
     memory : seconds of events and metrics that must be kept to answer (failures are kept whole)
@@ -53,7 +53,6 @@ class Learner(ABC):
     """
 
     name: ClassVar[str]
-    summary: ClassVar[str]
     needs: ClassVar[frozenset[str]] = frozenset({"failures"})
     extra: ClassVar[str | None] = None
     memory: ClassVar[int] = 30 * 86_400
@@ -67,6 +66,11 @@ class Learner(ABC):
         self._fresh: list[tuple[int, int]] = []
         self._now = 0
         self._answer: tuple[int, Floats] | None = None
+
+    @property
+    def summary(self) -> str:
+        """What it does, as its entry tells it."""
+        return LEARNERS[self.name].about
 
     # ------------------------------------------------------------------ what a new one must give
 

@@ -23,10 +23,11 @@ from forestall.predict.calibrate import (
     from_state,
     one_by_one,
 )
+from forestall.predict.entries import LEARNERS, TRIVIAL
 from forestall.predict.features.failures import service_of
 from forestall.predict.kept import under
 from forestall.predict.learner import HORIZONS, Learner, State
-from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class, new_learner
+from forestall.predict.registry import learner_class, new_learner
 from forestall.traces.streams import stream
 
 with lazily():
@@ -72,7 +73,6 @@ class Stacked(Learner):
     """
 
     name: ClassVar[str] = "stacked"
-    summary: ClassVar[str] = "several predictors, weighted by held-out data"
 
     def __init__(
         self,

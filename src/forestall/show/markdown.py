@@ -20,8 +20,9 @@ MOST_ROWS: Final = 30
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 
-def markdown(report: Report, *, figures: bool = False) -> str:
-    """Return a report as Markdown; with `figures` it refers to the files ``NAME.svg`` beside it."""
+def markdown(report: Report, *, figures: str = "") -> str:
+    """Return a report as Markdown; `figures` is the suffix of the files beside it that hold its
+    figures, such as ``.svg``, without which it has none."""
     lines = [f"# {_told(report.title)}", "", _told(report.headline), ""]
     for text in report.verdict:
         lines += [f"> {_told(text)}", ">"] if text else []
@@ -33,8 +34,8 @@ def markdown(report: Report, *, figures: bool = False) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _section(part: Section, report: Report, *, figures: bool) -> list[str]:
-    lines = [f"## {_told(part.title)}", ""]
+def _section(part: Section, report: Report, *, figures: str) -> list[str]:
+    lines = [f"## {_told(part.title)}", ""] if part.title else []
     if part.lead:
         lines += [_told(part.lead), ""]
     lines += _facts(part.facts, report)
@@ -55,7 +56,7 @@ def _facts(facts: Sequence[Fact], report: Report) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def _block(block: Block, *, figures: bool) -> list[str]:
+def _block(block: Block, *, figures: str) -> list[str]:
     """Return a block as lines; a bar of shares is told by the table that follows it."""
     if isinstance(block, Table):
         return _table(block)
@@ -66,7 +67,8 @@ def _block(block: Block, *, figures: bool) -> list[str]:
     if isinstance(block, Steps):
         return _steps(block)
     if isinstance(block, Figure) and figures:
-        return [f"![{_told(block.alt)}]({block.name}.svg)", "", _told(block.caption), ""]
+        below = [_told(block.caption), ""] if block.caption else []
+        return [f"![{_told(block.alt)}]({block.name}{figures})", "", *below]
     return []
 
 

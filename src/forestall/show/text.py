@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from forestall.model.cleaning import Cleaning
@@ -31,6 +31,8 @@ HEAD: Final = 8
 TAIL: Final = 3
 TOTALS: Final = frozenset({"all", "total"})
 """First words of rows that are shown wherever a table is cut."""
+MOST_LISTED: Final = 30
+"""Rows of a table of a report that is shown section by section."""
 MOST_LINES: Final = 116
 """A short report is filled up to so many lines with what tells most."""
 MOST_STEPS: Final = 3
@@ -117,6 +119,29 @@ def brief_of(report: Report, *, width: int = WIDTH, wrap: bool = False) -> str:
             lines += ["", *_hanging(part.title, width), *told]
     lines += _untold_short(report, width, Short())
     return "\n".join(lines).strip("\n") + "\n"
+
+
+def sections_of(report: Report, *, width: int = WIDTH, short: Short | None = None) -> str:
+    """Return a report of a section or two as text, with a newline at its end: what was looked at,
+    the tables of each section under its title and lead, and every note, what could not be told with
+    its reasons, what was odd. No cards; `short` says where the rest of a long table is."""
+    lines = paragraph(report.headline, width)
+    for part in report.sections:
+        lines += [*(title(part.title) if part.title else ()), *paragraph(part.lead, width)]
+        for table in part.tables:
+            left = max(0, len(table.rows) - MOST_LISTED)
+            rest = (short or Short()).left(f"... and {left:,} rows more", "{} ({})")
+            lines += ["", *_table(_first(table, MOST_LISTED), width, None, rest if left else "")]
+        if part.notes:
+            lines.append("")
+        notes = (*part.notes, *(f"Not told: {one}" for one in part.untold))
+        lines += [line for note in notes for line in paragraph(note, width)]
+    lines += remarks(report.cleaning, width)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _first(table: Table, most: int) -> Table:
+    return replace(table, rows=table.rows[:most], records=table.records[:most], colours=())
 
 
 def _brief_section(part: Section, width: int) -> list[str]:
@@ -331,16 +356,17 @@ def _steps(steps: Steps, width: int, short: Short | None) -> list[str]:
     return lines
 
 
-def _table(table: Table, width: int, short: Short | None) -> list[str]:
+def _table(table: Table, width: int, short: Short | None, rest: str = "") -> list[str]:
     first, last = (table.texts, ()) if short is None else cut_rows(table)
     left = len(table.rows) - len(first) - len(last)
     gap = None
     if left and short is not None:
         gap = len(first), "... " + short.left(f"{counted(left, 'rows')} more", "{} ({})")
-    lines = grid([*first, *last], table.heads, width, right=table.right, gap=gap)
+    heads = table.heads if any(table.heads) else ()
+    lines = grid([*first, *last], heads, width, right=table.right, gap=gap)
     head = [line for text in (table.title, table.caption) for line in paragraph(text, width)]
     note = paragraph(table.note, width, "  ") if table.note else []
-    return [*head, *lines, *note]
+    return [*head, *lines, *([rest] if rest else []), *note]
 
 
 Rows = tuple[tuple[str, ...], ...]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from forestall.app.cycle.log import CANDIDATES, DECISIONS, EVENTS
+from forestall.app.cycle.log import EVENTS, candidate_columns, decision_columns
 from forestall.app.cycle.result import CycleResult
 from forestall.app.kit.log import names_of
 from forestall.app.runs.replay import replay
@@ -76,7 +76,7 @@ def test_events(folder: Path) -> None:
 
 def test_decisions(folder: Path) -> None:
     lines = (folder / "decisions.csv").read_text().splitlines()
-    assert tuple(lines[0].split(",")) == names_of(DECISIONS["condor"])
+    assert tuple(lines[0].split(",")) == names_of(decision_columns("condor"))
     assert lines[1:6] == [
         '3,start,10,0,,1,2,,,,,1.0,,best_rank,"host 0 has the best rank, 1.000"',
         '5,start,20,1,,1,1,,,,,0.5,,best_rank,"host 1 has the best rank, 0.500"',
@@ -88,13 +88,13 @@ def test_decisions(folder: Path) -> None:
 
 def test_candidates(folder: Path) -> None:
     lines = (folder / "candidates.csv").read_text().splitlines()
-    assert tuple(lines[0].split(",")) == names_of(CANDIDATES["condor"])
+    assert tuple(lines[0].split(",")) == names_of(candidate_columns("condor"))
     assert lines[1:5] == [
         *("3,10,0,,,,,1.0,", "3,10,1,,,,,0.5,", "5,20,1,,,,,0.5,", "50,10,2,,,,,2.0,"),
     ]
 
 
-@pytest.mark.parametrize("scheduler", SCHEDULERS.named)
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_what_is_not_looked_at_is_empty(scheduler: str, tmp_path: Path) -> None:
     case = random_case(202)
     saved(Case(**{**vars(case), "settings": case.settings | {"scheduler": scheduler}}), tmp_path)
@@ -102,7 +102,7 @@ def test_what_is_not_looked_at_is_empty(scheduler: str, tmp_path: Path) -> None:
     assert len(table) > 0
     filled = {
         name
-        for name in names_of(CANDIDATES[scheduler])[3:]
+        for name in names_of(candidate_columns(scheduler))[3:]
         if table[name].null_count() < len(table)
     }
     assert filled <= set(SCHEDULERS[scheduler].looks_at)
@@ -110,7 +110,8 @@ def test_what_is_not_looked_at_is_empty(scheduler: str, tmp_path: Path) -> None:
     decisions = pl.read_csv(tmp_path / "decisions.csv", infer_schema_length=None)
     others = decisions.filter(pl.col("decision") != "start")
     assert all(
-        others[name].null_count() == len(others) for name in names_of(CANDIDATES[scheduler])[3:]
+        others[name].null_count() == len(others)
+        for name in names_of(candidate_columns(scheduler))[3:]
     )
 
 

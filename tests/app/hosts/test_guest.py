@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from forestall.app.hosts.guest.guest import (
-    CHANGES,
-    change_rows,
+    change_report,
     guest_changes,
-    guest_rows,
+    guest_report,
     guests,
     resume_guest,
     run_guest,
@@ -57,10 +56,13 @@ class TestNames:
         found, troubles = guests(tmp_path / "f")
         assert [one["guest"] for one in found] == ["true-1", "true-2"]
         assert troubles == []
-        assert guest_rows(found)[0][:4] == ("true-1", "finished", "-", "1")
+        told = guest_report(found).sections[0]
+        assert told.tables[0].rows[0][:4] == ("true-1", "finished", "-", "1")
         changes = guest_changes(tmp_path / "f", "true-1")
         assert changes[-1]["state"] == "finished"
-        assert all(len(row) == len(CHANGES) for row in change_rows(changes))
+        told = change_report(changes, "true-1").sections[0]
+        assert told.tables[0].heads == ("Time", "State", "Host", "Load", "Why")
+        assert len(told.tables[0].rows) == len(changes)
 
     def test_program_that_is_none(self, tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="CMD: 'no-such'"):

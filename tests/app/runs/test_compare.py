@@ -41,6 +41,7 @@ def test_what_differs() -> None:
     found = comparison_of({"one": first, "two": other})
     assert found.differing == {"accuracy": (first["parameters"]["accuracy"], 0.123)}
     json.dumps(found.plain(), allow_nan=False)
+    assert "| accuracy |" in found.report.markdown
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"parameters": 3}'])

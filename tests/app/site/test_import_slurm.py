@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from forestall.app.site.import_slurm import import_slurm, read_folder, uses_of, words_of
+from forestall.app.site.import_slurm import import_slurm, read_folder, words_of
 from forestall.app.site.sources import GivenRecords
+from forestall.cli.site.import_ import uses_of
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.job_records import NEVER
 from forestall.traces.jobs.job_records import read_job_records

@@ -117,7 +117,7 @@ def test_nodes_of_a_later_log_are_found_by_name(tmp_path: Path, capsys: Capsys) 
 
 
 def test_list(capsys: Capsys) -> None:
-    from forestall.predict.registry import LEARNERS
+    from forestall.predict.entries import LEARNERS
 
     rows = json.loads(call(capsys, "predict", "list", "--json").out)
     assert [row["name"] for row in rows] == list(LEARNERS)

@@ -73,7 +73,7 @@ def test_a_stricter_rate_names_no_more(log: Path) -> None:
 def test_bad_rates_are_refused(log: Path, rate: float) -> None:
     with pytest.raises(ParameterError, match="false_discovery_rate"):
         run("--failures", log, "--false-discovery-rate", rate)
-    with pytest.raises(ParameterError, match="--checkpoint-interval"):
+    with pytest.raises(ParameterError, match="checkpoint_interval"):
         run("--failures", log, "--checkpoint-interval", "0s")
 
 

@@ -13,8 +13,8 @@ import pytest
 import forestall as fs
 from docs.test_docs import ROOT, call, sections, slug
 from engine.promise.own_policies import Easy, FirstCome, Nobody, ShortestJobFirst
+from forestall.app.kit.own import own_of
 from forestall.app.kit.sweep_lines import line_colours
-from forestall.app.promise.own_policy import own_policy
 from forestall.app.promise.result import Result
 from forestall.app.runs.certify import certify
 from forestall.app.runs.models import MODELS
@@ -22,8 +22,9 @@ from forestall.app.runs.sweep import plan_of
 from forestall.app.runs.sweep_figures import colours_of
 from forestall.engine.promise.engine import Engine
 from forestall.engine.promise.own import MachineView, Waiting
-from forestall.engine.promise.policies import OWN, POLICIES, is_own
+from forestall.engine.promise.policies import OWN, POLICIES
 from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.own import is_own
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, rules_of
 from simulate.promise.cases import (
@@ -257,8 +258,8 @@ def test_a_policy_by_the_spelling_of_its_class(
         "\n\nclass Needs(Sjf):\n    def __init__(self, what):\n        pass\n"
     )
     monkeypatch.chdir(tmp_path)
-    assert own_policy("easy") is None
-    assert own_policy(ShortestJobFirst).__class__ is ShortestJobFirst
+    assert own_of("policy", fs.Policy, "easy") is None
+    assert own_of("policy", fs.Policy, ShortestJobFirst).__class__ is ShortestJobFirst
     jobs = fs.Jobs.build([0, 0, 0], [1, 1, 1], [9, 3, 5])
     result = fs.simulate(jobs, nodes=1, policy="mysite_policies:Sjf")
     assert result.jobs["start"].to_list() == [8, 0, 3]

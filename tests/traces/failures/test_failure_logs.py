@@ -12,6 +12,8 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.traces import read_failures
 from forestall.traces.failures.formats import FORMATS
 from forestall.traces.failures.lanl import OTHERS, REQUIRED, STARTED
+from forestall.traces.read import failure_format
+from traces.failures.samples import SAMPLES, WITHOUT
 
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 
@@ -35,10 +37,28 @@ def record(**more: object) -> dict[str, object]:
     return base | {name.replace("_", " "): value for name, value in more.items()}
 
 
-def test_formats_have_names_of_their_own() -> None:
+def test_every_format_has_a_name_of_its_own_and_a_sample() -> None:
     names = [known.name for known in FORMATS]
-    assert len(set(names)) == len(names)
+    assert sorted(SAMPLES) == sorted(names)  # no name twice
     assert all(known.text for known in FORMATS)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_format_keeps_the_contract(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(SAMPLES[name])
+    assert failure_format(path).name == name
+    if name in WITHOUT:
+        with pytest.raises(TraceError, match="no failures in it"):
+            read_failures(path, strict=True)
+        return
+    guessed, named = read_failures(path, strict=True), read_failures(path, format=name)
+    assert len(guessed) > 0
+    assert guessed.time.tolist() == named.time.tolist()
+    assert guessed.node.tolist() == named.node.tolist()
+    path.write_text("no such line\n")
+    with pytest.raises(TraceError, match="log"):
+        read_failures(path, format=name, strict=True)
 
 
 @pytest.mark.parametrize("title", ["", "LANL failures,,\n"])

@@ -100,7 +100,7 @@ def _on_first_moment(outcome: CycleOutcome) -> str:
 
 def _on_unlearnt(outcome: CycleOutcome) -> str:
     """Return that Falcon had no day to learn from of a kind on which jobs came."""
-    if not SCHEDULERS[outcome.parameters.scheduler].foretells:
+    if not SCHEDULERS.chosen(outcome.parameters.scheduler).foretells:
         return ""
     origin = MONDAY if outcome.hosts.origin is None else outcome.hosts.origin
     submit = outcome.workload.jobs.submit + origin + outcome.parameters.warm_up

@@ -45,7 +45,7 @@ _WORDS = {"kind": GuestDecisionKind, "reason": GuestReason}
 def _figure(name: str, scheduler: str) -> Callable[[int], int | float | str]:
     """Return how a figure of a host is written: empty where the time never comes, or where the
     scheduler does not look at it; ranks in units of a host of speed 1, chances from 0 to 1."""
-    if name not in SCHEDULERS[scheduler].looks_at:
+    if name not in SCHEDULERS.chosen(scheduler).looks_at:
         return lambda _: ""
     unit = MILLION if name in _PARTS else None
     return lambda value: "" if value >= FAR else value if unit is None else value / unit
@@ -56,7 +56,8 @@ def _at_start(name: str) -> Callable[[GuestDecision], int]:
     return lambda d: getattr(d, name) if d.kind is GuestDecisionKind.START else FAR
 
 
-def _decision_columns(scheduler: str) -> tuple[Column, ...]:
+def decision_columns(scheduler: str) -> tuple[Column, ...]:
+    """Return the columns of `decisions.csv` of a run with this scheduler."""
     return (
         Column("time"),
         Column("decision", "kind", logs.word),
@@ -71,7 +72,8 @@ def _decision_columns(scheduler: str) -> tuple[Column, ...]:
     )
 
 
-def _candidate_columns(scheduler: str) -> tuple[Column, ...]:
+def candidate_columns(scheduler: str) -> tuple[Column, ...]:
+    """Return the columns of `candidates.csv` of a run with this scheduler."""
     figures = (Column(name, written=_figure(name, scheduler)) for name in _FIGURES)
     return (Column("time"), Column("job"), Column("host"), *figures)
 
@@ -85,8 +87,6 @@ EVENTS = (
     Column("decisions"),
     Column("candidates"),
 )
-DECISIONS: Final = {scheduler: _decision_columns(scheduler) for scheduler in SCHEDULERS}
-CANDIDATES: Final = {scheduler: _candidate_columns(scheduler) for scheduler in SCHEDULERS}
 CANDIDATE_LOG: Final = "candidates.csv"
 
 
@@ -101,9 +101,11 @@ def write_guest_log(outcome: CycleOutcome, folder: Path) -> None:
     times = np.repeat(events["time"], events["candidates"]).tolist()
     jobs = ids[np.repeat(events["key"], events["candidates"])].tolist()
     candidates = logs.records_of(found, {}, time=times, job=jobs)
-    logs.write_lines(folder / CANDIDATE_LOG, logs.log_lines(CANDIDATES[scheduler], candidates))
+    logs.write_lines(
+        folder / CANDIDATE_LOG, logs.log_lines(candidate_columns(scheduler), candidates)
+    )
     taken = logs.answers_of(GuestDecision, events, log.decisions, _WORDS)
-    lines = logs.log_lines(DECISIONS[scheduler], taken, ids.tolist())
+    lines = logs.log_lines(decision_columns(scheduler), taken, ids.tolist())
     logs.write_lines(folder / logs.DECISION_LOG, lines)
 
 
@@ -169,15 +171,15 @@ def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[
         return engine.handle(event, known)
 
     taken = logs.driven(path, parts, handle)
-    return list(logs.log_lines(DECISIONS[parameters.scheduler], taken, list(ids)))
+    return list(logs.log_lines(decision_columns(parameters.scheduler), taken, list(ids)))
 
 
 def _estimates(path: Path, scheduler: str) -> npt.NDArray[Any]:
     """Return ESTIMATE[n]: the candidates of all tries."""
-    table = logs.read_log(path, logs.names_of(CANDIDATES[scheduler]))
+    table = logs.read_log(path, logs.names_of(candidate_columns(scheduler)))
     made = np.zeros(len(table), dtype=ESTIMATE)
     made["host"] = logs.whole(table, "host", path)
-    for name in SCHEDULERS[scheduler].looks_at:
+    for name in SCHEDULERS.chosen(scheduler).looks_at:
         if name not in _PARTS:
             made[name] = logs.whole(table, name, path, empty=FAR)
             continue

@@ -35,6 +35,8 @@ class Cycle(Model):
     name = "cycle"
     certifier = "forestall.app.cycle.certify.certifier:certify_cycle"
     replayer = "forestall.app.cycle.log:replay_guests"
+    decides = "scheduler"
+    decider = "forestall.decide.cycle.own:HostScheduler"
     on_hosts = True
     label = "Cycle sharing"
     parameters = CycleParameters
@@ -69,7 +71,7 @@ class Cycle(Model):
         """See `Model`; `failures` are what `world` returned."""
         if not isinstance(failures, simulate.SharedHosts):
             return simulate.simulate_cycle(jobs, failures, **more)
-        names = set(self.fields)
+        names = set(self.fields) - {self.decides}
         settings = self.parameters(**{n: v for n, v in more.items() if n in names})
         if settings.warm_up < failures.traces.end:  # else `simulate_cycle` says what is wrong
             more["forecasts"] = failures.forecasts(settings)

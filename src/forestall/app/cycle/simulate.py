@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall.app.cycle.result import CycleResult
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import jobs_of
+from forestall.app.kit.own import own_of
 from forestall.decide.cycle.own import HostScheduler, OwnScheduler
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
@@ -49,7 +50,8 @@ def simulate_cycle(
     jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table; each is one guest
     hosts : a HostTraces, metrics of nodes with their load, failures that say when nodes were up, or
         the path of either (see `forestall.traces.host_traces.read_host_traces`)
-    scheduler : the name of one, or a `HostScheduler` of your own
+    scheduler : the name of one, a `fs.HostScheduler` of your own, or the spelling of its class,
+        "module:Class"
     forecasts : of the same hosts and parameters about hosts, to share them between runs
     log_events : keep what the engine was told and decided, for `events.csv`, `decisions.csv` and
         `candidates.csv`
@@ -72,8 +74,8 @@ def simulate_cycle(
     >>> late.jobs["finish"].to_list(), late.failures_per_job
     ([3600], 0.0)
     """
-    own = OwnScheduler(scheduler) if isinstance(scheduler, HostScheduler) else None
-    name = scheduler if own is None else "own"
+    decider = own_of("scheduler", HostScheduler, scheduler)  # type: ignore[type-abstract]
+    name = scheduler if decider is None else decider.name
     settings = checked(CycleParameters, {"scheduler": name, **parameters})
     traces = hosts_of(hosts)
     workload = prepare_guests(jobs_of(jobs), traces, settings)
@@ -82,7 +84,7 @@ def simulate_cycle(
         traces,
         settings,
         forecasts=forecasts,
-        own=own,
+        own=None if decider is None else OwnScheduler(decider),
         log_events=log_events,
         progress=progress,
     )

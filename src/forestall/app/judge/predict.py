@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,14 +19,16 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.nodes import NodeSet
 from forestall.model.observations import window_of
-from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.model.units import SECONDS, format_duration, parse_duration, parse_time
+from forestall.show.blocks import Block, Column, Prose, Table
 from forestall.show.facts import plain
+from forestall.show.report import Report, Section
 from forestall.traces.metrics.read import read_metrics
 from forestall.traces.observed import observed
 from forestall.traces.ras.read import read_ras
 
 with lazily():
-    from forestall.predict import registry
+    from forestall.predict import entries, registry
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
@@ -99,14 +101,14 @@ def moment(text: str, origin: int | None, name: str) -> int:
 def listing() -> list[dict[str, Any]]:
     """Return every predictor that learns, with what it needs and whether that is installed."""
     found = []
-    for name in registry.LEARNERS:
+    for name, entry in entries.LEARNERS.items():
         kind = registry.learner_class(name)
         found.append(
             {
                 "name": name,
-                "summary": kind.summary,
+                "summary": entry.about,
                 "needs": sorted(kind.needs),
-                "baseline": name in registry.TRIVIAL,
+                "baseline": name in entries.TRIVIAL,
                 "extra": kind.extra,
                 "installed": kind.extra is None or find_spec(EXTRAS[kind.extra]) is not None,
             }
@@ -130,8 +132,8 @@ def settings_from(given: list[str]) -> dict[str, Any]:
 
 def made(name: str, settings: Mapping[str, Any]) -> Learner:
     """Return an untrained predictor; InputError for settings that it does not know or allow."""
-    if name not in registry.LEARNERS:
-        raise ParameterError("NAME", name, "one of " + ", ".join(registry.LEARNERS))
+    if name not in entries.LEARNERS:
+        raise ParameterError("NAME", name, "one of " + ", ".join(entries.LEARNERS))
     try:
         return registry.new_learner(name, **settings)
     except ParameterError as error:
@@ -155,7 +157,7 @@ def train(
     say(f"reading {sources.failures}")
     past = sources.read()
     for part in sorted(learner.needs - set(past.parts())):
-        raise InputError(f"{name} needs {part} (--{part} FILE)")
+        raise InputError(f"{name} needs {part} ({{{part}}} FILE)")
     say(f"training {name} on {len(past.failures):,} failures of {past.nodes:,} nodes")
     try:
         learner.fit(past)
@@ -229,6 +231,63 @@ def ask(path: Path, asked: PredictionQuestion) -> dict[str, Any]:
     }
 
 
+def answer_report(answer: Mapping[str, Any], top: int) -> Report:
+    """Return an answer as a report, with the `top` nodes of most risk."""
+    rows = answer["nodes"]
+    verdict = (
+        f"{answer['predictor']['name']}: within {format_duration(answer['ahead_s'])} from "
+        f"{answer['at']}, {answer['expected_failures']:.3g} failures are expected of "
+        f"{len(rows):,} nodes; that any fails: {answer['any_failure_probability']:.4f}"
+    )
+    named = any(row["name"] is not None for row in rows)
+    columns: list[Column] = [
+        ("Node", "node", str),
+        *([("Name", "name", lambda name: name or "")] if named else []),
+        ("Fails within it", "failure_probability", lambda risk: f"{risk:.6f}"),
+        ("Median time to failure", "median_time_to_failure_hours", _spoken_hours),
+    ]
+    right = (0, len(columns) - 2, len(columns) - 1)
+    body: tuple[Block, ...] = (Table.by("nodes", columns, rows[:top], right=right, most=0),)
+    if len(rows) > top:
+        left = len(rows) - top
+        body += (Prose(f"... and {left:,} nodes of less risk ({{top}} N, {{json}})"),)
+    return Report("Prediction", "", (Section("nodes", "", body=body),), (verdict,), closing=())
+
+
+def _spoken_hours(hours: float | None) -> str:
+    return "not foreseen" if hours is None else format_duration(hours * 3600)
+
+
+def trained_report(told: Mapping[str, Any]) -> Report:
+    """Return what a predictor has learnt from as a report."""
+    until = spoken(told["trained_until_s"], told["origin_unix_s"])
+    rows = [
+        ("predictor", f"{told['name']}: {told['summary']}"),
+        ("learnt from", f"{told['trained_failures']:,} failures of {told['nodes']:,} nodes"),
+        ("up to", until),
+        *((one["action"], one["text"]) for one in told["remarks"]),
+        ("file", told["file"]),
+    ]
+    records = [{"name": name, "value": value} for name, value in rows]
+    table = Table.of("trained", ("", ""), rows, records, right=(), most=0)
+    return Report("Trained", "", (Section("trained", "", body=(table,)),), closing=())
+
+
+def listing_report(rows: Sequence[Mapping[str, Any]]) -> Report:
+    """Return every predictor that learns as a report."""
+    columns: list[Column] = [
+        ("Name", "name", str), ("What it does", "summary", str), ("Needs", "needs", ", ".join),
+    ]  # fmt: skip
+    if not all(row["installed"] for row in rows):
+        columns.append(("", _lacking))
+    table = Table.by("predictors", columns, rows, right=(), most=0)
+    return Report("Predictors", "", (Section("predictors", "", body=(table,)),), closing=())
+
+
+def _lacking(row: Mapping[str, Any]) -> str:
+    return "" if row["installed"] else f"needs forestall[{row['extra']}]"
+
+
 def _informed(learner: Learner, since: Sources) -> Learner:
     """Return a predictor that knows of what came later, too."""
     known = learner.seen
@@ -251,8 +310,8 @@ def _informed(learner: Learner, since: Sources) -> Learner:
 
 
 __all__ = [
-    "PredictionQuestion", "Sources", "ask", "listing", "made", "moment", "remarks_of",
-    "settings_from", "spoken", "train",
+    "PredictionQuestion", "Sources", "answer_report", "ask", "listing", "listing_report", "made",
+    "moment", "remarks_of", "settings_from", "spoken", "train", "trained_report",
 ]  # fmt: skip
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from forestall.app.kit.checked import checked
+from forestall.app.kit.own import own_of
+from forestall.model.own import Own
 from forestall.model.settings import Parameter, declared
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def _loaded(place: str) -> Callable[..., Any]:
-    """Return the function that stands at ``module:function``."""
+    """Return the function or class that stands at ``module:name``."""
     module, _, name = place.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), name)
     return found
@@ -64,6 +66,8 @@ class Model(ABC):
     certifier : the function that checks the folder of a run, as ``module:function``; it is loaded
         by itself, since it shares nothing with the simulator
     replayer : the function that drives an engine from the log in such a folder
+    decides : the parameter that says who decides, which a class of the user's own can be
+    decider : the class that is the base of those, as ``module:Class``
     """
 
     name: ClassVar[str]
@@ -81,6 +85,8 @@ class Model(ABC):
     measured: ClassVar[Mapping[str, tuple[str, float]]] = {}
     certifier: ClassVar[str]
     replayer: ClassVar[str]
+    decides: ClassVar[str]
+    decider: ClassVar[str]
 
     @property
     def declared(self) -> Mapping[str, Parameter]:
@@ -151,6 +157,12 @@ class Model(ABC):
         """Return what the certifier finds in the folder of a run."""
         certificate: Certificate = _loaded(self.certifier)(folder)
         return certificate
+
+    def own(self, given: Any) -> Own | None:
+        """Return what decides in the user's own Python where it was given, as itself, its class or
+        the spelling of its class; None for all else."""
+        kind: Any = _loaded(self.decider)
+        return own_of(self.decides, kind, given)
 
     def replayed(self, folder: Path, own: Any = None) -> list[str]:
         """Return the lines of `decisions.csv` as an engine gives them that is driven from the log

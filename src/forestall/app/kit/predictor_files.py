@@ -15,7 +15,7 @@ from forestall.predict.learner import Learner
 from forestall.traces.files.bundle import read_bundle, write_bundle
 
 with lazily():
-    from forestall.predict import registry
+    from forestall.predict import entries, registry
 
 
 WHAT: Final = "forestall predictor"
@@ -42,7 +42,7 @@ def load_predictor(path: str | Path) -> Learner:
     """
     values, arrays = read_bundle(path, WHAT, VERSION)
     name = str(values.get("name"))
-    if name not in registry.LEARNERS:
+    if name not in entries.LEARNERS:
         raise TraceError(path, f"holds the predictor {name!r}, which is not known here")
     try:
         return registry.learner_class(name).from_state(values["state"], arrays)

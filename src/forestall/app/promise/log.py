@@ -17,7 +17,7 @@ from forestall.app.promise.learned import TABLE_FILE, read_table, write_table
 from forestall.engine.promise.engine import Engine
 from forestall.engine.promise.own import AskedPolicy, Policy
 from forestall.model.decisions import Decision, DecisionKind, Reason
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import TraceError
 from forestall.model.events import Event, EventKind
 from forestall.model.failures import Failures
 from forestall.model.nodes import NodeSet
@@ -136,8 +136,7 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     anew.
 
     Only the events, the parameters and what the predictor knew go in, and the policy where it was
-    in Python. Raises TraceError where the folder has no event log, or the policy is missing, and
-    ParameterError where it is another one.
+    in Python. Raises TraceError where the folder has no event log.
     """
     events = logs.read_log(folder / logs.EVENT_LOG, logs.names_of(EVENTS))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
@@ -165,26 +164,12 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     return list(logs.log_lines(DECISIONS, taken, ids))
 
 
-def _check_policy(folder: Path, parameters: Parameters, given: AskedPolicy | None) -> None:
-    """Raise TraceError where the policy of a run was in Python and is not given, and ParameterError
-    where another one is."""
-    made, own = parameters.policy, parameters.entry.own
-    if given is None and own:
-        raise TraceError(
-            folder, f"was made with the policy {made} in Python, which a log cannot hold: give it"
-        )
-    if given is not None and given.policy.name != made:
-        allowed = made if own else f"none, for a run with the policy {made}"
-        raise ParameterError("policy", given.policy.name, allowed)
-
-
 def _engine(
     folder: Path, summary: dict[str, Any], start: int, policy: AskedPolicy | None
 ) -> Engine:
     """Return an engine that knows what that of the run knew when it began; `start` is the first
     event's time."""
     parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
-    _check_policy(folder, parameters, policy)
     known = Failures.none()
     prediction: Prediction
     if parameters.predictor == "learned":

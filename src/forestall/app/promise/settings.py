@@ -34,6 +34,8 @@ class Promise(Model):
     parameters = Parameters
     certifier = "forestall.app.promise.certify.certifier:certify_promise"
     replayer = "forestall.app.promise.log:replay"
+    decides = "policy"
+    decider = "forestall.engine.promise.own:Policy"
     unlearnt = ("trace",)
     deep = frozenset({"calibration"})
     drawn = (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.kit.learned import by_name
+from forestall.app.kit.own import own_of
 from forestall.app.promise.hazard import at_start
 from forestall.app.promise.learned import answers, plugin_of
-from forestall.app.promise.own_policy import own_policy
 from forestall.app.promise.result import Result
 from forestall.engine.promise.own import AskedPolicy, Policy
 from forestall.engine.promise.plugin import Placement
@@ -72,7 +72,7 @@ def simulate(
     ([600, 660], 1.0)
     """
     run_log = failures_of(failures)
-    own_rule = own_policy(policy)
+    own_rule = own_of("policy", Policy, policy)
     parameters = {"policy": policy if own_rule is None else own_rule.name, **parameters}
     if isinstance(predictor, str | Path):
         parameters, predictor = by_name(predictor, NAMED, parameters, run_log)

@@ -196,7 +196,7 @@ class SparesQuestion(Declared):
     rate: Annotated[
         float | None,
         Setting(
-            "Failures per 1000 node-days, in the place of --mttf (default 6.5)",
+            "Failures per 1000 node-days, in the place of {mttf} (default 6.5)",
             shown="R",
             group=NODES,
         ),

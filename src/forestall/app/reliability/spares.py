@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.reliability.interval import rate_json
 from forestall.app.reliability.questions import DAY, MEASURED, SparesQuestion
 from forestall.model.errors import ParameterError
-from forestall.model.spelling import named
 from forestall.model.units import format_duration, parse_duration
 from forestall.reliability.queues.cluster import age_of
 from forestall.reliability.systems import ring
@@ -229,10 +227,9 @@ def _ring(asked: SparesQuestion) -> str:
     )
 
 
-def report_of(answer: SparesAdvice, spell: Callable[[str], str] = str) -> Report:
-    """Return the answer as a report; `spell` writes the names of parameters in remarks."""
-    found = answer.found
-    remarks = tuple(named(one, spell) for one in answer.remarks)
+def report_of(answer: SparesAdvice) -> Report:
+    """Return the answer as a report."""
+    found, remarks = answer.found, answer.remarks
     rows = [
         (f"{count:,}", probability(reliability), "<" if count == found.spares else "")
         for count, reliability in found.rows()

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from forestall.app.kit.measure import Measure
-from forestall.app.runs.models import measures_of
+from forestall.app.runs.many import comparison
+from forestall.app.runs.models import measures_of, told_of
 from forestall.model.errors import TraceError
 from forestall.show import words
+from forestall.show.shown import Shown
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Comparison:
     summaries: Mapping[str, Mapping[str, Any]]
     rows: tuple[MeasureRow, ...]
     differing: Mapping[str, tuple[Any, ...]]
+
+    @property
+    def report(self) -> Shown:
+        """The runs side by side as text, page, JSON or Markdown; a notebook shows it."""
+        return Shown(comparison(self.summaries, measures_of(self.summaries.values()), told_of))
 
     def plain(self) -> dict[str, Any]:
         """Return all of it as JSON has it."""

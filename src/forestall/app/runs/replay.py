@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from forestall.app.kit.log import DECISION_LOG
-from forestall.app.promise.own_policy import own_policy
 from forestall.app.runs.compare import read_summary
-from forestall.app.runs.models import model_in
+from forestall.app.runs.models import MODELS, model_in
 from forestall.decide.cycle.own import HostScheduler
 from forestall.decide.virtual.own import Strategy
 from forestall.engine.promise.own import Policy
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.own import Own, is_own
+from forestall.show.blocks import Table
+from forestall.show.facts import Fact
+from forestall.show.quantities import titled
+from forestall.show.report import Report, Section
+from forestall.show.shown import Shown
 
 
 @dataclass(frozen=True)
@@ -33,25 +40,43 @@ class Replayed:
         """Whether every byte is the same."""
         return self.line is None
 
+    @property
+    def verdict(self) -> str:
+        """Whether decisions are the same, in words."""
+        if self.same:
+            return f"{self.decisions:,} decisions, every byte the same"
+        return f"decisions differ, first in line {self.line} of {DECISION_LOG}"
+
+    @property
+    def report(self) -> Shown:
+        """It as text, page, JSON or Markdown; a notebook shows it."""
+        return Shown(Report("Replay", f"{titled(self.verdict)}.", (self._lines(),), closing=()))
+
+    def _lines(self) -> Section:
+        """Return the line that differs as it was logged and as it came out."""
+        lines = {"logged": self.logged, "replayed": self.replayed}
+        rows = [(name, "(nothing)" if line is None else line) for name, line in lines.items()]
+        fact = Fact("decisions", "Decisions compared", self.decisions, "count")
+        table = Table.of("line", ("", "Line"), rows, right=())
+        return Section("decisions", "Decisions", facts=(fact,), body=() if self.same else (table,))
+
 
 def replay(
     folder: str | Path,
     *,
     policy: str | Policy | None = None,
-    strategy: Strategy | None = None,
-    scheduler: HostScheduler | None = None,
+    strategy: str | Strategy | None = None,
+    scheduler: str | HostScheduler | None = None,
 ) -> Replayed:
     """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte.
 
-    A log cannot hold what was decided in Python: such a run needs its `policy` (or the spelling of
-    its class), `strategy` or `scheduler` again. Raises TraceError where the folder holds no run
+    A log cannot hold what was decided in Python: such a run needs its `policy`, `strategy` or
+    `scheduler` again, or the spelling of its class. Raises TraceError where the folder holds no run
     with an event log, or what decided is missing, and ParameterError for another than the run's.
     """
     folder = Path(folder)
-    summary, given = read_summary(folder), own_policy(policy)
-    if policy is not None and given is None:
-        raise ParameterError("policy", policy, "a policy in Python, spelled module:Class")
-    own = _own(str(summary.get("model", "promise")), given, strategy, scheduler)
+    summary = read_summary(folder)
+    own = _own(folder, summary, {"policy": policy, "strategy": strategy, "scheduler": scheduler})
     path = folder / DECISION_LOG
     try:
         logged = path.read_bytes().decode("utf-8").splitlines(keepends=True)
@@ -67,14 +92,23 @@ def replay(
     return Replayed(len(replayed) - 1)
 
 
-def _own(
-    model: str, policy: Policy | None, strategy: Strategy | None, scheduler: HostScheduler | None
-) -> Policy | Strategy | HostScheduler | None:
-    """Return what decided a run in Python; ParameterError for what its model does not have."""
-    by_model = {"promise": policy, "virtual": strategy, "cycle": scheduler}
-    names = {"promise": "policy", "virtual": "strategy", "cycle": "scheduler"}
-    for other, one in by_model.items():
-        if one is not None and other != model:
-            said = type(one).__name__
-            raise ParameterError(names[other], said, f"none, for a run of the model {model}")
-    return by_model.get(model)
+def _own(folder: Path, summary: Mapping[str, Any], asked: Mapping[str, Any]) -> Own | None:
+    """Return what decided a run in Python, of what was asked by parameter; TraceError where it is
+    missing, and ParameterError where it is another, or of another model."""
+    model, own = model_in(summary), None
+    made = str(summary["parameters"].get(model.decides, ""))
+    for other in MODELS.values():
+        what, given = other.decides, asked[other.decides]
+        found = other.own(given)
+        if given is not None and found is None:
+            raise ParameterError(what, given, f"a {what} in Python, spelled module:Class")
+        if found is not None and other is not model:
+            raise ParameterError(what, found.name, f"none, for a run of the model {model.name}")
+        if found is not None and found.name != made:
+            allowed = made if is_own(made) else f"none, for a run with the {what} {made}"
+            raise ParameterError(what, found.name, allowed)
+        own = own or found
+    if own is None and is_own(made):
+        what = f"the {model.decides} {made} in Python"
+        raise TraceError(folder, f"was made with {what}, which a log cannot hold: give it")
+    return own

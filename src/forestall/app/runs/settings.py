@@ -22,7 +22,7 @@ from forestall.model.settings import flag_of, real_of, text_of, whole_of
 from forestall.model.units import parse_duration
 
 with lazily():
-    from forestall.predict import registry
+    from forestall.predict import entries
 
 if TYPE_CHECKING:
     from forestall.app.kit.model import AnyParameters
@@ -115,7 +115,7 @@ def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str |
         return None
 
     name = text_of("predictor", given)
-    if name in registry.LEARNERS and "/" not in name:
+    if name in entries.LEARNERS and "/" not in name:
         return name
     if Path(name).is_file():
         return Path(name)
@@ -142,7 +142,7 @@ def check_training(
         for name in ("failures", "train"):
             if getattr(inputs, name) is None:
                 allowed = f"a {'training' if name == 'train' else 'failure'} log as well"
-                raise ParameterError("predictor", learns[0], f"{allowed} (--{name} FILE)")
+                raise ParameterError("predictor", learns[0], f"{allowed} ({{{name}}} FILE)")
     elif inputs.train is not None:
         allowed = "a predictor that learns as well ({predictor} hazard)"
         raise ParameterError("train", str(inputs.train), allowed)
@@ -240,5 +240,9 @@ def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
     """Return the options of a file and those of the command line, which win."""
     if config is None:
         return dict(given)
-    known = ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS, *OUTPUT_OPTIONS)
-    return {**read_config(config, known), **given}
+    return {**read_config(config, (*known_options(), *OUTPUT_OPTIONS)), **given}
+
+
+def known_options() -> tuple[str, ...]:
+    """Return the options of a run of any model, but for those of its output."""
+    return ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from itertools import product
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.__about__ import __version__
 from forestall.app.kit.model import Model
-from forestall.app.promise.own_policy import own_sources
+from forestall.app.kit.own import frozen, source_of, thawed
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.inputs import Inputs
 from forestall.app.runs.models import all_parameters, model_of
@@ -25,8 +25,8 @@ from forestall.app.runs.settings import (
     inputs_of,
     learnt_of,
 )
-from forestall.engine.promise.policies import is_own
 from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.own import Own, is_own
 from forestall.model.settings import Kind, Parameter
 
 if TYPE_CHECKING:
@@ -46,12 +46,22 @@ class Plan:
     axes : the values of each parameter with several, in the order of the model's parameters
     points : all parameters of each point; the last axis changes fastest
     model : what plays them
+    own : what decides in the user's own Python and was given as an object, by its name, as other
+        processes can make it anew
     """
 
     inputs: Inputs
     axes: Mapping[str, tuple[Any, ...]]
     points: tuple[AnyParameters, ...]
     model: Model = PROMISE
+    own: Mapping[str, bytes] = field(default_factory=dict)
+
+    def own_of(self, point: AnyParameters) -> Own | None:
+        """Return what decides a point in the user's own Python, made anew, so that nothing is kept
+        from one run to the next; None for others."""
+        what = self.model.decides
+        name: str = getattr(point, what, "")
+        return thawed(what, self.own[name]) if name in self.own else self.model.own(name)
 
     @property
     def kinds(self) -> tuple[AnyParameters, ...]:
@@ -84,21 +94,32 @@ class Plan:
             files += [self.inputs.hosts, self.inputs.host_speeds]
         if isinstance(self.inputs.predictor, Path):
             files.append(self.inputs.predictor)
-        files += own_sources(getattr(point, "policy", "") for point in self.points)
+        files += self._own_sources()
         for path in files:
             digest.update(b"none" if path is None else _content(path))
+        for data in self.own.values():
+            digest.update(data)
         for point in self.points:
             digest.update(point.model_dump_json().encode())
         return digest.hexdigest()
+
+    def _own_sources(self) -> list[Path]:
+        """Return the files of what decides in the user's own Python, each once, in order."""
+        points = {getattr(point, self.model.decides, ""): point for point in self.points}
+        own = (self.own_of(point) for point in points.values())
+        files = (source_of(one) for one in own if one is not None)
+        return [file for file in dict.fromkeys(files) if file is not None]
 
 
 def plan_of(log: Path, values: Mapping[str, Any]) -> Plan:
     """Return the plan that these options say; InputError and its kin for what cannot be.
 
-    `values` holds options by key; parameters may be ranges ``from:to:by`` and lists ``a,b,c``.
+    `values` holds options by key; parameters may be ranges ``from:to:by`` and lists ``a,b,c``, and
+    who decides an object or a class of the user's own.
     """
     model = model_of(values)
     given = {name: values[name] for name in model.fields if name in values}
+    own = _named(given, model)
     learnt = learnt_of(given, model) if _is_one(given.get("predictor")) else None
     if learnt is not None:
         given["predictor"] = "learned"
@@ -113,7 +134,27 @@ def plan_of(log: Path, values: Mapping[str, Any]) -> Plan:
     inputs = replace(inputs_of(log, values, model), predictor=learnt)
     check_training(inputs, asked_of(points, learnt), model)
     axes = {name: taken for name, taken in several.items() if len(taken) > 1}
-    return Plan(inputs, axes, points, model)
+    return Plan(inputs, axes, points, model, own)
+
+
+def _named(given: dict[str, Any], model: Model) -> dict[str, bytes]:
+    """Name objects and classes of the user's own among the options, in place, and return them by
+    their names as other processes can make them anew."""
+    what, own = model.decides, dict[str, bytes]()
+    asked = given.get(what)
+    if asked is None or isinstance(asked, str):
+        return own
+    named = []
+    for part in asked if isinstance(asked, list | tuple) else [asked]:
+        one = None if isinstance(part, str) else model.own(part)
+        if one is not None:
+            data = frozen(what, one)
+            if own.setdefault(one.name, data) != data:
+                allowed = "one of each name: give them names of their own, spelled module:Class"
+                raise ParameterError(what, one.name, allowed)
+        named.append(part if one is None else one.name)
+    given[what] = named
+    return own
 
 
 def _is_one(given: object) -> bool:
@@ -142,8 +183,8 @@ def values_of(parameter: Parameter, value: Any) -> tuple[Any, ...]:
     >>> values_of(PROMISE.declared["checkpoint_interval"], "30m,1h:3h:1h")
     (1800, 3600, 7200, 10800)
     """
-    if isinstance(value, list):
-        parts = value
+    if isinstance(value, list | tuple):
+        parts = list(value)
     else:
         parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else [value]
     if not parts or "" in parts:

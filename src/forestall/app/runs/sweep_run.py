@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -24,13 +24,15 @@ from forestall.app.kit.progress import Interrupted
 from forestall.app.kit.versions import versions
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import sweep_report
+from forestall.app.runs.settings import known_options
 from forestall.app.runs.single import arguments_of
-from forestall.app.runs.sweep import Plan
+from forestall.app.runs.sweep import Plan, plan_of
 from forestall.app.runs.sweep_figures import label_of, sweep_heatmap, sweep_lines, sweep_points
 from forestall.app.runs.sweep_kept import Kept, Measures, is_sweep_folder
 from forestall.app.runs.sweep_words import means
 from forestall.model.errors import ForestallError, InputError, ParameterError
 from forestall.show.page import page, write_page
+from forestall.show.shown import Shown
 from forestall.show.style import has_matplotlib
 from forestall.show.svg import save
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from forestall.app.kit.learned import Training
     from forestall.app.kit.model import AnyParameters
     from forestall.model.jobs import Jobs
+    from forestall.show.report import Report
 
 Logs = tuple["Jobs", Any, "Training | None"]
 """The logs of a sweep: jobs, failures or hosts, and what was known before."""
@@ -57,6 +60,48 @@ class Swept:
     table: pl.DataFrame
     folder: Path
     resumed: int
+
+    @property
+    def report(self) -> Shown:
+        """Means and all runs as text, page, JSON or Markdown; a notebook shows it."""
+        shown = figures(self.plan, self.table) if has_matplotlib() else {}
+        return Shown(_report(self.plan, self.table, _captions(self.plan, shown)))
+
+
+def sweep(
+    log: str | Path,
+    /,
+    *,
+    out: str | Path = "forestall-sweep",
+    workers: int | None = None,
+    force: bool = False,
+    report: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Swept:
+    """Run every combination of values of parameters: `forestall sweep` in Python.
+
+    Parameters
+    ----------
+    log : the job log
+    out : folder for table, figures and finished points; a sweep that was stopped goes on there
+    workers : processes, or None for one a core; results do not depend on it
+    force : write into a folder that holds something else
+    report : draw figures and write `report.html`
+    progress : called now and then with the number of points done and of all points
+    **options : the options of `forestall sweep` by their keys; parameters take lists of values, and
+        ``policy`` (``strategy``, ``scheduler``) policies of your own, or their classes, among them
+
+    Raises InputError and its kin for what cannot be used; ParameterError for what is your own and
+    cannot be made anew in another process.
+    """
+    for name in options.keys() - set(known_options()):
+        allowed = "a parameter, or an option that says what is read"
+        raise ParameterError("an option", name, allowed)
+    plan = plan_of(Path(log), options)
+    return run_sweep(
+        plan, Path(out), workers=workers, force=force, report=report, progress=progress
+    )
 
 
 def run_sweep(
@@ -127,6 +172,9 @@ def measured(plan: Plan, logs: Logs, parameters: AnyParameters) -> Measures:
     flat: Measures = {}
     jobs, failures, training = logs
     given = arguments_of(parameters, training, plan.inputs.predictor)
+    own = plan.own_of(parameters)
+    if own is not None:
+        given[plan.model.decides] = own
     done = plan.model.simulate(jobs, failures, **given)
     for name, value in done.measures.items():
         if isinstance(value, dict):
@@ -233,6 +281,22 @@ def _column(values: list[Any]) -> pl.Series:
     return pl.Series(values, strict=False)
 
 
+def _captions(plan: Plan, shown: Mapping[str, Figure]) -> dict[str, Figure]:
+    return {label_of(name, plan.model.labels)[0]: figure for name, figure in shown.items()}
+
+
+def _report(plan: Plan, table: pl.DataFrame, captions: Mapping[str, Figure]) -> Report:
+    """Return the report of a sweep with figures by their captions."""
+    return sweep_report(
+        table.select(_shown(plan, table)),
+        captions,
+        means=means(table, tuple(plan.axes), plan.model),
+        labels=plan.model.labels,
+        logs=_logs(plan),
+        fixed={name: plan.model.told(name, value) for name, value in _fixed(plan).items()},
+    )
+
+
 def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> None:
     """Write the table, what it was made from, figures and the page."""
     write_csv(table, out / "sweep.csv")
@@ -244,16 +308,7 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
             folder.mkdir(exist_ok=True)
         for name, figure in shown.items():
             save(figure, folder / f"{name}.png")
-        captions = {label_of(name, plan.model.labels)[0]: figure for name, figure in shown.items()}
-        told = sweep_report(
-            table.select(_shown(plan, table)),
-            captions,
-            means=means(table, tuple(plan.axes), plan.model),
-            labels=plan.model.labels,
-            logs=_logs(plan),
-            fixed={name: plan.model.told(name, value) for name, value in _fixed(plan).items()},
-        )
-        write_page(out / "report.html", page(told))
+        write_page(out / "report.html", page(_report(plan, table, _captions(plan, shown))))
     inputs = plan.inputs
     about = {
         **({} if plan.model.name == PROMISE.name else {"model": plan.model.name}),

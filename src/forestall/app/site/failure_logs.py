@@ -10,6 +10,7 @@ import numpy as np
 from forestall.app.site.windows import failure_span
 from forestall.model.errors import ParameterError
 from forestall.model.site.job_records import NEVER
+from forestall.model.spelling import named
 from forestall.show.quantities import counted
 from forestall.traces.files.places import placed
 from forestall.traces.read import read_failures
@@ -52,7 +53,7 @@ def with_failures(site: SiteRecords, path: Path, given: GivenRecords) -> SiteRec
         failures=replace(moved, cleaning=odd),
         sources=(
             *site.sources,
-            f"{path.name}: {held}{text}",
+            f"{path.name}: {held}{named(text, given.spell)}",
         ),
         cleaning=site.cleaning + aside,
     )
@@ -77,7 +78,7 @@ def on_clock_of(
         first, last = failure_span(whole)
         if origin + first < accounting.until and origin + last > accounting.begin:
             return _moved(whole, origin, dated=True), "; put beside the jobs by their dates"
-    why = "as --from says" if chosen else "they have no dates in common"
+    why = "as {from} says" if chosen else "they have no dates in common"
     text = f"; its begin is put at the begin of the jobs ({why})"
     return _moved(whole, accounting.begin, dated=accounting.dated), text
 

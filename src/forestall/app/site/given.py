@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -32,6 +33,7 @@ class GivenRecords:
     partition, min_nodes : the cut
     timeout : s that a question to Slurm may take
     strict : whether a row that must be left out or changed is an error
+    spell : how parameters are written in what is said of the records
     """
 
     paths: tuple[Path, ...] = ()
@@ -50,6 +52,7 @@ class GivenRecords:
     min_nodes: int = 1
     timeout: int = TIMEOUT
     strict: bool = False
+    spell: Callable[[str], str] = str
 
     @property
     def nothing(self) -> bool:
@@ -64,9 +67,9 @@ PROMISES: Final = "Promises"
 
 def interval_of(text: str) -> int:
     """Return the time between checkpoints, s, at least 1."""
-    seconds = parse_duration(text, "--checkpoint-interval")
+    seconds = parse_duration(text, "checkpoint_interval")
     if seconds == 0:
-        raise ParameterError("--checkpoint-interval", text, "a duration of at least 1s")
+        raise ParameterError("checkpoint_interval", text, "a duration of at least 1s")
     return seconds
 
 
@@ -79,7 +82,7 @@ class Assumptions(Declared, group=ASSUMED):
         Annotated[float, Field(ge=0)] | None,
         Setting("What a node-hour costs; losses and savings then have a price", shown="MONEY"),
     ] = None
-    currency: Annotated[str, Setting("Of --cost", shown="NAME")] = "EUR"
+    currency: Annotated[str, Setting("Of {cost}", shown="NAME")] = "EUR"
     checkpoint_interval: Annotated[
         int | None,
         Setting(

@@ -268,26 +268,3 @@ def _said(remark: Remark) -> str:
 def _fell_out(site: SiteRecords) -> tuple[str, ...]:
     """Return what is outside the window, as `cut` tells it."""
     return tuple(one for one in site.sources if one.startswith("Left out: "))
-
-
-def uses_of(done: Imported) -> list[tuple[str, str]]:
-    """Return files that were written and a command that takes each."""
-    where = done.folder
-    commands = {
-        "": f"forestall report {where}",
-        JOBS: f"forestall simulate {where / JOBS}",
-        FAILURES: f"forestall reliability {where / FAILURES}",
-        "runs.parquet": f"forestall assess jobs {where / 'runs.parquet'} ...",
-    }
-    counts = done.told["counts"]
-    # Failures are numbered by all nodes that are known, those that are gone too.
-    first, other = "nodes", "known_nodes"
-    if FAILURES in done.told["files"]:
-        first, other = other, first
-    nodes = counts.get(first) or counts.get(other)
-    if nodes:
-        commands[JOBS] += f" --nodes {nodes}"
-    if {JOBS, FAILURES} <= set(done.told["files"]):
-        commands[JOBS] += f" --failures {where / FAILURES}"
-    there = {"", *done.told["files"]}
-    return [(name or "the folder", command) for name, command in commands.items() if name in there]

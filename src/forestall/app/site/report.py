@@ -19,6 +19,7 @@ from forestall.app.site.advice.advice import Advice
 from forestall.app.site.advice.section import section as advice_section
 from forestall.app.site.summary import headline, sure
 from forestall.app.site.swf_jobs import waits_told
+from forestall.model.spelling import all_named
 from forestall.show import openmetrics as metrics
 from forestall.show import page as pages
 from forestall.show import text as texts
@@ -28,6 +29,7 @@ from forestall.show.clean import clean
 from forestall.show.facts import Fact, Untold, plain
 from forestall.show.quantities import between, number, said
 from forestall.show.report import Report, Section
+from forestall.show.shown import SHORT
 from forestall.show.text import FACTS, UNTOLD, Short
 
 if TYPE_CHECKING:
@@ -166,7 +168,8 @@ def make(
     asked = sources.asked_of(site, given, **fields)
     site = sources.cut(site, asked)
     told = "checkpoint_interval" in fields
-    return report(site, asked, told=told, options=options, progress=progress)
+    made = report(site, asked, told=told, options=options, progress=progress)
+    return all_named(made, given.spell)
 
 
 def report(
@@ -245,23 +248,20 @@ COUNTS: Final = frozenset({"count", "jobs"})
 """Units of facts that count records: no results."""
 LEADS: Final = ("losses", "nodes", "lemons")
 """Sections whose leads stand at the top of a page."""
-SHORT: Final = Short(
-    first=(
-        ("losses", "causes"),
-        (ADVICE, "checkpoints"),
-        (UNTOLD, UNTOLD),
-        ("lemons", "worst_nodes"),
-        ("nodes", "by_cause"),
-        ("nodes", FACTS),
-        ("waits", FACTS),
-        ("goodput", "goodput"),
-        ("promises", FACTS),
-        ("ettr", FACTS),
-        ("losses", FACTS),
-    ),
-    more="--full",
-    whole="Shortened. All of it: --full, --out report.html, --json.",
+FIRST: Final = (
+    ("losses", "causes"),
+    (ADVICE, "checkpoints"),
+    (UNTOLD, UNTOLD),
+    ("lemons", "worst_nodes"),
+    ("nodes", "by_cause"),
+    ("nodes", FACTS),
+    ("waits", FACTS),
+    ("goodput", "goodput"),
+    ("promises", FACTS),
+    ("ettr", FACTS),
+    ("losses", FACTS),
 )
+"""What a short report tells first."""
 RENAMED: Final = {
     "by_cause": "job_time_by_cause",
     "by_cause_cost": "job_time_by_cause_cost",
@@ -277,9 +277,9 @@ RENAMED: Final = {
 sections."""
 
 
-def text_of(found: SiteFindings, *, full: bool = False) -> str:
-    """Return the report as text for a terminal."""
-    return texts.text_of(shown(found), full=full, short=SHORT)
+def text_of(found: SiteFindings, *, full: bool = False, short: Short = SHORT) -> str:
+    """Return the report as text for a terminal; `short` says where the rest of it is."""
+    return texts.text_of(shown(found), full=full, short=replace(short, first=FIRST))
 
 
 def page(

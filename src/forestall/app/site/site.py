@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.site.report import openmetrics, page, report, text_of
 from forestall.app.site.sources import GivenRecords, asked_of, cut, gather
+from forestall.model.spelling import all_named
 from forestall.model.units import parse_duration
 from forestall.show.page import write_page
 
@@ -42,7 +43,7 @@ class SiteReport:
         return openmetrics(self.report)
 
     def text(self, *, full: bool = False) -> str:
-        """Return what ``forestall report`` prints, with `full` all of it."""
+        """Return it as a terminal shows it, with `full` all of it."""
         return text_of(self.report, full=full)
 
     def save(self, path: str | Path) -> Path:
@@ -88,7 +89,8 @@ def site_report(*files: str | Path, **options: Any) -> SiteReport:
     asked = asked_of(site, given, **assumed)
     site = cut(site, asked)
     told = "checkpoint_interval" in assumed
-    return SiteReport(report(site, asked, told=told, options=options), site)
+    made = report(site, asked, told=told, options=options)
+    return SiteReport(all_named(made, given.spell), site)
 
 
 def _given(files: tuple[str | Path, ...], options: dict[str, Any]) -> GivenRecords:

@@ -35,6 +35,7 @@ from forestall.app.site.windows import (
 )
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.site_records import SiteRecords
+from forestall.model.spelling import named
 from forestall.model.units import parse_duration
 from forestall.show.quantities import counted
 from forestall.traces.failures.formats import FORMATS
@@ -152,8 +153,8 @@ def _by_kind(given: GivenRecords) -> dict[str, list[Path]]:
     for kind, what in (("swf", "job log in SWF"), ("failures", "failure log")):
         several = found.get(kind, [])
         if len(several) > 1:
-            named = ", ".join(str(path) for path in several)
-            raise ParameterError("FILES", named, f"no more than one {what}")
+            paths = ", ".join(str(path) for path in several)
+            raise ParameterError("FILES", paths, f"no more than one {what}")
     if len(found.get("folder", [])) > 1:
         raise ParameterError("FILES", str(found["folder"][1]), "no more than one imported folder")
     return found
@@ -229,6 +230,7 @@ def _of_slurm(path: Path) -> bool:
 def _read(kind: str, paths: list[Path], given: GivenRecords) -> SiteRecords:
     if kind == "swf":
         accounting = accounting_of_swf(paths[0], given.processors_per_node, strict=given.strict)
+        accounting = replace(accounting, source=named(accounting.source, given.spell))
         return SiteRecords(accounting=accounting, sources=(accounting.source,))
     if kind == "folder":
         site = read_folder(paths[0])
@@ -266,8 +268,8 @@ def _together(parts: list[SiteRecords]) -> SiteRecords:
                 taken[name] = joined_starts(mine, theirs)
                 continue
             if mine is not None and theirs is not None:
-                named = ", ".join((*whole.sources, *part.sources))
-                raise ParameterError("FILES", named, f"one source of {name} only")
+                both = ", ".join((*whole.sources, *part.sources))
+                raise ParameterError("FILES", both, f"one source of {name} only")
             taken[name] = mine if theirs is None else theirs
         whole = SiteRecords(
             **taken,

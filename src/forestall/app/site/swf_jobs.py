@@ -199,5 +199,5 @@ def _source(log: Swf, count: int, per_node: int) -> str:
     if nodes and processors and processors != nodes:
         each = processors / nodes
         text += f"; sizes are processors, taken as nodes (the header has {each:.3g} to a node"
-        text += "; see --processors-per-node)"
+        text += "; see {processors_per_node})"
     return text

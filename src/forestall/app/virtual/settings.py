@@ -38,6 +38,8 @@ class Virtual(Model):
     parameters = VirtualParameters
     certifier = "forestall.app.virtual.certify.certifier:certify_virtual"
     replayer = "forestall.app.virtual.log:replay_tasks"
+    decides = "strategy"
+    decider = "forestall.decide.virtual.own:Strategy"
     unlearnt = ("synthetic", "recorded")
     deep = frozenset({"wait"})
     drawn = (

@@ -12,6 +12,7 @@ import numpy as np
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.kit.learned import by_name
+from forestall.app.kit.own import own_of
 from forestall.app.virtual.predictions import predictions_for
 from forestall.app.virtual.result import VirtualResult
 from forestall.decide.virtual.own import OwnStrategy, Strategy
@@ -61,7 +62,8 @@ def simulate_virtual(
         or a Predictions, made beforehand for the nodes and the clock of the run;
         "synthetic" predictions (or None) are of the parameter `prediction_accuracy`, or the log's
         own where it has a column predicted, and "recorded" ones always those
-    strategy : the name of one, or a `Strategy` of your own
+    strategy : the name of one, a `fs.Strategy` of your own, or the spelling of its class,
+        "module:Class"
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
     progress : called now and then with the number of jobs done and of all jobs
     **parameters : see `forestall.simulate.virtual.parameters.VirtualParameters`
@@ -86,8 +88,8 @@ def simulate_virtual(
     if predictor is not None:
         own = "hazard" if type(predictor) is HazardPredictor else "learned"
         parameters = {"predictor": own, **parameters}
-    own_strategy = OwnStrategy(strategy) if isinstance(strategy, Strategy) else None
-    name = strategy if own_strategy is None else "own"
+    decider = own_of("strategy", Strategy, strategy)  # type: ignore[type-abstract]
+    name = strategy if decider is None else decider.name
     settings = checked(VirtualParameters, {"strategy": name, **parameters})
     log = prepare_failures(run_log, settings)
     workload = prepare_virtual(jobs_of(jobs), settings)
@@ -100,7 +102,7 @@ def simulate_virtual(
         log,
         predictions,
         settings,
-        own=own_strategy,
+        own=None if decider is None else OwnStrategy(decider),
         log_events=log_events,
         progress=progress,
     )

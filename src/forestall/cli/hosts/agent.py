@@ -20,7 +20,7 @@ from forestall.cli import complain
 from forestall.cli.choice import spelled
 from forestall.cli.registry import command, group_of, guarded
 from forestall.cli.runs.options import Json, Quiet
-from forestall.cli.screen import say_json, show
+from forestall.cli.screen import say_json, say_report
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
@@ -145,7 +145,7 @@ def status(folder: app_agent.Folder = None, as_json: Json = False) -> int:
     if as_json:
         say_json(told)
     else:
-        show(app_agent.rows(place, told, now))
+        say_report(app_agent.report_of(place, told, now))
     return complain(wrong, 1) if wrong else 0
 
 

@@ -10,8 +10,7 @@ import typer
 from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import OUTPUT, Json, Quiet, StudyOut
-from forestall.cli.screen import ProgressBar, say, say_json
-from forestall.cli.study import say_report
+from forestall.cli.screen import ProgressBar, say, say_json, say_report
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 

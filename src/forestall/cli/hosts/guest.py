@@ -17,7 +17,7 @@ from forestall._lazy import lazily
 from forestall.cli import UNUSABLE, complain
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Json, Quiet
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import say, say_json, say_report
 from forestall.model.settings import Setting
 
 with lazily():
@@ -162,7 +162,7 @@ def listed(folder: Folder = None, as_json: Json = False) -> None:
     if as_json:
         say_json(found)
     elif found:
-        show(guest.guest_rows(found), guest.GUESTS, right=(2, 3, 4), wrap=(0, -1))
+        say_report(guest.guest_report(found))
         print(f"Output: stdout and stderr in {place / 'guests'}/NAME")
     elif not troubles:
         say("no guests")
@@ -193,7 +193,7 @@ def log(name: Name, folder: Folder = None, as_json: Json = False) -> None:
     if as_json:
         say_json(changes)
     else:
-        show(guest.change_rows(changes), guest.CHANGES, right=(3,))
+        say_report(guest.change_report(changes, name))
         print(f"Output: stdout and stderr in {place / 'guests' / name}")
 
 

@@ -19,7 +19,7 @@ from forestall._lazy import lazily
 from forestall.cli import complain
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import OUTPUT, Json, Quiet
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import say, say_json, say_report
 from forestall.model.errors import ForestallError, InputError, MissingExtraError, ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
@@ -172,7 +172,7 @@ def start(
     if as_json:
         say_json(told)
     else:
-        console = _beside(told["console"], fleet)
+        console = machines.beside(told["console"], fleet)
         say(f"{name}: runs on {told['node']} ({told['why']}); console: {console}")
     _tell_troubles(opened)
 
@@ -187,32 +187,7 @@ def listed(fleet: Fleet = HERE, as_json: Json = False) -> None:
     if as_json:
         say_json(told)
         return
-    if told["machines"]:
-        rows = [
-            (
-                one["machine"],
-                one["node"],
-                one["state"]
-                + (f" ({one['says']})" if one["says"] not in ("", one["state"]) else ""),
-                _date(one["deadline"]),
-                _beside(one["console"], fleet),
-            )
-            for one in told["machines"]
-        ]
-        show(rows, ("Machine", "Node", "State", "Deadline", "Console"), wrap=(0, 1, 2, -1))
-        say()
-    rows = [
-        (
-            one["node"],
-            f"{one['processors']:g}",
-            str(one["machines"]),
-            str(one["room"]),
-            _date(one["foreseen"]) + _fate(one),
-        )
-        for one in told["nodes"]
-    ]
-    heads = ("Node", "Processors", "Machines", "Room", "Failure foreseen")
-    show(rows, heads, right=(1, 2, 3), wrap=(0, -1))
+    say_report(machines.report_of(told, fleet))
 
 
 @command(app, "migrate", "forestall machines migrate vm1 --to b")
@@ -288,7 +263,9 @@ def foresee(
     elif moment is None:
         say(f"{node}: no failure is foreseen")
     else:
-        say(f"{node}: foreseen to fail at {_date(moment)}; left {opened.file.lead} s before")
+        say(
+            f"{node}: foreseen to fail at {machines.date(moment)}; left {opened.file.lead} s before"
+        )
 
 
 @command(app, "watch", "forestall machines watch", "forestall machines watch --every 2s --for 1h")
@@ -359,23 +336,3 @@ def _tell(outcomes: list[MachineOutcome], *, as_json: bool) -> int:
 def _tell_troubles(fleet: FleetFolder) -> None:
     for trouble in fleet.troubles():
         say(trouble, error=True)
-
-
-def _fate(node: dict[str, Any]) -> str:
-    if node["drained"]:
-        return " (drained)"
-    return " (leaving)" if node["leaving"] else ""
-
-
-def _date(time: Any) -> str:
-    if time is None:
-        return "-"
-    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S}"
-
-
-def _beside(path: str, folder: Path) -> str:
-    """Return a path as seen from the fleet's folder, which is known."""
-    try:
-        return str(Path(path).relative_to(folder.resolve()))
-    except ValueError:
-        return path

@@ -23,8 +23,8 @@ from forestall.cli.runs.options import (
     Strict,
 )
 from forestall.cli.runs.parameters import parameter_choices
-from forestall.cli.screen import ProgressBar, say_json
-from forestall.cli.study import Output, say_report, tell_study
+from forestall.cli.screen import ProgressBar, say_json, say_report
+from forestall.cli.study import Output, tell_study
 from forestall.model.settings import Setting
 
 with lazily():

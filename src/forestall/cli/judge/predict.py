@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import Field
@@ -18,16 +18,15 @@ from forestall.cli.runs.options import (
     Json,
     Quiet,
 )
-from forestall.cli.screen import ProgressBar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say_json, say_report
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
-from forestall.model.units import format_duration
 
 with lazily():
     from forestall.app.judge import predict, questions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    pass
 
 
 app = group_of(
@@ -70,7 +69,7 @@ def train(
     if as_json:
         say_json(told)
     elif not quiet:
-        print_trained(told)
+        say_report(predict.trained_report(told))
 
 
 @command(
@@ -119,7 +118,7 @@ def ask(
     if as_json:
         say_json(answer)
     else:
-        print_answer(answer, top)
+        say_report(predict.answer_report(answer, top))
 
 
 @command(app, "list", "forestall predict list", "forestall predict list --json")
@@ -129,57 +128,4 @@ def listed(as_json: Json = False) -> None:
     if as_json:
         say_json(rows)
         return
-    heads = ("Name", "What it does", "Needs", "")
-    table = [
-        (
-            row["name"],
-            row["summary"],
-            ", ".join(row["needs"]),
-            "" if row["installed"] else f"needs forestall[{row['extra']}]",
-        )
-        for row in rows
-    ]
-    show(table, heads if any(row[3] for row in table) else heads[:3], wrap=(1,))
-
-
-def print_trained(told: Mapping[str, Any]) -> None:
-    """Print what a predictor has learnt from."""
-    until = predict.spoken(told["trained_until_s"], told["origin_unix_s"])
-    show(
-        [
-            ("predictor", f"{told['name']}: {told['summary']}"),
-            ("learnt from", f"{told['trained_failures']:,} failures of {told['nodes']:,} nodes"),
-            ("up to", until),
-            *((one["action"], one["text"]) for one in told["remarks"]),
-            ("file", told["file"]),
-        ]
-    )
-
-
-def print_answer(answer: Mapping[str, Any], top: int) -> None:
-    """Print the riskiest nodes."""
-    rows = answer["nodes"]
-    say(
-        f"{answer['predictor']['name']}: within {format_duration(answer['ahead_s'])} from "
-        f"{answer['at']}, {answer['expected_failures']:.3g} failures are expected of "
-        f"{len(rows):,} nodes; that any fails: {answer['any_failure_probability']:.4f}"
-    )
-    say()
-    named = any(row["name"] is not None for row in rows)
-    heads = ("Node", *(("Name",) if named else ()), "Fails within it", "Median time to failure")
-    table = [
-        (
-            str(row["node"]),
-            *((row["name"] or "",) if named else ()),
-            f"{row['failure_probability']:.6f}",
-            _spoken_hours(row["median_time_to_failure_hours"]),
-        )
-        for row in rows[:top]
-    ]
-    show(table, heads, right=(0, len(heads) - 2, len(heads) - 1))
-    if len(rows) > top:
-        say(f"... and {len(rows) - top:,} nodes of less risk (--top N, --json)")
-
-
-def _spoken_hours(hours: float | None) -> str:
-    return "not foreseen" if hours is None else format_duration(hours * 3600)
+    say_report(predict.listing_report(rows))

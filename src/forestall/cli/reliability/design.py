@@ -11,8 +11,7 @@ from pydantic import Field
 from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
-from forestall.cli.screen import ProgressBar, say, say_json
-from forestall.cli.study import say_report
+from forestall.cli.screen import ProgressBar, say, say_json, say_report
 from forestall.model.settings import Setting
 
 with lazily():

@@ -7,9 +7,8 @@ import typer
 from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
-from forestall.cli.screen import say_json
+from forestall.cli.screen import say_json, say_report
 from forestall.cli.site.options import Files, SiteOptions, given_of, rate_of
-from forestall.cli.study import say_report
 from forestall.model.errors import ParameterError
 
 with lazily():

@@ -7,12 +7,10 @@ from dataclasses import replace
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import spelled
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
-from forestall.cli.screen import say_json
+from forestall.cli.screen import say_json, say_report
 from forestall.cli.site.options import Files, SiteOptions, given_of, rate_of
-from forestall.cli.study import say_report
 
 with lazily():
     from forestall.app.reliability import questions
@@ -49,4 +47,4 @@ def spares(
     if as_json:
         say_json(done.json)
     else:
-        say_report(reliability_spares.report_of(done, spelled))
+        say_report(reliability_spares.report_of(done))

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from forestall._lazy import lazily
+from forestall.app.runs.models import MODELS
+from forestall.cli.choice import Choice, Given, TextOptions, spelled
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
 from forestall.cli.screen import say, say_json, show
-from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.runs import certify as runs_certify
     from forestall.app.runs import replay as runs_replay
 
 FOLDER = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
+OWN: Final = tuple(
+    Choice(
+        model.decides,
+        "Options",
+        f"The {model.decides} in Python that the run was made with; its module is imported.",
+        "MODULE:CLASS",
+    )
+    for model in MODELS.values()
+)
+"""What can have decided a run in the user's own Python."""
 
 
 app = typer.Typer()
@@ -30,7 +41,7 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
 
     The exit code is 1 where a check fails.
     """
-    certificate = runs_certify.certify(folder)
+    certificate = runs_certify.certify(folder, spell=spelled)
     if as_json:
         say_json(
             {
@@ -43,9 +54,8 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
         show([("ok" if c.passed else "FAILED", c.name, c.detail) for c in certificate.checks])
         for text in certificate.not_checked:
             say(f"not checked: {text}")
-        failed = sum(not one.passed for one in certificate.checks)
         say()
-        say(f"{folder}: " + (f"{failed} checks failed" if failed else "every check passed"))
+        say(f"{folder}: {certificate.verdict}")
     if not certificate.passed:
         raise typer.Exit(1)
 
@@ -57,23 +67,16 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
 )
 def replay(
     folder: FOLDER,
-    policy: Annotated[
-        str | None,
-        Setting(
-            "The policy in Python that the run was made with; its module is imported",
-            shown="MODULE:CLASS",
-        ),
-    ] = None,
+    given: Annotated[Given, TextOptions(OWN)],
 ) -> None:
     """Drive the engine from a run's event log, one event at a time, and compare its decisions.
 
     The exit code is 1 where they are not the same, byte for byte.
     """
-    found = runs_replay.replay(folder, policy=policy)
+    found = runs_replay.replay(folder, **given)
+    say(f"{folder}: {found.verdict}")
     if found.same:
-        say(f"{folder}: {found.decisions:,} decisions, every byte the same")
         return
-    say(f"{folder}: decisions differ, first in line {found.line} of decisions.csv")
     say(f"logged:   {'(nothing)' if found.logged is None else found.logged}", indent=2)
     say(f"replayed: {'(nothing)' if found.replayed is None else found.replayed}", indent=2)
     raise typer.Exit(1)

@@ -15,8 +15,7 @@ from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.runs import compare as runs_compare
-    from forestall.app.runs import many, models
-    from forestall.show import page as pages
+    from forestall.app.runs import models
 
 if TYPE_CHECKING:
     from forestall.app.runs.compare import Comparison
@@ -46,9 +45,7 @@ def compare(
     """Put runs side by side: measures, differences to the first run, parameters that differ."""
     found = runs_compare.compare(folders)
     if out is not None:
-        measures = models.measures_of(found.summaries.values())
-        told = many.comparison(found.summaries, measures, models.told_of)
-        pages.write_page(out, pages.page(told))
+        found.report.save(out)
     if as_json:
         say_json(found.plain())
         return

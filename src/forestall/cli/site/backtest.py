@@ -13,6 +13,7 @@ from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
 from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
 from forestall.cli.site.report import print_commands
+from forestall.show.text import sections_of
 
 with lazily():
     from forestall.app.site import given as asking
@@ -75,14 +76,14 @@ def promises(
 
 def _print(found: BacktestFound, openmetrics: str | None, written: str | None, how: str) -> None:
     if openmetrics == "-":
-        print(shown.openmetrics(found.report()), end="")
+        print(shown.openmetrics(found.report), end="")
         return
     if openmetrics is not None:
-        shown.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report)
     if how == "json":
         say_json(found.as_json())
     elif how != "none":
-        print(backtest.text_of(found), end="")
+        print(sections_of(backtest.told(found)), end="")
         for line in (written, None if openmetrics is None else f"Written: {openmetrics}"):
             if line is not None:
                 say()

@@ -102,10 +102,33 @@ def _tell(done: Imported, as_json: bool) -> None:
     show(import_slurm.words_of(done))
     say()
     say(f"In {done.folder}:")
-    uses = import_slurm.uses_of(done)
+    uses = uses_of(done)
     width = max(len(name) for name, _ in uses)
     for name, line in uses:  # to be copied: never folded
         say(f"{name:{width}}  {line}")
     if done.key is not None:
         say()
         say(f"The key of the pseudonyms is in {done.key}: keep it, and do not give it away.")
+
+
+def uses_of(done: Imported) -> list[tuple[str, str]]:
+    """Return files that were written and a command that takes each."""
+    where = done.folder
+    commands = {
+        "": f"forestall report {where}",
+        folder.JOBS: f"forestall simulate {where / folder.JOBS}",
+        folder.FAILURES: f"forestall reliability {where / folder.FAILURES}",
+        "runs.parquet": f"forestall assess jobs {where / 'runs.parquet'} ...",
+    }
+    counts = done.told["counts"]
+    # Failures are numbered by all nodes that are known, those that are gone too.
+    first, other = "nodes", "known_nodes"
+    if folder.FAILURES in done.told["files"]:
+        first, other = other, first
+    nodes = counts.get(first) or counts.get(other)
+    if nodes:
+        commands[folder.JOBS] += f" --nodes {nodes}"
+    if {folder.JOBS, folder.FAILURES} <= set(done.told["files"]):
+        commands[folder.JOBS] += f" --failures {where / folder.FAILURES}"
+    there = {"", *done.told["files"]}
+    return [(name or "the folder", command) for name, command in commands.items() if name in there]

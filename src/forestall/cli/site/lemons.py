@@ -11,6 +11,7 @@ from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
 from forestall.cli.site.report import print_commands
+from forestall.show.text import Short, sections_of
 
 with lazily():
     from forestall.app.site import given as asking
@@ -51,12 +52,12 @@ def lemons(
         found = worst.find(given, asked, bar)
     if openmetrics is not None:
         if openmetrics == "-":
-            print(shown.openmetrics(found.report()), end="")
+            print(shown.openmetrics(found.report), end="")
             return
-        shown.write_openmetrics(openmetrics, found.report())
+        shown.write_openmetrics(openmetrics, found.report)
     if as_json:
         say_json(found.as_json())
     elif not quiet:
-        print(worst.text_of(found), end="")
+        print(sections_of(worst.told(found), short=Short(more="--json")), end="")
         if openmetrics is not None:
             say(f"Written: {openmetrics}")

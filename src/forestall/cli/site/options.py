@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Choice, Given, TextOptions
+from forestall.cli.choice import Choice, Given, TextOptions, spelled
 from forestall.cli.runs.options import OUTPUT
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
@@ -111,6 +111,7 @@ def given_of(files: Sequence[Path] | None, told: Given) -> sources.GivenRecords:
         min_nodes=_whole(told, "min_nodes"),
         timeout=sources.TIMEOUT if timeout is None else _waiting(timeout),
         strict=bool(told.get("strict")),
+        spell=spelled,
     )
 
 
@@ -178,8 +179,7 @@ def _whole(told: dict[str, Any], name: str) -> int:
     except ValueError:
         value = 0
     if value < 1:
-        spelling = "--" + name.replace("_", "-")
-        raise ParameterError(spelling, text, "a whole number of at least 1")
+        raise ParameterError(spelled(name), text, "a whole number of at least 1")
     return value
 
 

@@ -16,6 +16,7 @@ from forestall.cli.screen import ProgressBar, say, say_json
 from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
+from forestall.show.text import Short
 
 with lazily():
     from forestall.adapters.slurm import commands, queue
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from forestall.app.site.report import SiteFindings
 
 PAGE_NAME = "report.html"
+SHORT = Short(more="--full", whole="Shortened. All of it: --full, --out report.html, --json.")
 
 
 app = typer.Typer()
@@ -95,7 +97,7 @@ def _print(made: SiteFindings, openmetrics: str | None, target: Path | None, how
     if how == "json":
         say_json(made.as_json())
     elif how != "none":
-        print(site_report.text_of(made, full=how == "full"), end="")
+        print(site_report.text_of(made, full=how == "full", short=SHORT), end="")
         for place in (target, openmetrics):
             if place is not None:
                 say(f"Written: {place}")

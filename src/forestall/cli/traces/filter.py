@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli.choice import Choice, Given, TextOptions
 from forestall.cli.runs.options import OUTPUT, Json, Quiet
-from forestall.cli.screen import ProgressBar, say, say_json, show
+from forestall.cli.screen import ProgressBar, say, say_json, say_report
 from forestall.model.settings import Setting
 
 with lazily():
@@ -125,38 +124,8 @@ def filter_log(
     if as_json:
         say_json(done.summary)
     elif not quiet:
-        print_filtered(done.summary)
+        say_report(events_filter.report_of(done.summary))
         if written:
             say()
         for line in written:
             say(line)
-
-
-def print_filtered(summary: Mapping[str, Any]) -> None:
-    """Print what each step took, which kinds are left, and the failures a day."""
-    say(events_filter.headline(summary))
-    for line in events_filter.warnings(summary):
-        say(line)
-    say()
-    show(events_filter.step_rows(summary), events_filter.STEP_HEADS, right=(2, 3, 4, 5))
-    kinds = events_filter.kind_rows(summary["top_kinds"], summary["left"])
-    if kinds:
-        say()
-        say("Kinds left")
-        show(kinds, ("records", "share", "kind"), right=(0, 1))
-    rules = events_filter.rule_rows(summary)
-    if rules:
-        say()
-        say(events_filter.rules_line(summary))
-        show(rules, events_filter.RULE_HEADS, right=(2, 3), wrap=(0, 1))
-    say()
-    for line in events_filter.on_failures(summary):
-        say(line)
-    months = events_filter.period_rows(summary)
-    if months:
-        show(months, ("period", "failures", "a day"), right=(1, 2))
-    remarks = events_filter.remark_rows(summary)
-    if remarks:
-        say()
-    for line in remarks:
-        say(line)

@@ -52,14 +52,14 @@ SCHEDULERS: Final = Entries(
             colour="#009E73",
             looks_at=("etl", "jctf"),
         ),
-        Scheduler(
-            "own",
-            "own",
-            "a scheduler of your own in Python",
-            "how-to/your-own/own-scheduler.md#a-scheduler-of-your-own",
-            own=True,
-            looks_at=("jct", "mttf", "etl", "jctf", "rank", "chance"),
-            foretells=True,
-        ),
+    ),
+    own=Scheduler(
+        "own",
+        "own scheduler",
+        "a class of the user's own in Python",
+        "how-to/your-own/own-scheduler.md#a-scheduler-of-your-own",
+        own=True,
+        looks_at=("jct", "mttf", "etl", "jctf", "rank", "chance"),
+        foretells=True,
     ),
 )

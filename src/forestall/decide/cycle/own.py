@@ -16,6 +16,7 @@ import numpy.typing as npt
 from forestall._compile import AskedFunction
 from forestall.model.cycle import FAR, MILLION
 from forestall.model.errors import ParameterError
+from forestall.model.own import Own
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,7 +46,7 @@ class HostsNow:
     chance: Floats
 
 
-class HostScheduler(ABC):
+class HostScheduler(Own, ABC):
     """A scheduler for shared hosts: `fs.simulate_cycle(..., scheduler=Mine())`."""
 
     @abstractmethod

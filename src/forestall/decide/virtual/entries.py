@@ -34,13 +34,13 @@ STRATEGIES: Final = Entries(
             "best-fit with alpha 0.5 that knows the true failure times: the yardstick",
             _CHOOSING,
         ),
-        Entry(
-            "own",
-            "own",
-            "a strategy of your own in Python",
-            "how-to/your-own/own-strategy.md#a-strategy-of-your-own",
-            own=True,
-        ),
+    ),
+    own=Entry(
+        "own",
+        "own strategy",
+        "a class of the user's own in Python",
+        "how-to/your-own/own-strategy.md#a-strategy-of-your-own",
+        own=True,
     ),
 )
 """In the order in which figures tell them."""

@@ -16,6 +16,7 @@ from forestall._compile import AskedFunction
 from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual.fleet_kernels import FAR, NOBODY, Fleet
 from forestall.model.errors import ParameterError
+from forestall.model.own import Own
 from forestall.model.virtual import PROCESSOR
 
 Floats = npt.NDArray[np.float64]
@@ -47,7 +48,7 @@ class TaskNow:
     processors: float
 
 
-class Strategy(ABC):
+class Strategy(Own, ABC):
     """A strategy for virtual machines: `fs.simulate_virtual(..., strategy=Mine())`."""
 
     @abstractmethod

@@ -39,6 +39,7 @@ from forestall.model.cycle import (
     GuestReason,
 )
 from forestall.model.errors import ParameterError
+from forestall.model.own import is_own
 
 _FIELDS = tuple(field.name for field in fields(GuestDecision))[3:]
 """What a decision tells as whole numbers: all but time, kind and reason."""
@@ -57,8 +58,8 @@ JOBS = Transitions(
 
 def number_of(scheduler: str, own: OwnScheduler | None) -> int:
     """Return a scheduler's number in kernels; ParameterError where there is none of that name, or
-    "own" is meant and not there."""
-    if scheduler == "own":
+    one in Python is meant and not there."""
+    if is_own(scheduler):
         if own is None:
             allowed = "a HostScheduler, as it was given to the simulation"
             raise ParameterError("scheduler", scheduler, allowed)
@@ -80,7 +81,7 @@ class CycleEngine:
     retry, retries : see `CycleParameters`
     generator : draws for ties of the scheduler "condor"; others need none
     validate : hold every event to the table of legal changes
-    own : the scheduler in Python that "own" means
+    own : the scheduler in Python that `scheduler` names
 
     Examples
     --------

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from forestall.engine.promise import classic_entry_kernels as kernels
 from forestall.engine.promise.state import State
 from forestall.model.decisions import Reason
 from forestall.model.errors import ParameterError
+from forestall.model.own import Own
 from forestall.predict.foreseen_kernels import FAR
 
 
@@ -120,7 +120,7 @@ class MachineView:
         return releases
 
 
-class Policy:
+class Policy(Own):
     """A scheduling policy. A subclass says in which order jobs wait, which of them start, or both.
 
     It is asked at the end of each second in which something happened, where jobs wait and nodes are
@@ -151,16 +151,6 @@ class Policy:
             if job.size > machine.free:
                 break
             yield job
-
-    @cached_property
-    def name(self) -> str:
-        """The policy as results spell it: ``module:Class``."""
-        return spelled(type(self))
-
-
-def spelled(kind: type) -> str:
-    """Return the spelling of a class, ``module:Class``, as options take it."""
-    return f"{kind.__module__}:{kind.__qualname__.replace('.<locals>', '')}"
 
 
 class AskedPolicy:

@@ -7,15 +7,10 @@ defaults and for the loop that plays them, kernels for the number. A policy of t
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Any, Final
-
-from pydantic_core import core_schema
+from typing import Final
 
 from forestall.model.entries import Entries, Entry
-
-_OWN: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 @dataclass(frozen=True)
@@ -39,35 +34,22 @@ class PolicyEntry(Entry):
 
 
 class Policies(Entries[PolicyEntry]):
-    """The table of policies, in which the spelling of a class is a policy of the user's own."""
-
-    def chosen(self, name: str) -> PolicyEntry:
-        """Return the entry of a policy; ParameterError where there is none of this name."""
-        return OWN if is_own(name) else super().chosen(name)
+    """The table of policies."""
 
     def coded(self, code: int) -> PolicyEntry | None:
         """Return the entry that kernels know by this number, or None."""
-        return next((one for one in (*self.values(), OWN) if one.code == code), None)
-
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> Any:
-        """Let the table stand in the annotation of a parameter: one of its names, or a class."""
-
-        def allowed(value: Any, names: Any) -> Any:
-            return value if isinstance(value, str) and is_own(value) else names(value)
-
-        return core_schema.no_info_wrap_validator_function(
-            allowed, core_schema.literal_schema(list(self))
-        )
+        return next((one for one in self.every if one.code == code), None)
 
 
-def is_own(name: str) -> bool:
-    """Return whether a policy's name spells a class of the user's own: ``module:Class``.
-
-    >>> is_own("mysite.policies:Sjf"), is_own("easy"), is_own("0:1:0.1")
-    (True, False, False)
-    """
-    return _OWN.fullmatch(name) is not None
-
+OWN: Final = PolicyEntry(
+    "own",
+    "own policy",
+    "a class of the user's own decides which waiting jobs start",
+    "how-to/your-own/own-policy.md#bring-your-own-scheduling-policy",
+    code=4,
+    own=True,
+)
+"""What every policy of the user's own has in common. No name in the table: its class is."""
 
 POLICIES: Final = Policies(
     "policy",
@@ -109,15 +91,6 @@ POLICIES: Final = Policies(
             reserves=True,
         ),
     ),
+    own=OWN,
 )
 """In the order in which users see them."""
-
-OWN: Final = PolicyEntry(
-    "own",
-    "own policy",
-    "a class of the user's own decides which waiting jobs start",
-    "how-to/your-own/own-policy.md",
-    code=4,
-    own=True,
-)
-"""What every policy of the user's own has in common. No name in the table: its class is."""

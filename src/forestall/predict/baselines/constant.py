@@ -36,7 +36,6 @@ class Constant(ExactLearner):
     """
 
     name: ClassVar[str] = "constant"
-    summary: ClassVar[str] = "the machine's failure rate, the same for all nodes"
     rate: float = 0.0
 
     def learn(self, past: Observations) -> None:

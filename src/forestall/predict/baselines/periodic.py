@@ -40,7 +40,6 @@ class Periodic(ExactLearner):
     """
 
     name: ClassVar[str] = "periodic"
-    summary: ClassVar[str] = "each node's rate by hour of the day and weekend"
     prior_failures: float = 1.0
     prior_seconds: float = UNSEEN
     profile: Floats = np.ones(48)

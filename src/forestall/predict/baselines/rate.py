@@ -43,7 +43,6 @@ class Rate(ExactLearner):
     """
 
     name: ClassVar[str] = "rate"
-    summary: ClassVar[str] = "each node's failure rate, by empirical Bayes"
     prior_failures: float = 1.0
     prior_seconds: float = UNSEEN
 

@@ -67,7 +67,6 @@ class Recency(ExactLearner):
     """
 
     name: ClassVar[str] = "recency"
-    summary: ClassVar[str] = "hazard by the time since the node's last failure"
     again = first = Ages(np.zeros(len(EDGES)))
 
     def learn(self, past: Observations) -> None:

@@ -71,7 +71,6 @@ class Boosted(Learner):
     """
 
     name: ClassVar[str] = "boosted"
-    summary: ClassVar[str] = "gradient-boosted trees on the recent past of nodes"
     extra: ClassVar[str | None] = "learn"
 
     def __init__(

@@ -47,7 +47,6 @@ class Renewal(ExactLearner):
     """
 
     name: ClassVar[str] = "renewal"
-    summary: ClassVar[str] = "Weibull gaps, each node's rate by empirical Bayes"
     law = GapLaw(1.0, 1.0, LONGEST)
 
     def learn(self, past: Observations) -> None:

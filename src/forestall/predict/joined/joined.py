@@ -70,7 +70,6 @@ class Joined(Learner):
     """
 
     name: ClassVar[str] = "joined"
-    summary: ClassVar[str] = "linear time series and mined rules in one logistic model"
 
     def __init__(
         self,

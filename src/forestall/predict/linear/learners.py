@@ -145,7 +145,6 @@ class Last(Counting):
     """
 
     name: ClassVar[str] = "last"
-    summary: ClassVar[str] = "the machine's failures as in the same-length window before"
 
     def learn_counts(self, past: Observations, counts: Floats) -> None:
         """Nothing is to be learnt."""
@@ -181,7 +180,6 @@ class WindowMean(Counting):
     """
 
     name: ClassVar[str] = "bm"
-    summary: ClassVar[str] = "the machine's mean failure count of the last N bins"
 
     def __init__(
         self, *, bin: int = 21_600, order: int = 120, horizons: Sequence[int] = HORIZONS
@@ -286,7 +284,6 @@ class MovingAverage(_ByArma):
     """
 
     name: ClassVar[str] = "ma"
-    summary: ClassVar[str] = "MA(8) of the machine's failure counts, by exact likelihood"
     orders: ClassVar[tuple[int, int]] = (0, 1)
 
 
@@ -307,7 +304,6 @@ class Autoregressive(_ByArma):
     """
 
     name: ClassVar[str] = "ar"
-    summary: ClassVar[str] = "AR(8) of the machine's failure counts, by exact likelihood"
     orders: ClassVar[tuple[int, int]] = (1, 0)
 
 
@@ -328,5 +324,4 @@ class AutoregressiveMovingAverage(_ByArma):
     """
 
     name: ClassVar[str] = "arma"
-    summary: ClassVar[str] = "ARMA(8,8) of the machine's failure counts, exact likelihood"
     orders: ClassVar[tuple[int, int]] = (1, 1)

@@ -52,7 +52,6 @@ class Neural(ExactLearner):
     """
 
     name: ClassVar[str] = "neural"
-    summary: ClassVar[str] = "neural network on a node's last 8 times between failures"
 
     def __init__(
         self,

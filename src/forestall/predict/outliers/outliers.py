@@ -71,7 +71,6 @@ class Outlier(Learner):
     """
 
     name: ClassVar[str] = "outlier"
-    summary: ClassVar[str] = "metrics improbably high among nodes that are well"
     needs: ClassVar[frozenset[str]] = frozenset({"failures", "metrics"})
 
     def __init__(

@@ -90,7 +90,6 @@ class EventRules(Learner):
     """
 
     name: ClassVar[str] = "rules"
-    summary: ClassVar[str] = "event sets mined for raising the risk of failure"
 
     def __init__(
         self,

@@ -58,7 +58,6 @@ class SemiMarkovPredictor(Learner):
     """
 
     name: ClassVar[str] = "semi-markov"
-    summary: ClassVar[str] = "up/down and load states, by age and clock window"
     memory: ClassVar[int] = 2 * 86_400
 
     def __init__(

@@ -191,7 +191,7 @@ def promises(outcome: CycleOutcome) -> dict[str, Any]:
     tenth of probability, [low, high), the last one with 1: how many `stays`, the mean that was
     `said`, and the share `kept`.
     """
-    if not SCHEDULERS[outcome.parameters.scheduler].foretells:
+    if not SCHEDULERS.chosen(outcome.parameters.scheduler).foretells:
         return dict.fromkeys(PROMISES)
     stays = outcome.stays[outcome.stays["ended"] != StayEnd.UNFINISHED]
     said, kept = stays["promise"], stays["ended"] == StayEnd.COMPLETED

@@ -32,8 +32,10 @@ class CycleParameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     scheduler: Annotated[str, SCHEDULERS] = setting(
-        "falcon", "Who places jobs: by what is foretold of hosts, by best rank, or by the truth",
-        about="by what is foretold of hosts, by best rank (blind to failures), by the truth",
+        "falcon", "Who places jobs: by what is foretold of hosts, by best rank, by the truth, or "
+        "module:Class, a scheduler of your own, whose module is imported",
+        about="by what is foretold of hosts, by best rank (blind to failures), by the truth; "
+        "`module:Class` is [a scheduler of your own](../how-to/your-own/own-scheduler.md)",
         label="Scheduler", order=("condor", "falcon", "omniscient"),
     )  # fmt: skip
     rank: Literal["idle", "speed"] = setting(

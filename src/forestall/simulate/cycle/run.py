@@ -124,7 +124,7 @@ def play_cycle(
     workload : see `prepare.prepare_guests`
     hosts : as read
     forecasts : of the same hosts and parameters about hosts, to share them between runs
-    own : chooses hosts where the scheduler is "own"
+    own : chooses hosts where the scheduler is in Python
     log_events : keep what the engine was told and decided
     progress : called now and then with the number of jobs done and of all jobs
     """

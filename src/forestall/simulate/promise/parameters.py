@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
-from forestall.engine.promise.policies import POLICIES, PolicyEntry, is_own
+from forestall.engine.promise.policies import POLICIES, PolicyEntry
+from forestall.model.own import is_own
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
     CheckpointOverhead,
@@ -48,7 +49,7 @@ class Parameters(BaseModel):
         about="what promises rest on; `hazard` [learns from a training "
         "log](../how-to/runs/promise-from-the-past.md), and in Python is a fitted "
         "`fs.HazardPredictor`; `learned` is a trained [predictor](../models/learners.md): on the "
-        "command line its name with `--train`, or its file, in Python an object of "
+        "command line its name with {train}, or its file, in Python an object of "
         "`fs.new_learner` or `fs.load_predictor`",
         group="prediction", shown="trace|hazard|NAME|FILE",
     )  # fmt: skip

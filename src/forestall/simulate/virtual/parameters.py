@@ -43,9 +43,11 @@ class VirtualParameters(BaseModel):
         label="Processors of a node", axis="count",
     )  # fmt: skip
     strategy: Annotated[str, STRATEGIES] = setting(
-        "best-fit", "How nodes are chosen for tasks",
+        "best-fit", "How nodes are chosen for tasks; module:Class is a strategy of your own, whose "
+        "module is imported",
         about="how nodes are chosen; `omniscient` is `best-fit` with alpha 0.5 on the true "
-        "failure times",
+        "failure times, and `module:Class` [a strategy of your "
+        "own](../how-to/your-own/own-strategy.md)",
         order=tuple(STRATEGIES),
     )  # fmt: skip
     alpha: Share | Literal["dynamic"] = setting(

@@ -13,6 +13,7 @@ from forestall.engine.virtual import state as states
 from forestall.engine.virtual.state import JOB, Books, TaskRules, TaskState, grown, new_task_state
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
+from forestall.model.own import is_own
 from forestall.model.predictions import Predictions
 from forestall.model.virtual_books import MOVE, RUN, STRUCK
 from forestall.simulate.clock.heap_kernels import new_heap
@@ -33,7 +34,7 @@ def choosing_of(parameters: VirtualParameters, own: OwnStrategy | None = None) -
     strategy = parameters.strategy
     if strategy == "omniscient":
         strategy, alpha = "best-fit", 0.5
-    if strategy == "own" and own is None:
+    if is_own(strategy) and own is None:
         raise ParameterError("strategy", strategy, "a Strategy, as it was given to the simulation")
     return Choosing(
         strategy=int(OWN if own is not None else STRATEGIES[strategy]),
@@ -143,7 +144,7 @@ def play_virtual(
     progress: Progress | None = None,
 ) -> VirtualOutcome:
     """Simulate; `failures` are prepared (see `simulate.promise.prepare`) and all there
-    are: `repeat_failures` is not looked at. `own` chooses nodes where the strategy is "own"."""
+    are: `repeat_failures` is not looked at. `own` chooses nodes where the strategy is in Python."""
     state = new_state(workload, parameters, own)
     world = new_world(workload, failures, predictions, parameters, len(state.vms))
     more = stream(parameters.seed, "virtual", "random-moves")

@@ -34,7 +34,7 @@ RULES: tuple[Rule[Measured], ...] = (
     Rule("choices of the scheduler", choices, FILES),
 )
 WITHOUT_LOG = (
-    "which host was chosen, and the hosts free at each start (simulate with --log-events logs them)"
+    "which host was chosen, and the hosts free at each start (simulate with {log_events} logs them)"
 )
 NEVER_CHECKED = (
     "whether states and work follow from the host traces, which are not in the folder",
@@ -56,7 +56,7 @@ def certify_cycle(folder: Path) -> Certificate:
     be read but tells something impossible fails checks instead.
     """
     run = Measured.read(folder)
-    foreseen = (OF_FORECASTS,) if run.given.scheduler in FORETELL else ()
+    foreseen = (OF_FORECASTS,) if run.given.rule in FORETELL else ()
     logged = any((folder / name).exists() for name in FILES)
     unknown = (*NEVER_CHECKED, *foreseen, OF_WORDS if logged else WITHOUT_LOG)
     return certificate(folder, run, RULES, unknown)

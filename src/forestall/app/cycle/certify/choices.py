@@ -30,7 +30,7 @@ def choices(run: Facts, finding: Finding) -> str:
         return ""
     counts = events.candidates[tries]
     group = spread(counts)[0]
-    row, reason = CHOICES[run.given.scheduler](run, group, counts)
+    row, reason = CHOICES[run.given.rule](run, group, counts)
     reason = np.where(counts == 0, GuestReason.NO_HOST, reason)
     kind = np.where(row >= 0, GuestDecisionKind.START, GuestDecisionKind.WAIT)
     none = (counts == 0) & (told.kind[line] == GuestDecisionKind.GIVE_UP)
@@ -49,11 +49,11 @@ def choices(run: Facts, finding: Finding) -> str:
     text = "job {0} starts at {1}: {2} of the host is not that of candidates.csv "
     text += "(decisions.csv, line {3})"
     here = row >= 0
-    for name in LOOKED_AT[run.given.scheduler]:
+    for name in LOOKED_AT[run.given.rule]:
         figure = told.figure(name)[line]
         odd = here & (figure != found.figure(name)[np.maximum(row, 0)]) if here.any() else here
         finding.where(odd, text, names, told.time[line], [name] * len(line), line + 2)
-    TRUTHS[run.given.scheduler](run, finding)
+    TRUTHS[run.given.rule](run, finding)
     return f"{len(tries)} tries, all answered as {run.given.scheduler} has to"
 
 

@@ -16,6 +16,7 @@ from forestall.app.kit.certify.intervals import firsts, lasts
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
 from forestall.model.cycle import Fate, StayEnd
 from forestall.model.errors import TraceError
+from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
 
 PARTS = 1_000_000
@@ -174,7 +175,7 @@ class Given:
         interval = said.whole(p + "checkpoint_interval", 1, MAX_SECONDS, none=0)
         begin, end = (said.whole(t + n, 1 - MAX_SECONDS, MAX_SECONDS) for n in ("begin", "end"))
         return cls(
-            scheduler=said.word(p + "scheduler", ("falcon", "condor", "omniscient", "own")),
+            scheduler=said.word(p + "scheduler", ("falcon", "condor", "omniscient"), own=True),
             rank=said.word(p + "rank", ("idle", "speed")),
             resumes=resumes,
             interval=interval if resumes else 0,
@@ -191,6 +192,11 @@ class Given:
             end=end,
             period=said.whole(t + "period", 1, MAX_SECONDS),
         )
+
+    @property
+    def rule(self) -> str:
+        """The name of the scheduler's rule: `own` where it is a class of the user's own."""
+        return "own" if is_own(self.scheduler) else self.scheduler
 
     @property
     def may_doom(self) -> bool:
@@ -218,7 +224,7 @@ class CycleRun:
         given = Given.of(summary)
         jobs, hosts = JobRows.read(folder), HostRows.read(folder)
         spans = Spans.read(folder, hosts=len(hosts))
-        said = given.scheduler in FORETELL
+        said = given.rule in FORETELL
         stays = StayRows.read(folder, hosts=len(hosts), ids=jobs.name, said=said)
         start = max(int(jobs.submit.min()), given.begin)
         last = [int(jobs.finish.max(initial=start))]

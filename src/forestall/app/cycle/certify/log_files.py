@@ -139,7 +139,7 @@ class LogFiles:
     def read(cls, folder: Path, run: CycleRun) -> Self:
         """Return what the log's files say."""
         hosts = len(run.hosts)
-        known = {"ids": run.jobs.name, "hosts": hosts, "scheduler": run.given.scheduler}
+        known = {"ids": run.jobs.name, "hosts": hosts, "scheduler": run.given.rule}
         return cls(
             EventRows.read(folder, all=hosts + 1, **known),
             DecisionRows.read(folder, **known),

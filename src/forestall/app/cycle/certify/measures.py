@@ -151,7 +151,7 @@ def _by_length(run: Facts) -> list[dict[str, Any]]:
 def _of_promises(run: Facts) -> dict[str, Any]:
     """Return how far the chances that were said came true."""
     stays = run.stays
-    if run.given.scheduler not in FORETELL:
+    if run.given.rule not in FORETELL:
         return dict.fromkeys(GROUPS["promises"])
     over = stays.ended != StayEnd.UNFINISHED
     said, kept = stays.promise[over] / PARTS, (stays.ended[over] == 0).astype(np.float64)

@@ -31,6 +31,8 @@ from forestall.live.agent.store import SAMPLES, DayStore, next_serial
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.settings import Setting
 from forestall.model.units import format_duration, parse_duration
+from forestall.show.blocks import Table
+from forestall.show.report import Report, Section
 
 LISTEN: Final = "127.0.0.1:9108"
 CALIBRATION: Final = "calibration.json"
@@ -398,6 +400,14 @@ def rows(folder: Path, status: Mapping[str, Any], now: float) -> list[tuple[str,
     found.append(("own cost", _cost(status)))
     found.append(("agent", _agent(folder, status, now)))
     return found
+
+
+def report_of(folder: Path, status: Mapping[str, Any], now: float) -> Report:
+    """Return the status as a report."""
+    told = rows(folder, status, now)
+    records = [{"name": name, "value": value} for name, value in told]
+    table = Table.of("status", ("", ""), told, records, right=(), most=0)
+    return Report("Status", "", (Section("status", "", body=(table,)),), closing=())
 
 
 def trouble(folder: Path, status: Mapping[str, Any], now: float) -> str:

@@ -65,13 +65,13 @@ class ExperimentSettings:
     seconds: Annotated[
         float | None,
         Setting(
-            "How long a point is measured (default 2; with --quick 0.6)",
+            "How long a point is measured (default 2; with {quick} 0.6)",
             shown="S", group=EXPERIMENT,
         ),
     ] = None  # fmt: skip
     repeats: Annotated[
         int | None,
-        Setting("How often each point is measured (default 3; with --quick 2)", group=EXPERIMENT),
+        Setting("How often each point is measured (default 3; with {quick} 2)", group=EXPERIMENT),
     ] = None
     loads: Annotated[
         str | None,

@@ -91,8 +91,9 @@ def write_thresholds(found: HostCalibration, folder: Path, *, force: bool = Fals
     if not (found.trusted or force):
         told = found.measured
         raise ContentionError(
-            f"{folder / CALIBRATION} is not written: others disturbed {told.disturbed} of "
-            f"{len(told.points)} points; repeat this on a quiet host, or use --force"
+            f" is not written: others disturbed {told.disturbed} of {len(told.points)} points; "
+            "repeat this on a quiet host, or use {force}",
+            before=str(folder / CALIBRATION),
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

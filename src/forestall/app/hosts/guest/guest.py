@@ -36,6 +36,9 @@ from forestall.live.guest.signals import stopped_by_signals
 from forestall.live.guest.stay import Stay
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import format_duration
+from forestall.show.blocks import Table
+from forestall.show.report import Report, Section
+from forestall.show.words import or_dash
 
 _SLACK: Final = 15.0
 _HEARS: Final = 10.0
@@ -285,10 +288,6 @@ class _Blind:
         raise AssertionError("a guest that is being ended needs no look at the host")
 
 
-GUESTS: Final = ("Guest", "State", "Process", "Starts", "CPU time", "Since", "Why")
-CHANGES: Final = ("Time", "State", "Host", "Load", "Why")
-
-
 def guests(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the guests of a folder as they are now, and what could not be read, a line each."""
     found, troubles = [], []
@@ -325,20 +324,15 @@ def guest_facts(files: GuestFiles, record: StayRecord) -> dict[str, Any]:
     }
 
 
-def guest_rows(facts: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Return guests as rows under `GUESTS`."""
-    return [
-        (
-            one["guest"],
-            one["state"],
-            "-" if one["pid"] is None else str(one["pid"]),
-            str(one["attempts"]),
-            format_duration(one["cpu"]),
-            _date(one["since"]),
-            one["why"],
-        )
-        for one in facts
-    ]
+def guest_report(facts: Sequence[Mapping[str, Any]]) -> Report:
+    """Return what is with guests."""
+    columns = (
+        ("Guest", "guest", str), ("State", "state", str), ("Process", "pid", or_dash(str)),
+        ("Starts", "attempts", str), ("CPU time", "cpu", format_duration),
+        ("Since", "since", _date), ("Why", "why", str),
+    )  # fmt: skip
+    table = Table.by("guests", columns, facts, right=(2, 3, 4), most=0)
+    return _report("Guests", table)
 
 
 def guest_changes(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -346,18 +340,23 @@ def guest_changes(folder: Path, name: str) -> list[dict[str, Any]]:
     return known_guest(folder, name)[0].entries()
 
 
-def change_rows(changes: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Return a log as rows under `CHANGES`; the load is the owner's."""
-    return [
-        (
-            _date(one["time"]),
-            one["state"],
-            one.get("host", "-"),
-            f"{one['load']:.0%}" if isinstance(one.get("load"), int | float) else "-",
-            one["why"],
-        )
-        for one in changes
-    ]
+def change_report(changes: Sequence[Mapping[str, Any]], name: str) -> Report:
+    """Return the log of a guest; the load is the owner's."""
+    columns = (
+        ("Time", "time", _date), ("State", "state", str),
+        ("Host", lambda one: one.get("host", "-")), ("Load", _load), ("Why", "why", str),
+    )  # fmt: skip
+    table = Table.by("changes", columns, changes, right=(3,), most=0)
+    return _report(name, table)
+
+
+def _report(title: str, table: Table) -> Report:
+    return Report(title, "", (Section(table.key, "", body=(table,)),), closing=())
+
+
+def _load(change: Mapping[str, Any]) -> str:
+    load = change.get("load")
+    return f"{load:.0%}" if isinstance(load, int | float) else "-"
 
 
 def _date(time: float) -> str:

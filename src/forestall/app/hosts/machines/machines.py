@@ -6,9 +6,10 @@ import fcntl
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,9 @@ from forestall.live.machines.ledger import MachineLedger
 from forestall.live.machines.picture import Need
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.units import parse_duration
+from forestall.show.blocks import Table
+from forestall.show.report import Report, Section
+from forestall.show.words import or_dash
 
 LEDGER: Final = "ledger.jsonl"
 FORESEEN: Final = "predictions.csv"
@@ -196,6 +200,48 @@ class FleetFolder:
             for node, processors in self.file.nodes.items()
         ]
         return {"machines": machines, "nodes": nodes}
+
+
+def report_of(listing: Mapping[str, Any], folder: Path) -> Report:
+    """Return machines and nodes, as `FleetFolder.listing` tells them, as a report; `folder` is that
+    of the fleet."""
+    of_machines = (
+        ("Machine", "machine", str), ("Node", "node", str), ("State", _state),
+        ("Deadline", "deadline", or_dash(date)),
+        ("Console", "console", lambda path: beside(path, folder)),
+    )  # fmt: skip
+    of_nodes = (
+        ("Node", "node", str), ("Processors", "processors", lambda count: f"{count:g}"),
+        ("Machines", "machines", str), ("Room", "room", str), ("Failure foreseen", _foreseen),
+    )  # fmt: skip
+    body = (
+        Table.by("machines", of_machines, listing["machines"], right=(), most=0),
+        Table.by("nodes", of_nodes, listing["nodes"], right=(1, 2, 3), most=0),
+    )
+    return Report("Machines", "", (Section("machines", "", body=body),), closing=())
+
+
+def _state(machine: Mapping[str, Any]) -> str:
+    says = machine["says"]
+    return str(machine["state"]) + (f" ({says})" if says not in ("", machine["state"]) else "")
+
+
+def _foreseen(node: Mapping[str, Any]) -> str:
+    fate = " (drained)" if node["drained"] else " (leaving)" if node["leaving"] else ""
+    return or_dash(date)(node["foreseen"]) + fate
+
+
+def date(time: float) -> str:
+    """Return a moment, Unix s, as a date in UTC."""
+    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def beside(path: str, folder: Path) -> str:
+    """Return a path as seen from the fleet's folder, which is known."""
+    try:
+        return str(Path(path).relative_to(folder.resolve()))
+    except ValueError:
+        return path
 
 
 def need_of(runtime: str | None, deadline: str | None, now: float) -> Need:

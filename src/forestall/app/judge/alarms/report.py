@@ -258,7 +258,7 @@ def notes(summary: Summary) -> list[str]:
     if before:
         found.append(
             f"the window begins at the first alarm: {counted(before, 'failure')} before it left "
-            "out (--from says otherwise)"
+            "out ({from} says otherwise)"
         )
     row = main_row(summary)
     weeks = row["recall_ci_weeks"] if summary["failures"] else None

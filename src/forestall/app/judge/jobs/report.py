@@ -344,7 +344,7 @@ def notes(summary: Summary) -> list[str]:
         "No relation: the same actions, with the failures dealt out anew among the periods that "
         "answer for jobs. A period with a high value answers for more work, whether it tells "
         "failures or not; only what lies above that is the metric's.",
-        "Every failed job is taken to be saved by acting on the node that answers for it; --scale "
+        "Every failed job is taken to be saved by acting on the node that answers for it; {scale} "
         "takes a share of that.",
     ]
     if summary["periods"]["case_1"] < FEW:

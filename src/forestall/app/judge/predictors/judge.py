@@ -17,7 +17,8 @@ from forestall.assess import panel as panels
 from forestall.assess.roc import area
 from forestall.model.errors import ForestallError, InputError, ParameterError
 from forestall.model.observations import Observations
-from forestall.predict.registry import LEARNERS, TRIVIAL, learner_class
+from forestall.predict.entries import LEARNERS, TRIVIAL
+from forestall.predict.registry import learner_class
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:

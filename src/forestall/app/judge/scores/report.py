@@ -399,7 +399,7 @@ def remark_lines(summary: Summary) -> list[str]:
             "case of a kind); Newcombe's is shown"
         )
     if summary["parameters"]["probabilities"] is False:
-        lines.append("note: scores are not judged as probabilities (--no-probabilities)")
+        lines.append("note: scores are not judged as probabilities ({no_probabilities})")
     elif not summary["probabilities"]:
         lines.append("note: scores are not all within 0 and 1, so they are no probabilities")
     return lines

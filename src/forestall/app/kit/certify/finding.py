@@ -10,6 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.kit.certify.sheet import NONE
+from forestall.show.blocks import Column, Listing, Table
+from forestall.show.quantities import titled
+from forestall.show.report import Report, Section
+from forestall.show.shown import Shown
 
 
 class Check(NamedTuple):
@@ -97,6 +101,29 @@ class Certificate:
     def passed(self) -> bool:
         """Whether every check that could be made passed."""
         return all(check.passed for check in self.checks)
+
+    @property
+    def verdict(self) -> str:
+        """Whether all checks passed, in words."""
+        failed = sum(not one.passed for one in self.checks)
+        return f"{failed} checks failed" if failed else "every check passed"
+
+    @property
+    def report(self) -> Shown:
+        """It as text, page, JSON or Markdown; a notebook shows it."""
+        columns: tuple[Column, ...] = (
+            ("", "passed", lambda passed: "ok" if passed else "FAILED"),
+            ("Check", "name", str), ("What was found", "detail", str),
+        )  # fmt: skip
+        table = Table.by(
+            "checks", columns, [one._asdict() for one in self.checks], right=(), most=0
+        )
+        sections = (
+            Section("checks", "Checks", body=(table,)),
+            Section("not_checked", "Not checked", body=(Listing(self.not_checked),)),
+        )
+        told = sections if self.not_checked else sections[:1]
+        return Shown(Report("Certificate", f"{titled(self.verdict)}.", told, closing=()))
 
     def __str__(self) -> str:
         lines = [f"{'ok  ' if c.passed else 'FAIL'} {c.name}: {c.detail}" for c in self.checks]

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from forestall.model.errors import TraceError
+from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
 
 Int = npt.NDArray[np.int64]
@@ -318,10 +319,10 @@ class Summary:
         kinds = (int, float, type(None))
         return self.value(keys, kinds, "a number or null") is not None
 
-    def word(self, keys: str, known: Sequence[str]) -> str:
-        """Return one of these words."""
+    def word(self, keys: str, known: Sequence[str], *, own: bool = False) -> str:
+        """Return one of these words; with `own`, or the spelling of a class of the user's own."""
         value: str = self.value(keys, (str,), "a word")
-        if value not in known:
+        if value not in known and not (own and is_own(value)):
             raise TraceError(self.path, f"{value!r} is none of {', '.join(known)}", field=keys)
         return value
 

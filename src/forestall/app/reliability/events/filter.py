@@ -16,7 +16,9 @@ from forestall.model.failures import Failures
 from forestall.model.ras import RasLog, Severity
 from forestall.model.settings import real_of, whole_of
 from forestall.model.units import SECONDS, format_duration, parse_duration
-from forestall.show.words import counted
+from forestall.show.blocks import Prose, Table
+from forestall.show.report import Report, Section
+from forestall.show.words import count, counted
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.generate.ras import Truth
 from forestall.traces.ras import FilteredLog, FilterSettings, pipeline, read_ras, write_ras
@@ -277,13 +279,22 @@ def _months(per_day: Any, begin: int) -> list[dict[str, Any]]:
     ]
 
 
-STEP_HEADS: Final = ("step", "within", "before", "after", "removed", "ratio", "most of what went")
-RULE_HEADS: Final = ("kind", "follows", "times", "share")
 FEW: Final = 5
-WIDE: Final = 60
+"""Rules that are told, the surest."""
 MANY_MONTHS: Final = 24
 
-Rows = list[tuple[str, ...]]
+
+def report_of(summary: Mapping[str, Any]) -> Report:
+    """Return what each step took, which kinds are left, and the failures a day."""
+    sections = (
+        Section("steps", "", body=(_steps(summary),)),
+        Section("kinds", "Kinds left", body=(_kinds(summary),) if summary["top_kinds"] else ()),
+        *((_rules_told(summary["rules"]),) if summary["rules"] else ()),
+        Section("failures", "", body=(*map(Prose, on_failures(summary)), _periods(summary))),
+        Section("odd", "", body=tuple(Prose(line) for line in remarks(summary))),
+    )
+    verdict = tuple(filter(None, (headline(summary), warning(summary))))
+    return Report("From records to failures", "", sections, verdict=verdict, closing=())
 
 
 def headline(summary: Mapping[str, Any]) -> str:
@@ -300,36 +311,31 @@ def headline(summary: Mapping[str, Any]) -> str:
     )
 
 
-def warnings(summary: Mapping[str, Any]) -> list[str]:
-    """Return what must be minded: that nothing told failures from other records."""
+def warning(summary: Mapping[str, Any]) -> str:
+    """Return what must be minded: that nothing told failures from other records; or nothing."""
     if {"severity", "alerts"} & {step["name"] for step in summary["steps"]}:
-        return []
+        return ""
     told = summary["alerts"] is not None or set(summary["severities"]) - {"UNKNOWN"}
     if told:
-        return [
-            "Every record counts as one of a failure: --steps takes neither severity nor alerts."
-        ]
-    return [
-        "Warning: the log tells neither severities nor alerts, so every record counts as one of a",
-        "failure. Keep only lines that tell of failures in LOG (with grep, by the kinds below), or",
-        "take a log with severities (syslog with <priority>, a table with a severity or alert).",
-    ]
+        return "Every record counts as one of a failure: {steps} takes neither severity nor alerts."
+    return (
+        "Warning: the log tells neither severities nor alerts, so every record counts as one of a "
+        "failure. Keep only lines that tell of failures in LOG (with grep, by the kinds below), or "
+        "take a log with severities (syslog with <priority>, a table with a severity or alert)."
+    )
 
 
-def step_rows(summary: Mapping[str, Any]) -> Rows:
-    """Return a row for each step."""
-    return [
-        (
-            step["name"],
-            "" if step["threshold_s"] is None else format_duration(step["threshold_s"]),
-            f"{step['before']:,}",
-            f"{step['after']:,}",
-            f"{step['removed_share']:.1%}",
-            "none left" if step["ratio"] is None else f"{step['ratio']:,.2f}",
-            _removed(step["most_removed"]),
-        )
-        for step in summary["steps"]
-    ]
+def _steps(summary: Mapping[str, Any]) -> Table:
+    columns = (
+        ("step", "name", str),
+        ("within", "threshold_s", lambda told: "" if told is None else format_duration(told)),
+        ("before", "before", count),
+        ("after", "after", count),
+        ("removed", "removed_share", lambda share: f"{share:.1%}"),
+        ("ratio", "ratio", lambda ratio: "none left" if ratio is None else f"{ratio:,.2f}"),
+        ("most of what went", "most_removed", _removed),
+    )
+    return Table.by("steps", columns, summary["steps"], right=(2, 3, 4, 5), most=0)
 
 
 def _removed(kinds: Sequence[Mapping[str, Any]]) -> str:
@@ -338,32 +344,28 @@ def _removed(kinds: Sequence[Mapping[str, Any]]) -> str:
     return f"{shortened(kinds[0]['kind'], 36)} ({kinds[0]['count']:,})"
 
 
-def kind_rows(kinds: Sequence[Mapping[str, Any]], whole: int) -> Rows:
-    """Return (count, share, kind) of the most frequent kinds."""
-    return [
-        (f"{one['count']:,}", f"{one['count'] / whole:.1%}", shortened(one["kind"], 80))
-        for one in kinds
-    ]
+def _kinds(summary: Mapping[str, Any]) -> Table:
+    whole = summary["left"]
+    columns = (
+        ("records", "count", count),
+        ("share", lambda one: f"{one['count'] / whole:.1%}"),
+        ("kind", "kind", lambda kind: shortened(kind, 80)),
+    )
+    return Table.by("kinds", columns, summary["top_kinds"], right=(0, 1), most=0)
 
 
-def rule_rows(summary: Mapping[str, Any]) -> Rows:
+def _rules_told(rules: Sequence[Mapping[str, Any]]) -> Section:
     """Return the surest rules of what follows what."""
-    return [
-        (
-            shortened(rule["effect"], 40),
-            shortened(rule["cause"], 40),
-            f"{rule['support']:,}",
-            f"{rule['confidence']:.0%}",
-        )
-        for rule in (summary["rules"] or [])[:FEW]
-    ]
-
-
-def rules_line(summary: Mapping[str, Any]) -> str:
-    """Return what the rows of rules are."""
-    count = len(summary["rules"])
-    some = f"the surest {FEW} of " if count > FEW else ""
-    return f"What regularly follows what ({some}{counted(count, 'rule')})"
+    columns = (
+        ("kind", "effect", lambda kind: shortened(kind, 40)),
+        ("follows", "cause", lambda kind: shortened(kind, 40)),
+        ("times", "support", count),
+        ("share", "confidence", lambda share: f"{share:.0%}"),
+    )
+    some = f"the surest {FEW} of " if len(rules) > FEW else ""
+    title = f"What regularly follows what ({some}{counted(len(rules), 'rule')})"
+    table = Table.by("rules", columns, rules[:FEW], right=(2, 3), most=0)
+    return Section("rules", title, body=(table,))
 
 
 def on_failures(summary: Mapping[str, Any]) -> list[str]:
@@ -382,26 +384,30 @@ def on_failures(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def period_rows(summary: Mapping[str, Any]) -> Rows:
+def _periods(summary: Mapping[str, Any]) -> Table:
     """Return failures by month, or by year of a log of years."""
     months = summary["failures"]["by_month"] or []
-    if len(months) < 2:
-        return []
-    if len(months) <= MANY_MONTHS:
-        return [(m["month"], f"{m['failures']:,}", f"{m['per_day']:.2f}") for m in months]
-    years: dict[str, list[float]] = {}
+    by_year = len(months) > MANY_MONTHS
+    sums: dict[str, tuple[float, int]] = {}
     for month in months:
-        total = years.setdefault(month["month"][:4], [0, 0.0])
-        total[0] += month["failures"]
-        total[1] += month["days"]
-    return [(year, f"{n:,.0f}", f"{n / days:.2f}") for year, (n, days) in years.items()]
+        period = month["month"][:4] if by_year else month["month"]
+        failures, days = sums.get(period, (0, 0))
+        sums[period] = failures + month["failures"], days + month["days"]
+    told = sums.items() if len(months) > 1 else ()
+    records = [{"period": one, "failures": n, "per_day": n / days} for one, (n, days) in told]
+    columns = (
+        ("period", "period", str),
+        ("failures", "failures", count),
+        ("a day", "per_day", lambda rate: f"{rate:.2f}"),
+    )
+    return Table.by("periods", columns, records, most=0)
 
 
-def remark_rows(summary: Mapping[str, Any]) -> list[str]:
+def remarks(summary: Mapping[str, Any]) -> list[str]:
     """Return what was left out or found odd, a line each."""
     return [f"{one['text']} ({one['action']})" for one in summary["remarks"]]
 
 
-def shortened(text: str, limit: int = WIDE) -> str:
+def shortened(text: str, limit: int) -> str:
     """Return a text cut to `limit` characters."""
     return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."

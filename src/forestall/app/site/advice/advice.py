@@ -276,7 +276,7 @@ def checkpoints(
     if saved < LEAST_SAVED:
         return []
     low, high = min(ends), max(ends)
-    how = f"runs checkpoint every {duration(now)} today (--checkpoint-interval)"
+    how = f"runs checkpoint every {duration(now)} today ({{checkpoint_interval}})"
     if not told:
         low, how = min(low, 0.0), f"{how}, which the records do not tell: the low end is if not"
     return [
@@ -286,7 +286,7 @@ def checkpoints(
             saved,
             f"{counted(len(time), 'runs')} lasted longer than {duration(min(best, now))}; from "
             f"{counted(rate.failures, 'failures')}.",
-            f"{how}; a checkpoint takes {duration(cost)} (--checkpoint-cost); failures do not "
+            f"{how}; a checkpoint takes {duration(cost)} ({{checkpoint_cost}}); failures do not "
             "depend on the work.",
             low,
             high,

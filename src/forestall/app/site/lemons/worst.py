@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from forestall.app.site import sources
 from forestall.app.site.lemons import section as lemons_section
 from forestall.app.site.lemons.section import row
 from forestall.app.site.lemons.study import LemonsStudy
-from forestall.app.site.report import SiteFindings, advice_json
-from forestall.app.site.summary import headline
+from forestall.app.site.report import SiteFindings, advice_json, shown
+from forestall.model.spelling import all_named
 from forestall.show.as_json import section_json
 from forestall.show.facts import plain
-from forestall.show.text import grid, paragraph, remarks
 
 if TYPE_CHECKING:
     from forestall.app.kit.progress import Progress
@@ -21,11 +20,7 @@ if TYPE_CHECKING:
     from forestall.app.site.given import LemonQuestion
     from forestall.app.site.sources import GivenRecords
     from forestall.model.site.site_records import SiteRecords
-    from forestall.show.blocks import Table
-    from forestall.show.report import Section
-
-MOST_ROWS = 30
-"""Rows of a table that are printed."""
+    from forestall.show.report import Report
 
 
 @dataclass(frozen=True)
@@ -35,24 +30,20 @@ class LemonsFound:
     Attributes
     ----------
     asked, site : the window and cut, and the records within them
-    study, section : nodes against each other, and the same as figures and tables
+    study : nodes against each other
+    report : the same as a report of one section
     """
 
     asked: Asked
     site: SiteRecords
     study: LemonsStudy
-    section: Section
-
-    def report(self) -> SiteFindings:
-        """Return it as a report of one section, for `forestall.app.site.report`."""
-        advice = lemons_section.advice(self.study)
-        return SiteFindings.of(self.site, self.asked, (self.section,), advice)
+    report: SiteFindings
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values: what a report has of it, and every node that failed,
         the worst first."""
-        report = self.report()
-        found = self.study.found
+        report, found = self.report, self.study.found
+        section = report.sections[0]
         nodes: list[dict[str, Any]] = []
         if found is not None:
             at = [k for k in found.order.tolist() if found.failures[k]]
@@ -61,12 +52,12 @@ class LemonsFound:
         return {
             "headline": report.headline,
             "asked": asked,
-            **section_json(self.section),
+            **section_json(section),
             "nodes": [{name: plain(value) for name, value in one.items()} for one in nodes],
             "nodes_compared": 0 if found is None else len(found),
             "advice": [advice_json(one, self.asked) for one in report.advice],
-            "untold": [asdict(one) for one in self.section.untold],
-            "sources": list(self.site.sources),
+            "untold": [asdict(one) for one in section.untold],
+            "sources": list(report.sources),
             "versions": dict(report.versions),
         }
 
@@ -83,26 +74,12 @@ def find(
     site = sources.cut(site, asked)
     rate = question.false_discovery_rate
     study = lemons_section.study(site, asked, false_discovery_rate=rate)
-    return LemonsFound(asked, site, study, lemons_section.section(study))
+    section, advice = lemons_section.section(study), lemons_section.advice(study)
+    report = SiteFindings.of(site, asked, (section,), advice)
+    return LemonsFound(asked, site, study, all_named(report, given.spell))
 
 
-def text_of(found: LemonsFound) -> str:
-    """Return it as text of at most 100 columns, with a newline at its end."""
-    section = found.section
-    lines = [*paragraph(headline(found.site, found.asked)), *paragraph(section.lead)]
-    for table in section.tables:
-        lines += ["", *_table(table)]
-    if section.notes:
-        lines.append("")
-    for note in section.notes:
-        lines += paragraph(note)
-    lines += [line for one in section.untold for line in paragraph(f"Not told: {one}")]
-    lines += remarks(found.site.cleanings())
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _table(table: Table) -> list[str]:
-    lines = [table.title, *grid(table.texts[:MOST_ROWS], table.heads, right=table.right)]
-    if len(table.rows) > MOST_ROWS:
-        lines.append(f"... and {len(table.rows) - MOST_ROWS:,} rows more (--json)")
-    return [*lines, *paragraph(table.note, indent="  ")]
+def told(found: LemonsFound) -> Report:
+    """Return it as it is printed."""
+    report = shown(found.report)
+    return replace(report, sections=tuple(replace(one, title="") for one in report.sections))

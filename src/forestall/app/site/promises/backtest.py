@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,11 +21,10 @@ from forestall.app.site.promises.study import PromiseStudy, Question, study
 from forestall.app.site.report import SiteFindings, page, shown
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
+from forestall.model.spelling import all_named
 from forestall.show.as_json import SCHEMA, section_json
 from forestall.show.drawings import draw, figure_files
 from forestall.show.page import write_page
-from forestall.show.text import grid, paragraph, remarks
-from forestall.show.text import title as titled
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.parquet import put_parquet
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from forestall.app.site.given import BacktestQuestion
     from forestall.app.site.sources import GivenRecords
     from forestall.model.site.site_records import SiteRecords
-    from forestall.show.report import Section
+    from forestall.show.report import Report, Section
 
 
 QUESTIONS: Final = {
@@ -56,17 +57,25 @@ class BacktestFound:
     Attributes
     ----------
     asked, site : the window and cut, and the records that were replayed
-    study, section : the replay, and the same as figures and tables
+    study : the replay
     """
 
     asked: Asked
     site: SiteRecords
     study: PromiseStudy
-    section: Section
+    spell: Callable[[str], str] = str
 
+    @cached_property
     def report(self) -> SiteFindings:
-        """Return it as a report of one section, for the page and for OpenMetrics."""
-        return SiteFindings.of(self.site, self.asked, (self.section,), options=self.spoken)
+        """It as a report of one section, parameters as `spell` writes them."""
+        section = promises_section.section(self.study)
+        report = SiteFindings.of(self.site, self.asked, (section,), options=self.spoken)
+        return all_named(report, self.spell)
+
+    @property
+    def section(self) -> Section:
+        """That section."""
+        return self.report.sections[0]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -96,7 +105,7 @@ class BacktestFound:
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        report = self.report()
+        report = self.report
         told = report.as_json()
         return {
             "schema": SCHEMA,
@@ -110,7 +119,7 @@ class BacktestFound:
             "asked": {name: told["asked"][name] for name in CUT},
             **section_json(self.section),
             "untold": [asdict(one) for one in self.section.untold],
-            "sources": list(self.site.sources),
+            "sources": list(report.sources),
             "odd": told["odd"],
             "versions": dict(report.versions),
         }
@@ -142,22 +151,16 @@ def find(
         workers=os.cpu_count() or 1,
     )
     found = study(site.accounting, wanted, progress)
-    return BacktestFound(asked, site, found, promises_section.section(found))
+    return BacktestFound(asked, site, found, given.spell)
 
 
-def text_of(found: BacktestFound) -> str:
-    """Return it as text of at most 100 columns, the verdict first, with a newline at its end."""
-    part = found.section
-    lines = [*titled(part.title), *paragraph(part.lead)]
-    for table in part.tables:
-        lines += ["", *paragraph(table.title), *grid(table.texts, table.heads, right=table.right)]
-        lines += paragraph(table.note, indent="  ") if table.key.endswith("deciles") else []
-    lines += ["", *paragraph(found.report().headline)]
-    for note in part.notes[promises_section.RULES :]:
-        lines += paragraph(note)
-    lines += [line for one in part.untold for line in paragraph(f"Not told: {one}")]
-    lines += remarks(_file_once(found.site.cleanings()))
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+def told(found: BacktestFound) -> Report:
+    """Return it as it is printed: without figures and the rules that hold for all records."""
+    report, part = shown(found.report), found.section
+    tables = (one if one.key.endswith("deciles") else replace(one, note="") for one in part.tables)
+    notes = (report.headline, *part.notes[promises_section.RULES :])
+    section = replace(part, body=tuple(tables), notes=notes)
+    return replace(report, headline="", sections=(section,), cleaning=_file_once(report.cleaning))
 
 
 def _file_once(cleaning: Cleaning) -> Cleaning:
@@ -203,7 +206,7 @@ def write_backtest_folder(found: BacktestFound, folder: Path, progress: Progress
         write_ledger(ledger_table(found), fresh)
         for name in ("deciles", "predictors", "groups"):
             write_csv(table_of(rows(found, name)), fresh / f"{name}.csv")
-        report = found.report()
+        report = found.report
         drawn = draw(shown(report), progress, fresh)
         write_page(fresh / "report.html", page(report, title=TITLE, drawn=drawn))
         write_json(found.as_json(), fresh / SUMMARY)

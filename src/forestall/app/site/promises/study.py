@@ -174,7 +174,7 @@ def study(
         )
         remedy = f"records of more than {counted(asked.warm_up, 'jobs')} that ended"
         if asked.warm_up > WARM_UP:
-            remedy += ", or a shorter --warm-up"
+            remedy += ", or a shorter {warm_up}"
         return PromiseStudy(asked, len(tasks), tasks.left_out, waits, why=why, remedy=remedy)
     shifts = stream(asked.seed, "backtest", "promises").random(2).tolist()
     count = len(tasks)

@@ -117,7 +117,7 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     found = _study(accounting, waits, asked)
     if found.told.held.made == 0:
         why = "no class of jobs had the 59 waits that a 95 % bound with 95 % confidence needs"
-        return _nothing(why, "a longer time of records (--since)", _median(found, asked))
+        return _nothing(why, "a longer time of records ({since})", _median(found, asked))
     rows = _rows(found, asked)
     return Section(
         key=KEY,

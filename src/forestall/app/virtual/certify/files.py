@@ -196,7 +196,8 @@ def _transfer(said: Summary) -> tuple[bool, int, int]:
     """Return whether tasks migrate, s of copying while they run, and s of standstill."""
     p = "parameters."
     kind = said.word(p + "migration", ("stop-and-copy", "pre-copy", "none"))
-    strategy = said.word(p + "strategy", ("random", "first-fit", "best-fit", "omniscient", "own"))
+    strategies = ("random", "first-fit", "best-fit", "omniscient")
+    strategy = said.word(p + "strategy", strategies, own=True)
     migrates = kind != "none" and (strategy != "random" or said.flag(p + "random_migrates"))
     cost = said.whole(p + "migration_cost", 0, MAX_SECONDS)
     most = said.number(p + "max_downtime", 0, MAX_SECONDS)
