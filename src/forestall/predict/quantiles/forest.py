@@ -102,12 +102,12 @@ class QuantileForest:
     @classmethod
     def of(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> QuantileForest:
         """Return the forest that `arrays` took apart."""
-        kinds = {"feature": np.int32, "threshold": np.float32}
         return cls(
-            **{
-                one.name: np.ascontiguousarray(arrays[one.name], kinds.get(one.name, np.float64))
-                for one in fields(cls)
-            }
+            np.ascontiguousarray(arrays["levels"], np.float64),
+            np.ascontiguousarray(arrays["start"], np.float64),
+            np.ascontiguousarray(arrays["feature"], np.int32),
+            np.ascontiguousarray(arrays["threshold"], np.float32),
+            np.ascontiguousarray(arrays["value"], np.float64),
         )
 
     @cached_property
@@ -150,7 +150,7 @@ def fit(
     start = weighted_quantiles(values, hidden, weight, asked)
     edges = edges_of(rows, MOST_EDGES)
     growth = _growth(_codes(rows, edges), values, hidden, weight, asked, settings)
-    rules = trees_kernels.Rules(
+    rules = trees_kernels.GrowthRules(
         settings.depth,
         settings.rate,
         settings.least,
@@ -163,7 +163,7 @@ def fit(
 
 def _grown(
     growth: trees_kernels.Growth,
-    rules: trees_kernels.Rules,
+    rules: trees_kernels.GrowthRules,
     edges: list[Floats],
     start: Floats,
     rng: np.random.Generator,

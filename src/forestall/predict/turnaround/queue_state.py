@@ -126,13 +126,17 @@ def new_queue(room: int, rows: tuple[int, int, int, int, int]) -> QueueState:
     """Return an empty queue with room for so many open jobs, and rows of each table of classes."""
     queue = records(1, QUEUE)
     queue["free"] = room
-    tables = [
+    users, likes, parts, cells, names = (
         records(count, kind) for count, kind in zip(rows, TABLES.values(), strict=True)
-    ]
+    )
     return QueueState(
         records(room + 1, JOB),
         np.arange(room, -1, -1, dtype=np.int64),
-        *tables,
+        users,
+        likes,
+        parts,
+        cells,
+        names,
         queue,
         np.zeros(room + 1, np.int64),
         np.zeros(SIZES, np.int64),
