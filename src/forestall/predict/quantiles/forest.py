@@ -137,9 +137,11 @@ def fit(
     weight : float64[n] in [0, 1000]; None: 1 each
     levels : ascending, in (0, 1)
 
-    Raises ParameterError for levels, weights or values that cannot be used.
+    Raises ParameterError for rows, values, weights or levels that cannot be used.
     """
     settings = settings or TreeSettings()
+    if rows.ndim != 2 or not rows.shape[1]:
+        raise ParameterError("rows", rows.shape, "a table of at least one feature")
     values = _finite("values", values, len(rows), "numbers, one for each row")
     weight = np.ones(len(rows)) if weight is None else weight
     weight = _finite("weight", weight, len(rows), "numbers from 0 to 1000, one for each row")
