@@ -26,7 +26,7 @@ from forestall.predict.turnaround.queue_state import (
 )
 
 OF_USER, OF_LIKE, OF_QUEUE, OF_MACHINE, OF_WAITS, OF_PART, OF_FIT = 4, 19, 26, 33, 38, 42, 47
-"""Where the features of each kind begin, after those of the job itself; see `queue_features.FEATURES`."""
+"""Where features of each kind begin, after the job's own; see `queue_features.FEATURES`."""
 HOUR, DAY = 3600, 86_400
 PAUSE = HOUR
 """A user who submits nothing for longer begins a new burst, s."""
