@@ -70,11 +70,12 @@ class PlainQueue:
         self.waits: list[tuple[PlainJob, int]] = []
         self.busy_since: list[tuple[int, int]] = [(0, 0)]
 
-    def submit(self, job: PlainJob) -> list[float]:
-        """Enter a job, and return its features."""
-        told = self.features(job)
+    def submit(self, job: PlainJob, *, told: bool = True) -> list[float]:
+        """Enter a job, and return its features; none where they are not told."""
+        job.expected = self.expected(job)
+        features = self.features(job) if told else []
         self.jobs.append(job)
-        return told
+        return features
 
     def happen(self, kind: int, job: PlainJob, now: int) -> None:
         """Take in an event."""
@@ -91,7 +92,6 @@ class PlainQueue:
 
     def features(self, job: PlainJob) -> list[float]:
         """Return a job's features, in the order of `queue_features.FEATURES`."""
-        job.expected = self.expected(job)
         now = job.submit
         hours = [job.limit or NAN, job.size, now % 86400 / 3600, now // 86400 % 7]
         return [

@@ -102,12 +102,12 @@ class QuantileForest:
     @classmethod
     def of(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> QuantileForest:
         """Return the forest that `arrays` took apart."""
-        kinds = {"feature": np.int32, "threshold": np.float32}
         return cls(
-            **{
-                one.name: np.ascontiguousarray(arrays[one.name], kinds.get(one.name, np.float64))
-                for one in fields(cls)
-            }
+            np.ascontiguousarray(arrays["levels"], np.float64),
+            np.ascontiguousarray(arrays["start"], np.float64),
+            np.ascontiguousarray(arrays["feature"], np.int32),
+            np.ascontiguousarray(arrays["threshold"], np.float32),
+            np.ascontiguousarray(arrays["value"], np.float64),
         )
 
     @cached_property
@@ -137,9 +137,11 @@ def fit(
     weight : float64[n] in [0, 1000]; None: 1 each
     levels : ascending, in (0, 1)
 
-    Raises ParameterError for levels, weights or values that cannot be used.
+    Raises ParameterError for rows, values, weights or levels that cannot be used.
     """
     settings = settings or TreeSettings()
+    if rows.ndim != 2 or not rows.shape[1]:
+        raise ParameterError("rows", rows.shape, "a table of at least one feature")
     values = _finite("values", values, len(rows), "numbers, one for each row")
     weight = np.ones(len(rows)) if weight is None else weight
     weight = _finite("weight", weight, len(rows), "numbers from 0 to 1000, one for each row")
@@ -150,7 +152,7 @@ def fit(
     start = weighted_quantiles(values, hidden, weight, asked)
     edges = edges_of(rows, MOST_EDGES)
     growth = _growth(_codes(rows, edges), values, hidden, weight, asked, settings)
-    rules = trees_kernels.Rules(
+    rules = trees_kernels.GrowthRules(
         settings.depth,
         settings.rate,
         settings.least,
@@ -163,7 +165,7 @@ def fit(
 
 def _grown(
     growth: trees_kernels.Growth,
-    rules: trees_kernels.Rules,
+    rules: trees_kernels.GrowthRules,
     edges: list[Floats],
     start: Floats,
     rng: np.random.Generator,

@@ -77,7 +77,7 @@ class Growth(NamedTuple):
     width: Array
 
 
-class Rules(NamedTuple):
+class GrowthRules(NamedTuple):
     """How trees are grown: see `forest.TreeSettings`; `narrowest` is the least width of a quantile
     function, in the values' unit."""
 
@@ -100,7 +100,7 @@ class ForestArrays(NamedTuple):
     value: Array
 
 
-# ------------------------------------------------------------------------------------------ learning
+# ----------------------------------------------------------------------------------------- learning
 
 
 @entry
@@ -303,7 +303,7 @@ def part(growth, codes, most, first, last):
 @inlined
 def leaf_values(growth, rules, value):
     """Write the steps of all leaves, float64[leaves, L]."""
-    levels, count = growth.levels, len(growth.levels)
+    count = len(growth.levels)
     for leaf in range(len(value)):
         deficit, width, weights = growth.deficit[leaf], growth.width[leaf], 0.0
         for level in range(count):
@@ -392,7 +392,7 @@ def grow(growth, rules, features, count, feature, splits, value):
         step(growth.quantiles[i], value[node - len(feature)])
 
 
-# ------------------------------------------------------------------------------------------- telling
+# ------------------------------------------------------------------------------------------ telling
 
 
 @entry

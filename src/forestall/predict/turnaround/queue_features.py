@@ -24,6 +24,9 @@ with lazily():
 
 Rows = npt.NDArray[np.float32]
 
+ROOM: Final = 64
+"""Open jobs, and rows of each table of classes, that a watch has room for at first."""
+
 
 class QueueFeature(NamedTuple):
     """A number that is known of a job when it is submitted."""
@@ -112,15 +115,15 @@ def told_of(tasks: Tasks) -> tuple[npt.NDArray[Any], tuple[int, int, int, int, i
     user, name, part = (one.code.astype(np.int64) for one in (tasks.user, tasks.name, tasks.part))
     told = records(len(tasks), state.TOLD)
     told["limit"], told["size"] = tasks.limit, tasks.size
-    alike = {
-        "user": (user,),
-        "like": (user, tasks.size, tasks.limit),
-        "part": (part,),
-        "cell": (part, size_classes(tasks.size)),
-        "name": (user, name),
-    }
+    alike = (
+        (user,),
+        (user, tasks.size, tasks.limit),
+        (part,),
+        (part, size_classes(tasks.size)),
+        (user, name),
+    )
     counts = []
-    for column, values in alike.items():
+    for column, values in zip(state.CLASSES, alike, strict=True):
         codes, count = grouped(values)
         told[column] = 1 + codes
         counts.append(1 + count)
@@ -136,8 +139,8 @@ class QueueWatch:
     """
 
     def __init__(self) -> None:
-        self._queue: QueueState = state.new_queue(ROOM, (ROOM,) * state.CLASSES)
-        self._known: list[dict[Hashable, int]] = [{} for _ in range(state.CLASSES)]
+        self._queue: QueueState = state.new_queue(ROOM, (ROOM, ROOM, ROOM, ROOM, ROOM))
+        self._known: list[dict[Hashable, int]] = [{} for _ in state.CLASSES]
         self._slots: dict[Hashable, int] = {}
         self._told = records(1, state.TOLD)
 
@@ -207,8 +210,7 @@ class QueueWatch:
         )
         told = self._told
         told["limit"], told["size"] = limit, size
-        columns = ("user", "like", "part", "cell", "name")
-        for column, known, one in zip(columns, self._known, alike, strict=True):
+        for column, known, one in zip(state.CLASSES, self._known, alike, strict=True):
             told[column] = known.setdefault(one, 1 + len(known)) if kept else known.get(one, 0)
 
     def _grow(self) -> None:
@@ -223,7 +225,3 @@ class QueueWatch:
         wanted = 2 * room if queue.queue["free"][0] == 0 else room
         if wanted > room or [users, likes, parts, cells, names] != tables:
             self._queue = state.grown(queue, wanted, (users, likes, parts, cells, names))
-
-
-ROOM: Final = 64
-"""Open jobs, and rows of each table of classes, that there is room for at first."""

@@ -25,16 +25,14 @@ from forestall.predict.turnaround.queue_state import (
     WAITS,
 )
 
-OF_JOB, OF_USER, OF_LIKE, OF_QUEUE, OF_MACHINE, OF_WAITS, OF_PART, OF_FIT = (
-    0, 4, 19, 26, 33, 38, 42, 47,
-)  # fmt: skip
-"""Where the features of each kind begin; see `queue_features.FEATURES`."""
+OF_USER, OF_LIKE, OF_QUEUE, OF_MACHINE, OF_WAITS, OF_PART, OF_FIT = 4, 19, 26, 33, 38, 42, 47
+"""Where features of each kind begin, after the job's own; see `queue_features.FEATURES`."""
 HOUR, DAY = 3600, 86_400
 PAUSE = HOUR
 """A user who submits nothing for longer begins a new burst, s."""
 
 
-# ------------------------------------------------------------------------------------------ features
+# ----------------------------------------------------------------------------------------- features
 
 
 @kernel
@@ -192,7 +190,7 @@ def tell(state, told, slot, now, out):
     tell_fit(state, slot, now, out[OF_FIT:])
 
 
-# -------------------------------------------------------------------------------------------- events
+# ------------------------------------------------------------------------------------------- events
 
 
 @kernel

@@ -4,9 +4,9 @@ into the nodes that running ones leave.
 Jobs are placed one after the other where they first fit for as long as they are expected to run,
 without moving those before them (conservative backfilling: Feitelson and Weil, "Utilization and
 predictability in scheduling the IBM SP2 with backfilling", IPPS 1998). The machine is taken to have
-the most nodes that were ever busy for an hour. Running jobs whose ends fall into one class of times, a quarter
-of a doubling, end together at their mean; of a long queue only the first are placed, and the others
-add their node-seconds.
+the most nodes that were ever busy throughout an hour. Running jobs whose ends fall into one class
+of times, a quarter of a doubling, end together at their mean; of a long queue only the first are
+placed, and the others add their node-seconds.
 """
 
 from __future__ import annotations

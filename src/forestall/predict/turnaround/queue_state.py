@@ -33,10 +33,9 @@ EXPECTATIONS: Final = 3
 ABSENT, WAITS, RUNS = range(3)
 """States of a job."""
 
-USER, LIKE, PART, CELL, NAME = range(5)
+CLASSES: Final = ("user", "like", "part", "cell", "name")
 """Classes of a job: its user; the user's jobs of this size and limit; its partition; its size class
 there; the user's jobs of this name. Row 0 of each is of jobs like which there was none."""
-CLASSES: Final = 5
 
 TOLD: Final = record_of("limit size user like part cell name")
 """What a job says of itself: s (0: none), nodes, and its classes."""
@@ -119,18 +118,24 @@ TABLES: Final = {
     "cells": CELL_SEEN,
     "names": NAME_SEEN,
 }
-"""The tables of classes, in the order of their numbers."""
+"""The tables of classes, in the order of `CLASSES`."""
 
 
 def new_queue(room: int, rows: tuple[int, int, int, int, int]) -> QueueState:
     """Return an empty queue with room for so many open jobs, and rows of each table of classes."""
     queue = records(1, QUEUE)
     queue["free"] = room
-    tables = [records(count, kind) for count, kind in zip(rows, TABLES.values(), strict=True)]
+    users, likes, parts, cells, names = (
+        records(count, kind) for count, kind in zip(rows, TABLES.values(), strict=True)
+    )
     return QueueState(
         records(room + 1, JOB),
         np.arange(room, -1, -1, dtype=np.int64),
-        *tables,
+        users,
+        likes,
+        parts,
+        cells,
+        names,
         queue,
         np.zeros(room + 1, np.int64),
         np.zeros(SIZES, np.int64),

@@ -138,8 +138,8 @@ class Answer:
 @dataclass(frozen=True)
 class PromiseStudy:
     """The replay and its answers; where distributions were learned, how sharp each way to quote
-    was, and the mean weight of the forest in what was said; `why` and what it takes (`remedy`) where
-    there is none."""
+    was, and the mean weight of the forest in what was said; `why` and what it takes (`remedy`)
+    where there is none."""
 
     asked: Question
     jobs: int
