@@ -18,9 +18,11 @@ from forestall.app.site.asked import Asked
 from forestall.app.site.promises import backtest as backtest_files
 from forestall.app.site.promises import section as promises_section
 from forestall.app.site.promises.study import PromiseStudy, Question, study
+from forestall.cli.choice import spelled
 from forestall.cli.site import backtest
 from forestall.model.errors import ParameterError
 from forestall.model.site.site_records import SiteRecords
+from forestall.model.spelling import named
 from forestall.show.quantities import number
 from predict.turnaround.made_jobs import some_jobs
 
@@ -134,7 +136,8 @@ def test_too_few_jobs(count: int) -> None:
 
 def test_a_long_warm_up_is_named_as_what_is_in_the_way() -> None:
     told = study(some_jobs(40, 1), Question(warm_up=100_000))
-    assert told.remedy == "records of more than 100,000 jobs that ended, or a shorter --warm-up"
+    assert told.remedy == "records of more than 100,000 jobs that ended, or a shorter {warm_up}"
+    assert named(told.remedy, spelled).endswith("or a shorter --warm-up")
 
 
 def test_how_many_promises_a_verdict_takes() -> None:

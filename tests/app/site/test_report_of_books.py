@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -30,9 +31,9 @@ from forestall.app.site.report import (
     openmetrics,
     report,
     saving,
-    text_of,
     write_openmetrics,
 )
+from forestall.cli.site.report import SHORT
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.site_records import SiteRecords
 from forestall.show.blocks import Figure, Table, more_of
@@ -41,6 +42,7 @@ from forestall.show.openmetrics import BASE
 from forestall.show.report import Section
 from forestall.show.text import cut_rows, grid
 
+text_of = partial(reports.text_of, short=SHORT)
 DAY = 86_400
 T0 = 1_700_000_000
 HOSTILE = '<script>alert("1")</script>\n\x1b[31m\\ \u202e\udc80 & \'' + "x" * 300
@@ -502,3 +504,10 @@ def _clean_modules() -> Iterator[None]:
     for name in set(sys.modules) - before:
         if name.startswith("books_"):
             del sys.modules[name]
+
+
+def test_python_and_the_command_line_say_in_their_own_words_where_the_rest_is() -> None:
+    made = report(small_site(), ASKED)
+    whole = "Shortened. All of it: text(full=True), save(PATH), json."
+    assert reports.text_of(made).endswith(f"{whole}\n")
+    assert text_of(made).endswith("Shortened. All of it: --full, --out report.html, --json.\n")
