@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 
@@ -37,7 +38,9 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_same_on_any_number_of_workers(tasks: Tasks) -> None:
-    one, two = learn_quantiles(tasks, 1, workers=1), learn_quantiles(tasks, 1, workers=2)
+    one = learn_quantiles(tasks, 1)
+    with ThreadPoolExecutor(2) as pool:
+        two = learn_quantiles(tasks, 1, each=pool.map)
     assert one.fits >= 3
     for name in ("alike", "forest", "mixed", "shares"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes(), name

@@ -8,8 +8,7 @@ What is used for a job is a mixture of both, by their own past record (`mixed_ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +30,7 @@ with lazily():
 
 Quantiles = npt.NDArray[np.float32]
 Progress = Callable[[int, int], None]
+Each = Callable[[Callable[[int], None], Iterable[int]], Iterable[None]]
 
 LEVELS: Final = (0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99)
 """Levels of the quantiles that are learned, mixed and told."""
@@ -86,10 +86,13 @@ def law_points(quantiles: npt.NDArray[np.floating]) -> Floats:
 
 
 def learn_quantiles(
-    tasks: Tasks, seed: int, *, workers: int = 1, progress: Progress | None = None
+    tasks: Tasks, seed: int, *, each: Each = map, progress: Progress | None = None
 ) -> LearnedQuantiles:
-    """Return the quantiles of all jobs' turnarounds. Forests are fitted on `workers` threads, with
-    the same result on any number."""
+    """Return the quantiles of all jobs' turnarounds.
+
+    each : does something for each of several, as `map` does; that of a pool of threads fits forests
+        at the same time, with the same result
+    """
     alike = quantiles_alike(tasks)
     rows = np.concatenate((queue_features(tasks), _sampled(alike)), axis=1)
     forest = np.full(alike.shape, np.nan, np.float32)
@@ -104,10 +107,9 @@ def learn_quantiles(
         told = fit(rows[past], values[past], rng, levels=LEVELS, settings=TREES)
         forest[first:last] = told.tell(rows[first:last])
 
-    with ThreadPoolExecutor(max(workers, 1)) as pool:
-        for done, _ in enumerate(pool.map(one, range(len(spans))), 1):
-            if progress is not None:
-                progress(done, len(spans))
+    for done, _ in enumerate(each(one, range(len(spans))), 1):
+        if progress is not None:
+            progress(done, len(spans))
     mixed, shares = mixed_quantiles(tasks, alike, forest, values, known)
     return LearnedQuantiles(alike, forest, mixed, shares, len(spans))
 

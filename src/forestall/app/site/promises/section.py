@@ -10,8 +10,7 @@ from forestall.app.site.promises import pictures as draw
 from forestall.app.site.promises.pictures import band, digits, interval, points, times
 from forestall.app.site.promises.study import Answer, PromiseStudy, Question
 from forestall.app.site.promises.study import study as replayed
-from forestall.app.site.promises.yardsticks import BOOK, OURS
-from forestall.assess.pinball import SHOWN
+from forestall.app.site.promises.yardsticks import sharper, yardsticks_table
 from forestall.show.blocks import Column, Figure, Table
 from forestall.show.clean import clean
 from forestall.show.facts import Fact, Untold
@@ -88,28 +87,12 @@ def lead(found: PromiseStudy) -> str:
                 f"Half of the deadlines said with 90 % or more lay at least "
                 f"{number(top.times_run[1])} run times away."
             )
-    told += _sharper(found)
+    told += sharper(found.yardsticks)
     told.append(
         f"Replayed in time order: {counted(found.jobs, 'jobs')}, after a warm-up of "
         f"{counted(found.asked.warm_up, 'jobs')} that ended."
     )
     return " ".join(told)
-
-
-def _sharper(found: PromiseStudy) -> list[str]:
-    """Return a sentence on how sharp quotes are beside those of like jobs alone."""
-    scores = {one.name: one.scores for one in found.yardsticks}
-    if OURS not in scores:
-        return []
-    ours, book = scores[OURS], scores[BOOK]
-    less = 1 - ours.hours / book.hours
-    word = "less" if less >= 0 else "more"
-    place = SHOWN.index(0.9)
-    return [
-        f"Quotes lose {percent(abs(less))} {word} than those of like jobs alone (pinball loss in "
-        f"hours); half of the deadlines for 90 % lie at most {number(ours.ratio[place][1])} "
-        f"turnarounds away (like jobs alone: {number(book.ratio[place][1])})."
-    ]
 
 
 def _all_hold(found: PromiseStudy) -> str:
@@ -241,7 +224,7 @@ def series(found: PromiseStudy) -> tuple[Fact, ...]:
 
 def tables(found: PromiseStudy) -> tuple[Table, ...]:
     """Return all tables, those of a question together."""
-    made: list[Table] = [yardsticks_table(found)] if found.yardsticks else []
+    made: list[Table] = [yardsticks_table(found.yardsticks)] if found.yardsticks else []
     for one in found.answers:
         made += [deciles_table(one), others_table(one), misses_table(one), groups_table(one)]
     return tuple(table for table in made if table.rows)
@@ -298,54 +281,6 @@ GROUPS: Final[tuple[Column, ...]] = (
     ("Off", "off", points),
     ("Worst decile", "worst_decile", lambda off: "-" if math.isnan(off) else f"{100 * off:.1f}"),
 )
-
-
-YARDSTICKS: Final[tuple[Column, ...]] = (
-    ("Quotes", "quotes", str),
-    ("Jobs", "jobs", number),
-    ("Loss, log", "loss_log", digits),
-    ("Loss, h", "loss_hours", number),
-    ("Of book", "loss_hours_of_book", percent),
-    ("Kept by 90 %", "kept_90", percent),
-    ("50 %", "deadline_50_per_turnaround", times),
-    ("80 %", "deadline_80_per_turnaround", times),
-    ("90 %", "deadline_90_per_turnaround", times),
-    ("95 %", "deadline_95_per_turnaround", times),
-)
-
-
-def yardsticks_table(found: PromiseStudy) -> Table:
-    """Return how sharp each way to quote was, ours first."""
-    [book] = [one.scores for one in found.yardsticks if one.name == BOOK]
-    records: list[dict[str, Any]] = []
-    for one in found.yardsticks:
-        scores = one.scores
-        record = {
-            "quotes": one.name,
-            "jobs": scores.count,
-            "loss_log": scores.logs,
-            "loss_log_error": scores.logs_error,
-            "loss_hours": scores.hours,
-            "loss_hours_error": scores.hours_error,
-            "loss_log_of_book": scores.logs / book.logs,
-            "loss_hours_of_book": scores.hours / book.hours,
-        }
-        for level, kept, (low, middle, high) in zip(SHOWN, scores.kept, scores.ratio, strict=True):
-            name = f"{100 * level:.0f}"
-            record[f"kept_{name}"] = kept
-            record[f"deadline_{name}_per_turnaround"] = middle
-            record[f"deadline_{name}_per_turnaround_quarter"] = low
-            record[f"deadline_{name}_per_turnaround_three_quarters"] = high
-        records.append(record)
-    note = (
-        "Loss: the mean pinball loss of turnarounds over the levels 5 to 95 %, in natural "
-        "logarithms and in hours; less is sharper. Of book: the loss in hours, as a share of that "
-        "of the book of like jobs. Then deadlines as multiples of turnarounds, medians."
-    )
-    return Table.by(
-        "promises_yardsticks", YARDSTICKS, records, note=note, right=tuple(range(1, 10)),
-        title="How sharp quotes are, beside yardsticks on the same jobs",
-    )  # fmt: skip
 
 
 def deciles_table(answer: Answer) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -212,7 +213,8 @@ def _learned(
 ) -> tuple[ReplayedBook, tuple[Yardstick, ...], float]:
     """Return the replay with learned distributions, how sharp each way to quote was, and the mean
     weight of the forest; the book of like jobs alone is replayed beside it."""
-    learned = learn_quantiles(tasks, asked.seed, workers=asked.workers, progress=progress)
+    with ThreadPoolExecutor(asked.workers) as pool:
+        learned = learn_quantiles(tasks, asked.seed, each=pool.map, progress=progress)
     alone = replaying(shown=LEVELS).book.offered
     replayed = replaying(told=learned.told(), shown=LEVELS)
     promises = replayed.book.promises

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.assess.pinball import LEVELS, QuantileScores, pinball, quantile_scores
+from forestall.app.site.promises.pictures import digits, times
+from forestall.assess.pinball import LEVELS, SHOWN, QuantileScores, pinball, quantile_scores
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.predict.turnaround.learned import LEVELS as LEARNED
 from forestall.predict.turnaround.learned import LearnedQuantiles, turnarounds
 from forestall.predict.turnaround.tasks import Tasks
 from forestall.predict.waits.turnarounds import bounds_of_turnarounds
+from forestall.show.blocks import Column, Table
+from forestall.show.quantities import number, percent
 
 Quantiles = npt.NDArray[np.float32]
 
@@ -96,8 +99,72 @@ def all_alike(submit: Ints, finish: Ints, known: Bools) -> Quantiles:
     took = (finish - submit)[order].astype(np.float64)
     ended = np.searchsorted(finish[order], submit, side="right") // (LATEST // 20)
     out = np.full((len(submit), len(LEVELS)), 3600.0, np.float32)
-    for number, first in zip(*np.unique(ended, return_index=True), strict=True):
-        last = int(number) * (LATEST // 20)
+    for step, first in zip(*np.unique(ended, return_index=True), strict=True):
+        last = int(step) * (LATEST // 20)
         if last:
             out[first:] = np.quantile(took[max(last - LATEST, 0) : last], LEVELS)
     return out
+
+
+YARDSTICKS: Final[tuple[Column, ...]] = (
+    ("Quotes", "quotes", str),
+    ("Jobs", "jobs", number),
+    ("Loss, log", "loss_log", digits),
+    ("Loss, h", "loss_hours", number),
+    ("Of book", "loss_hours_of_book", percent),
+    ("Kept by 90 %", "kept_90", percent),
+    ("50 %", "deadline_50_per_turnaround", times),
+    ("80 %", "deadline_80_per_turnaround", times),
+    ("90 %", "deadline_90_per_turnaround", times),
+    ("95 %", "deadline_95_per_turnaround", times),
+)
+
+
+def yardsticks_table(measured: tuple[Yardstick, ...]) -> Table:
+    """Return how sharp each way to quote was, ours first."""
+    [book] = [one.scores for one in measured if one.name == BOOK]
+    records: list[dict[str, Any]] = []
+    for one in measured:
+        scores = one.scores
+        record = {
+            "quotes": one.name,
+            "jobs": scores.count,
+            "loss_log": scores.logs,
+            "loss_log_error": scores.logs_error,
+            "loss_hours": scores.hours,
+            "loss_hours_error": scores.hours_error,
+            "loss_log_of_book": scores.logs / book.logs,
+            "loss_hours_of_book": scores.hours / book.hours,
+        }
+        for level, kept, (low, middle, high) in zip(SHOWN, scores.kept, scores.ratio, strict=True):
+            name = f"{100 * level:.0f}"
+            record[f"kept_{name}"] = kept
+            record[f"deadline_{name}_per_turnaround"] = middle
+            record[f"deadline_{name}_per_turnaround_quarter"] = low
+            record[f"deadline_{name}_per_turnaround_three_quarters"] = high
+        records.append(record)
+    note = (
+        "Loss: the mean pinball loss of turnarounds over the levels 5 to 95 %, in natural "
+        "logarithms and in hours; less is sharper. Of book: the loss in hours, as a share of that "
+        "of the book of like jobs. Then deadlines as multiples of turnarounds, medians."
+    )
+    return Table.by(
+        "promises_yardsticks", YARDSTICKS, records, note=note, right=tuple(range(1, 10)),
+        title="How sharp quotes are, beside yardsticks on the same jobs",
+    )  # fmt: skip
+
+
+def sharper(measured: tuple[Yardstick, ...]) -> list[str]:
+    """Return a sentence on how sharp quotes are beside those of like jobs alone."""
+    scores = {one.name: one.scores for one in measured}
+    if OURS not in scores:
+        return []
+    ours, book = scores[OURS], scores[BOOK]
+    less = 1 - ours.hours / book.hours
+    word = "less" if less >= 0 else "more"
+    place = SHOWN.index(0.9)
+    return [
+        f"Quotes lose {percent(abs(less))} {word} than those of like jobs alone (pinball loss in "
+        f"hours); half of the deadlines for 90 % lie at most {number(ours.ratio[place][1])} "
+        f"turnarounds away (like jobs alone: {number(book.ratio[place][1])})."
+    ]
