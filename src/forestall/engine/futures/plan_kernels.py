@@ -396,7 +396,8 @@ def easy_pass(work, board, played, k, now):
 
 @inlined
 def last_that_fits(work, tested):
-    """Return the last of the first `tested` that wait whose nodes are free now, or -1."""
+    """Return the last that may start, by its nodes alone, before `tested` jobs that cannot; -1
+    where there is none."""
     last = np.int64(-1)
     i = next_waiting(work, work.at[FIRST])
     work.at[FIRST] = i
@@ -404,7 +405,8 @@ def last_that_fits(work, tested):
     while i < len(work.queue_size) and seen < tested:
         if work.queue_size[i] <= work.at[RAW]:
             last = i
-        seen += 1
+        else:
+            seen += 1
         i = next_waiting(work, i + 1)
     return last
 
@@ -412,20 +414,22 @@ def last_that_fits(work, tested):
 @kernel
 def planned_pass(work, board, played, k, now):
     """Give jobs in order their earliest place and start those whose place is now; with as many
-    reservations, and as many jobs looked at, as the rule has."""
+    reservations, and as many jobs looked at in vain, as the rule has."""
     last = last_that_fits(work, board.rule[TESTED])
     if last < 0:
         return
     profile(work, board, now)
-    reserved = np.int64(0)
+    reserved, in_vain = np.int64(0), np.int64(0)
     i = work.at[FIRST]
-    while i <= last:
+    while i <= last and in_vain < board.rule[TESTED]:
         size, length = work.queue_size[i], work.queue_length[i]
+        in_vain += 1
         if reserved < board.rule[RESERVED] or size <= work.at[RAW]:
             start = earliest(work, size, length)
             if start == now:
                 begin(work, board, played, k, i, now)
                 reserve(work, size, now, now + length)
+                in_vain -= 1
             elif start < FAR and reserved < board.rule[RESERVED]:
                 reserve(work, size, start, start + length)
                 reserved += 1

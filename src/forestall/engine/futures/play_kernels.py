@@ -24,6 +24,7 @@ from forestall.engine.futures.state import (
     RUNNING,
     SEED,
     SHIFT,
+    TESTED,
 )
 from forestall.predict.foreseen_kernels import FAR
 
@@ -79,7 +80,7 @@ def reset(work, board, played, nodes, k, now):
         at[EDGE] += 1
     for j in range(len(board.size)):
         start, end = played.start[k, j], played.end[k, j]
-        if start < now:
+        if start < now or board.start[j] < FAR:
             if end >= now:
                 at[RAW] -= board.size[j]
                 at[RUNNING] += 1
@@ -124,13 +125,14 @@ def strike(work, board, played, nodes, k, now):
     draw = uniform(np.int64(board.failures[SEED]), k, 2 * at[FAILED] - 1)
     node = np.int64(draw * nodes)
     busy = np.int64(0)
-    hit = np.int64(-1)
-    for i in range(at[RELEASES]):
+    hit, i = np.int64(-1), np.int64(0)
+    while i < at[RELEASES]:
         if work.release_job[i] != REPAIR:
             busy += work.release_size[i]
             if node < busy:
                 hit = i
                 break
+        i += 1
     if hit < 0 and node >= busy + max(at[RAW], 0):
         return  # it was down
     if hit >= 0:
@@ -158,16 +160,40 @@ def keep(work, passes, k, now):
         n -= 1
     free = np.int32(max(np.int64(0), work.point_free[0]))
     passes.time[k, n], passes.free[k, n] = now, free
-    block = n >> SHIFT
-    if n & ((1 << SHIFT) - 1) == 0:
-        passes.peak[k, block] = free
-    else:
-        passes.peak[k, block] = max(passes.peak[k, block], free)
     for c in range(passes.later.shape[2]):
         given = c + 1 < work.at[POINTS]
         passes.later[k, n, c] = work.point_time[c + 1] if given else FAR
         passes.room[k, n, c] = np.int32(work.point_free[c + 1]) if given else np.int32(0)
     passes.number[k] = n + 1
+    note_peaks(passes, k, n)
+
+
+@inlined
+def note_peaks(passes, k, n):
+    """Count a pass among the peaks of its block."""
+    block, peaks = n >> SHIFT, passes.peak
+    if n & ((1 << SHIFT) - 1) == 0:
+        peaks[k, block, 0], peaks[k, block, 1], peaks[k, block, 2] = 0, 0, 0
+    free, room = np.int64(passes.free[k, n]), np.int64(passes.room[k, n, 0])
+    peaks[k, block, 0] = max(peaks[k, block, 0], free)
+    peaks[k, block, 1] = max(peaks[k, block, 1], min(free, room))
+    peaks[k, block, 2] = max(peaks[k, block, 2], passes.later[k, n, 0] - passes.time[k, n])
+
+
+@inlined
+def hopeless(passes, k, block, size, length):
+    """Return whether a job fits after no pass of a block."""
+    peaks = passes.peak
+    if peaks[k, block, 0] < size:
+        return True
+    return peaks[k, block, 1] < size and peaks[k, block, 2] < length
+
+
+@entry
+def note_all_peaks(passes, k):
+    """Compute the peaks of a future anew."""
+    for n in range(passes.number[k]):
+        note_peaks(passes, k, n)
 
 
 @inlined
@@ -184,9 +210,12 @@ def next_time(work, board, failure):
 
 @inlined
 def left(work, board):
-    """Return whether any job runs, waits or is still to come."""
+    """Return whether any job runs, waits or is still to come, or a drain of which a quote must
+    know."""
     at = work.at
     if at[RUNNING] > 0 or at[READY] < len(board.size):
+        return True
+    if board.rule[KEPT] and at[EDGE] < len(board.edge_time):
         return True
     at[FIRST] = plan.next_waiting(work, at[FIRST])
     return at[FIRST] < len(board.size)
@@ -203,7 +232,7 @@ def play_one(work, board, played, passes, nodes, k):
     passes.number[k] = n
     fails = board.failures[HAZARD] > 0.0
     moment = board.failures[ORIGIN]
-    failure = as_second(FAR)
+    failure = as_second(np.float64(FAR))
     if fails:
         moment = next_failure(work, board, nodes, k, moment)
         while moment < now:
@@ -215,7 +244,7 @@ def play_one(work, board, played, passes, nodes, k):
             strike(work, board, played, nodes, k, now)
             moment = next_failure(work, board, nodes, k, moment)
             failure = as_second(moment)
-        if board.rule[RESERVED] == 1:
+        if board.rule[RESERVED] == 1 and board.rule[TESTED] == FAR:
             plan.easy_pass(work, board, played, k, now)
         else:
             plan.planned_pass(work, board, played, k, now)
@@ -252,7 +281,7 @@ def first_fits(passes, now, asked, starts, first, last):
                 high = middle
         n = max(n - 1, np.int64(0))
         while n < count:
-            if n & ((1 << SHIFT) - 1) == 0 and passes.peak[k, n >> SHIFT] < size:
+            if n & ((1 << SHIFT) - 1) == 0 and hopeless(passes, k, n >> SHIFT, size, length):
                 n += 1 << SHIFT
                 continue
             if passes.free[k, n] >= size:

@@ -26,7 +26,8 @@ class Rule:
     Attributes
     ----------
     reserved : how many waiting jobs get a reservation
-    tested : how many waiting jobs are looked at (Slurm: bf_max_job_test)
+    tested : after how many waiting jobs that cannot start a pass gives up; Slurm's bf_max_job_test,
+        passes repeated until nothing starts
     killed : whether a job ends at its limit
     """
 
@@ -243,8 +244,9 @@ def board_of(
 ) -> Board:
     """Return what the kernels read of one pool."""
     mine = snapshot.pool == pool
-    size, limit, ready = (
-        np.ascontiguousarray(one[mine]) for one in (snapshot.size, snapshot.limit, snapshot.ready)
+    size, limit, ready, start = (
+        np.ascontiguousarray(one[mine])
+        for one in (snapshot.size, snapshot.limit, snapshot.ready, snapshot.start)
     )
     edges = []
     for one in snapshot.drains:
@@ -269,6 +271,7 @@ def board_of(
         klass=size_class(size),
         limit=limit,
         ready=ready,
+        start=start,
         by_ready=np.argsort(ready, kind="stable").astype(np.int64),
         edge_time=times,
         edge_take=takes,
@@ -286,6 +289,7 @@ def with_arrivals(board: Board, arrivals: Arrivals, pool: int, k: int) -> Board:
         klass=size_class(size),
         limit=np.concatenate([board.limit, arrivals.limit[k]]),
         ready=ready,
+        start=np.concatenate([board.start, np.full(len(joins), NEVER)]),
         by_ready=np.argsort(ready, kind="stable").astype(np.int64),
     )
 

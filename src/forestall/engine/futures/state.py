@@ -31,6 +31,7 @@ class Board(NamedTuple):
     size, limit : int64[n], nodes and seconds that a planner counts with
     klass : int64[n], size classes
     ready : int64[n], when a job can first start
+    start : int64[n], of jobs that run in the snapshot, FAR of others
     by_ready : int64[n], columns in order of (ready, column)
     edge_time, edge_take : int64[e], when drains begin and end, in order of time, and how many nodes
         they take (negative: give back)
@@ -44,6 +45,7 @@ class Board(NamedTuple):
     klass: Ints
     limit: Ints
     ready: Ints
+    start: Ints
     by_ready: Ints
     edge_time: Ints
     edge_take: Ints
@@ -75,7 +77,9 @@ class Passes(NamedTuple):
     """What the last in order could have had after each pass of each future.
 
     number : int64[K], passes kept
-    time : int64[K, p]; free : int32[K, p], nodes left; peak : int32[K, p / 64], most of a block
+    time : int64[K, p]; free : int32[K, p], nodes left
+    peak : int64[K, p / 64, 3], of each block the most nodes left, the most of them that one can
+        keep past `later`, and the longest time to there
     later : int64[K, p, c], times before which a job must end that takes more than `room`,
         int32[K, p, c]; FAR where there are none
     """
@@ -83,7 +87,7 @@ class Passes(NamedTuple):
     number: Ints
     time: Ints
     free: npt.NDArray[np.int32]
-    peak: npt.NDArray[np.int32]
+    peak: Ints
     later: Ints
     room: npt.NDArray[np.int32]
 
@@ -144,7 +148,7 @@ def passes_of(futures: int, jobs: int, edges: int, *, kept: bool) -> Passes:
         number=np.zeros(futures, np.int64),
         time=np.empty((futures, most), np.int64),
         free=np.empty((futures, most), np.int32),
-        peak=np.empty((futures, (most >> SHIFT) + 1), np.int32),
+        peak=np.empty((futures, (most >> SHIFT) + 1, 3), np.int64),
         later=np.empty((futures, most, later), np.int64),
         room=np.empty((futures, most, later), np.int32),
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from forestall.engine.futures import play_kernels as kernels
 from forestall.engine.futures.futures import (
     Futures,
     Redraw,
@@ -24,7 +25,7 @@ from forestall.engine.futures.snapshot import (
     after,
     whole_seconds,
 )
-from forestall.engine.futures.state import PASS_DATA, SHIFT, Passes, passes_of
+from forestall.engine.futures.state import PASS_DATA, Passes, passes_of
 from forestall.model.arrays import Bools, Ints
 from forestall.model.errors import ParameterError
 
@@ -53,8 +54,12 @@ def update(
         raise ParameterError("run", told, f"{len(futures)} draws, one for each future")
     snapshot = after(futures.snapshot, event)
     since = _since(futures, event, tolerance)
-    moved = _roomier(_moved(futures, snapshot, event, run))
+    moved = _moved(futures, snapshot, event, run)
+    if futures.failures is not None or futures.arrivals is not None:
+        moved = _as_given(moved)
     _outlived(moved, redraw, since)
+    moved = _roomier(moved)
+    _not_yet(moved, since)
     play_since(moved, since, spread)
     return moved
 
@@ -84,13 +89,26 @@ def _since(futures: Futures, event: Event, tolerance: int) -> Ints:
     return since
 
 
+def _not_yet(futures: Futures, since: Ints) -> None:
+    """Let jobs wait in futures that are played from now on, whatever they had done there."""
+    snapshot = futures.snapshot
+    for pool in range(len(snapshot.nodes)):
+        rows = np.flatnonzero(since[pool] <= snapshot.now)
+        columns = np.flatnonzero((snapshot.pool == pool) & ~snapshot.running)
+        if len(rows) and len(columns):
+            futures.start[np.ix_(rows, columns)] = NEVER
+            futures.end[np.ix_(rows, columns)] = NEVER
+
+
 def _when_submitted(futures: Futures, event: Event) -> Ints:
-    """Return from when on a new job changes a future: where it is last in order, from its start."""
+    """Return from when on a new job changes a future: where it is last in order, from its start, or
+    from when it is the first that waits."""
     last = event.place is None or event.place == len(futures.snapshot)
     if not (futures.kept and last):
         return np.full(len(futures), event.time, np.int64)
     ready = event.time if event.ready is None else max(event.ready, event.time)
-    return first_fits(futures, event.size, event.limit, event.pool, ready)
+    start = first_fits(futures, event.size, event.limit, event.pool, ready)
+    return np.minimum(start, _first_in_line(futures, event.pool, len(futures.snapshot), ready))
 
 
 def _when_changed(futures: Futures, event: Event, column: int, tolerance: int) -> Ints:
@@ -103,12 +121,30 @@ def _when_changed(futures: Futures, event: Event, column: int, tolerance: int) -
         return np.asarray(np.where(as_drawn, NEVER, now))
     if not futures.kept:
         return np.full(len(futures), now, np.int64)
-    # A job that waits holds others back from when it is the first that waits.
-    ahead = (np.arange(len(snapshot)) < column) & ~snapshot.running & (snapshot.ready <= now)
-    ahead &= snapshot.pool == snapshot.pool[column]
-    starts = futures.start[:, ahead]
-    first = np.where(starts < NEVER, starts, now).max(axis=1, initial=now)
+    ready = max(int(snapshot.ready[column]), now)
+    first = _first_in_line(futures, int(snapshot.pool[column]), column, ready)
     return np.asarray(np.maximum(np.minimum(start, first), now))
+
+
+def _first_in_line(futures: Futures, pool: int, column: int, ready: int) -> Ints:
+    """Return from when on a job of this place holds others back by its reservation: none ahead of
+    it waits any more. Jobs that are ready only later are not counted on."""
+    snapshot = futures.snapshot
+    ahead = (np.arange(len(snapshot)) < column) & ~snapshot.running & (snapshot.ready <= ready)
+    starts = futures.start[:, ahead & (snapshot.pool == pool)]
+    return np.asarray(np.where(starts < NEVER, starts, ready).max(axis=1, initial=ready))
+
+
+def _as_given(futures: Futures) -> Futures:
+    """Return the futures with what failures and arrivals did to them undone."""
+    snapshot = futures.snapshot
+    whole = whole_seconds(futures.run, snapshot.limit, futures.rule)
+    return replace(
+        futures,
+        start=np.broadcast_to(snapshot.start, futures.run.shape).copy(),
+        end=np.where(snapshot.running, snapshot.start + whole, NEVER),
+        restarts=np.zeros_like(futures.restarts),
+    )
 
 
 def _moved(futures: Futures, snapshot: Snapshot, event: Event, run: Runs | None) -> Futures:
@@ -171,10 +207,8 @@ def _without_past(passes: Passes, past: list[int], needed: int) -> Passes:
         left = number - first
         for name in ("time", "free", "later", "room"):
             getattr(room, name)[k, :left] = getattr(passes, name)[k, first:number]
-        if left:
-            starts = np.arange(0, left, 1 << SHIFT)
-            room.peak[k, : len(starts)] = np.maximum.reduceat(room.free[k, :left], starts)
         room.number[k] = left
+        kernels.note_all_peaks(room, k)
     return room
 
 
