@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forestall.engine.futures.snapshot import NEVER, Rule, Snapshot
+from forestall.engine.futures.snapshot import NEVER, SchedulerRule, Snapshot
 
 
 def planned_free(
@@ -38,7 +38,7 @@ def earliest(
     return NEVER
 
 
-def played(snapshot: Snapshot, run: np.ndarray, rule: Rule) -> tuple[list[int], list[int]]:
+def played(snapshot: Snapshot, run: np.ndarray, rule: SchedulerRule) -> tuple[list[int], list[int]]:
     """Return starts and ends of one future of a snapshot of one pool."""
     nodes = snapshot.nodes[0]
     drains = [(one.start, one.until, one.nodes) for one in snapshot.drains]

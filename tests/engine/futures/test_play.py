@@ -14,22 +14,28 @@ from forestall.engine.futures.snapshot import (
     NEVER,
     Arrivals,
     Drain,
-    Event,
-    EventKind,
-    Failures,
-    Rule,
+    Happened,
+    NodeHazard,
+    QueueEvent,
+    SchedulerRule,
     Snapshot,
     after,
 )
 from forestall.model.errors import ParameterError
 
-RULES = [Rule(), Rule.named("conservative"), Rule.named("priority", 5), Rule(1, 4), Rule(2, NEVER)]
+RULES = [
+    SchedulerRule(),
+    SchedulerRule.named("conservative"),
+    SchedulerRule.named("priority", 5),
+    SchedulerRule(1, 4),
+    SchedulerRule(2, NEVER),
+]
 
 
 @pytest.mark.parametrize("killed", [True, False])
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.reserved}-{rule.tested}")
-def test_plays_like_the_plain_scheduler(rule: Rule, killed: bool) -> None:
-    rule = Rule(rule.reserved, rule.tested, killed)
+def test_plays_like_the_plain_scheduler(rule: SchedulerRule, killed: bool) -> None:
+    rule = SchedulerRule(rule.reserved, rule.tested, killed)
     for seed in range(16):
         rng = np.random.default_rng(seed)
         snapshot = snapshot_of(rng, drains=seed % 4, nodes=int(rng.integers(4, 40)))
@@ -69,7 +75,7 @@ def most_used(futures: Futures, k: int, pool: int = 0) -> int:
     st.sampled_from(RULES),
 )
 def test_no_node_is_given_twice_and_no_work_lost(
-    seed: int, jobs: int, nodes: int, drains: int, rule: Rule
+    seed: int, jobs: int, nodes: int, drains: int, rule: SchedulerRule
 ) -> None:
     rng = np.random.default_rng(seed)
     snapshot = snapshot_of(rng, jobs=jobs, nodes=nodes, drains=drains)
@@ -112,7 +118,7 @@ def test_a_drain_without_end_leaves_large_jobs_waiting_for_ever() -> None:
 
 @pytest.mark.parametrize("drains", [0, 2])
 @pytest.mark.parametrize("rule", RULES[:3], ids=["easy", "conservative", "priority"])
-def test_a_quote_is_what_playing_with_the_job_gives(rule: Rule, drains: int) -> None:
+def test_a_quote_is_what_playing_with_the_job_gives(rule: SchedulerRule, drains: int) -> None:
     for seed in range(30):
         rng = np.random.default_rng(seed)
         snapshot = snapshot_of(rng, jobs=40, drains=drains)
@@ -122,7 +128,7 @@ def test_a_quote_is_what_playing_with_the_job_gives(rule: Rule, drains: int) -> 
         own = np.ceil(rng.random(4) * limit).astype(np.float32)
         at = snapshot.now + int(rng.integers(0, 2)) * int(rng.integers(0, 80))
         told = quote(futures, size, limit, own, at=at)
-        event = Event(EventKind.SUBMITTED, snapshot.now, 999, size, limit, ready=at)
+        event = QueueEvent(Happened.SUBMITTED, snapshot.now, 999, size, limit, ready=at)
         again = make(after(snapshot, event), np.column_stack([run, own]), rule)
         assert told.start.tolist() == again.start[:, -1].tolist(), seed
         assert told.end.tolist() == again.end[:, -1].tolist(), seed
@@ -154,7 +160,7 @@ def test_failures_send_jobs_back_and_all_still_end() -> None:
     rng = np.random.default_rng(1)
     snapshot = snapshot_of(rng, jobs=60, nodes=30, late=False)
     run = draws_of(rng, snapshot, 20)
-    failures = Failures(per_node_second=2e-4, repair=30, origin=900, seed=7)
+    failures = NodeHazard(per_node_second=2e-4, repair=30, origin=900, seed=7)
     futures, without = make(snapshot, run, failures=failures), make(snapshot, run)
     assert int(futures.restarts.sum()) > 0
     fits = snapshot.size <= 30
@@ -171,7 +177,7 @@ def test_as_many_failures_as_the_hazard_says() -> None:
     when no failure comes for T seconds, after (exp(h T) - 1) failures on average."""
     snapshot = Snapshot.of(0, 10, ([], [], []), ([10], [10_000], [0]))
     run = np.full((4000, 1), 1000, np.float32)
-    futures = make(snapshot, run, failures=Failures(1e-4, 1, 0, seed=3))
+    futures = make(snapshot, run, failures=NodeHazard(1e-4, 1, 0, seed=3))
     assert futures.restarts.mean() == pytest.approx(np.e - 1, abs=0.15)
 
 
@@ -187,9 +193,9 @@ def test_arrivals_join_behind_those_that_wait() -> None:
     for k in range(2):
         joined, runs = snapshot, run[k].tolist()
         for n, time in enumerate(submit[k][submit[k] < NEVER].tolist()):
-            event = Event(EventKind.SUBMITTED, 1000, 900 + n, 3, 30, ready=time)
+            event = QueueEvent(Happened.SUBMITTED, 1000, 900 + n, 3, 30, ready=time)
             joined, runs = after(joined, event), [*runs, 20]
-        start, _ = played(joined, np.array(runs), Rule())
+        start, _ = played(joined, np.array(runs), SchedulerRule())
         assert futures.start[k].tolist() == start[: len(snapshot)]
 
 
@@ -214,4 +220,4 @@ def test_what_cannot_be_is_refused_with_what_was_allowed() -> None:
     with pytest.raises(ParameterError, match="10 nodes of pool 0"):
         Snapshot.of(0, 10, ([4, 7], [100, 1], [0, 0]), ([], [], []))
     with pytest.raises(ParameterError, match="easy, conservative, priority"):
-        Rule.named("random")
+        SchedulerRule.named("random")

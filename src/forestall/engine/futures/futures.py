@@ -12,11 +12,11 @@ from forestall.engine.futures import play_kernels as kernels
 from forestall.engine.futures.snapshot import (
     NEVER,
     Arrivals,
-    Event,
-    EventKind,
-    Failures,
-    Rule,
+    Happened,
+    NodeHazard,
+    QueueEvent,
     Runs,
+    SchedulerRule,
     Snapshot,
     after,
     board_of,
@@ -33,7 +33,7 @@ Redraw = Callable[[Ints, Ints, Ints], Runs]
 """Draws run times anew: names of jobs, seconds that each ran already, and which attempt this is,
 int64[m] each, to float32[m, K] that are longer."""
 
-EASY = Rule()
+EASY = SchedulerRule()
 
 
 def one_after_another(function: Callable[[int, int], None], count: int) -> None:
@@ -57,14 +57,14 @@ class Futures:
     """
 
     snapshot: Snapshot
-    rule: Rule
+    rule: SchedulerRule
     run: Runs
     start: Ints
     end: Ints
     restarts: npt.NDArray[np.int32]
     attempt: Ints
     passes: tuple[Passes, ...]
-    failures: Failures | None = None
+    failures: NodeHazard | None = None
     arrivals: Arrivals | None = None
 
     def __len__(self) -> int:
@@ -75,10 +75,10 @@ class Futures:
         """Whether passes are kept, so that a quote needs no play."""
         return keeps(self.rule, self.failures, self.arrivals)
 
-    def column(self, job: int) -> Quote:
+    def column(self, job: int) -> FutureQuote:
         """Return when a job starts and ends."""
         place = self.snapshot.column(job)
-        return Quote(self.start[:, place], self.end[:, place])
+        return FutureQuote(self.start[:, place], self.end[:, place])
 
     def free(self, times: Ints, pool: int = 0, *, planned: bool = False) -> Ints:
         """Return the free nodes of a pool, int64[K, len(times)]; `planned` by limits, else as the
@@ -107,7 +107,7 @@ def _cumulated(at: Ints, size: Ints, times: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
-class Quote:
+class FutureQuote:
     """When a job starts and ends in each future: int64[K], NEVER where it does not."""
 
     start: Ints
@@ -140,7 +140,7 @@ def quantiles(values: Ints, levels: Floats) -> Ints:
     return np.asarray(np.sort(values, axis=0)[np.clip(place, 0, len(values) - 1)])
 
 
-def keeps(rule: Rule, failures: Failures | None, arrivals: Arrivals | None) -> bool:
+def keeps(rule: SchedulerRule, failures: NodeHazard | None, arrivals: Arrivals | None) -> bool:
     """Return whether what is left after each pass tells when one more job would start: where it
     changes nothing before it starts."""
     return (rule.reserved, rule.tested) == (1, NEVER) and failures is None and arrivals is None
@@ -149,8 +149,8 @@ def keeps(rule: Rule, failures: Failures | None, arrivals: Arrivals | None) -> b
 def make(
     snapshot: Snapshot,
     run: Runs,
-    rule: Rule = EASY,
-    failures: Failures | None = None,
+    rule: SchedulerRule = EASY,
+    failures: NodeHazard | None = None,
     arrivals: Arrivals | None = None,
     spread: Spread = one_after_another,
 ) -> Futures:
@@ -260,7 +260,7 @@ def quote(
     pool: int = 0,
     at: int | None = None,
     spread: Spread = one_after_another,
-) -> Quote:
+) -> FutureQuote:
     """Return when one more job, last in order, would start and end in each future.
 
     `run` is float32[K], how long it runs; `at` when it is submitted (None: now). It is what playing
@@ -279,7 +279,7 @@ def quote(
         return _quote_played(futures, (size, limit, pool), run, now, spread)
     start = first_fits(futures, size, limit, pool, now)
     whole = whole_seconds(run, np.int64(limit), futures.rule)
-    return Quote(start, np.where(start < NEVER, start + whole, NEVER))
+    return FutureQuote(start, np.where(start < NEVER, start + whole, NEVER))
 
 
 def first_fits(futures: Futures, size: int, limit: int, pool: int, now: int) -> Ints:
@@ -292,13 +292,13 @@ def first_fits(futures: Futures, size: int, limit: int, pool: int, now: int) -> 
 
 def _quote_played(
     futures: Futures, asked: tuple[int, int, int], run: Runs, now: int, spread: Spread
-) -> Quote:
+) -> FutureQuote:
     size, limit, pool = asked
     snapshot = futures.snapshot
     name = int(snapshot.job.max(initial=0)) + 1
-    event = Event(EventKind.SUBMITTED, snapshot.now, name, size, limit, now, pool)
+    event = QueueEvent(Happened.SUBMITTED, snapshot.now, name, size, limit, now, pool)
     runs = np.concatenate([futures.run, run[:, None].astype(np.float32)], axis=1)
     more = make(
         after(snapshot, event), runs, futures.rule, futures.failures, futures.arrivals, spread
     )
-    return Quote(more.start[:, -1], more.end[:, -1])
+    return FutureQuote(more.start[:, -1], more.end[:, -1])

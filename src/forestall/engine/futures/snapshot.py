@@ -20,7 +20,7 @@ Runs = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Rule:
+class SchedulerRule:
     """How the scheduler plans, anew at each event, in order of priority, by limits.
 
     Attributes
@@ -36,7 +36,7 @@ class Rule:
     killed: bool = True
 
     @classmethod
-    def named(cls, name: str, depth: int = 100, *, killed: bool = True) -> Rule:
+    def named(cls, name: str, depth: int = 100, *, killed: bool = True) -> SchedulerRule:
         """Return a rule by its name: easy, conservative, or priority (with `depth`)."""
         if depth < 1:
             raise ParameterError("depth", depth, "a whole number of at least 1")
@@ -63,8 +63,8 @@ class Drain:
 
 
 @dataclass(frozen=True)
-class Failures:
-    """Failures of nodes at random: per node and second, with a repair of so many seconds, drawn
+class NodeHazard:
+    """NodeHazard of nodes at random: per node and second, with a repair of so many seconds, drawn
     from the time `origin` on, by a stream of each future named by `seed`."""
 
     per_node_second: float
@@ -183,7 +183,7 @@ class Snapshot:
         return int(found[0])
 
 
-class EventKind(IntEnum):
+class Happened(IntEnum):
     """What happened; a TICK is that time passed."""
 
     SUBMITTED = 0
@@ -194,11 +194,11 @@ class EventKind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Event:
+class QueueEvent:
     """What happened at `time` to `job`; a submitted one has a size, a limit, when it can first
     start (None: at once), a pool, and a place in the order (None: the last)."""
 
-    kind: EventKind
+    kind: Happened
     time: int
     job: int = -1
     size: int = 0
@@ -208,15 +208,15 @@ class Event:
     place: int | None = None
 
 
-def after(snapshot: Snapshot, event: Event) -> Snapshot:
+def after(snapshot: Snapshot, event: QueueEvent) -> Snapshot:
     """Return the snapshot that an event leaves. Raises ParameterError for one that cannot be."""
     if event.time < snapshot.now:
         raise ParameterError(
             "time", event.time, f"at least {snapshot.now}, the time of the snapshot"
         )
-    if event.kind == EventKind.TICK:
+    if event.kind == Happened.TICK:
         return replace(snapshot, now=event.time)
-    if event.kind == EventKind.SUBMITTED:
+    if event.kind == Happened.SUBMITTED:
         place = len(snapshot) if event.place is None else event.place
         ready = event.time if event.ready is None else event.ready
         values = (event.job, event.size, event.limit, NEVER, ready, event.pool)
@@ -226,7 +226,7 @@ def after(snapshot: Snapshot, event: Event) -> Snapshot:
         }
         return replace(snapshot, now=event.time, **columns)
     column = snapshot.column(event.job)
-    if event.kind == EventKind.STARTED:
+    if event.kind == Happened.STARTED:
         start = snapshot.start.copy()
         if start[column] != NEVER:
             raise ParameterError("job", event.job, "a job that waits")
@@ -240,7 +240,7 @@ COLUMNS: Final = ("job", "size", "limit", "start", "ready", "pool")
 
 
 def board_of(
-    snapshot: Snapshot, pool: int, rule: Rule, failures: Failures | None, *, kept: bool
+    snapshot: Snapshot, pool: int, rule: SchedulerRule, failures: NodeHazard | None, *, kept: bool
 ) -> Board:
     """Return what the kernels read of one pool."""
     mine = snapshot.pool == pool
@@ -294,7 +294,7 @@ def with_arrivals(board: Board, arrivals: Arrivals, pool: int, k: int) -> Board:
     )
 
 
-def whole_seconds(run: Runs, limit: Ints | np.int64, rule: Rule) -> Ints:
+def whole_seconds(run: Runs, limit: Ints | np.int64, rule: SchedulerRule) -> Ints:
     """Return for how many seconds jobs run, at least 1, as the kernels count them."""
     whole = np.maximum(np.ceil(run).astype(np.int64), 1)
     return np.asarray(np.minimum(whole, limit) if rule.killed else whole)

@@ -18,8 +18,8 @@ from forestall.engine.futures.futures import (
 )
 from forestall.engine.futures.snapshot import (
     NEVER,
-    Event,
-    EventKind,
+    Happened,
+    QueueEvent,
     Runs,
     Snapshot,
     after,
@@ -32,7 +32,7 @@ from forestall.model.errors import ParameterError
 
 def update(
     futures: Futures,
-    event: Event,
+    event: QueueEvent,
     run: Runs | None = None,
     redraw: Redraw | None = None,
     tolerance: int = 0,
@@ -49,7 +49,7 @@ def update(
     run : float32[K], of a submitted job how long it runs
     tolerance : seconds by which a start or end may differ from the drawn one and changes nothing
     """
-    if event.kind == EventKind.SUBMITTED and (run is None or len(run) != len(futures)):
+    if event.kind == Happened.SUBMITTED and (run is None or len(run) != len(futures)):
         told = "nothing" if run is None else len(run)
         raise ParameterError("run", told, f"{len(futures)} draws, one for each future")
     snapshot = after(futures.snapshot, event)
@@ -64,7 +64,7 @@ def update(
     return moved
 
 
-def _since(futures: Futures, event: Event, tolerance: int) -> Ints:
+def _since(futures: Futures, event: QueueEvent, tolerance: int) -> Ints:
     """Return from when on each pool has to be played again, int64[pools, K]."""
     snapshot, now = futures.snapshot, event.time
     shape = (len(snapshot.nodes), len(futures))
@@ -78,9 +78,9 @@ def _since(futures: Futures, event: Event, tolerance: int) -> Ints:
             mine = others & (snapshot.pool == pool)
             wrong = np.any(at[:, mine] < now, axis=1)
             since[pool, wrong] = now
-    if event.kind == EventKind.TICK:
+    if event.kind == Happened.TICK:
         return since
-    if event.kind == EventKind.SUBMITTED:
+    if event.kind == Happened.SUBMITTED:
         pool, changed = event.pool, _when_submitted(futures, event)
     else:
         column = snapshot.column(event.job)
@@ -100,7 +100,7 @@ def _not_yet(futures: Futures, since: Ints) -> None:
             futures.end[np.ix_(rows, columns)] = NEVER
 
 
-def _when_submitted(futures: Futures, event: Event) -> Ints:
+def _when_submitted(futures: Futures, event: QueueEvent) -> Ints:
     """Return from when on a new job changes a future: where it is last in order, from its start, or
     from when it is the first that waits."""
     last = event.place is None or event.place == len(futures.snapshot)
@@ -111,11 +111,11 @@ def _when_submitted(futures: Futures, event: Event) -> Ints:
     return np.minimum(start, _first_in_line(futures, event.pool, len(futures.snapshot), ready))
 
 
-def _when_changed(futures: Futures, event: Event, column: int, tolerance: int) -> Ints:
+def _when_changed(futures: Futures, event: QueueEvent, column: int, tolerance: int) -> Ints:
     """Return from when on the start or end of a job changes a future."""
     now, snapshot = event.time, futures.snapshot
     start, end = futures.start[:, column], futures.end[:, column]
-    if snapshot.running[column] or event.kind == EventKind.STARTED:
+    if snapshot.running[column] or event.kind == Happened.STARTED:
         drawn = end if snapshot.running[column] else start
         as_drawn = np.abs(drawn - now) <= tolerance
         return np.asarray(np.where(as_drawn, NEVER, now))
@@ -147,10 +147,10 @@ def _as_given(futures: Futures) -> Futures:
     )
 
 
-def _moved(futures: Futures, snapshot: Snapshot, event: Event, run: Runs | None) -> Futures:
+def _moved(futures: Futures, snapshot: Snapshot, event: QueueEvent, run: Runs | None) -> Futures:
     """Return the futures with a column for each job of the new snapshot; none is played yet."""
     changed = replace(futures, snapshot=snapshot)
-    if event.kind == EventKind.SUBMITTED:
+    if event.kind == Happened.SUBMITTED:
         place = len(futures.snapshot) if event.place is None else event.place
         return replace(
             changed,
@@ -160,10 +160,10 @@ def _moved(futures: Futures, snapshot: Snapshot, event: Event, run: Runs | None)
             restarts=np.insert(futures.restarts, place, 0, axis=1),
             attempt=np.insert(futures.attempt, place, 0),
         )
-    if event.kind == EventKind.TICK:
+    if event.kind == Happened.TICK:
         return changed
     column = futures.snapshot.column(event.job)
-    if event.kind == EventKind.STARTED:
+    if event.kind == Happened.STARTED:
         drawn = futures.start[:, column] == event.time
         whole = whole_seconds(futures.run[:, column], snapshot.limit[column], futures.rule)
         futures.end[:, column] = np.where(drawn, futures.end[:, column], event.time + whole)
