@@ -50,7 +50,9 @@ def test_with_true_run_times_a_future_is_the_simulator(seed: int) -> None:
     run = rng.integers(1, 3000, count)
     limit = run + rng.integers(0, 2000, count)
     jobs = fs.Jobs.build(submit, size, run, limit)
-    result = fs.simulate(jobs, nodes=nodes, policy="easy", checkpoint_interval=10**8)
+    result = fs.simulate(
+        jobs, nodes=nodes, policy="easy", estimates="requested", checkpoint_interval=10**8
+    )
     none = np.empty(0, np.int64)
     snapshot = Snapshot.of(0, nodes, (none, none, none), (size, limit, submit))
     futures = make_futures(snapshot, run[None].astype(np.float32), workers=1)
