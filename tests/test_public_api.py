@@ -37,7 +37,7 @@ def test_importing_loads_nothing_heavy() -> None:
     assert not heavy & set(done.stdout.split())
 
 
-SUBJECTS = ("contention", "hosts", "judge", "screen", "style", "systems")
+SUBJECTS = ("contention", "futures", "hosts", "judge", "screen", "style", "systems")
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
