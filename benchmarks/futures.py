@@ -119,7 +119,7 @@ def updated(snapshot: Snapshot, run: np.ndarray, event: QueueEvent, own: np.ndar
 
 def main() -> None:
     """Print all comparisons for queues of small and of larger jobs."""
-    for largest in (64, 2048):
+    for largest in (16, 64, 2048):
         rng = np.random.default_rng(1)
         snapshot = queue(rng, largest)
         run = draws(rng, snapshot)

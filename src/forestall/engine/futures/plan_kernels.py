@@ -16,10 +16,14 @@ from forestall.engine.futures.state import (
     EDGE,
     EVENTS,
     FIRST,
+    JOB_BITS,
+    JOB_MASK,
     KILLED,
+    LATEST,
     POINTS,
     RAW,
     RELEASES,
+    REPAIR,
     RESERVED,
     RUNNING,
     SEGMENTS,
@@ -83,45 +87,64 @@ def drop(work, job):
 
 
 @inlined
-def expect(work, time, size, job):
-    """Note when nodes are planned to be free, in order of time."""
-    times, at = work.release_time, work.at
-    count = at[RELEASES]
-    low, high = np.int64(0), count
+def release_key(time, job):
+    """Return a planned release as one number, in order of (time, job)."""
+    return (min(time, LATEST) << JOB_BITS) + job + 1
+
+
+@inlined
+def release_time(work, i):
+    """Return when the nodes of a planned release are free."""
+    return work.releases[i] >> JOB_BITS
+
+
+@inlined
+def release_job(work, i):
+    """Return whose nodes a planned release frees; REPAIR for a node that is down."""
+    return (work.releases[i] & JOB_MASK) - 1
+
+
+@inlined
+def release_size(work, board, i):
+    """Return how many nodes a planned release frees."""
+    job = release_job(work, i)
+    return np.int64(1) if job == REPAIR else board.size[job]
+
+
+@inlined
+def place_of(work, key):
+    """Return the first planned release that is no earlier than a key."""
+    keys = work.releases
+    low, high = np.int64(0), work.at[RELEASES]
     while low < high:
         middle = (low + high) >> 1
-        if times[middle] <= time:
+        if keys[middle] < key:
             low = middle + 1
         else:
             high = middle
-    i = count
-    while i > low:
-        times[i] = times[i - 1]
-        work.release_size[i] = work.release_size[i - 1]
-        work.release_job[i] = work.release_job[i - 1]
+    return low
+
+
+@inlined
+def expect(work, time, job):
+    """Note when nodes are planned to be free, in order of time."""
+    keys, key = work.releases, release_key(time, job)
+    place, i = place_of(work, key), work.at[RELEASES]
+    while i > place:
+        keys[i] = keys[i - 1]
         i -= 1
-    times[low], work.release_size[low], work.release_job[low] = time, size, job
-    at[RELEASES] += 1
+    keys[place] = key
+    work.at[RELEASES] += 1
 
 
 @inlined
 def forget(work, time, job):
     """Take a planned release back."""
-    times, at = work.release_time, work.at
-    low, high = np.int64(0), at[RELEASES]
-    while low < high:
-        middle = (low + high) >> 1
-        if times[middle] < time:
-            low = middle + 1
-        else:
-            high = middle
-    while work.release_job[low] != job:
-        low += 1
-    at[RELEASES] -= 1
-    for i in range(low, at[RELEASES]):
-        times[i] = times[i + 1]
-        work.release_size[i] = work.release_size[i + 1]
-        work.release_job[i] = work.release_job[i + 1]
+    keys = work.releases
+    place = place_of(work, release_key(time, job))
+    work.at[RELEASES] -= 1
+    for i in range(place, work.at[RELEASES]):
+        keys[i] = keys[i + 1]
 
 
 @inlined
@@ -177,7 +200,7 @@ def begin(work, board, played, k, j, now):
     played.start[k, j], played.end[k, j] = now, end
     work.at[RAW] -= board.size[j]
     work.at[RUNNING] += 1
-    expect(work, now + board.limit[j], board.size[j], j)
+    expect(work, now + board.limit[j], j)
     push(work, end, j)
 
 
@@ -233,12 +256,12 @@ def profile(work, board, now):
     n, i, edge = np.int64(0), np.int64(0), at[EDGE]
     edges = len(board.edge_time)
     while i < at[RELEASES] or edge < edges:
-        released = max(work.release_time[i], now + 1) if i < at[RELEASES] else FAR
+        released = max(release_time(work, i), now + 1) if i < at[RELEASES] else FAR
         if edge < edges and board.edge_time[edge] < released:
             time, more = board.edge_time[edge], -board.edge_take[edge]
             edge += 1
         elif i < at[RELEASES]:
-            time, more = released, work.release_size[i]
+            time, more = released, release_size(work, board, i)
             i += 1
         else:
             break
@@ -261,8 +284,8 @@ def drain_points(work, board, now):
     i, free = np.int64(0), at[RAW]
     for edge in range(at[EDGE], len(board.edge_time)):
         time = board.edge_time[edge]
-        while i < at[RELEASES] and max(work.release_time[i], now + 1) <= time:
-            free += work.release_size[i]
+        while i < at[RELEASES] and max(release_time(work, i), now + 1) <= time:
+            free += release_size(work, board, i)
             i += 1
         free -= board.edge_take[edge]
         if board.edge_take[edge] > 0:
@@ -321,13 +344,13 @@ def shadow(work, board, size, length, now):
     if at[EDGE] == len(board.edge_time):
         free, i = at[RAW], np.int64(0)
         while i < at[RELEASES] and free < size:
-            free += work.release_size[i]
+            free += release_size(work, board, i)
             i += 1
         if free < size:
             return FAR
-        time = max(work.release_time[i - 1], now + 1)
-        while i < at[RELEASES] and work.release_time[i] <= time:
-            free += work.release_size[i]
+        time = max(release_time(work, i - 1), now + 1)
+        while i < at[RELEASES] and release_time(work, i) <= time:
+            free += release_size(work, board, i)
             i += 1
         add_point(work, time, free - size)
         return time

@@ -84,7 +84,7 @@ def reset(work, board, played, nodes, k, now):
             if end >= now:
                 at[RAW] -= board.size[j]
                 at[RUNNING] += 1
-                plan.expect(work, start + board.limit[j], board.size[j], j)
+                plan.expect(work, start + board.limit[j], j)
                 plan.push(work, end, j)
         else:
             played.start[k, j], played.end[k, j] = FAR, FAR
@@ -127,8 +127,8 @@ def strike(work, board, played, nodes, k, now):
     busy = np.int64(0)
     hit, i = np.int64(-1), np.int64(0)
     while i < at[RELEASES]:
-        if work.release_job[i] != REPAIR:
-            busy += work.release_size[i]
+        if plan.release_job(work, i) != REPAIR:
+            busy += plan.release_size(work, board, i)
             if node < busy:
                 hit = i
                 break
@@ -136,8 +136,8 @@ def strike(work, board, played, nodes, k, now):
     if hit < 0 and node >= busy + max(at[RAW], 0):
         return  # it was down
     if hit >= 0:
-        j = work.release_job[hit]
-        plan.forget(work, work.release_time[hit], j)
+        j = plan.release_job(work, hit)
+        plan.forget(work, plan.release_time(work, hit), j)
         plan.drop(work, j)
         at[RAW] += board.size[j]
         at[RUNNING] -= 1
@@ -146,7 +146,7 @@ def strike(work, board, played, nodes, k, now):
         plan.enter(work, board, j)
     until = now + max(np.int64(1), np.int64(board.failures[REPAIRED]))
     at[RAW] -= 1
-    plan.expect(work, until, np.int64(1), REPAIR)
+    plan.expect(work, until, REPAIR)
     plan.push(work, until, REPAIR)
 
 

@@ -21,6 +21,10 @@ SHIFT: Final = 6
 """Blocks of 64 positions or passes."""
 REPAIR: Final = np.int64(-1)
 """In the place of a job: the repair of a node."""
+JOB_BITS: Final = 24
+JOB_MASK: Final = (1 << JOB_BITS) - 1
+LATEST: Final = np.int64(2**38)
+"""No release is planned later."""
 PASS_DATA: Final = 16
 """Passes for which room is kept beside those of starts, ends and drains."""
 
@@ -99,7 +103,7 @@ class Work(NamedTuple):
     block_count : int64[n / 64], jobs that wait of each block
     cells, great_cells : int64[n / 64, CLASSES] and int64[n / 4096, CLASSES], the shortest limit of
         those that wait by size class, the power of two that is no larger; FAR where there are none
-    release_time, release_size, release_job : planned releases in order of time
+    releases : planned releases in order of (time, job), a number each
     event_time, event_job : a heap of real ends and repairs
     point_time, point_free : check points, see `plan_kernels`
     segment_time, segment_free : the profile of free nodes by limits
@@ -111,9 +115,7 @@ class Work(NamedTuple):
     block_count: Ints
     cells: Ints
     great_cells: Ints
-    release_time: Ints
-    release_size: Ints
-    release_job: Ints
+    releases: Ints
     event_time: Ints
     event_job: Ints
     point_time: Ints
@@ -134,8 +136,8 @@ def work_of(jobs: int, edges: int, repairs: int = 0) -> Work:
     great = (blocks >> SHIFT) + 1
     running = jobs + repairs + 1
     segments = running + 2 * jobs + edges + 4
-    releases, events, points = [running] * 3, [running] * 2, [edges + 2] * 2
-    lengths = (16, jobs, jobs, blocks, (blocks, CLASSES), (great, CLASSES), *releases, *events)
+    events, points = [running] * 2, [edges + 2] * 2
+    lengths = (16, jobs, jobs, blocks, (blocks, CLASSES), (great, CLASSES), running, *events)
     shapes = (*lengths, *points, segments, segments)
     return Work(*(np.full(shape, FAR, np.int64) for shape in shapes))
 

@@ -21,7 +21,7 @@ UNUSABLE = ("DOWN", "DRAIN", "FAIL", "MAINT", "POWERED_DOWN", "FUTURE", "UNKNOWN
 
 
 @dataclass(frozen=True)
-class Queue:
+class SiteQueue:
     """Who runs and who waits at a time.
 
     Attributes
@@ -47,7 +47,7 @@ class Queue:
         return JobsAsked(one.job, self.users, one.size, one.limit, elapsed)
 
 
-def queue_at(site: SiteRecords, now: int) -> Queue:
+def queue_at(site: SiteRecords, now: int) -> SiteQueue:
     """Return the queue at a time, by what the records tell of it and of what ended before."""
     records = site.accounting
     assert records is not None, "no accounting"
@@ -84,7 +84,7 @@ def queue_at(site: SiteRecords, now: int) -> Queue:
         drains=unusable(site.inventory, names, now, records.until, remarks),
     )
     users = records.user.code[rows].astype(np.int64)
-    return Queue(snapshot, users, law, len(order), names, tuple(remarks))
+    return SiteQueue(snapshot, users, law, len(order), names, tuple(remarks))
 
 
 def in_order(records: Accounting, running: Bools, waiting: Bools, ready: Ints) -> Ints:

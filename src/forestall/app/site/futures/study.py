@@ -12,7 +12,7 @@ import numpy as np
 from forestall.app.kit.versions import of_fits
 from forestall.app.site import sources
 from forestall.app.site.futures.question import FuturesQuestion, drain_of
-from forestall.app.site.futures.queue import Queue, queue_at
+from forestall.app.site.futures.queue import SiteQueue, queue_at
 from forestall.engine.futures.futures import Futures, quantiles
 from forestall.engine.futures.snapshot import NEVER, Drain, SchedulerRule
 from forestall.model.arrays import Ints
@@ -47,7 +47,7 @@ class QueueFutures:
     site: SiteRecords
     dated: bool
     asked: FuturesQuestion
-    queue: Queue
+    queue: SiteQueue
     futures: Futures
     drain: Drain | None = None
     drained: Futures | None = None
@@ -163,7 +163,7 @@ def find(
 
 def played(
     site: SiteRecords,
-    queue: Queue,
+    queue: SiteQueue,
     asked: FuturesQuestion,
     drain: Drain | None,
     *,
