@@ -12,6 +12,7 @@ from __future__ import annotations
 import bisect
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,12 @@ def queue(rng: np.random.Generator, largest: int) -> Snapshot:
     running = int(np.searchsorted(np.cumsum(size), NODES, side="right"))
     start = -(limit[:running] * rng.random(running)).astype(np.int64)
     submit = -np.arange(JOBS - running)[::-1]
-    return Snapshot.of(
-        0,
-        NODES,
-        (size[:running], limit[:running], start),
-        (size[running:], limit[running:], submit),
-    )
+    runs = size[:running], limit[:running], start
+    waits = size[running:], limit[running:], submit
+    snapshot = Snapshot.of(0, NODES, runs, waits)
+    # What can start now does, in every future, since plans go by limits alone: it runs.
+    first = make_futures(snapshot, limit[None].astype(np.float32), workers=1).start[0]
+    return replace(snapshot, start=np.where(first <= 0, first, NEVER))
 
 
 def draws(rng: np.random.Generator, snapshot: Snapshot) -> np.ndarray:
