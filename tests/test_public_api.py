@@ -37,7 +37,9 @@ def test_importing_loads_nothing_heavy() -> None:
     assert not heavy & set(done.stdout.split())
 
 
-SUBJECTS = ("contention", "hosts", "judge", "reports", "screen", "style", "systems")
+SUBJECTS = (
+    "contention", "futures", "hosts", "judge", "reports", "screen", "style", "systems",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

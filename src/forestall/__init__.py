@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from forestall.predict.trace import TracePredictor as TracePredictor
     from forestall.predict.turnaround.book import CompletionBook as CompletionBook
     from forestall.public import contention as contention
+    from forestall.public import futures as futures
     from forestall.public import hosts as hosts
     from forestall.public import judge as judge
     from forestall.public import reports as reports
@@ -142,6 +143,7 @@ _HOME: Final[dict[str, str]] = {
     "generate_ras": "forestall.traces.generate.ras",
     "generate_task_jobs": "forestall.traces.generate.tasks",
     "hosts": "forestall.public",
+    "futures": "forestall.public",
     "judge": "forestall.public",
     "lifetime": "forestall.reliability.lifetimes.registry",
     "load_predictor": "forestall.app.kit.predictor_files",

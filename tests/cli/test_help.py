@@ -46,8 +46,8 @@ def examples(command: Any) -> list[str]:
 def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
         "agent", "assess", "backtest", "calibrate", "certify", "compare", "demo", "design", "fit",
-        "guest", "import", "interval", "lemons", "machines", "predict", "reliability", "replay",
-        "report", "simulate", "spares", "sweep", "traces",
+        "futures", "guest", "import", "interval", "lemons", "machines", "predict", "reliability",
+        "replay", "report", "simulate", "spares", "sweep", "traces",
     }  # fmt: skip
 
 

@@ -49,6 +49,10 @@ COMMANDS: Final = (
         "Replay records in time order, and say what quotes would have been worth.",
     ),
     CommandEntry(
+        "futures", "site.futures", BOOKS,
+        "Play the queue forward: when jobs start and end, when nodes are free, what a drain does.",
+    ),
+    CommandEntry(
         "demo", "runs.demo", RUNS,
         "Generate two weeks of jobs and failures, and show what predicting the failures is worth.",
     ),

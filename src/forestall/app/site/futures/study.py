@@ -1,0 +1,193 @@
+"""The futures of a site's queue: played, with and without a drain, and told by job and by hour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from forestall.app.kit.versions import of_fits
+from forestall.app.site import sources
+from forestall.app.site.futures.question import FuturesQuestion, drain_of
+from forestall.app.site.futures.queue import SiteQueue, queue_at
+from forestall.engine.futures.futures import Futures, quantiles
+from forestall.engine.futures.snapshot import NEVER, Drain, SchedulerRule
+from forestall.model.arrays import Ints
+from forestall.model.errors import ParameterError
+from forestall.show.as_json import SCHEMA
+from forestall.simulate.futures.run import make_futures
+
+if TYPE_CHECKING:
+    from forestall.app.kit.progress import Progress
+    from forestall.app.site.given import GivenRecords
+    from forestall.model.site.site_records import SiteRecords
+
+LEVELS: Final = (0.1, 0.5, 0.9)
+HOUR: Final = 3600
+HOURS: Final = 24
+SOON: Final = 60
+"""Seconds: a median that a drain moves by less is as it was."""
+
+
+@dataclass(frozen=True)
+class QueueFutures:
+    """What the futures of a queue say.
+
+    Attributes
+    ----------
+    site, dated : the records, and whether times are Unix seconds
+    asked : what was asked
+    queue, futures : the queue, and its futures as things stand
+    drain, drained : a drain that was asked about, and the futures with it; None: none was
+    """
+
+    site: SiteRecords
+    dated: bool
+    asked: FuturesQuestion
+    queue: SiteQueue
+    futures: Futures
+    drain: Drain | None = None
+    drained: Futures | None = None
+
+    @property
+    def now(self) -> int:
+        """When the queue is as it is."""
+        return self.queue.snapshot.now
+
+    def told(self, time: int) -> str:
+        """Return a time as a reader takes it."""
+        return sources.spoken(time, self.dated)
+
+    @cached_property
+    def jobs(self) -> list[dict[str, Any]]:
+        """Each job that runs or waits, in order of priority: who, what, and when it starts and
+        ends in 10, 50 and 90 % of futures; None where it does not."""
+        assert self.site.accounting is not None
+        records, snapshot = self.site.accounting, self.queue.snapshot
+        starts = quantiles(self.futures.start, np.array(LEVELS))
+        ends = quantiles(self.futures.end, np.array(LEVELS))
+        later = self.delays
+        rows = []
+        for column, row in enumerate(snapshot.job.tolist()):
+            told: dict[str, Any] = {
+                "job": int(records.job[row]),
+                "user": records.user[row],
+                "partition": records.partition[row],
+                "nodes": int(snapshot.size[column]),
+                "limit_s": int(snapshot.limit[column]),
+                "state": "running" if snapshot.running[column] else "waiting",
+            }
+            for name, values in (("start", starts), ("end", ends)):
+                for level, value in zip(LEVELS, values[:, column].tolist(), strict=True):
+                    told[f"{name}_{100 * level:.0f}"] = None if value == NEVER else value
+            if later is not None:
+                told["end_later_s"] = int(later[column])
+            rows.append(told)
+        return rows
+
+    @cached_property
+    def delays(self) -> Ints | None:
+        """How much later each job ends with the drain, as a difference of medians, s, int64[n];
+        None without one."""
+        if self.drained is None:
+            return None
+        middle = np.array([0.5])
+        ends = quantiles(self.futures.end, middle)[0], quantiles(self.drained.end, middle)[0]
+        both = (ends[0] < NEVER) & (ends[1] < NEVER)
+        return np.where(both, ends[1] - ends[0], 0)
+
+    @cached_property
+    def free(self) -> list[dict[str, Any]]:
+        """Free nodes by hour, of all pools: in 10, 50 and 90 % of futures no more than that, and as
+        planned by limits in half of them."""
+        times = self.now + HOUR * np.arange(HOURS + 1, dtype=np.int64)
+        pools = range(len(self.queue.snapshot.nodes))
+        total = sum((self.futures.free(times, pool) for pool in pools), np.zeros(1, np.int64))
+        low, middle, high = quantiles(total, np.array(LEVELS))
+        return [
+            {"time": int(t), "hours": n, "free_10": int(a), "free_50": int(b), "free_90": int(c)}
+            for n, (t, a, b, c) in enumerate(zip(times, low, middle, high, strict=True))
+        ]
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """All of it as plain values."""
+        snapshot = self.queue.snapshot
+        return {
+            "schema": SCHEMA,
+            "at": self.now,
+            "at_text": self.told(self.now),
+            "nodes": sum(snapshot.nodes),
+            "pools": dict(zip(self.queue.pools, snapshot.nodes, strict=True)),
+            "running_jobs": int(snapshot.running.sum()),
+            "waiting_jobs": int((~snapshot.running).sum()),
+            "learned_from_jobs": self.queue.learned,
+            "jobs": self.jobs,
+            "free_nodes": self.free,
+            "drain": None if self.drain is None else asdict(self.drain),
+            "remarks": list(self.queue.remarks),
+            "parameters": asdict(self.asked),
+            "sources": list(self.site.sources),
+            "versions": dict(of_fits()),
+        }
+
+
+def find(
+    given: GivenRecords, asked: FuturesQuestion, progress: Progress | None = None
+) -> QueueFutures:
+    """Return the futures of the queue that records tell of. Raises TraceError and ParameterError
+    for what cannot be used, and where nobody runs or waits."""
+    site = sources.gather(given)
+    if site.accounting is None or not len(site.accounting):
+        raise ParameterError("FILES", "", "records of jobs; there are none")
+    site = sources.cut(site, sources.asked_of(site, given))
+    assert site.accounting is not None
+    dated, records = sources.is_dated(site), site.accounting
+    now = records.until if asked.at is None else sources.moment(asked.at, "at", given.zone, dated)
+    if not records.begin <= now <= records.until:
+        span = f"{sources.spoken(records.begin, dated)} to {sources.spoken(records.until, dated)}"
+        raise ParameterError("at", asked.at, f"a time that the records cover: {span}")
+    drain = None if asked.drain is None else drain_of(asked.drain, now, given.zone, dated=dated)
+    queue = queue_at(site, now)
+    if not len(queue.snapshot):
+        told = sources.spoken(now, dated)
+        raise ParameterError("at", told, "a time at which jobs run or wait; there are none then")
+    most = sum(queue.snapshot.nodes)
+    if drain is not None and drain.nodes > most:
+        raise ParameterError("drain", asked.drain, f"no more than the {most:,} nodes there are")
+    return played(site, queue, asked, drain, dated=dated, progress=progress)
+
+
+def played(
+    site: SiteRecords,
+    queue: SiteQueue,
+    asked: FuturesQuestion,
+    drain: Drain | None,
+    *,
+    dated: bool,
+    progress: Progress | None = None,
+) -> QueueFutures:
+    """Return a queue's futures, with and without a drain; the run times are the same in both."""
+    run = queue.law.draw(queue.asked(), asked.futures, asked.seed)
+    rule = SchedulerRule.named(asked.rule, asked.depth)
+    steps = 1 if drain is None else 2
+    futures = make_futures(queue.snapshot, run, rule)
+    if progress is not None:
+        progress(1, steps)
+    if drain is None:
+        return QueueFutures(site, dated, asked, queue, futures)
+    taken = (*queue.snapshot.drains, *shared_out(drain, queue.snapshot.nodes))
+    drained = make_futures(replace(queue.snapshot, drains=taken), run, rule)
+    if progress is not None:
+        progress(2, steps)
+    return QueueFutures(site, dated, asked, queue, futures, drain, drained)
+
+
+def shared_out(drain: Drain, nodes: tuple[int, ...]) -> tuple[Drain, ...]:
+    """Return a drain of nodes of any pool as one of each, as large as the pool's share."""
+    ends = np.cumsum([0, *nodes]) * drain.nodes / max(sum(nodes), 1)
+    parts = np.diff(np.round(ends).astype(np.int64)).tolist()
+    return tuple(replace(drain, nodes=part, pool=pool) for pool, part in enumerate(parts) if part)

@@ -1,0 +1,1 @@
+"""How long each job of a snapshot will run: draws for its futures."""

@@ -1,0 +1,1 @@
+"""Futures on all cores: made, quoted from, and brought up to date as events come."""
