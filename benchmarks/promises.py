@@ -1,8 +1,9 @@
 """Promises replayed on real logs: time, deciles before and after correction, and how far deadlines
 were.
 
-`python -m benchmarks.promises`, or `python -m benchmarks.promises stretches`: do quotes hold in
-10,000 jobs alone, up to six stretches of each log that tells waits?
+`python -m benchmarks.promises`; `python -m benchmarks.promises sharp`: how sharp learned quotes are
+beside yardsticks, on the logs that tell waits; `python -m benchmarks.promises stretches`: do quotes
+hold in 10,000 jobs alone, up to six stretches of each of these logs?
 
 The yardstick for time is the same replay without kernels, on a hundredth of the jobs. What is
 printed of calibration is the decile that is farthest off, of those with 200 promises or more.
@@ -20,7 +21,9 @@ import numpy as np
 from benchmarks.common import data, line
 from forestall.app.site.promises.pictures import points, times
 from forestall.app.site.promises.study import Question, study
+from forestall.app.site.promises.yardsticks import BOOK
 from forestall.app.site.swf_jobs import accounting_of_swf
+from forestall.assess.pinball import SHOWN
 from forestall.model.ledger import QUESTIONS
 
 LOGS = (
@@ -72,8 +75,33 @@ def stretches() -> None:
         print(f"{question}: held in {number} of {count} stretches of {STRETCH:,} jobs")
 
 
+def sharp() -> None:
+    """Print what learned quotes lose beside others, and how far their deadlines lie."""
+    heads = ("log", "hours", "of book", "kept", "90 %")
+    print(f"{'log':<10} {'quotes':<29} " + " ".join(f"{head:>8}" for head in heads))
+    for name in LOGS[:WITH_WAITS]:
+        accounting = accounting_of_swf(data(name), 1, strict=False)
+        begun = time.perf_counter()
+        found = study(accounting, Question(learn=True))
+        took = time.perf_counter() - begun
+        book = next(one.scores for one in found.yardsticks if one.name == BOOK)
+        at = SHOWN.index(0.9)
+        short = name.rpartition("/")[2].split("-")[0]
+        for one in found.yardsticks:
+            scores = one.scores
+            of_book, far = scores.hours / book.hours, scores.ratio[at][1]
+            print(
+                f"{short:<10} {one.name:<29} {scores.logs:8.3f} {scores.hours:8.3f} "
+                f"{of_book:8.1%} {scores.kept[at]:8.1%} {far:7.2f}x"
+            )
+        print(f"{short:<10} {found.jobs:,} jobs in {took:.0f} s")
+
+
 def main() -> None:
     """Print all of it."""
+    if sys.argv[1:] == ["sharp"]:
+        sharp()
+        return
     if sys.argv[1:] == ["plain"]:
         interpreted()
         return
