@@ -4,8 +4,10 @@ and from when on it does."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall.engine.futures import play_kernels as kernels
 from forestall.engine.futures.futures import (
@@ -131,8 +133,17 @@ def _first_in_line(futures: Futures, pool: int, column: int, ready: int) -> Ints
     it waits any more. Jobs that are ready only later are not counted on."""
     snapshot = futures.snapshot
     ahead = (np.arange(len(snapshot)) < column) & ~snapshot.running & (snapshot.ready <= ready)
-    starts = futures.start[:, ahead & (snapshot.pool == pool)]
-    return np.asarray(np.where(starts < NEVER, starts, ready).max(axis=1, initial=ready))
+    ahead &= snapshot.pool == pool
+    columns = np.flatnonzero(ahead)
+    if len(columns) and len(columns) == columns[-1] - columns[0] + 1:  # a slice needs no copy
+        starts = futures.start[:, columns[0] : columns[-1] + 1]
+    else:
+        starts = futures.start[:, columns]
+    last = starts.max(axis=1, initial=ready)
+    for k in np.flatnonzero(last == NEVER).tolist():
+        begun = starts[k] < NEVER
+        last[k] = starts[k][begun].max(initial=ready)
+    return np.asarray(last)
 
 
 def _as_given(futures: Futures) -> Futures:
@@ -154,10 +165,10 @@ def _moved(futures: Futures, snapshot: Snapshot, event: QueueEvent, run: Runs | 
         place = len(futures.snapshot) if event.place is None else event.place
         return replace(
             changed,
-            run=np.insert(futures.run, place, np.asarray(run, np.float32), axis=1),
-            start=np.insert(futures.start, place, NEVER, axis=1),
-            end=np.insert(futures.end, place, NEVER, axis=1),
-            restarts=np.insert(futures.restarts, place, 0, axis=1),
+            run=with_column(futures.run, place, np.asarray(run, np.float32)),
+            start=with_column(futures.start, place, NEVER),
+            end=with_column(futures.end, place, NEVER),
+            restarts=with_column(futures.restarts, place, 0),
             attempt=np.insert(futures.attempt, place, 0),
         )
     if event.kind == Happened.TICK:
@@ -169,15 +180,32 @@ def _moved(futures: Futures, snapshot: Snapshot, event: QueueEvent, run: Runs | 
         futures.end[:, column] = np.where(drawn, futures.end[:, column], event.time + whole)
         futures.start[:, column] = event.time
         return changed
-    kept = np.arange(len(futures.snapshot)) != column
     return replace(
         changed,
-        run=futures.run[:, kept],
-        start=futures.start[:, kept],
-        end=futures.end[:, kept],
-        restarts=futures.restarts[:, kept],
-        attempt=futures.attempt[kept],
+        run=without(futures.run, column),
+        start=without(futures.start, column),
+        end=without(futures.end, column),
+        restarts=without(futures.restarts, column),
+        attempt=np.delete(futures.attempt, column),
     )
+
+
+def with_column(array: npt.NDArray[Any], place: int, value: Any) -> npt.NDArray[Any]:
+    """Return an array with one more column; slices copy several times as fast as masks."""
+    made = np.empty((array.shape[0], array.shape[1] + 1), array.dtype)
+    made[:, :place], made[:, place], made[:, place + 1 :] = (
+        array[:, :place],
+        value,
+        array[:, place:],
+    )
+    return made
+
+
+def without(array: npt.NDArray[Any], place: int) -> npt.NDArray[Any]:
+    """Return an array with one column less."""
+    made = np.empty((array.shape[0], array.shape[1] - 1), array.dtype)
+    made[:, :place], made[:, place:] = array[:, :place], array[:, place + 1 :]
+    return made
 
 
 def _roomier(futures: Futures) -> Futures:
