@@ -113,7 +113,7 @@ def _print(done: Swept) -> None:
     if "seed" in axes and done.plan.model.drawing:
         say(done.plan.model.drawing)
     say()
-    say(f"TextOptions: {done.folder / 'sweep.csv'}")
+    say(f"Table: {done.folder / 'sweep.csv'}")
     if (done.folder / "report.html").exists():
         say(f"Figures: {done.folder / 'report.html'}")
 

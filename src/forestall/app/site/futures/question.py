@@ -40,11 +40,11 @@ class FuturesQuestion(Declared, group="Futures"):
     ] = None
     rule: Annotated[
         Literal["easy", "conservative", "priority"],
-        Setting("How the scheduler fills in jobs: EASY, conservative, or to a --depth as Slurm"),
+        Setting("How the scheduler fills in jobs: EASY, conservative, or to a {depth} as Slurm"),
     ] = "easy"
     depth: Annotated[
         Annotated[int, Field(ge=1)],
-        Setting("Of --rule priority: waiting jobs looked at (Slurm: bf_max_job_test)"),
+        Setting("Of {rule} priority: waiting jobs looked at (Slurm: bf_max_job_test)"),
     ] = 100
     futures: Annotated[Annotated[int, Field(ge=10, le=MOST)], Setting("How many to play")] = 256
     seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of the run times that are drawn")] = 1
