@@ -80,6 +80,9 @@ class Monitor:
             raise MissingExtraError("talking to QEMU", "qemu") from None
         logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())  # errors are raised too
         self._runner = asyncio.Runner()
+        # What fails in the background, as a machine that leaves in the middle of a stop, is told by
+        # the next question; the loop would print it, too.
+        self._runner.get_loop().set_exception_handler(lambda _loop, _context: None)
         try:
             self._runner.run(self._connect(QMPClient))
         except BaseException:
