@@ -69,9 +69,16 @@ def test_nothing_of_the_future_is_in_them(tasks: Tasks) -> None:
 def test_windows_grow_with_what_has_ended() -> None:
     submit = np.arange(5000)
     spans = list(windows(submit, submit + 10))
-    assert spans[0][0] == 209
+    assert spans[0][0] == 210
     assert spans[-1][1] == 5000
     assert all(a[1] == b[0] for a, b in pairwise(spans))
+
+
+def test_what_ends_in_the_second_of_a_submission_is_not_known_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(learned, "FIRST", 1)
+    assert next(windows(np.array([5, 10, 10, 11]), np.array([10, 10]))) == (3, 4)
 
 
 def test_points_of_a_law_are_its_quantiles() -> None:

@@ -33,7 +33,7 @@ def plainly(given: Mixing) -> npt.NDArray[np.float64]:
     for k in range(len(out)):
         losses = np.zeros((4, SHARES))
         for j in given.order:
-            if given.finish[j] > given.submit[k] or np.isnan(given.second[j, 0]):
+            if given.finish[j] >= given.submit[k] or np.isnan(given.second[j, 0]):
                 continue
             for row in (0, given.group[j]):
                 for m in range(SHARES):

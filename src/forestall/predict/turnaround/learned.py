@@ -101,7 +101,7 @@ def learn_quantiles(
 
     def one(number: int) -> None:
         first, last = spans[number]
-        past = np.flatnonzero(known[:first] & (tasks.finish[:first] <= tasks.submit[first]))
+        past = np.flatnonzero(known[:first] & (tasks.finish[:first] < tasks.submit[first]))
         past = past[-LATEST:]
         rng = stream(seed, "promises", "forest", str(number))
         told = fit(rows[past], values[past], rng, levels=LEVELS, settings=TREES)
@@ -127,7 +127,8 @@ def windows(submit: Ints, finish: Ints) -> Iterator[tuple[int, int]]:
 
     submit : int64[n], ascending; finish : int64[m], of jobs that are learned from
     """
-    ended = np.searchsorted(np.sort(finish), submit, side="right")
+    # In one second submissions come before ends, as in the book.
+    ended = np.searchsorted(np.sort(finish), submit, side="left")
     first, needed = int(np.searchsorted(ended, FIRST)), 0
     while first < len(submit):
         needed = int(ended[first]) + max(AFTER, int(GROWTH * ended[first]))

@@ -90,7 +90,8 @@ def mix(mixing, mixed, shares):
     for k in range(len(mixing.submit)):
         while done < len(mixing.order):
             j = mixing.order[done]
-            if mixing.finish[j] > mixing.submit[k]:
+            # In one second submissions come before ends, as in the book.
+            if mixing.finish[j] >= mixing.submit[k]:
                 break
             if not math.isnan(second[j, 0]):
                 learn(losses, group[j], first[j], second[j], mixing.actual[j], levels)

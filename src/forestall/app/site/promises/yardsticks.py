@@ -97,7 +97,7 @@ def all_alike(submit: Ints, finish: Ints, known: Bools) -> Quantiles:
     order = np.flatnonzero(known)
     order = order[np.argsort(finish[order], kind="stable")]
     took = (finish - submit)[order].astype(np.float64)
-    ended = np.searchsorted(finish[order], submit, side="right") // (LATEST // 20)
+    ended = np.searchsorted(finish[order], submit, side="left") // (LATEST // 20)
     out = np.full((len(submit), len(LEVELS)), 3600.0, np.float32)
     for step, first in zip(*np.unique(ended, return_index=True), strict=True):
         last = int(step) * (LATEST // 20)
