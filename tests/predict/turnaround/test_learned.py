@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from forestall.predict.turnaround import learned
 from forestall.predict.turnaround.book_state import POINTS
 from forestall.predict.turnaround.learned import (
     LEVELS,
+    LearnedQuantiles,
     law_points,
     learn_quantiles,
     turnarounds,
@@ -29,6 +31,10 @@ def tasks() -> Tasks:
     return tasks_of(some_jobs(2200, 5))
 
 
+def learn(tasks: Tasks, **how: Any) -> LearnedQuantiles:
+    return learn_quantiles(tasks, replay(tasks, None, None, shown=LEVELS).book.alike, 1, **how)
+
+
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forests early and small, so that several are fitted."""
@@ -38,9 +44,9 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_same_on_any_number_of_workers(tasks: Tasks) -> None:
-    one = learn_quantiles(tasks, 1)
+    one = learn(tasks)
     with ThreadPoolExecutor(2) as pool:
-        two = learn_quantiles(tasks, 1, each=pool.map)
+        two = learn(tasks, each=pool.map)
     assert one.fits >= 3
     for name in ("alike", "forest", "mixed", "shares"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes(), name
@@ -62,7 +68,7 @@ def test_nothing_of_the_future_is_in_them(tasks: Tasks) -> None:
     other = replace(
         tasks, finish=np.where(tasks.finish < NEVER, longer, tasks.finish), events=events[:, order]
     )
-    before, after = learn_quantiles(tasks, 1), learn_quantiles(other, 1)
+    before, after = learn(tasks), learn(other)
     assert before.mixed[:at].tobytes() == after.mixed[:at].tobytes()
 
 
@@ -93,7 +99,7 @@ def test_points_of_a_law_are_its_quantiles() -> None:
 
 def test_a_book_takes_them(tasks: Tasks) -> None:
     """What is told is promised: with a law that is right, deadlines are those of the law."""
-    found = learn_quantiles(tasks, 1)
+    found = learn(tasks)
     told, levels = found.told(), mixed_levels(len(tasks), 0.2)
     with_law = replay(tasks, levels, None, {"warm": 100.0}, told=told, shown=(0.5, 0.9))
     without = replay(tasks, levels, None, {"warm": 100.0})

@@ -21,12 +21,12 @@ from forestall.model.site.job_records import NEVER
 from forestall.predict.quantiles.forest import TreeSettings, fit
 from forestall.predict.turnaround.book_state import END, POINTS
 from forestall.predict.turnaround.queue_features import queue_features
-from forestall.predict.turnaround.replay import CHUNK, prepared
+from forestall.predict.turnaround.replay import CHUNK
 from forestall.predict.turnaround.tasks import Tasks
 from forestall.traces.streams import stream
 
 with lazily():
-    from forestall.predict.turnaround import book_kernels, mixed_kernels
+    from forestall.predict.turnaround import mixed_kernels
 
 Quantiles = npt.NDArray[np.float32]
 Progress = Callable[[int, int], None]
@@ -86,14 +86,20 @@ def law_points(quantiles: npt.NDArray[np.floating]) -> Floats:
 
 
 def learn_quantiles(
-    tasks: Tasks, seed: int, *, each: Each = map, progress: Progress | None = None
+    tasks: Tasks,
+    seconds: Quantiles,
+    seed: int,
+    *,
+    each: Each = map,
+    progress: Progress | None = None,
 ) -> LearnedQuantiles:
     """Return the quantiles of all jobs' turnarounds.
 
+    seconds : float32[n, L], what the latest like jobs alone say at `LEVELS`: `alike` of a replay
     each : does something for each of several, as `map` does; that of a pool of threads fits forests
         at the same time, with the same result
     """
-    alike = quantiles_alike(tasks)
+    alike = np.maximum.accumulate(np.log1p(np.maximum(seconds, 0)), axis=1)
     rows = np.concatenate((queue_features(tasks), _sampled(alike)), axis=1)
     forest = np.full(alike.shape, np.nan, np.float32)
     values, known = turnarounds(tasks)
@@ -135,19 +141,6 @@ def windows(submit: Ints, finish: Ints) -> Iterator[tuple[int, int]]:
         last = max(int(np.searchsorted(ended, needed)), first + 1)
         yield first, last
         first = last
-
-
-def quantiles_alike(tasks: Tasks) -> Quantiles:
-    """Return what the latest like jobs alone say: logarithms of 1 + s, float32[n, L]."""
-    out = np.zeros((len(tasks), len(LEVELS)), np.float32)
-    book = prepared(tasks, {})._replace(levels=np.array(LEVELS), alike=out)
-    nothing = np.broadcast_to(np.full(1, -1.0), (len(tasks),)).copy()
-    total = tasks.events.shape[1]
-    for first in range(0, total, CHUNK):
-        last = min(first + CHUNK, total)
-        book_kernels.replay(book, tasks.events, nothing, nothing, first, last)
-    np.log1p(np.maximum(out, 0, out=out), out=out)
-    return np.asarray(np.maximum.accumulate(out, axis=1))
 
 
 def mixed_quantiles(

@@ -71,7 +71,8 @@ def replay(
     rules : settings other than `book_state.RULES`
     progress : told of events done and all events
     told : float32[n, POINTS], laws of turnarounds told from elsewhere, s; None: those of like jobs
-    shown : levels of the quantiles that `offered` of the book shall have for every job
+    shown : levels of the quantiles that `offered` of the book shall have for every job and, where
+        nothing is told, `alike`
     """
     given = dict(rules or {})
     book = prepared(tasks, given)
@@ -80,6 +81,8 @@ def replay(
     if shown:
         room = np.zeros((len(tasks), len(shown)), np.float32)
         book = book._replace(levels=np.array(shown), offered=room)
+        if told is None:
+            book = book._replace(alike=np.zeros_like(room))
     nothing = np.full(len(tasks), -1.0)
     asked = nothing if levels is None else np.ascontiguousarray(levels, np.float64)
     named = nothing if names is None else np.ascontiguousarray(names, np.float64)

@@ -14,13 +14,12 @@ import numpy.typing as npt
 from forestall.app.kit.progress import Progress
 from forestall.app.site.promises.yardsticks import Yardstick, yardsticks
 from forestall.app.site.swf_jobs import waits_told
-from forestall.assess.pinball import LEVELS
 from forestall.assess.promises import by_group, decile_of, score, sharpness
 from forestall.model import ledger as entries
 from forestall.model.site.job_records import NEVER
 from forestall.predict.turnaround.book_state import BY_LEVEL, END, NONE
 from forestall.predict.turnaround.entries import ledger_of
-from forestall.predict.turnaround.learned import learn_quantiles
+from forestall.predict.turnaround.learned import LEVELS, learn_quantiles
 from forestall.predict.turnaround.replay import mixed_levels, named_deadlines, replay
 from forestall.predict.turnaround.tasks import tasks_of
 from forestall.show.quantities import counted
@@ -213,16 +212,16 @@ def _learned(
 ) -> tuple[ReplayedBook, tuple[Yardstick, ...], float]:
     """Return the replay with learned distributions, how sharp each way to quote was, and the mean
     weight of the forest; the book of like jobs alone is replayed beside it."""
+    alone = replaying(shown=LEVELS).book
     with ThreadPoolExecutor(asked.workers) as pool:
-        learned = learn_quantiles(tasks, asked.seed, each=pool.map, progress=progress)
-    alone = replaying(shown=LEVELS).book.offered
+        learned = learn_quantiles(tasks, alone.alike, asked.seed, each=pool.map, progress=progress)
     replayed = replaying(told=learned.told(), shown=LEVELS)
     promises = replayed.book.promises
     counted = (promises["counted"][0::2] | promises["counted"][1::2]) == 1
     if asked.begin is not None:
         counted &= tasks.submit >= asked.begin
     offered = replayed.book.offered
-    measured = yardsticks(tasks, offered, alone, learned, counted, until, asked.level)
+    measured = yardsticks(tasks, offered, alone.offered, learned, counted, until, asked.level)
     share = float(learned.shares[counted].mean()) if counted.any() else math.nan
     return replayed, measured, share
 

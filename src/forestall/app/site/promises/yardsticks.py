@@ -54,7 +54,7 @@ def yardsticks(
 ) -> tuple[Yardstick, ...]:
     """Return what each was worth, ours first.
 
-    offered, book : float32[n, 19], s, as they were promised, and as the book of like jobs alone
+    offered, book : float32[n, L], s, as they were promised, and as the book of like jobs alone
     would have; counted : bool[n], jobs that are scored; until : when the records end, s
     """
     values, known = turnarounds(tasks)
@@ -72,13 +72,13 @@ def _quoted(
     tasks: Tasks, offered: Quantiles, book: Quantiles, learned: LearnedQuantiles, until: int
 ) -> Iterator[tuple[str, Floats | Quantiles]]:
     """Yield the quantiles of each, [n, 19], s; one at a time, for each takes much memory."""
-    yield OURS, np.maximum.accumulate(offered, axis=1)
+    yield OURS, np.maximum.accumulate(offered[:, PLACES], axis=1)
     yield "before correction", _seconds(learned.mixed)
     yield (
         "forest alone",
         _seconds(np.where(np.isnan(learned.forest), learned.alike, learned.forest)),
     )
-    yield BOOK, np.maximum.accumulate(book, axis=1)
+    yield BOOK, np.maximum.accumulate(book[:, PLACES], axis=1)
     yield "like jobs, before correction", _seconds(learned.alike)
     alike = all_alike(tasks.submit, tasks.finish, turnarounds(tasks)[1])
     bounds = bounds_of_turnarounds(tasks, LEVELS, until)
