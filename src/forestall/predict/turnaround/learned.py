@@ -3,7 +3,8 @@
 A forest of boosted quantiles (`forestall.predict.quantiles`) is fitted anew as jobs end, on the
 latest of them, and told for the jobs that are submitted until the next one is. Its features are
 those of the queue (`queue_features`), and what the latest like jobs alone say (`book_kernels`).
-What is used for a job is a mixture of both, by their own past record (`mixed_kernels`).
+What is used for a job is a mixture of both, by their own past record (`mixed_kernels`), moved by
+what became of earlier jobs (`shifts_kernels`).
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.site.job_records import NEVER
+from forestall.predict.heap_kernels import new_heap
 from forestall.predict.quantiles.forest import TreeSettings, fit
-from forestall.predict.turnaround.book_state import END, POINTS
+from forestall.predict.turnaround.book_state import CANCEL, END, POINTS
+from forestall.predict.turnaround.classes import size_classes
 from forestall.predict.turnaround.queue_features import queue_features
 from forestall.predict.turnaround.replay import CHUNK
 from forestall.predict.turnaround.tasks import Tasks
 from forestall.traces.streams import stream
 
 with lazily():
-    from forestall.predict.turnaround import mixed_kernels
+    from forestall.predict.turnaround import mixed_kernels, shifts_kernels
 
 Quantiles = npt.NDArray[np.float32]
 Progress = Callable[[int, int], None]
@@ -55,6 +58,7 @@ class LearnedQuantiles:
     alike : float32[n, L], logarithms of 1 + s: by the latest like jobs alone
     forest : float32[n, L], by the forests; nan where there is none yet
     mixed : float32[n, L], both, by their past record
+    corrected : float32[n, L], the mixture as moved by what became of earlier jobs
     shares : float32[n], weight of the forest in the mixture
     fits : how many forests
     """
@@ -62,14 +66,15 @@ class LearnedQuantiles:
     alike: Quantiles
     forest: Quantiles
     mixed: Quantiles
+    corrected: Quantiles
     shares: npt.NDArray[np.float32]
     fits: int
 
     def told(self) -> Quantiles:
         """Return turnarounds, s, as a book takes them: float32[n, POINTS]."""
-        out = np.empty((len(self.mixed), POINTS), np.float32)
+        out = np.empty((len(self.corrected), POINTS), np.float32)
         for first in range(0, len(out), CHUNK):
-            out[first : first + CHUNK] = law_points(self.mixed[first : first + CHUNK])
+            out[first : first + CHUNK] = law_points(self.corrected[first : first + CHUNK])
         return out
 
 
@@ -117,7 +122,8 @@ def learn_quantiles(
         if progress is not None:
             progress(done, len(spans))
     mixed, shares = mixed_quantiles(tasks, alike, forest, values, known)
-    return LearnedQuantiles(alike, forest, mixed, shares, len(spans))
+    corrected = corrected_quantiles(tasks, mixed)
+    return LearnedQuantiles(alike, forest, mixed, corrected, shares, len(spans))
 
 
 def turnarounds(tasks: Tasks) -> tuple[Floats, Bools]:
@@ -157,6 +163,34 @@ def mixed_quantiles(
     )
     mixed_kernels.mix(mixing, mixed, shares)
     return mixed, shares
+
+
+def new_shifts(
+    quantiles: Quantiles, submit: Ints, user: Ints, size: Ints, groups: int
+) -> shifts_kernels.Shifts:
+    """Return quantiles that nothing has moved yet; see `shifts_kernels.Shifts`."""
+    levels, jobs = np.array(LEVELS), len(submit)
+    return shifts_kernels.Shifts(
+        quantiles, submit, user, size, np.zeros(jobs, np.int64), new_heap(jobs), levels,
+        np.log(levels / (1 - levels)), np.zeros(len(levels)), np.zeros((groups, len(levels))),
+        np.zeros((groups, len(levels))),
+    )  # fmt: skip
+
+
+def corrected_quantiles(tasks: Tasks, quantiles: Quantiles) -> Quantiles:
+    """Return quantiles moved by what became of jobs that were submitted earlier."""
+    size = size_classes(tasks.size)
+    user = tasks.user.code.astype(np.int64) + size.max(initial=0) + 2  # below: who says no name
+    groups = int(size.max(initial=0)) + len(tasks.user.words) + 2
+    shifts = new_shifts(quantiles, tasks.submit, user, size, groups)
+    order = np.flatnonzero(tasks.finish < NEVER)
+    order = order[np.argsort(tasks.finish[order], kind="stable")]
+    values, known = turnarounds(tasks)
+    silent = np.where(tasks.ending == CANCEL, np.nan, shifts_kernels.AFTER)
+    corrected = np.empty_like(quantiles)
+    actual = np.where(known, values, silent)
+    shifts_kernels.shift_all(shifts, tasks.finish, order, actual, corrected)
+    return corrected
 
 
 def _sampled(alike: Quantiles) -> Quantiles:

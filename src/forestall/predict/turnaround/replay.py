@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.arrays import Floats
-from forestall.predict.turnaround.book_state import BookState, new_book
+from forestall.predict.turnaround.book_state import CORRECTED, BookState, new_book
 from forestall.predict.turnaround.classes import calibrated, numbered
 from forestall.predict.turnaround.tasks import Tasks
 
@@ -70,11 +70,13 @@ def replay(
         no probabilities are promised
     rules : settings other than `book_state.RULES`
     progress : told of events done and all events
-    told : float32[n, POINTS], laws of turnarounds told from elsewhere, s; None: those of like jobs
+    told : float32[n, POINTS], laws of turnarounds told from elsewhere, s, corrected already; None:
+        those of like jobs
     shown : levels of the quantiles that `offered` of the book shall have for every job and, where
         nothing is told, `alike`
     """
-    given = dict(rules or {})
+    corrected = told is not None and bool((told[:, 0] >= 0).any())
+    given = (CORRECTED if corrected else {}) | dict(rules or {})
     book = prepared(tasks, given)
     if told is not None:
         book = book._replace(told=told)
