@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.kit.progress import Progress
-from forestall.app.site.promises.yardsticks import Yardstick, yardsticks
+from forestall.app.site.promises.yardsticks import (
+    BOOK,
+    OURS,
+    Quantiles,
+    Yardstick,
+    beside,
+    promised,
+    yardsticks,
+)
 from forestall.app.site.swf_jobs import waits_told
 from forestall.assess.promises import by_group, decile_of, score, sharpness
 from forestall.model import ledger as entries
@@ -212,18 +220,31 @@ def _learned(
 ) -> tuple[ReplayedBook, tuple[Yardstick, ...], float]:
     """Return the replay with learned distributions, how sharp each way to quote was, and the mean
     weight of the forest; the book of like jobs alone is replayed beside it."""
-    alone = replaying(shown=LEVELS).book
-    with ThreadPoolExecutor(asked.workers) as pool:
-        learned = learn_quantiles(tasks, alone.alike, asked.seed, each=pool.map, progress=progress)
-    replayed = replaying(told=learned.told(), shown=LEVELS)
-    promises = replayed.book.promises
-    counted = (promises["counted"][0::2] | promises["counted"][1::2]) == 1
+    alike, offered, counted = _of_like_jobs(replaying)
     if asked.begin is not None:
         counted &= tasks.submit >= asked.begin
-    offered = replayed.book.offered
-    measured = yardsticks(tasks, offered, alone.offered, learned, counted, until, asked.level)
+    measure = partial(yardsticks, tasks, counted=counted, level=asked.level)
+    book = measure(promised(BOOK, offered))
+    # Of a million jobs each of these takes 100 MB: what has been measured is let go.
+    del offered
+    with ThreadPoolExecutor(asked.workers) as pool:
+        learned = learn_quantiles(tasks, alike, asked.seed, each=pool.map, progress=progress)
+    del alike
+    others = measure(beside(tasks, learned, until))
+    told = learned.told()
     share = float(learned.shares[counted].mean()) if counted.any() else math.nan
-    return replayed, measured, share
+    del learned
+    replayed = replaying(told=told, shown=LEVELS)
+    ours = measure(promised(OURS, replayed.book.offered))
+    return replayed, (*ours, *others[:2], *book, *others[2:]), share
+
+
+def _of_like_jobs(replaying: Callable[..., ReplayedBook]) -> tuple[Quantiles, Quantiles, Flags]:
+    """Return what like jobs alone say, before correction and after, and which promises count; the
+    book itself is let go."""
+    book = replaying(shown=LEVELS).book
+    counted = (book.promises["counted"][0::2] | book.promises["counted"][1::2]) == 1
+    return book.alike, book.offered, counted
 
 
 def results(book: BookState) -> BookState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,18 +44,11 @@ class Yardstick:
 
 
 def yardsticks(
-    tasks: Tasks,
-    offered: Quantiles,
-    book: Quantiles,
-    learned: LearnedQuantiles,
-    counted: Bools,
-    until: int,
-    level: float,
+    tasks: Tasks, said: Iterable[tuple[str, Floats | Quantiles]], counted: Bools, level: float
 ) -> tuple[Yardstick, ...]:
-    """Return what each was worth, ours first.
+    """Return what quantiles were worth, [n, 19], s, of each name; none where no job is scored.
 
-    offered, book : float32[n, L], s, as they were promised, and as the book of like jobs alone
-    would have; counted : bool[n], jobs that are scored; until : when the records end, s
+    counted : bool[n], jobs that are scored; level : of intervals
     """
     values, known = turnarounds(tasks)
     scored = np.flatnonzero(counted & known)
@@ -63,22 +56,28 @@ def yardsticks(
         return ()
     actual = np.expm1(values[scored])
     return tuple(
-        Yardstick(name, quantile_scores(pinball(said[scored], actual), tasks.submit[scored], level))
-        for name, said in _quoted(tasks, offered, book, learned, until)
+        Yardstick(name, quantile_scores(pinball(told[scored], actual), tasks.submit[scored], level))
+        for name, told in said
     )
 
 
-def _quoted(
-    tasks: Tasks, offered: Quantiles, book: Quantiles, learned: LearnedQuantiles, until: int
+def promised(name: str, offered: Quantiles) -> Iterator[tuple[str, Floats | Quantiles]]:
+    """Yield the quantiles of a book, float32[n, L], s, at the levels of losses."""
+    yield name, np.maximum.accumulate(offered[:, PLACES], axis=1)
+
+
+def beside(
+    tasks: Tasks, learned: LearnedQuantiles, until: int
 ) -> Iterator[tuple[str, Floats | Quantiles]]:
-    """Yield the quantiles of each, [n, 19], s; one at a time, for each takes much memory."""
-    yield OURS, np.maximum.accumulate(offered[:, PLACES], axis=1)
+    """Yield the quantiles of all others, [n, 19], s; one at a time, for each takes much memory.
+
+    until : when the records end, s
+    """
     yield "before correction", _seconds(learned.mixed)
     yield (
         "forest alone",
         _seconds(np.where(np.isnan(learned.forest), learned.alike, learned.forest)),
     )
-    yield BOOK, np.maximum.accumulate(book[:, PLACES], axis=1)
     yield "like jobs, before correction", _seconds(learned.alike)
     alike = all_alike(tasks.submit, tasks.finish, turnarounds(tasks)[1])
     bounds = bounds_of_turnarounds(tasks, LEVELS, until)
