@@ -40,6 +40,8 @@ with lazily():
 Work = Callable[[], QuantileForest]
 Fitting = Callable[[Work], Work]
 
+at_need: Final[Fitting] = cache
+"""Fits a forest when it is asked for, once."""
 WIDTH: Final = len(FEATURES) + len(SAMPLED)
 LEVEL_ARRAY: Final = np.array(LEVELS)
 NO_NAME: Final = 1
@@ -105,7 +107,7 @@ class TurnaroundLearner:
         the background, with the same results.
     """
 
-    def __init__(self, seed: int = 1, *, fitting: Fitting = cache) -> None:
+    def __init__(self, seed: int = 1, *, fitting: Fitting = at_need) -> None:
         self._seed, self._fitting = seed, fitting
         self._watch = QueueWatch()
         self._open: dict[Hashable, _Open] = {}
@@ -248,7 +250,7 @@ class TurnaroundLearner:
         values: Mapping[str, Any],
         arrays: Mapping[str, npt.NDArray[Any]],
         *,
-        fitting: Fitting = cache,
+        fitting: Fitting = at_need,
     ) -> TurnaroundLearner:
         """Return the learner of which `state` told. Raises ValueError, or what else missing values
         raise, where they do not fit together."""
@@ -261,7 +263,7 @@ class TurnaroundLearner:
         self._fill(int(values["ended"]), arrays)
         self._enter(values["open"], arrays)
         fits = [
-            _Fit(int(number), int(ended), cache(partial(_forest, arrays, place)))
+            _Fit(int(number), int(ended), at_need(partial(_forest, arrays, place)))
             for place, (number, ended) in enumerate(values["fits"])
         ]
         for one in fits:
