@@ -16,22 +16,24 @@ def found() -> PromiseStudy:
 
 
 def test_all_are_of_the_same_jobs(found: PromiseStudy) -> None:
-    assert [one.name for one in found.yardsticks][:1] == [OURS]
-    assert {one.scores.count for one in found.yardsticks} == {found.yardsticks[0].scores.count}
-    names = {one.name for one in found.yardsticks}
+    assert [one.name for one in found.learned.yardsticks][:1] == [OURS]
+    assert {one.scores.count for one in found.learned.yardsticks} == {
+        found.learned.yardsticks[0].scores.count
+    }
+    names = {one.name for one in found.learned.yardsticks}
     assert {BOOK, "QBETS", "all turnarounds alike", "forest alone"} <= names
-    assert 0 <= found.forest_share <= 1
+    assert 0 <= found.learned.share <= 1
 
 
 def test_knowing_like_jobs_beats_knowing_none(found: PromiseStudy) -> None:
-    scores = {one.name: one.scores for one in found.yardsticks}
+    scores = {one.name: one.scores for one in found.learned.yardsticks}
     assert scores[OURS].logs < scores["all turnarounds alike"].logs
     assert scores[OURS].logs < scores["QBETS"].logs
 
 
 def test_without_learning_there_are_none() -> None:
     plain = study(some_jobs(1200, 3), Question(warm_up=300))
-    assert plain.yardsticks == ()
+    assert plain.learned.yardsticks == ()
     assert "like jobs alone" not in {one.name for one in plain.answers[0].others}
 
 
