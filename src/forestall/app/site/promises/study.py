@@ -238,7 +238,7 @@ def _learned(
     if asked.begin is not None:
         counted &= tasks.submit >= asked.begin
     measure = partial(yardsticks, tasks, counted=counted, level=asked.level)
-    book = measure(promised(BOOK, offered))
+    book = measure([(BOOK, promised(offered))])
     # Of a million jobs each of these takes 100 MB: what has been measured is let go.
     del offered
     with ThreadPoolExecutor(asked.workers) as pool:
@@ -250,7 +250,7 @@ def _learned(
     jobs = int(turnarounds(tasks)[1].sum()) if learned.fits else 0
     del learned
     replayed = replaying(told=told, shown=LEVELS)
-    ours = measure(promised(OURS, replayed.book.offered))
+    ours = measure([(OURS, promised(replayed.book.offered))])
     return replayed, Learning((*ours, *others[:2], *book, *others[2:]), share, jobs)
 
 
