@@ -49,7 +49,7 @@ def test_the_same_on_any_number_of_workers(tasks: Tasks) -> None:
     with ThreadPoolExecutor(2) as pool:
         two = learn(tasks, each=pool.map)
     assert one.fits >= 3
-    for name in ("alike", "forest", "mixed", "shares"):
+    for name in ("alike", "forest", "mixed", "corrected", "shares"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes(), name
     assert (np.diff(one.mixed, axis=1) >= -1e-4).all()
     assert np.isnan(one.forest[:200]).all()
@@ -71,6 +71,7 @@ def test_nothing_of_the_future_is_in_them(tasks: Tasks) -> None:
     )
     before, after = learn(tasks), learn(other)
     assert before.mixed[:at].tobytes() == after.mixed[:at].tobytes()
+    assert before.corrected[:at].tobytes() == after.corrected[:at].tobytes()
 
 
 def test_windows_grow_with_what_has_ended() -> None:

@@ -45,6 +45,7 @@ from forestall.predict.turnaround.classes import (
 from forestall.predict.turnaround.kept import inside, spelled_out
 from forestall.predict.turnaround.learned import LEVELS
 from forestall.predict.turnaround.learner import LEVEL_ARRAY, Fitting, TurnaroundLearner, at_need
+from forestall.predict.turnaround.replay import rely_on_told
 from forestall.predict.turnaround.tasks import family
 from forestall.predict.turnaround.timed_quote import DecileRecord, TimedQuote, reasons_of, rests_on
 
@@ -105,6 +106,8 @@ class CompletionBook:
             self._learner = TurnaroundLearner(seed, fitting=fitting)
             self._book = self._book._replace(told=_untold(self._book.told, 64))
         self._rests: dict[int, tuple[float, int]] = {}
+        # Rules that somebody chose, while the others may still change.
+        self._chosen: dict[str, float] | None = dict(rules or {})
         self._places: dict[Hashable, int] = {}
         self._codes: dict[str, dict[str, int]] = {"user": {}, "name": {}, "part": {}}
         self._rows: dict[tuple[int, Hashable], int] = {}
@@ -281,6 +284,7 @@ class CompletionBook:
             "now": self._now,
             "phase": self._phase,
             "rests": [[k, *rests] for k, rests in self._rests.items()],
+            "rules": self._chosen,
             "learner": None,
         }
         arrays = kept_book(self._book)
@@ -301,6 +305,7 @@ class CompletionBook:
         raise, where they do not fit together."""
         self = cls(learn=False)
         self._book = restored_book(arrays)
+        self._chosen = values["rules"]
         self._places = {job: int(k) for job, k in values["jobs"]}
         self._codes = {
             what: {word: k for k, word in enumerate(values["codes"][what])} for what in self._codes
@@ -419,6 +424,9 @@ class CompletionBook:
         alike_kernels.tell_alike(self._book, k, time, LEVEL_ARRAY, alike)
         law = learner.submit(k, time, alike, **told)
         self._book.told[k] = law.told()
+        if law.jobs and self._chosen is not None:
+            rely_on_told(self._book, self._chosen)
+            self._chosen = None
         self._rests[k] = law.share, law.jobs
 
     def _step(self, kind: int, k: int, time: int) -> None:

@@ -3,7 +3,8 @@
 A forest of boosted quantiles (`forestall.predict.quantiles`) is fitted anew as jobs end, on the
 latest of them, and told for the jobs that are submitted until the next one is. Its features are
 those of the queue (`queue_features`), and what the latest like jobs alone say (`book_kernels`).
-What is used for a job is a mixture of both, by their own past record (`mixed_kernels`).
+What is used for a job is a mixture of both, by their own past record (`mixed_kernels`), moved by
+what became of earlier jobs (`shifts_kernels`).
 """
 
 from __future__ import annotations
@@ -19,20 +20,24 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.site.job_records import NEVER
+from forestall.predict.heap_kernels import new_heap
 from forestall.predict.quantiles.forest import QuantileForest, TreeSettings, fit
-from forestall.predict.turnaround.book_state import END, POINTS
+from forestall.predict.turnaround.book_state import CANCEL, END, LOSE, POINTS, STOP
+from forestall.predict.turnaround.classes import size_classes
 from forestall.predict.turnaround.queue_features import queue_features
 from forestall.predict.turnaround.replay import CHUNK
 from forestall.predict.turnaround.tasks import Tasks
 from forestall.traces.streams import stream
 
 with lazily():
-    from forestall.predict.turnaround import mixed_kernels
+    from forestall.predict.turnaround import mixed_kernels, shifts_kernels
 
 Quantiles = npt.NDArray[np.float32]
 Progress = Callable[[int, int], None]
 Each = Callable[[Callable[[int], None], Iterable[int]], Iterable[None]]
 
+CLOSING: Final = (END, CANCEL, LOSE, STOP)
+"""Events with which a job comes to an end."""
 LEVELS: Final = (0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99)
 """Levels of the quantiles that are learned, mixed and told."""
 FIRST: Final = 500
@@ -59,6 +64,7 @@ class LearnedQuantiles:
     alike : float32[n, L], logarithms of 1 + s: by the latest like jobs alone
     forest : float32[n, L], by the forests; nan where there is none yet
     mixed : float32[n, L], both, by their past record
+    corrected : float32[n, L], the mixture as moved by what became of earlier jobs
     shares : float32[n], weight of the forest in the mixture
     fits : how many forests
     """
@@ -66,17 +72,18 @@ class LearnedQuantiles:
     alike: Quantiles
     forest: Quantiles
     mixed: Quantiles
+    corrected: Quantiles
     shares: npt.NDArray[np.float32]
     fits: int
 
     def told(self) -> Quantiles:
         """Return turnarounds, s, as a book takes them: float32[n, POINTS]; -1 where there is no
         forest yet, and the law of like jobs stands."""
-        out = np.full((len(self.mixed), POINTS), -1.0, np.float32)
+        out = np.full((len(self.corrected), POINTS), -1.0, np.float32)
         for first in range(0, len(out), CHUNK):
             last = min(first + CHUNK, len(out))
             learned = first + np.flatnonzero(~np.isnan(self.forest[first:last, 0]))
-            out[learned] = law_points(self.mixed[learned])
+            out[learned] = law_points(self.corrected[learned])
         return out
 
 
@@ -126,7 +133,8 @@ def learn_quantiles(
         if progress is not None:
             progress(done, len(spans))
     mixed, shares = mixed_quantiles(tasks, alike, forest, values, order)
-    return LearnedQuantiles(alike, forest, mixed, shares, len(spans))
+    corrected = corrected_quantiles(tasks, mixed)
+    return LearnedQuantiles(alike, forest, mixed, corrected, shares, len(spans))
 
 
 def logs_of(seconds: Quantiles) -> Quantiles:
@@ -142,9 +150,14 @@ def fitted(rows: Quantiles, values: Floats, seed: int, number: int) -> QuantileF
 
 def ended_in_order(tasks: Tasks, known: Bools) -> Ints:
     """Return the jobs whose turnarounds are known in the end, in the order in which that was."""
+    closed = closed_in_order(tasks)
+    return np.asarray(closed[known[closed]])
+
+
+def closed_in_order(tasks: Tasks) -> Ints:
+    """Return the jobs that came to an end of any kind, in the order in which they did."""
     _, kind, job = tasks.events
-    ended = job[kind == END]
-    return np.asarray(ended[known[ended]])
+    return np.asarray(job[np.isin(kind, CLOSING)])
 
 
 def turnarounds(tasks: Tasks) -> tuple[Floats, Bools]:
@@ -192,3 +205,30 @@ def mixed_quantiles(
     )
     mixed_kernels.mix(mixing, mixed, shares)
     return mixed, shares
+
+
+def new_shifts(
+    quantiles: Quantiles, submit: Ints, user: Ints, size: Ints, groups: int
+) -> shifts_kernels.Shifts:
+    """Return quantiles that nothing has moved yet; see `shifts_kernels.Shifts`."""
+    levels, jobs = np.array(LEVELS), len(submit)
+    return shifts_kernels.Shifts(
+        quantiles, submit, user, size, np.zeros(jobs, np.int64), new_heap(jobs), levels,
+        np.log(levels / (1 - levels)), np.zeros(len(levels)), np.zeros((groups, len(levels))),
+        np.zeros((groups, len(levels))),
+    )  # fmt: skip
+
+
+def corrected_quantiles(tasks: Tasks, quantiles: Quantiles) -> Quantiles:
+    """Return quantiles moved by what became of jobs that were submitted earlier."""
+    size = size_classes(tasks.size)
+    user = tasks.user.code.astype(np.int64) + size.max(initial=0) + 2  # below: who says no name
+    groups = int(size.max(initial=0)) + len(tasks.user.words) + 2
+    shifts = new_shifts(quantiles, tasks.submit, user, size, groups)
+    order = closed_in_order(tasks)
+    values, known = turnarounds(tasks)
+    silent = np.where(tasks.ending == CANCEL, np.nan, shifts_kernels.AFTER)
+    corrected = np.empty_like(quantiles)
+    actual = np.where(known, values, silent)
+    shifts_kernels.shift_all(shifts, tasks.finish, order, actual, corrected)
+    return corrected

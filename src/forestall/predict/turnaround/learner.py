@@ -1,7 +1,8 @@
 """Quantiles of turnarounds learned as jobs come and go, one event at a time.
 
 Told the events of a record in their order, it says of each job what `learned` says of it, to the
-last bit: the same features, forests fitted after as many ends, and the same mixture by past record.
+last bit: the same features, forests fitted after as many ends, the same mixture by past record, and
+moved alike.
 Its memory grows with the jobs that are open, and with the users and kinds of jobs that there are.
 """
 
@@ -21,7 +22,7 @@ from forestall.predict.kept import under
 from forestall.predict.learner import State
 from forestall.predict.quantiles.forest import QuantileForest
 from forestall.predict.turnaround import learned
-from forestall.predict.turnaround.book_state import CANCEL, END, LOSE, POINTS, STOP
+from forestall.predict.turnaround.book_state import CANCEL, END, POINTS
 from forestall.predict.turnaround.kept import inside, spelled_out, taken
 from forestall.predict.turnaround.learned import (
     LEVELS,
@@ -33,6 +34,7 @@ from forestall.predict.turnaround.learned import (
     logs_of,
 )
 from forestall.predict.turnaround.queue_features import FEATURES, QueueWatch
+from forestall.predict.turnaround.shifted import QuantileShifts
 
 with lazily():
     from forestall.predict.turnaround import mixed_kernels
@@ -54,7 +56,7 @@ class LearnedLaw:
 
     Attributes
     ----------
-    quantiles : float32[L], logarithms of 1 + s at `learned.LEVELS`
+    quantiles : float32[L], logarithms of 1 + s at `learned.LEVELS`, as corrected
     share : weight of the forest in them; the rest is that of like jobs
     jobs : ended jobs that the forest learned from; 0 where there is no forest yet
     """
@@ -73,13 +75,14 @@ class LearnedLaw:
 @dataclass(frozen=True)
 class _Open:
     """A job that has not ended: its features, float32[WIDTH], what like jobs and the forest say of
-    it, float32[L] each, and which losses it counts for."""
+    it, float32[L] each, which losses it counts for, and its place among the shifts."""
 
     row: Quantiles
     alike: Quantiles
     forest: Quantiles
     group: int
     submit: int
+    slot: int
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ class TurnaroundLearner:
     def __init__(self, seed: int = 1, *, fitting: Fitting = at_need) -> None:
         self._seed, self._fitting = seed, fitting
         self._watch = QueueWatch()
+        self._shifts = QuantileShifts()
         self._open: dict[Hashable, _Open] = {}
         self._groups: dict[str, int] = {"": NO_NAME}
         self._losses = np.zeros((16, mixed_kernels.SHARES))
@@ -159,18 +163,22 @@ class TurnaroundLearner:
         forest = np.full(len(LEVELS), np.nan, np.float32)
         if self._used is not None:
             forest[:] = self._used.work().tell(row[None])[0]
-        self._open[job] = _Open(row, logs, forest, group, now)
         mixed = np.empty(len(LEVELS), np.float32)
         share = mixed_kernels.mixture(self._losses, group, logs, forest, mixed)
-        return LearnedLaw(mixed, float(share), self._used.jobs if self._used else 0)
+        slot, moved = self._shifts.submit(now, user, size, mixed)
+        self._open[job] = _Open(row, logs, forest, group, now, slot)
+        return LearnedLaw(moved, float(share), self._used.jobs if self._used else 0)
 
     def happen(self, kind: int, job: Hashable, now: int) -> None:
         """Take in what happened to a job, as `QueueWatch.happen` does."""
         self._watch.happen(kind, job, now)
-        if kind in (END, CANCEL, LOSE, STOP):
-            one = self._open.pop(job, None)
-            if one is not None and kind == END:
-                self._learn(one, now)
+        if kind not in learned.CLOSING or job not in self._open:
+            return
+        one, actual = self._open.pop(job), np.nan if kind == CANCEL else np.inf
+        if kind == END:
+            actual = np.log1p(np.array([max(now - one.submit, 0)], np.float64))[0]
+            self._learn(one, actual)
+        self._shifts.close(one.slot, now, actual)
 
     # ------------------------------------------------------------------------------------ inside
 
@@ -181,9 +189,8 @@ class TurnaroundLearner:
             self._losses = np.concatenate((self._losses, more))
         return group
 
-    def _learn(self, one: _Open, now: int) -> None:
-        """Take in the end of a job."""
-        value = np.log1p(np.array([max(now - one.submit, 0)], np.float64))[0]
+    def _learn(self, one: _Open, value: float) -> None:
+        """Take in the logarithm of 1 + turnaround of a job that ended."""
         if not np.isnan(one.forest[0]):
             mixed_kernels.learn(self._losses, one.group, one.alike, one.forest, value, LEVEL_ARRAY)
         at = self._ended % len(self._rows)
@@ -230,6 +237,8 @@ class TurnaroundLearner:
             "watch": watch,
         }
         arrays = {f"watch.{name}": array for name, array in arrays.items()}
+        values["shifts"], shifts = self._shifts.state()
+        arrays |= {f"shifts.{name}": array for name, array in shifts.items()}
         arrays["losses"] = self._losses[: NO_NAME + len(self._groups)]
         arrays["rows"], arrays["values"] = self._latest()
         for place, one in enumerate(fits):
@@ -240,7 +249,7 @@ class TurnaroundLearner:
             width = WIDTH if name == "row" else len(LEVELS)
             column = [getattr(one, name) for one in jobs]
             arrays[f"open.{name}"] = np.array(column, np.float32).reshape(len(jobs), width)
-        for name in ("group", "submit"):
+        for name in ("group", "submit", "slot"):
             arrays[f"open.{name}"] = np.array([getattr(one, name) for one in jobs], np.int64)
         return values, arrays
 
@@ -260,6 +269,7 @@ class TurnaroundLearner:
         count = NO_NAME + len(self._groups)
         self._losses = np.zeros((2 * count, mixed_kernels.SHARES))
         self._losses[:count] = taken(arrays, "losses", np.float64, (count, mixed_kernels.SHARES))
+        self._shifts = QuantileShifts.from_state(values["shifts"], under("shifts.", arrays))
         self._fill(int(values["ended"]), arrays)
         self._enter(values["open"], arrays)
         fits = [
@@ -292,7 +302,10 @@ class TurnaroundLearner:
         group = taken(arrays, "open.group", np.int64, (count,))
         submit = taken(arrays, "open.submit", np.int64, (count,))
         inside("open.group", group, NO_NAME + len(self._groups))
-        told = zip(jobs, row, alike, forest, group.tolist(), submit.tolist(), strict=True)
+        slot = taken(arrays, "open.slot", np.int64, (count,))
+        self._shifts.holds(slot)
+        numbers = (group.tolist(), submit.tolist(), slot.tolist())
+        told = zip(jobs, row, alike, forest, *numbers, strict=True)
         self._open = {job: _Open(*rest) for job, *rest in told}
 
 
