@@ -91,10 +91,15 @@ def lead(found: PromiseStudy) -> str:
     told += sharper(found.learned.yardsticks)
     told.append(
         f"Replayed in time order: {counted(found.jobs, 'jobs')}, after a warm-up of "
-        f"{counted(found.asked.warm_up, 'jobs')} that ended; each quote "
-        f"{rests_on(found.learned.share, found.learned.jobs)}."
+        f"{counted(found.asked.warm_up, 'jobs')} that ended; a quote {_rests(found)}."
     )
     return " ".join(told)
+
+
+def _rests(found: PromiseStudy) -> str:
+    """Return what quotes rest on as the end of a sentence."""
+    told = rests_on(found.learned.share, found.learned.jobs)
+    return f"is {told}" if told.startswith("learned") else told
 
 
 def _all_hold(found: PromiseStudy) -> str:
