@@ -98,6 +98,7 @@ def test_the_section_tells_what_the_study_found(found: PromiseStudy) -> None:
     sharp = found.answers[0].sharp_by[9].times_run[1]
     assert f"lay at least {number(sharp)} run times away." in part.lead
     assert len(re.findall(r"\.(?= |$)", part.lead)) <= 3
+    assert part.lead.endswith("that ended; a quote rests on like jobs.")
 
 
 def test_promises_before_the_warm_up_do_not_count(found: PromiseStudy) -> None:

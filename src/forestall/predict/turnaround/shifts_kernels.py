@@ -124,9 +124,12 @@ def let_pass(shifts, now):
         put(due, k, time)
 
 
-@kernel
+@entry
 def take_submission(shifts, k, out):
-    """Write the shifted quantiles of job k, float32[L], and await what becomes of it."""
+    """Write the quantiles of job k as shifted at its submission, float32[L], and await what becomes
+    of it."""
+    let_pass(shifts, shifts.submit[k])
+    shifts.open[k] = 0
     for i in range(len(shifts.levels)):
         value = shifted(shifts, k, i)
         # Each level has its own shift: they may cross.
@@ -138,7 +141,7 @@ def take_submission(shifts, k, out):
     put(shifts.due, k, passes(shifts, k, 0))
 
 
-@kernel
+@entry
 def take_end(shifts, k, now, actual):
     """Take note that job k ended, with this logarithm of 1 + turnaround; `AFTER`: it never will;
     nan: it was withdrawn and says nothing."""
@@ -165,5 +168,4 @@ def shift_all(shifts, finish, order, actual, out):
             j = order[done]
             take_end(shifts, j, finish[j], actual[j])
             done += 1
-        let_pass(shifts, now)
         take_submission(shifts, k, out[k])
