@@ -54,6 +54,7 @@ class Futures:
     attempt : int64[n], how often a job outlived its draws
     passes : of each pool, what the last in order could have had; none are kept where the rule is
         not EASY, or with failures or arrivals
+    joined : of arrivals, when each starts and ends
     """
 
     snapshot: Snapshot
@@ -66,6 +67,7 @@ class Futures:
     passes: tuple[Passes, ...]
     failures: NodeHazard | None = None
     arrivals: Arrivals | None = None
+    joined: FutureQuote | None = None
 
     def __len__(self) -> int:
         return len(self.run)
@@ -81,8 +83,8 @@ class Futures:
         return FutureQuote(self.start[:, place], self.end[:, place])
 
     def free(self, times: Ints, pool: int = 0, *, planned: bool = False) -> Ints:
-        """Return the free nodes of a pool, int64[K, len(times)]; `planned` by limits, else as the
-        futures are played. Arrivals and failures are left out."""
+        """Return the free nodes of a pool, int64[K, len(times)]; `planned` by limits, without
+        arrivals, else as the futures are played. Nodes under repair are not taken off."""
         mine = self.snapshot.pool == pool
         size, start = self.snapshot.size[mine], self.start[:, mine]
         end = self.end[:, mine]
@@ -92,6 +94,11 @@ class Futures:
         free = np.empty((len(self), len(times)), np.int64)
         for k in range(len(self)):
             taken = _cumulated(start[k], size, times) - _cumulated(end[k], size, times)
+            if not planned and self.arrivals is not None and self.joined is not None:
+                own = self.arrivals.pool[k] == pool
+                sizes, joined = self.arrivals.size[k, own], self.joined
+                taken += _cumulated(joined.start[k, own], sizes, times)
+                taken -= _cumulated(joined.end[k, own], sizes, times)
             free[k] = self.snapshot.nodes[pool] - taken
         for one in self.snapshot.drains:
             if one.pool in {None, pool}:
@@ -185,6 +192,7 @@ def make(
         passes=passes,
         failures=failures,
         arrivals=arrivals,
+        joined=None if arrivals is None else _nobody(arrivals),
     )
     since = np.full((len(snapshot.nodes), count), snapshot.now, np.int64)
     play_since(futures, since, spread)
@@ -236,6 +244,16 @@ def run_pool(futures: Futures, pool: int, board: Board, played: Played, spread: 
         played.start[:] = joined.start[:, :own_jobs]
         played.end[:] = joined.end[:, :own_jobs]
         played.restarts[:] = joined.restarts[:, :own_jobs]
+        if futures.joined is not None:
+            own = arrivals.pool == pool
+            futures.joined.start[own] = joined.start[:, own_jobs:][own]
+            futures.joined.end[own] = joined.end[:, own_jobs:][own]
+
+
+def _nobody(arrivals: Arrivals) -> FutureQuote:
+    """Return starts and ends of arrivals before any is played."""
+    never = np.full(arrivals.submit.shape, NEVER, np.int64)
+    return FutureQuote(never, never.copy())
 
 
 def _joined(played: Played, arrivals: Arrivals) -> Played:

@@ -46,6 +46,16 @@ class FuturesQuestion(Declared, group="Futures"):
         Annotated[int, Field(ge=1)],
         Setting("Of {rule} priority: waiting jobs looked at (Slurm: bf_max_job_test)"),
     ] = 100
+    arrivals: Annotated[
+        Literal["none", "recent"],
+        Setting(
+            "Who comes next: nobody, or submissions of recent weeks at the same weekday and hour"
+        ),
+    ] = "none"
+    node_failures: Annotated[
+        Literal["none", "recorded"],
+        Setting("Let nodes fail as often as the records tell, jobs on them start over"),
+    ] = "recorded"
     futures: Annotated[Annotated[int, Field(ge=10, le=MOST)], Setting("How many to play")] = 256
     seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of the run times that are drawn")] = 1
 

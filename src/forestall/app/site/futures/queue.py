@@ -84,6 +84,7 @@ def queue_at(site: SiteRecords, now: int) -> SiteQueue:
         drains=unusable(site.inventory, names, now, records.until, remarks),
     )
     users = records.user.code[rows].astype(np.int64)
+    remarks.append("Jobs wait in order of when they could first start.")
     return SiteQueue(snapshot, users, law, len(order), names, tuple(remarks))
 
 

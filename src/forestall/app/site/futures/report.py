@@ -29,8 +29,7 @@ AFTER: Final = (0, 1, 2, 4, 8, 12, 16, 20, 24)
 WIDE_NAME: Final = 12
 RESTS: Final = (
     "Each future draws how long every job runs from like jobs of the past, given how long it has "
-    "run, and plays the scheduler forward; it plans by limits. Nobody else arrives and no node "
-    "fails. Jobs wait in order of when they could first start: records tell no priorities."
+    "run, and plays the scheduler forward; it plans by limits."
 )
 
 
@@ -95,7 +94,7 @@ def jobs_section(found: QueueFutures) -> Section:
         lead=lead,
         facts=tuple(facts),
         body=(jobs_table(waiting, found.now), *(figures if starts else ())),
-        notes=(RESTS, *found.queue.remarks),
+        notes=(RESTS, *found.assumed, *found.queue.remarks),
     )
 
 
@@ -127,14 +126,17 @@ def jobs_table(rows: Sequence[dict[str, Any]], now: int) -> Table:
                     note="- : not in so many futures.")  # fmt: skip
 
 
+def alone(found: QueueFutures) -> str:
+    """Say whether somebody arrives."""
+    return ", if nobody arrives" if found.futures.arrivals is None else ""
+
+
 def free_section(found: QueueFutures) -> Section:
     """Return when nodes are free."""
     rows, nodes = found.free, sum(found.queue.snapshot.nodes)
     half = next((one["hours"] for one in rows if one["free_50"] * 2 >= nodes), None)
     when = "not within a day" if half is None else "now" if half == 0 else f"in {half} h"
-    lead = (
-        f"Half of the {nodes:,} nodes are free {when}, in half of the futures, if nobody arrives."
-    )
+    lead = f"Half of the {nodes:,} nodes are free {when}, in half of the futures{alone(found)}."
     picked = [rows[hour] for hour in AFTER]
     cells = [
         (str(one["hours"]), found.told(one["time"]),
@@ -275,7 +277,7 @@ def draw_free(found: QueueFutures) -> Drawn:
     low, high = ([one[f"free_{level}"] for one in rows] for level in (10, 90))
     axes.fill_between(at, low, high, step="post", color=PALE, label="10 to 90 % of futures")
     axes.step(at, [one["free_50"] for one in rows], where="post", color=BLUE, label="median")
-    dress(axes, "Free nodes, if nobody arrives", "Hours from now", "Nodes")
+    dress(axes, f"Free nodes{alone(found)}", "Hours from now", "Nodes")
     axes.set_ylim(bottom=0)
     legend(axes)
     return figure

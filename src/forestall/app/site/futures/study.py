@@ -13,6 +13,7 @@ from forestall.app.kit.versions import of_fits
 from forestall.app.site import sources
 from forestall.app.site.futures.question import FuturesQuestion, drain_of
 from forestall.app.site.futures.queue import SiteQueue, queue_at
+from forestall.app.site.futures.unknown import arrivals_of, hazard_of
 from forestall.engine.futures.futures import Futures, quantiles
 from forestall.engine.futures.snapshot import NEVER, Drain, SchedulerRule
 from forestall.model.arrays import Ints
@@ -42,6 +43,7 @@ class QueueFutures:
     asked : what was asked
     queue, futures : the queue, and its futures as things stand
     drain, drained : a drain that was asked about, and the futures with it; None: none was
+    assumed : who comes next and what fails, in sentences
     """
 
     site: SiteRecords
@@ -51,6 +53,7 @@ class QueueFutures:
     futures: Futures
     drain: Drain | None = None
     drained: Futures | None = None
+    assumed: tuple[str, ...] = ()
 
     @property
     def now(self) -> int:
@@ -128,7 +131,7 @@ class QueueFutures:
             "jobs": self.jobs,
             "free_nodes": self.free,
             "drain": None if self.drain is None else asdict(self.drain),
-            "remarks": list(self.queue.remarks),
+            "remarks": [*self.assumed, *self.queue.remarks],
             "parameters": asdict(self.asked),
             "sources": list(self.site.sources),
             "versions": dict(of_fits()),
@@ -173,17 +176,25 @@ def played(
     """Return a queue's futures, with and without a drain; the run times are the same in both."""
     run = queue.law.draw(queue.asked(), asked.futures, asked.seed)
     rule = SchedulerRule.named(asked.rule, asked.depth)
+    arrivals, comes = None, "Nobody else arrives."
+    if asked.arrivals == "recent":
+        arrivals, comes = arrivals_of(site, queue, asked.futures, asked.seed)
+    failures, fails = None, "No node fails."
+    if asked.node_failures == "recorded":
+        failures, fails = hazard_of(site, queue.snapshot.now, sum(queue.snapshot.nodes), asked.seed)
     steps = 1 if drain is None else 2
-    futures = make_futures(queue.snapshot, run, rule)
+    futures = make_futures(queue.snapshot, run, rule, failures=failures, arrivals=arrivals)
     if progress is not None:
         progress(1, steps)
+    found = QueueFutures(site, dated, asked, queue, futures, assumed=(comes, fails))
     if drain is None:
-        return QueueFutures(site, dated, asked, queue, futures)
+        return found
     taken = (*queue.snapshot.drains, *shared_out(drain, queue.snapshot.nodes))
-    drained = make_futures(replace(queue.snapshot, drains=taken), run, rule)
+    snapshot = replace(queue.snapshot, drains=taken)
+    drained = make_futures(snapshot, run, rule, failures=failures, arrivals=arrivals)
     if progress is not None:
         progress(2, steps)
-    return QueueFutures(site, dated, asked, queue, futures, drain, drained)
+    return replace(found, drain=drain, drained=drained)
 
 
 def shared_out(drain: Drain, nodes: tuple[int, ...]) -> tuple[Drain, ...]:
