@@ -46,12 +46,18 @@ class FuturesQuestion(Declared, group="Futures"):
         Annotated[int, Field(ge=1)],
         Setting("Of {rule} priority: waiting jobs looked at (Slurm: bf_max_job_test)"),
     ] = 100
+    order: Annotated[
+        Literal["auto", "submitted", "priority", "learned"],
+        Setting("Who is first: by submission, Slurm's priorities, learned from past starts"),
+    ] = "auto"
+    holds: Annotated[
+        Literal["none", "recorded"],
+        Setting("Let jobs whose nodes are free wait as long as such jobs did, or start at once"),
+    ] = "recorded"
     arrivals: Annotated[
         Literal["none", "recent"],
-        Setting(
-            "Who comes next: nobody, or submissions of recent weeks at the same weekday and hour"
-        ),
-    ] = "none"
+        Setting("Who comes next: nobody, or jobs as of the same hours of recent weeks"),
+    ] = "recent"
     node_failures: Annotated[
         Literal["none", "recorded"],
         Setting("Let nodes fail as often as the records tell, jobs on them start over"),

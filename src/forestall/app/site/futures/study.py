@@ -13,7 +13,7 @@ from forestall.app.kit.versions import of_fits
 from forestall.app.site import sources
 from forestall.app.site.futures.question import FuturesQuestion, drain_of
 from forestall.app.site.futures.queue import SiteQueue, queue_at
-from forestall.app.site.futures.unknown import arrivals_of, hazard_of
+from forestall.app.site.futures.unknown import arrivals_of, hazard_of, holds_of, ordered
 from forestall.engine.futures.futures import Futures, quantiles
 from forestall.engine.futures.snapshot import NEVER, Drain, SchedulerRule
 from forestall.model.arrays import Ints
@@ -43,7 +43,7 @@ class QueueFutures:
     asked : what was asked
     queue, futures : the queue, and its futures as things stand
     drain, drained : a drain that was asked about, and the futures with it; None: none was
-    assumed : who comes next and what fails, in sentences
+    assumed : who is first, who is held, who comes next, and what fails, in sentences
     """
 
     site: SiteRecords
@@ -174,8 +174,12 @@ def played(
     progress: Progress | None = None,
 ) -> QueueFutures:
     """Return a queue's futures, with and without a drain; the run times are the same in both."""
-    run = queue.law.draw(queue.asked(), asked.futures, asked.seed)
     rule = SchedulerRule.named(asked.rule, asked.depth)
+    queue, ranked = ordered(queue, asked, rule)
+    run = queue.law.draw(queue.asked(), asked.futures, asked.seed)
+    ready, holds = None, "Jobs whose nodes are free start at once."
+    if asked.holds == "recorded":
+        ready, holds = holds_of(queue, rule, asked.futures, asked.seed)
     arrivals, comes = None, "Nobody else arrives."
     if asked.arrivals == "recent":
         arrivals, comes = arrivals_of(site, queue, asked.futures, asked.seed)
@@ -183,15 +187,16 @@ def played(
     if asked.node_failures == "recorded":
         failures, fails = hazard_of(site, queue.snapshot.now, sum(queue.snapshot.nodes), asked.seed)
     steps = 1 if drain is None else 2
-    futures = make_futures(queue.snapshot, run, rule, failures=failures, arrivals=arrivals)
+    own: dict[str, Any] = {"failures": failures, "arrivals": arrivals, "ready": ready}
+    futures = make_futures(queue.snapshot, run, rule, **own)
     if progress is not None:
         progress(1, steps)
-    found = QueueFutures(site, dated, asked, queue, futures, assumed=(comes, fails))
+    found = QueueFutures(site, dated, asked, queue, futures, assumed=(ranked, holds, comes, fails))
     if drain is None:
         return found
     taken = (*queue.snapshot.drains, *shared_out(drain, queue.snapshot.nodes))
     snapshot = replace(queue.snapshot, drains=taken)
-    drained = make_futures(snapshot, run, rule, failures=failures, arrivals=arrivals)
+    drained = make_futures(snapshot, run, rule, **own)
     if progress is not None:
         progress(2, steps)
     return replace(found, drain=drain, drained=drained)

@@ -1,18 +1,24 @@
-"""What comes beside the queue: nodes that fail, and jobs that are submitted, from a site's past."""
+"""What a queue does not tell, from a site's past: who is first, who is held, which nodes fail, and
+who comes next."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from forestall.app.site.futures.past import held, hold_law, learned_order
+from forestall.app.site.futures.question import FuturesQuestion
 from forestall.app.site.futures.queue import SiteQueue, limits, pools_of
-from forestall.engine.futures.snapshot import Arrivals, NodeHazard
+from forestall.engine.futures.snapshot import COLUMNS, Arrivals, NodeHazard, SchedulerRule
 from forestall.model.arrays import Ints
+from forestall.model.errors import ParameterError
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import FAULT, NATURES
 from forestall.model.site.site_records import SiteRecords
 from forestall.predict.futures.arrivals import BLOCK, HORIZON, WEEK, PastSubmissions, redrawn
+from forestall.predict.futures.held import FEWEST
 from forestall.show.quantities import counted, duration
 
 REPAIR: Final = 4 * 3600
@@ -69,6 +75,69 @@ def _failed(site: SiteRecords, now: int, nodes: int) -> tuple[int, float, Ints, 
     return count, float(now - records.begin) * nodes, np.empty(0, np.int64), what
 
 
+def ordered(queue: SiteQueue, asked: FuturesQuestion, rule: SchedulerRule) -> tuple[SiteQueue, str]:
+    """Return the queue with its waiting jobs in the order that was asked for, and that in words.
+
+    Without a wish: Slurm's priorities where it told them, else an order learned from past starts
+    where its own record is better than that of submission.
+    """
+    snapshot = queue.snapshot
+    if asked.order == "priority" and queue.held is None:
+        raise ParameterError("order", asked.order, "priorities; a running Slurm alone tells them")
+    if queue.held is not None and asked.order in {"auto", "priority"}:
+        return queue, "Jobs wait in order of Slurm's priorities."
+    waits = np.flatnonzero(~snapshot.running)
+    by_time = waits[np.argsort(snapshot.ready[waits], kind="stable")]
+    submitted = "Jobs wait in order of when they could first start."
+    if asked.order == "submitted" or len(waits) < 2:
+        return moved(queue, by_time), submitted
+    order, better, told = learned_order(queue.past, snapshot.now, rule, asked.seed)
+    if order is None or (asked.order == "auto" and not better):
+        return moved(queue, by_time), f"{submitted} {told}"
+    features = queue.past.features(snapshot.now, queue.rows(by_time))
+    ranked = by_time[np.argsort(-order.score(features), kind="stable")]
+    return moved(queue, ranked), f"Jobs wait in a learned order. {told}"
+
+
+def moved(queue: SiteQueue, waits: Ints) -> SiteQueue:
+    """Return the queue with its waiting columns in another order, behind those that run."""
+    snapshot = queue.snapshot
+    order = np.concatenate([np.flatnonzero(snapshot.running), waits])
+    columns = {name: getattr(snapshot, name)[order] for name in COLUMNS}
+    held = None if queue.held is None else queue.held[order]
+    return replace(
+        queue, snapshot=replace(snapshot, **columns), users=queue.users[order], held=held
+    )
+
+
+def holds_of(
+    queue: SiteQueue, rule: SchedulerRule, futures: int, seed: int
+) -> tuple[Ints | None, str]:
+    """Return when each job can first start in each future, int64[K, n], and that in words; None
+    where nobody is held, or too little is known of it."""
+    snapshot = queue.snapshot
+    columns = np.flatnonzero(held(snapshot, rule) if queue.held is None else queue.held)
+    if len(columns) == 0:
+        return None, "No waiting job could start by the free nodes."
+    law = hold_law(queue.past, queue.begin, snapshot.now, rule, seed)
+    ready = np.broadcast_to(snapshot.ready, (futures, len(snapshot))).copy()
+    names = counted(len(columns), "waiting jobs")
+    waiting = int(np.sum(~snapshot.running))
+    if len(law) < FEWEST:
+        if queue.held is None:
+            return None, f"{names} of {waiting:,} could start by the free nodes and do."
+        ready[:, columns] = NEVER
+        return ready, f"{names} of {waiting:,} are held by Slurm and start in no future."
+    age = np.maximum(snapshot.now - snapshot.ready[columns], 0)
+    ready[:, columns] = snapshot.now + law.draw(snapshot.job[columns], age, futures, seed)
+    middle = float(np.median(ready[:, columns])) - snapshot.now
+    why = "are held by Slurm" if queue.held is not None else "have their nodes free, but wait"
+    return ready, (
+        f"{names} of {waiting:,} {why}: for a dependency, a limit or a hold. They are let go as "
+        f"{counted(len(law), 'such jobs')} of the past were, in {duration(middle)} in the median."
+    )
+
+
 def arrivals_of(
     site: SiteRecords, queue: SiteQueue, futures: int, seed: int
 ) -> tuple[Arrivals | None, str]:
@@ -94,7 +163,7 @@ def arrivals_of(
     name = "weeks" if period == WEEK else "days"
     mean = float(np.mean(np.sum(arrivals.submit < NEVER, axis=1)))
     return arrivals, (
-        f"Over the next {HORIZON // 3600} h {mean:,.0f} jobs arrive on average, redrawn in blocks of "
-        f"{BLOCK // 3600} h from the last {counted(most, name)} at the same hour"
+        f"Over the next {HORIZON // 3600} h {mean:,.0f} jobs arrive on average, redrawn in blocks "
+        f"of {BLOCK // 3600} h from the last {counted(most, name)} at the same hour"
         f"{' and weekday' if period == WEEK else ''}. They queue behind those that wait."
     )
