@@ -92,7 +92,7 @@ def sort_releases(work):
         gap = 3 * gap + 1
     while gap > 0:
         for place in range(gap, count):
-            key, i = keys[place], place
+            key, i = keys[place], np.int64(place)
             while i >= gap and keys[i - gap] > key:
                 keys[i] = keys[i - gap]
                 i -= gap
@@ -116,7 +116,7 @@ def extend(work, board, now):
     A job that outlives its limit is planned to end within the next second.
     """
     at, n = work.at, work.at[SEGMENTS]
-    time = FAR
+    time = np.int64(FAR)
     if at[RELEASED] < at[RELEASES]:
         time = max(release_time(work, at[RELEASED]), now + 1)
     if at[EDGED] < len(board.edge_time):

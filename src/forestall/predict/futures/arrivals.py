@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from forestall.engine.futures.snapshot import NEVER, Arrivals
 from forestall.model.arrays import Ints
+from forestall.predict.foreseen_kernels import FAR
 from forestall.traces.streams import stream
 
 DAY: Final = 86_400
@@ -37,11 +38,22 @@ class PastSubmissions:
     pool: Ints
 
 
-def redrawn(
-    past: PastSubmissions, begin: int, now: int, futures: int, seed: int
-) -> tuple[Arrivals, int, int] | None:
-    """Return arrivals of each future, the seconds that a block is moved by a multiple of, and how
-    many such multiples there are; None where the past is shorter than a day.
+@dataclass(frozen=True)
+class Redrawn:
+    """Jobs that are submitted in each future, int64[K, a] each but `run`, float32[K, a]; FAR is the
+    `submit` of none. Blocks were moved by multiples of `period` seconds, up to `most` of them."""
+
+    submit: Ints
+    size: Ints
+    limit: Ints
+    run: npt.NDArray[np.float32]
+    pool: Ints
+    period: int
+    most: int
+
+
+def redrawn(past: PastSubmissions, begin: int, now: int, futures: int, seed: int) -> Redrawn | None:
+    """Return the submissions of each future; None where the past is shorter than a day.
 
     Blocks lie whole weeks back, where the past is as long as that, else whole days. Each is drawn
     as often as any other, as far as the number of futures lets it.
@@ -64,11 +76,11 @@ def redrawn(
     taken = [np.concatenate(one) for one in rows]
     count = max(len(one) for one in taken)
     shape = (futures, count)
-    submit, size, limit = np.full(shape, NEVER), np.ones(shape, np.int64), np.ones(shape, np.int64)
+    submit, size, limit = np.full(shape, FAR), np.ones(shape, np.int64), np.ones(shape, np.int64)
     run, pool = np.ones(shape, np.float32), np.zeros(shape, np.int64)
     for k, one in enumerate(taken):
         n = len(one)
         submit[k, :n] = np.concatenate(moved[k])
         size[k, :n], limit[k, :n] = past.size[one], past.limit[one]
         run[k, :n], pool[k, :n] = past.run[one], past.pool[one]
-    return Arrivals(submit, size, limit, run, pool), period, int(most)
+    return Redrawn(submit, size, limit, run, pool, period, int(most))

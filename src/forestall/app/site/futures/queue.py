@@ -20,7 +20,14 @@ from forestall.predict.futures.order import PastQueue
 from forestall.show.quantities import counted
 
 DAY: Final = 86_400
-FREE_TO_START: Final = ("None", "Priority", "Resources", "ReqNodeNotAvail", "Reservation", "")
+FREE_TO_START: Final = (
+    "None",
+    "Priority",
+    "Resources",
+    "ReqNodeNotAvail",
+    "Nodes required",
+    "Reservation",
+)
 """How Slurm's reasons begin of jobs that nothing but nodes keeps waiting."""
 RECENT: Final = 600
 """What the controller said counts for so many seconds."""
@@ -121,6 +128,17 @@ def by_priority(queue: SiteQueue, records: Accounting, present: PresentQueue) ->
     """Return the queue with waiting jobs in order of Slurm's priorities, and with those known that
     something else than nodes holds."""
     snapshot = queue.snapshot
+    recorded = set(records.job.tolist())
+    absent = [why for job, why in zip(present.job.tolist(), present.reason, strict=True)
+              if job not in recorded]  # fmt: skip
+    remarks = queue.remarks
+    if absent:
+        whys = ", ".join(sorted(set(absent)))
+        remarks = (
+            *remarks,
+            f"Left out: {counted(len(absent), 'jobs')} that Slurm does not let start yet ({whys}), "
+            "which its accounting does not know.",
+        )
     known = {job: k for k, job in enumerate(present.job.tolist())}
     place = [known.get(job, -1) for job in records.job[snapshot.job].tolist()]
     there = np.array([one >= 0 for one in place], np.bool_) & ~snapshot.running
@@ -132,14 +150,14 @@ def by_priority(queue: SiteQueue, records: Accounting, present: PresentQueue) ->
     held = np.array(
         [
             bool(there[k])
-            and (not present.reason[place[k]].startswith(FREE_TO_START[:-1])
+            and (not present.reason[place[k]].startswith(FREE_TO_START)
                  or bool(present.reservation[place[k]]))
             for k in order.tolist()
         ],
         np.bool_,
     )  # fmt: skip
     moved = replace(snapshot, **{name: getattr(snapshot, name)[order] for name in COLUMNS})
-    return replace(queue, snapshot=moved, users=queue.users[order], held=held)
+    return replace(queue, snapshot=moved, users=queue.users[order], held=held, remarks=remarks)
 
 
 def past_queue(site: SiteRecords, now: int, limit: Ints, nodes: tuple[int, ...]) -> PastQueue:

@@ -17,7 +17,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import FAULT, NATURES
 from forestall.model.site.site_records import SiteRecords
-from forestall.predict.futures.arrivals import BLOCK, HORIZON, WEEK, PastSubmissions, redrawn
+from forestall.predict.futures.arrivals import BLOCK, DAY, HORIZON, WEEK, PastSubmissions, redrawn
 from forestall.predict.futures.held import FEWEST
 from forestall.show.quantities import counted, duration
 
@@ -33,6 +33,8 @@ def hazard_of(site: SiteRecords, now: int, nodes: int, seed: int) -> tuple[NodeH
     NODE_FAIL.
     """
     count, node_seconds, away, what = _failed(site, now, nodes)
+    if 0 < node_seconds < DAY * nodes:
+        return None, "No node fails: the records before are shorter than a day."
     if count == 0 or node_seconds <= 0:
         return None, "No node fails: the records tell of no failure before."
     known = away[away > 0]
@@ -87,7 +89,7 @@ def ordered(queue: SiteQueue, asked: FuturesQuestion, rule: SchedulerRule) -> tu
     if queue.held is not None and asked.order in {"auto", "priority"}:
         return queue, "Jobs wait in order of Slurm's priorities."
     waits = np.flatnonzero(~snapshot.running)
-    by_time = waits[np.argsort(snapshot.ready[waits], kind="stable")]
+    by_time = waits[np.lexsort((snapshot.job[waits], snapshot.ready[waits]))]
     submitted = "Jobs wait in order of when they could first start."
     if asked.order == "submitted" or len(waits) < 2:
         return moved(queue, by_time), submitted
@@ -159,11 +161,11 @@ def arrivals_of(
     drawn = redrawn(past, records.begin, now, futures, seed)
     if drawn is None:
         return None, "Nobody else arrives: the records before are shorter than a day."
-    arrivals, period, most = drawn
-    name = "weeks" if period == WEEK else "days"
+    arrivals = Arrivals(drawn.submit, drawn.size, drawn.limit, drawn.run, drawn.pool)
+    name = "weeks" if drawn.period == WEEK else "days"
     mean = float(np.mean(np.sum(arrivals.submit < NEVER, axis=1)))
     return arrivals, (
         f"Over the next {HORIZON // 3600} h {mean:,.0f} jobs arrive on average, redrawn in blocks "
-        f"of {BLOCK // 3600} h from the last {counted(most, name)} at the same hour"
-        f"{' and weekday' if period == WEEK else ''}. They queue behind those that wait."
+        f"of {BLOCK // 3600} h from the last {counted(drawn.most, name)} at the same hour"
+        f"{' and weekday' if drawn.period == WEEK else ''}. They queue behind those that wait."
     )
