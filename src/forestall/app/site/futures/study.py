@@ -106,14 +106,26 @@ class QueueFutures:
     def free(self) -> list[dict[str, Any]]:
         """Free nodes by hour, of all pools: in 10, 50 and 90 % of futures no more than that, and as
         planned by limits in half of them."""
-        times = self.now + HOUR * np.arange(HOURS + 1, dtype=np.int64)
-        pools = range(len(self.queue.snapshot.nodes))
-        total = sum((self.futures.free(times, pool) for pool in pools), np.zeros(1, np.int64))
+        times, total = self._free_of(self.futures)
         low, middle, high = quantiles(total, np.array(LEVELS))
         return [
             {"time": int(t), "hours": n, "free_10": int(a), "free_50": int(b), "free_90": int(c)}
             for n, (t, a, b, c) in enumerate(zip(times, low, middle, high, strict=True))
         ]
+
+    @cached_property
+    def free_drained(self) -> list[int] | None:
+        """Free nodes by hour with the drain, in half of the futures; None without one."""
+        if self.drained is None:
+            return None
+        middle: list[int] = quantiles(self._free_of(self.drained)[1], np.array([0.5]))[0].tolist()
+        return middle
+
+    def _free_of(self, futures: Futures) -> tuple[Ints, Ints]:
+        """Return the hours, int64[h], and the free nodes of all pools at them, int64[K, h]."""
+        times = self.now + HOUR * np.arange(HOURS + 1, dtype=np.int64)
+        pools = range(len(futures.snapshot.nodes))
+        return times, sum((futures.free(times, pool) for pool in pools), np.zeros(1, np.int64))
 
     @property
     def summary(self) -> Mapping[str, Any]:
