@@ -16,7 +16,9 @@ from forestall.model.arrays import Floats, Ints
 from forestall.predict.futures.law import stratified
 
 ALIKE: Final = 200
-"""So many held jobs of the past, of the nearest age, tell of one."""
+"""At most so many held jobs of the past, of the nearest age, tell of one."""
+PART: Final = 5
+"""And no more than one in so many of all."""
 FEWEST: Final = 20
 """With fewer nothing is told."""
 
@@ -53,8 +55,8 @@ class HoldLaw:
 
     def alike(self, age: int) -> Ints:
         """Return how much longer those of the nearest age waited."""
-        here = np.log1p(max(age, 0))
+        here, count = np.log1p(max(age, 0)), min(ALIKE, max(FEWEST, len(self) // PART))
         place = int(np.searchsorted(self.age, here))
-        low, high = max(place - ALIKE, 0), min(place + ALIKE, len(self))
-        near = np.argsort(np.abs(self.age[low:high] - here), kind="stable")[:ALIKE]
+        low, high = max(place - count, 0), min(place + count, len(self))
+        near = np.argsort(np.abs(self.age[low:high] - here), kind="stable")[:count]
         return np.asarray(self.left[low:high][near])

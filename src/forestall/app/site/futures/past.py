@@ -15,7 +15,7 @@ from forestall.show.quantities import counted
 from forestall.simulate.futures.run import make_futures
 from forestall.traces.streams import stream
 
-MOMENTS: Final = 60
+MOMENTS: Final = 120
 """Moments of the past at which jobs are looked for that are held."""
 JUDGED: Final = 24
 """Moments of the past at which orders are played."""
