@@ -10,7 +10,7 @@ import numpy as np
 from forestall.app.kit.study_folder import StudyFolder, table_of
 from forestall.app.site.futures.pictures import SHOWN, draw_drain, draw_free, draw_queue
 from forestall.app.site.futures.study import HOUR, SOON, QueueFutures
-from forestall.show.blocks import Figure, Table
+from forestall.show.blocks import Figure, Prose, Table
 from forestall.show.clean import clean
 from forestall.show.facts import Fact
 from forestall.show.quantities import counted, duration
@@ -91,8 +91,12 @@ def jobs_section(found: QueueFutures) -> Section:
         title="When waiting jobs start and end",
         lead=lead,
         facts=tuple(facts),
-        body=(jobs_table(waiting, found.now), *(figures if starts else ())),
-        notes=(RESTS, *found.assumed, *found.queue.remarks),
+        body=(
+            jobs_table(waiting, found.now),
+            *(Prose(one, soft=True) for one in found.assumed),
+            *(figures if starts else ()),
+        ),
+        notes=(RESTS, *found.queue.remarks),
     )
 
 
