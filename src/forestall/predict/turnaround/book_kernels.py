@@ -66,7 +66,7 @@ from forestall.predict.turnaround.law_kernels import (
 )
 from forestall.predict.turnaround.tell_kernels import LEAST_DRAIN, expected_length, tell_law
 
-REMEMBERED = 0.9995
+REMEMBERED = 0.9999
 """What is left of a Brier score when another named deadline is known."""
 
 
