@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from forestall.adapters.slurm.control import documents, lines, orders, questions, refusals
+from forestall.adapters.slurm.control.steps import between_notes, reserve_whole
 from forestall.adapters.slurm.run import SlurmError, environment, read
 from forestall.model.cluster.actions import (
     Action,
@@ -31,7 +32,7 @@ from forestall.model.cluster.actions import (
 )
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
 from forestall.model.cluster.looks import Answers, snapshot
-from forestall.model.cluster.marks import noted, reservation_name
+from forestall.model.cluster.marks import reservation_name
 from forestall.model.cluster.nouns import ClusterJob, ClusterRun, Seen, Snapshot
 from forestall.model.cluster.standing import Standing, perform, standing
 
@@ -221,7 +222,8 @@ class SlurmCommands:
             case Submit():
                 return self._submit(action)
             case Reserve():
-                self._reserve(action)
+                made, back = orders.reserve(action), orders.delete_reservation(action.id)
+                reserve_whole(action, made, back, self._around, self._tell)
             case Unreserve():
                 self._tell(orders.delete_reservation(action.of), action.id)
             case Requeue():
@@ -231,9 +233,9 @@ class SlurmCommands:
             case Hold():
                 self._tell(orders.hold(action, seen.jobs[action.job]), action.id)
             case Release():
-                self._noted(action, seen.jobs[action.job], orders.release(action.job))
+                self._noted(action, seen, orders.release(action.job))
             case SignalJob():
-                self._noted(action, seen.jobs[action.job], orders.signal(action))
+                self._noted(action, seen, orders.signal(action))
             case Exclude():
                 job = seen.jobs[action.job]
                 self._tell(orders.exclude(action, job, job.excluded), action.id)
@@ -256,33 +258,8 @@ class SlurmCommands:
             raise WriteError(WriteFault.AMBIGUOUS, action.id, message)
         return int(match[1])
 
-    def _reserve(self, action: Reserve) -> None:
-        """Make a reservation, and take it back where it holds fewer nodes than asked for: Slurm
-        makes it smaller without a word where the partition has no more nodes."""
-        self._tell(orders.reserve(action), action.id)
-        try:
-            made = self._around(action).reservations.get(reservation_name(action.id))
-        except LookError as error:
-            raise WriteError(WriteFault.AMBIGUOUS, action.id, str(error)) from None
-        if made is None or made.node_count < action.nodes:
-            count = 0 if made is None else made.node_count
-            if made is not None:
-                self._tell(orders.delete_reservation(action.id), action.id)
-            message = f"Slurm reserves {count} of {action.nodes} nodes; it was taken back"
-            raise WriteError(WriteFault.REFUSED, action.id, message)
-
-    def _noted(self, action: Release | SignalJob, job: ClusterJob, order: orders.Order) -> None:
-        """Carry out what leaves no trace of itself between two notes: about to, and done."""
-        hold = "" if isinstance(action, Release) else None
-        before = noted(job.note, action.id, hold=hold, pending=True)
-        self._tell(orders.note(job.id, before), action.id)
-        try:
-            self._tell(order, action.id)
-        except WriteError as error:
-            if error.fault is not WriteFault.AMBIGUOUS:
-                self._tell(orders.note(job.id, job.note), action.id)
-            raise
-        self._tell(orders.note(job.id, noted(job.note, action.id, hold=hold)), action.id)
+    def _noted(self, action: Release | SignalJob, seen: Seen, order: orders.Order) -> None:
+        between_notes(action, seen.jobs[action.job], order, orders.note, self._tell)
 
 
 def _fence() -> str:
