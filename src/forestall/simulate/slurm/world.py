@@ -33,7 +33,7 @@ from forestall.simulate.slurm.state import State, Work, problems
 from forestall.simulate.slurm.writes import apply
 
 _TWICE: Final = "Duplicate jobid"
-_NAMES: Final = ("train", "-x --reservation=all", "a\nb", "<b>markup</b>", "größe ☃", "$(reboot)")
+_NAMES: Final = ("train", "-x -r all", "a\nb", "<b>markup</b>", "größe ☃", "$(reboot)")
 
 
 class World:
