@@ -82,7 +82,12 @@ def submitted(site: Site, **more: object) -> int:
     action = Submit(
         fresh(), SCRIPT, 1, 600, since=site.now(), output="/dev/null", **more,  # type: ignore[arg-type]
     )  # fmt: skip
-    return site.cluster.act(action).job
+    try:
+        return site.cluster.act(action).job
+    except WriteError as error:
+        if error.fault is WriteFault.UNSUPPORTED:
+            pytest.skip(str(error))
+        raise
 
 
 def running(site: Site, **more: object) -> int:
@@ -177,9 +182,9 @@ class ClusterContract:
         assert site.cluster.act(action) == Effect(action.id, True, number)
 
     def test_nonsense_is_refused(self, site: Site) -> None:
-        assert fault_of(site, Submit(fresh(), SCRIPT, 900, 60)) is WriteFault.REFUSED
-        action = Submit(fresh(), SCRIPT, 1, 60, reservation="nobody_made_this")
-        assert fault_of(site, action) is WriteFault.REFUSED
+        for wrong in ({"partition": "nowhere"}, {"reservation": "nobody_made_this"}):
+            action = Submit(fresh(), SCRIPT, 1, 60, **wrong)
+            assert fault_of(site, action) in (WriteFault.REFUSED, WriteFault.UNKNOWN_ID)
 
     def test_reservations(self, site: Site) -> None:
         start = site.now() + 86_400
@@ -266,7 +271,7 @@ class ClusterContract:
             assert fault_of(site, action) is WriteFault.UNKNOWN_ID
 
     def test_drain_and_resume(self, site: Site) -> None:
-        action = Drain(fresh(), "n3", "fails within 2 h: 31 % [see \"why\"]")
+        action = Drain(fresh(), "n3", 'fails within 2 h: 31 % [see "why"]')
         twice(site, action)
         node = site.cluster.look().nodes["n3"]
         assert not node.in_service
@@ -325,13 +330,13 @@ class ClusterContract:
         try:
             with pytest.raises(LookError) as raised:
                 site.cluster.look(before)
-            assert raised.value.fault in (LookFault.UNREACHABLE, LookFault.LATE)
+            away = (LookFault.UNREACHABLE, LookFault.LATE, LookFault.FAILED)
+            assert raised.value.fault in away, raised.value
             for one in (action, drain):
                 with pytest.raises(WriteError) as refused:
                     site.cluster.act(one)
-                assert refused.value.fault in (
-                    WriteFault.UNREACHABLE, WriteFault.AMBIGUOUS, WriteFault.UNSUPPORTED,
-                )  # fmt: skip
+                unknown = (WriteFault.UNREACHABLE, WriteFault.UNSUPPORTED)
+                assert refused.value.fault in unknown, refused.value
         finally:
             site.start()
         after = site.cluster.look(before)

@@ -17,7 +17,7 @@ class ModelSite:
     """A calm world without other users."""
 
     def __init__(self) -> None:
-        self.world = World(WorldSettings(nodes=6, arrival=0, failure=0), seed=1)
+        self.world = World(WorldSettings(nodes=6, load=0, failure=0), seed=1)
         self.cluster = ModelCluster(self.world)
 
     def now(self) -> int:

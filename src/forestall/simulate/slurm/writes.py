@@ -30,6 +30,7 @@ from forestall.model.cluster.marks import (
 )
 from forestall.model.cluster.nouns import ClusterJob, ClusterReservation
 from forestall.simulate.slurm.moves import (
+    PARTITION,
     candidates,
     drained,
     end_reservation,
@@ -76,8 +77,8 @@ def apply(state: State, action: Action, delay: int) -> int:
 
 
 def _submit(state: State, action: Submit) -> int:
-    if action.nodes > len(state.nodes):
-        message = "Requested node configuration is not available"
+    if action.partition not in ("", PARTITION):
+        message = "Invalid partition name specified"
         raise WriteError(WriteFault.REFUSED, action.id, message)
     if action.reservation and action.reservation not in state.reservations:
         raise WriteError(WriteFault.REFUSED, action.id, "Requested reservation is invalid")

@@ -98,8 +98,6 @@ class SlurmCommands:
             nodes, odd_nodes = documents.nodes_of(told.value), told.replaced
         else:
             text, odd_nodes = documents.decoded(raw)
-            if not text.endswith("\n"):
-                raise LookError(LookFault.CUT, "nodes", "the last line is cut short")
             nodes = lines.nodes_of_lines(text)
         queue = self._document(self._ask(questions.queue(), "queue"), "queue")
         jobs = documents.jobs_of(queue.value)

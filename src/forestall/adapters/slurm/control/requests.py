@@ -38,8 +38,10 @@ SINCE: Final[dict[type[Any], int]] = {
 }  # fmt: skip
 """From which version on an action can be asked for; `Reboot` cannot: use the command."""
 
-_SLURM: Final = {38: "22.05", 40: "23.11", 43: "25.05", 44: "25.11", 45: "26.05"}
+_SLURM: Final = {40: "23.11", 43: "25.05", 45: "26.05"}
 _NUMBERED: Final = 39
+_PURGED: Final = 300
+"""Seconds after which a reservation that no job uses is gone, as the command has it."""
 
 
 class Request(NamedTuple):
@@ -54,9 +56,9 @@ def lacking(action: Action, version: int) -> str:
     """Return why an action cannot be asked for in this version, "" where it can."""
     if isinstance(action, Reboot):
         return "slurmrestd cannot reboot nodes; scontrol can"
-    needed = SINCE[type(action)]
     if isinstance(action, Submit) and action.requeue == "expedite":
-        needed = 44
+        return "slurmrestd takes no expedited requeue; sbatch does from Slurm 25.11 on"
+    needed = SINCE[type(action)]
     if isinstance(action, Submit) and (action.excluded or action.begin is not None):
         needed = 40
     if version >= needed:
@@ -89,8 +91,6 @@ def submit(action: Submit, version: int) -> Request:
         job["excluded_nodes"] = list(action.excluded)
     if action.begin is not None:
         job["begin_time"] = _number(action.begin, version)
-    if action.requeue == "expedite":
-        job["flags"] = ["EXPEDITED_REQUEUE"]
     kept = {key: value for key, value in job.items() if value != ""}
     return Request("POST", "job/submit", {"script": action.script, "job": kept})
 
@@ -122,6 +122,7 @@ def reserve(action: Reserve, version: int) -> Request:
         "partition": action.partition,
         "features": action.features,
         "flags": [_FLAG.get(flag, flag) for flag in RESERVATION_FLAGS],
+        "purge_completed": {"time": _number(_PURGED, version)},
     }
     return Request("POST", "reservation", {key: one for key, one in body.items() if one})
 
