@@ -40,7 +40,8 @@ def test_reasons_are_found_with_what_slurm_adds(identity: str, words: str) -> No
 
 @pytest.mark.parametrize(
     "reason",
-    ["", "bad fan [d1]", "Forestall: x [d1]", " forestall: x [d1]", "forestall: x", "forestall:[d1]",
+    ["", "bad fan [d1]", "Forestall: x [d1]", " forestall: x [d1]", "forestall: x",
+     "forestall:[d1]",
      "RT 7 forestall: x [d1]", "forestall: x [d1] RT 4711", "forestall: x [D1]"],
 )  # fmt: skip
 def test_reasons_of_others(reason: str) -> None:

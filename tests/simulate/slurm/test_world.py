@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -175,10 +176,8 @@ def test_looks_do_not_change_the_world() -> None:
     for _ in range(200):
         for world in worlds:
             world.advance(world.state.now + STEP)
-        try:
+        with suppress(LookError):
             watched.look()
-        except LookError:
-            pass
     assert worlds[0].state.jobs == worlds[1].state.jobs
     assert worlds[0].state.runs == worlds[1].state.runs
 
@@ -264,7 +263,7 @@ def test_a_reservation_keeps_others_out_and_lets_its_job_in() -> None:
 
 
 def test_no_job_is_delayed_by_one_that_is_backfilled() -> None:
-    world, cluster = quiet()
+    _, cluster = quiet()
     first = cluster.act(Submit("p1", "#!/bin/sh\n", 3, 3600)).job
     wide = cluster.act(Submit("p2", "#!/bin/sh\n", 4, 3600)).job
     long = cluster.act(Submit("p3", "#!/bin/sh\n", 1, 7200)).job
@@ -292,7 +291,8 @@ def test_a_reboot_waits_for_the_job_and_brings_the_node_back() -> None:
     ("mishaps", "fault"),
     [
         (Mishaps(look_late=1), LookFault.LATE), (Mishaps(look_cut=1), LookFault.CUT),
-        (Mishaps(look_doubled=1), LookFault.DOUBLED), (Mishaps(look_fewer=1), LookFault.FEWER_NODES),
+        (Mishaps(look_doubled=1), LookFault.DOUBLED),
+        (Mishaps(look_fewer=1), LookFault.FEWER_NODES),
     ],
 )  # fmt: skip
 def test_looks_that_go_wrong(mishaps: Mishaps, fault: LookFault) -> None:

@@ -14,8 +14,6 @@ from forestall.model.cluster.faults import LookError
 from forestall.model.cluster.marks import Mark, mark_of_reason
 
 WAITING: Final = "PENDING"
-UNDER_WAY: Final = frozenset({"RUNNING", "SUSPENDED", "STOPPED", "CONFIGURING"})
-"""States in which a job holds nodes; a job that is COMPLETING, too, holds them, as a flag tells."""
 
 OUT_OF_SERVICE: Final = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING"})
 """States and flags of a node on which no further job starts."""
@@ -68,11 +66,6 @@ class ClusterJob(NamedTuple):
     def waits(self) -> bool:
         """Whether it waits to be started."""
         return self.state == WAITING
-
-    @property
-    def under_way(self) -> bool:
-        """Whether it holds nodes."""
-        return self.state in UNDER_WAY or "COMPLETING" in self.flags or self.state == "COMPLETING"
 
     @property
     def held(self) -> bool:

@@ -65,8 +65,7 @@ def _leave(state: State, job: ClusterJob, how: str) -> None:
     for name in job.nodes if job.state == "RUNNING" else ():
         state.holder.pop(name, None)
         node = state.nodes[name]
-        if node.state == "ALLOCATED":
-            state.node(node._replace(state="IDLE"))
+        state.node(node._replace(state="IDLE") if node.state == "ALLOCATED" else node)
     state.run_ended(job, how)
     state.starts.pop(job.id, None)
 

@@ -52,6 +52,7 @@ class State:
     work : by job; `starts` is the number of the start of its current run, by job
     holder : which job holds a node
     dead : nodes that are dead, whether that was seen or not
+    free : nodes on which a job can start, in the order in which they became so
     theirs : nodes that people took out of service
     runs : ended runs, oldest first
     answers : whether the controller answers
@@ -69,6 +70,7 @@ class State:
     started: int = 0
     holder: dict[str, int] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)
+    free: dict[str, None] = field(default_factory=dict)
     theirs: set[str] = field(default_factory=set)
     runs: deque[ClusterRun] = field(default_factory=deque)
     answers: bool = True
@@ -99,6 +101,19 @@ class State:
     def node(self, node: ClusterNode) -> None:
         """Put a node into its place."""
         self.put(self.nodes, node.name, node)
+        self.count(node.name)
+
+    def usable(self, name: str) -> bool:
+        """Return whether a job can start on a node."""
+        idle = name not in self.holder and name not in self.dead
+        return idle and self.nodes[name].in_service
+
+    def count(self, name: str) -> None:
+        """Count a node among those that are free, or no longer."""
+        if self.usable(name):
+            self.free.setdefault(name)
+        else:
+            self.free.pop(name, None)
 
     def run_ended(self, job: ClusterJob, state: str) -> None:
         """Write the run of a job into the books."""
@@ -129,6 +144,8 @@ def problems(state: State) -> list[str]:
             held[name] = job.id
     if held != state.holder:
         found.append(f"holders differ: {held} and {state.holder}")
+    if wrong := [name for name in state.nodes if state.usable(name) != (name in state.free)]:
+        found.append(f"free or not: {wrong}")
     spans = sorted((one.start, one.end, one.name) for one in state.reservations.values())
     for k, (_, end, name) in enumerate(spans):
         for start, _, other in spans[k + 1 :]:

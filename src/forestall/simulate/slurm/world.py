@@ -56,7 +56,7 @@ class World:
         self.state = State(settings.origin)
         width = len(str(settings.nodes))
         for k in range(1, settings.nodes + 1):
-            self.state.nodes[f"n{k:0{width}}"] = fresh(f"n{k:0{width}}", settings.origin)
+            self.state.node(fresh(f"n{k:0{width}}", settings.origin))
         self._begin()
 
     def advance(self, to: int) -> None:
@@ -169,6 +169,7 @@ class World:
         if name in state.dead:
             return
         state.dead.add(name)
+        state.count(name)
         state.plan(settings.detect, "silence", name)
         state.plan(settings.detect + chance.wait(settings.repair), "return", name)
         job = state.jobs.get(state.holder.get(name, 0))
@@ -261,6 +262,8 @@ class World:
             elif node.state in ("IDLE", "ALLOCATED"):
                 state.nodes[name] = node._replace(state="ALLOCATED" if name in held else "IDLE")
         state.holder = held
+        for name in state.nodes:
+            state.count(name)
         state.theirs = {name for name in state.theirs if not state.nodes[name].in_service}
         running = {job.id for job in state.jobs.values() if job.state == "RUNNING"}
         for identity in [one for one in state.starts if one not in running]:

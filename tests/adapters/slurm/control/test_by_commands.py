@@ -37,8 +37,8 @@ class Played:
         self.program("sinfo", f"echo 'slurm {version}.1'")
         self.program("sacct", 'cat "$0.told"')
         self.program("squeue", 'cat "$0.told"')
-        self.program("scontrol", f'case " $* " in *" reservation"*) cat {folder}/reservation.told;; '
-                                 f"*) cat {folder}/node.told;; esac")  # fmt: skip
+        held = f'case " $* " in *" reservation"*) exec cat {folder}/reservation.told;; esac'
+        self.program("scontrol", f"{held}\ncat {folder}/node.told")
 
     def put(self, name: str, raw: bytes) -> None:
         (self.folder / f"{name}.told").write_bytes(raw)

@@ -106,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
         if played.cut:
             self.connection.shutdown(socket.SHUT_RDWR)
 
-    do_GET = do_POST = do_DELETE = _do
+    do_GET = do_POST = do_DELETE = _do  # noqa: N815 - as the standard library calls them
 
 
 @pytest.fixture(params=[45])

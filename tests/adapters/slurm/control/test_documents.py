@@ -80,7 +80,7 @@ def test_nodes_of_20_11_in_lines() -> None:
     assert nodes["n1"].in_service
 
 
-@pytest.mark.parametrize("version", ("20.11", *VERSIONS))
+@pytest.mark.parametrize("version", ["20.11", *VERSIONS])
 def test_the_reservation_that_was_recorded(version: str) -> None:
     """Written with dates; asked with SLURM_TIME_FORMAT it has seconds."""
     text = recorded(version, "scontrol.reservation.txt").decode()
@@ -164,7 +164,9 @@ def test_signs_that_are_not_utf8_are_counted() -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
 )  # fmt: skip
 _ONE: dict[str, Any] = json.loads(recorded("26.05", "squeue.json"))["jobs"][0]

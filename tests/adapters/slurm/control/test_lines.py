@@ -98,8 +98,8 @@ def test_lines_that_are_no_nodes(line: str) -> None:
 
 
 def test_reasons_with_blanks_signs_and_who_said_so() -> None:
-    line = ("NodeName=n3 CPUTot=8 State=IDLE+DRAIN BootTime=1800000000 "
-            "Reason=forestall: risk = 31 % [d1] : reboot issued [root@1800000100] Comment=x y")  # fmt: skip
+    reason = "Reason=forestall: risk = 31 % [d1] : reboot issued [root@1800000100]"
+    line = f"NodeName=n3 CPUTot=8 State=IDLE+DRAIN BootTime=1800000000 {reason} Comment=x y"
     (node,) = nodes_of_lines(line + "\n")
     assert node.reason == "forestall: risk = 31 % [d1] : reboot issued"
     assert (node.ours, node.set_by, node.set_at) == ("d1", "root", 1_800_000_100)

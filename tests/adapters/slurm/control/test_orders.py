@@ -35,7 +35,8 @@ def test_submit() -> None:
     order = orders.submit(action)
     assert order.given == b"#!/bin/sh\ntrue\n"
     assert order.words == (
-        "sbatch", "--parsable", "--job-name=train", "--comment=forestall:p17 my words", "--nodes=16",
+        "sbatch", "--parsable", "--job-name=train", "--comment=forestall:p17 my words",
+        "--nodes=16",
         "--time=361", "--partition=main", "--account=science", "--qos=high", "--constraint=ib&big",
         "--reservation=forestall_p17", "--exclude=n[3-4,7]", "--begin=uts1800000000",
         "--signal=B:USR1@300", "--chdir=/home/ada", "--output=/dev/null", "--requeue=expedite",
@@ -73,7 +74,8 @@ def test_the_others() -> None:
             "scontrol", "update", "JobId=7", "ExcNodeList=n[8-9]", "AdminComment=forestall:act=e1",
         ),
         orders.drain(Drain("d1", "n1", "fails: 31 %")): (
-            "scontrol", "update", "NodeName=n1", "State=DRAIN", "Reason=forestall: fails: 31 % [d1]",
+            "scontrol", "update", "NodeName=n1", "State=DRAIN",
+            "Reason=forestall: fails: 31 % [d1]",
         ),
         orders.resume(Resume("r1", "n1", "d1")): (
             "scontrol", "update", "NodeName=n1", "State=RESUME",

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 LIMITS = Limits(read=20, write=20)
 REST_FOLDER = os.environ.get("FORESTALL_SLURMRESTD", "")
-"""A folder into which Debian's slurmrestd and its library were unpacked, where it is not installed."""
+"""A folder into which Debian's slurmrestd and its library were unpacked, if not installed."""
 
 
 @pytest.fixture(scope="module")
