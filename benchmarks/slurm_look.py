@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.common import ROOT
 from forestall.adapters.slurm.control import documents
 from forestall.adapters.slurm.control.lines import nodes_of_lines
-from forestall.model.cluster.looks import Answers, snapshot
+from forestall.model.cluster.looks import LookAnswers, snapshot
 
 RECORDED = ROOT / "tests/adapters/slurm/recorded"
 TIMES = 5
@@ -48,7 +48,7 @@ def look(queue: bytes, nodes: bytes) -> None:
     else:
         found = nodes_of_lines(documents.decoded(nodes)[0])
     jobs = documents.jobs_of(told.value)
-    answers = Answers(2_000_000_000, 2_000_000_000, told.told_at, jobs, found, [], [], None, "")
+    answers = LookAnswers(2_000_000_000, 2_000_000_000, told.told_at, jobs, found, [], [], None, "")
     snapshot(answers, snapshot(answers, None))
 
 
@@ -69,8 +69,9 @@ def main() -> None:
             spent.append(time.process_time() - start)
         size = (len(queue) + len(nodes)) / 1e6
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"Slurm {version}: {count:,} nodes, {jobs:,} jobs, {size:.0f} MB: "
-              f"{statistics.median(spent):.2f} s of processor time, peak {peak:.0f} MiB")  # fmt: skip
+        what = f"Slurm {version}: {count:,} nodes, {jobs:,} jobs, {size:.0f} MB"
+        time_spent = statistics.median(spent)
+        print(f"{what}: {time_spent:.2f} s of processor time, peak {peak:.0f} MiB")
 
 
 if __name__ == "__main__":

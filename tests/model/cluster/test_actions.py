@@ -8,13 +8,13 @@ import pytest
 
 from forestall.model.cluster.actions import (
     Action,
-    Drain,
+    DrainNode,
     Exclude,
     Hold,
-    Reboot,
+    RebootNode,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     Submit,
 )
@@ -22,12 +22,12 @@ from forestall.model.cluster.rights import Right, right
 from forestall.model.errors import ParameterError
 
 WRONG: dict[str, Callable[[], Action]] = {
-    "all nodes": lambda: Drain("a", "ALL", "x"),
+    "all nodes": lambda: DrainNode("a", "ALL", "x"),
     "all nodes, written small": lambda: Exclude("a", 1, ("all",)),
-    "a list of nodes": lambda: Resume("a", "n[1-3]", "d"),
-    "two nodes": lambda: Drain("a", "n1,n2", "x"),
-    "an option as a node": lambda: Reboot("a", "-n1", "d", "x"),
-    "a key as a node": lambda: Drain("a", "n1 State=DOWN", "x"),
+    "a list of nodes": lambda: ResumeNode("a", "n[1-3]", "d"),
+    "two nodes": lambda: DrainNode("a", "n1,n2", "x"),
+    "an option as a node": lambda: RebootNode("a", "-n1", "d", "x"),
+    "a key as a node": lambda: DrainNode("a", "n1 State=DOWN", "x"),
     "no node": lambda: Exclude("a", 1, ()),
     "job 0": lambda: Hold("a", 0),
     "a job that is no number": lambda: Requeue("a", "1_2", 0),  # type: ignore[arg-type]
@@ -54,4 +54,4 @@ def test_what_is_refused(wrong: Callable[[], Action]) -> None:
 def test_rights() -> None:
     assert right(Submit("a", "#!/bin/sh", 1, 1)) is Right.USER
     assert right(Hold("a", 1)) is right(Reserve("a", 1, 1, 1, users=("u",))) is Right.OPERATOR
-    assert right(Drain("a", "n1", "x")) is Right.ADMIN
+    assert right(DrainNode("a", "n1", "x")) is Right.ADMIN

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from forestall.model.cluster.faults import LookError, LookFault
-from forestall.model.cluster.looks import Answers, snapshot
+from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.nouns import ClusterNode, ClusterReservation
 from forestall.simulate.slurm.moves import fresh, waiting
-from forestall.simulate.slurm.state import State
+from forestall.simulate.slurm.state import SlurmState
 
 NODES = [fresh(f"n{k}", 0) for k in range(1, 6)]
 
 
-def answers(**other: object) -> Answers:
-    job = waiting(State(1000), "u", "x", 1, 60)
-    usual = Answers(1000, 1002, 1001, [job], NODES, [], [], None, "26.05.0")
+def answers(**other: object) -> LookAnswers:
+    job = waiting(SlurmState(1000), "u", "x", 1, 60)
+    usual = LookAnswers(1000, 1002, 1001, [job], NODES, [], [], None, "26.05.0")
     return usual._replace(**other)
 
 
-def fault(now: Answers, before: Answers | None = None) -> tuple[LookFault, str]:
+def fault(now: LookAnswers, before: LookAnswers | None = None) -> tuple[LookFault, str]:
     with pytest.raises(LookError) as raised:
         snapshot(now, None if before is None else snapshot(before, None))
     return raised.value.fault, str(raised.value)

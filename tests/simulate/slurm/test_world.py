@@ -9,14 +9,14 @@ import pytest
 
 from forestall.model.cluster.actions import (
     Action,
-    Drain,
+    DrainNode,
     Exclude,
     Hold,
-    Reboot,
+    RebootNode,
     Release,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     StartNow,
     Submit,
@@ -24,14 +24,14 @@ from forestall.model.cluster.actions import (
 )
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
 from forestall.model.cluster.marks import reservation_name
-from forestall.model.cluster.nouns import Snapshot
+from forestall.model.cluster.nouns import ClusterSnapshot
 from forestall.model.cluster.rights import Right
 from forestall.model.cluster.standing import Standing
 from forestall.model.errors import ParameterError
 from forestall.simulate.slurm.chance import Chance
 from forestall.simulate.slurm.cluster import Killed, ModelCluster
 from forestall.simulate.slurm.settings import CALM, ROUGH, Mishaps, WorldSettings, rough
-from forestall.simulate.slurm.world import World
+from forestall.simulate.slurm.world import SlurmWorld
 
 STEP = 30
 QUIET = WorldSettings(nodes=4, load=0, failure=0)
@@ -41,10 +41,10 @@ class Monkey:
     """Acts at random on what it last saw: no controller, but one that tries everything."""
 
     def __init__(self, seed: int, mishaps: Mishaps = ROUGH, nodes: int = 8) -> None:
-        self.world = World(rough(WorldSettings(nodes=nodes)), seed)
+        self.world = SlurmWorld(rough(WorldSettings(nodes=nodes)), seed)
         self.cluster = ModelCluster(self.world, mishaps)
         self.chance = Chance(seed, "monkey")
-        self.before: Snapshot | None = None
+        self.before: ClusterSnapshot | None = None
         self.told: Counter[str] = Counter()
 
     def step(self, number: int) -> None:
@@ -67,17 +67,17 @@ class Monkey:
             self.told["killed"] += 1
             self.before = None
 
-    def choice(self, identity: str, seen: Snapshot) -> Action:
+    def choice(self, identity: str, seen: ClusterSnapshot) -> Action:
         now, chance = self.world.state.now, self.chance
         node = chance.one_of(list(seen.nodes.values()))
         acts: list[Action] = [
             Submit(identity, "#!/bin/sh\n", 1 + chance.below(3), 1800),
             Reserve(identity, now + 600, 1800, 1 + chance.below(3), ("u",)),
-            Drain(identity, node.name, "risk"),
+            DrainNode(identity, node.name, "risk"),
         ]
         if node.ours:
-            acts += 2 * [Resume(identity, node.name, node.ours)]
-            acts += [Reboot(identity, node.name, node.ours, "sick")]
+            acts += 2 * [ResumeNode(identity, node.name, node.ours)]
+            acts += [RebootNode(identity, node.name, node.ours, "sick")]
         for name in seen.reservations:
             if name.startswith("forestall_"):
                 acts.append(Unreserve(identity, name.removeprefix("forestall_")))
@@ -120,7 +120,7 @@ def test_nothing_is_given_twice_and_nobody_is_hurt() -> None:
     }  # fmt: skip
     kinds = {
         "Submit", "Reserve", "Unreserve", "Requeue", "StartNow", "Hold", "Release", "SignalJob",
-        "Exclude", "Drain", "Resume", "Reboot", "killed",
+        "Exclude", "DrainNode", "ResumeNode", "RebootNode", "killed",
     }  # fmt: skip
     assert not (faults | kinds) - set(+told)
     assert len(acts) == 9, acts
@@ -171,7 +171,7 @@ def test_the_same_seed_gives_the_same_world() -> None:
 
 
 def test_looks_do_not_change_the_world() -> None:
-    worlds = [World(rough(WorldSettings()), 3) for _ in range(2)]
+    worlds = [SlurmWorld(rough(WorldSettings()), 3) for _ in range(2)]
     watched = ModelCluster(worlds[0], ROUGH)
     for _ in range(200):
         for world in worlds:
@@ -183,7 +183,7 @@ def test_looks_do_not_change_the_world() -> None:
 
 
 def test_steps_of_any_length_give_the_same_world() -> None:
-    worlds = [World(rough(WorldSettings()), 5) for _ in range(2)]
+    worlds = [SlurmWorld(rough(WorldSettings()), 5) for _ in range(2)]
     end = worlds[0].state.now + 20_000
     for now in range(worlds[0].state.now, end + 1, 7):
         worlds[0].advance(now)
@@ -197,9 +197,9 @@ def test_steps_of_any_length_give_the_same_world() -> None:
 # What happens to one thing -----------------------------------------------------------------------
 
 
-def quiet(mishaps: Mishaps = CALM, **other: float) -> tuple[World, ModelCluster]:
+def quiet(mishaps: Mishaps = CALM, **other: float) -> tuple[SlurmWorld, ModelCluster]:
     settings = WorldSettings(**{"nodes": 4, "load": 0, "failure": 0, **other})  # type: ignore[arg-type]
-    world = World(settings, 1)
+    world = SlurmWorld(settings, 1)
     return world, ModelCluster(world, mishaps)
 
 
@@ -276,8 +276,8 @@ def test_a_reboot_waits_for_the_job_and_brings_the_node_back() -> None:
     world, cluster = quiet(reboot=180)
     number = cluster.act(Submit("p1", "#!/bin/sh\n", 1, 600)).job
     (name,) = world.state.jobs[number].nodes
-    cluster.act(Drain("d1", name, "sick"))
-    cluster.act(Reboot("b1", name, "d1", "sick"))
+    cluster.act(DrainNode("d1", name, "sick"))
+    cluster.act(RebootNode("b1", name, "d1", "sick"))
     world.advance(world.state.now + 30)
     assert cluster.look().jobs[number].state == "RUNNING"
     world.advance(world.state.now + 2000)
@@ -324,7 +324,7 @@ def test_killed_half_way_through_a_signal() -> None:
     """Before it, half way or after it: what is known of it is true, and it is never repeated."""
     found = set()
     for seed in range(20):
-        world = World(QUIET, seed)
+        world = SlurmWorld(QUIET, seed)
         calm = ModelCluster(world)
         number = calm.act(Submit("p1", "#!/bin/sh\n", 1, 36_000)).job
         action = SignalJob("s1", number, "USR1")
@@ -344,7 +344,7 @@ def test_rights(rights: Right) -> None:
     cluster = ModelCluster(world, CALM, rights)
     cluster.act(Submit("p1", "#!/bin/sh\n", 1, 600))
     reserve = Reserve("r1", world.state.now + 600, 600, 1, ("u",))
-    for action, allowed in ((reserve, rights > Right.USER), (Drain("d1", "n1", "x"), False)):
+    for action, allowed in ((reserve, rights > Right.USER), (DrainNode("d1", "n1", "x"), False)):
         if allowed:
             cluster.act(action)
             continue
@@ -362,7 +362,7 @@ def test_settings_that_cannot_be() -> None:
 
 def test_memory_is_bounded() -> None:
     """What is kept does not grow with time: a month of a small cluster."""
-    world = World(rough(WorldSettings(nodes=4)), 1)
+    world = SlurmWorld(rough(WorldSettings(nodes=4)), 1)
     sizes = []
     for day in range(1, 31):
         world.advance(world.settings.origin + day * 86_400)

@@ -148,7 +148,7 @@ class ClusterRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Seen:
+class ClusterView:
     """What was seen of a cluster; by number of the job, and by name."""
 
     jobs: Mapping[int, ClusterJob]
@@ -158,7 +158,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Snapshot(Seen):
+class ClusterSnapshot(ClusterView):
     """One whole look.
 
     Attributes

@@ -6,12 +6,12 @@ from __future__ import annotations
 from itertools import islice
 
 from forestall.model.cluster.nouns import ClusterJob, ClusterReservation
-from forestall.simulate.slurm.state import State
+from forestall.simulate.slurm.state import SlurmState
 
 _NO_LIMIT = 365 * 86400
 
 
-def schedule(state: State, tested: int) -> list[ClusterJob]:
+def schedule(state: SlurmState, tested: int) -> list[ClusterJob]:
     """Start the jobs that can start now; returns them as they are then.
 
     Parameters
@@ -41,7 +41,7 @@ def schedule(state: State, tested: int) -> list[ClusterJob]:
     return started
 
 
-def _waiting(state: State) -> list[ClusterJob]:
+def _waiting(state: SlurmState) -> list[ClusterJob]:
     jobs = [
         job
         for job in state.jobs.values()
@@ -50,7 +50,7 @@ def _waiting(state: State) -> list[ClusterJob]:
     return sorted(jobs, key=lambda job: (-job.priority, job.submit or 0, job.id))
 
 
-def _taken(state: State) -> dict[str, list[ClusterReservation]]:
+def _taken(state: SlurmState) -> dict[str, list[ClusterReservation]]:
     taken: dict[str, list[ClusterReservation]] = {}
     for one in state.reservations.values():
         for name in one.nodes:
@@ -59,7 +59,7 @@ def _taken(state: State) -> dict[str, list[ClusterReservation]]:
 
 
 def _chosen(
-    state: State, job: ClusterJob, end: int, taken: dict[str, list[ClusterReservation]]
+    state: SlurmState, job: ClusterJob, end: int, taken: dict[str, list[ClusterReservation]]
 ) -> tuple[str, ...]:
     """Return the nodes on which a job can start now, () where there are too few: first those that
     are reserved for it, then those of no reservation, then those that are reserved later on."""
@@ -81,7 +81,7 @@ def _may(job: ClusterJob, now: int, end: int, taken: list[ClusterReservation]) -
     return all(one.name == job.reservation or one.start >= end or one.end <= now for one in taken)
 
 
-def _shadow(state: State, needed: int, room: int) -> tuple[int, int]:
+def _shadow(state: SlurmState, needed: int, room: int) -> tuple[int, int]:
     """Return when the first waiting job can start by the limits of those that run, and how many
     nodes are left over then."""
     running = [job for job in state.jobs.values() if job.state == "RUNNING"]
@@ -93,7 +93,7 @@ def _shadow(state: State, needed: int, room: int) -> tuple[int, int]:
     return state.now + _NO_LIMIT, 0
 
 
-def _start(state: State, job: ClusterJob, nodes: tuple[str, ...], end: int) -> ClusterJob:
+def _start(state: SlurmState, job: ClusterJob, nodes: tuple[str, ...], end: int) -> ClusterJob:
     begun = job._replace(
         state="RUNNING", flags=(), reason="None", start=state.now, end=end, nodes=nodes
     )

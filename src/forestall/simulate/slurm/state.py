@@ -16,7 +16,7 @@ from forestall.model.cluster.nouns import (
 )
 
 
-class Work(NamedTuple):
+class JobWork(NamedTuple):
     """What is true of a job: seconds that it still needs, whether it is queued again where its node
     fails, and how many seconds of a run its last checkpoint holds."""
 
@@ -32,7 +32,7 @@ class Deed(NamedTuple):
     action: Action
 
 
-class Act(NamedTuple):
+class PersonsAct(NamedTuple):
     """What an operator or a user did by hand."""
 
     at: int
@@ -41,7 +41,7 @@ class Act(NamedTuple):
 
 
 @dataclass
-class State:
+class SlurmState:
     """The tables of a cluster. Entries are values: a change puts another value in its place, so
     that a copy of a table is a picture of its moment.
 
@@ -65,7 +65,7 @@ class State:
     nodes: dict[str, ClusterNode] = field(default_factory=dict)
     reservations: dict[str, ClusterReservation] = field(default_factory=dict)
     next_id: int = 1
-    work: dict[int, Work] = field(default_factory=dict)
+    work: dict[int, JobWork] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     started: int = 0
     holder: dict[str, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class State:
     runs: deque[ClusterRun] = field(default_factory=deque)
     answers: bool = True
     deeds: list[Deed] = field(default_factory=list)
-    acts: list[Act] = field(default_factory=list)
+    acts: list[PersonsAct] = field(default_factory=list)
     trespasses: list[str] = field(default_factory=list)
     due: list[tuple[int, int, str, Any]] = field(default_factory=list)
     order: int = 0
@@ -129,7 +129,7 @@ class State:
             self.changes.popleft()
 
 
-def problems(state: State) -> list[str]:
+def problems(state: SlurmState) -> list[str]:
     """Return what cannot be, from a walk over the whole state; empty where all adds up."""
     found = []
     held: dict[str, int] = {}

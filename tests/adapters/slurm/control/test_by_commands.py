@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from forestall.adapters.slurm.control.by_commands import Limits, SlurmCommands
-from forestall.model.cluster.actions import Drain, Hold, Submit
+from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
+from forestall.model.cluster.actions import DrainNode, Hold, Submit
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
-from forestall.model.cluster.nouns import Snapshot
+from forestall.model.cluster.nouns import ClusterSnapshot
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 RESERVATIONS = (
@@ -67,10 +67,10 @@ NOW = 1_795_293_000
 
 
 def cluster(clock: Callable[[], float] = lambda: NOW, **limits: float) -> SlurmCommands:
-    return SlurmCommands(Limits(**limits), clock)  # type: ignore[arg-type]
+    return SlurmCommands(SlurmLimits(**limits), clock)  # type: ignore[arg-type]
 
 
-def fault(before: Snapshot | None = None, **limits: float) -> LookFault:
+def fault(before: ClusterSnapshot | None = None, **limits: float) -> LookFault:
     with pytest.raises(LookError) as raised:
         cluster(**limits).look(before)
     assert "\n" not in str(raised.value)
@@ -171,7 +171,7 @@ def test_signs_that_are_not_utf8(played: Played) -> None:
 # Actions -----------------------------------------------------------------------------------------
 
 
-def write_fault(action: Submit | Drain | Hold, **limits: float) -> WriteFault:
+def write_fault(action: Submit | DrainNode | Hold, **limits: float) -> WriteFault:
     with pytest.raises(WriteError) as raised:
         cluster(**limits).act(action)
     assert "\n" not in str(raised.value)

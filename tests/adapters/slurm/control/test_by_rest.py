@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 
 from forestall.adapters.slurm.control import requests
-from forestall.adapters.slurm.control.by_commands import Limits
+from forestall.adapters.slurm.control.by_commands import SlurmLimits
 from forestall.adapters.slurm.control.by_rest import SlurmRest
 from forestall.adapters.slurm.control.http import Server
 from forestall.model.cluster.actions import (
-    Drain,
+    DrainNode,
     Exclude,
     Hold,
-    Reboot,
+    RebootNode,
     Release,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     StartNow,
     Submit,
@@ -126,7 +126,7 @@ def played(request: pytest.FixtureRequest) -> Iterator[Played]:
 
 def cluster(played: Played, **limits: Any) -> SlurmRest:
     server = Server(played.address, "ada", lambda: "token\n")  # type: ignore[attr-defined]
-    return SlurmRest(server, Limits(**limits), lambda: NOW)
+    return SlurmRest(server, SlurmLimits(**limits), lambda: NOW)
 
 
 def test_the_newest_version_that_both_speak(played: Played) -> None:
@@ -157,7 +157,7 @@ def test_actions_as_requests(played: Played) -> None:
                    signal="B:USR1@300", requeue="no"))  # fmt: skip
     one.act(Release("r1", 17, "h1"))
     one.act(Exclude("e1", 17, ("n5",)))
-    one.act(Resume("x1", "n1", "d1"))
+    one.act(ResumeNode("x1", "n1", "d1"))
     one.act(Unreserve("u1", "p17"))
     played.job.update(state_reason="BeginTime", priority=num | {"number": 5}, hold=False)
     one.act(StartNow("w1", 17))
@@ -166,7 +166,7 @@ def test_actions_as_requests(played: Played) -> None:
     one.act(Requeue("q1", 17, 1))
     one.act(SignalJob("s1", 17, "USR1"))
     played.node.update(state=["IDLE"], reason="")
-    one.act(Drain("d2", "n1", "fails: 31 %"))
+    one.act(DrainNode("d2", "n1", "fails: 31 %"))
     note = "see RT 7 forestall:hold=h1 forestall:act="
     assert played.writes() == [
         ("POST", "job/submit", {"script": "#!/bin/sh\n", "job": {
@@ -214,14 +214,14 @@ def test_a_reservation_is_read_back(played: Played) -> None:
 
 @pytest.mark.parametrize(
     ("action", "first"),
-    [(Hold("a", 1), 40), (Drain("a", "n1", "x"), 40), (Requeue("a", 1, 0), 45),
+    [(Hold("a", 1), 40), (DrainNode("a", "n1", "x"), 40), (Requeue("a", 1, 0), 45),
      (Reserve("a", 1, 1, 1, users=("u",)), 43), (Submit("a", "#!", 1, 1), 38),
      (Submit("a", "#!", 1, 1, begin=5), 40)],
 )  # fmt: skip
 def test_what_each_version_can(action: Any, first: int) -> None:
     assert requests.lacking(action, first) == ""
     assert first == 38 or f"needs slurmrestd v0.0.{first}" in requests.lacking(action, first - 1)
-    assert "scontrol can" in requests.lacking(Reboot("a", "n1", "d", "x"), 45)
+    assert "scontrol can" in requests.lacking(RebootNode("a", "n1", "d", "x"), 45)
 
 
 # What goes wrong ---------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def write_fault(played: Played, **limits: Any) -> WriteFault:
     one = cluster(played, **limits)
     one.version()
     with pytest.raises(WriteError) as raised:
-        one._tell(requests.resume(Resume("x1", "n1", "d1")), "x1")
+        one._tell(requests.resume(ResumeNode("x1", "n1", "d1")), "x1")
     return raised.value.fault
 
 
@@ -252,7 +252,7 @@ def test_late_writes_may_have_been_heard(played: Played) -> None:
     one.version()
     played.late = True
     with pytest.raises(WriteError) as raised:
-        one._tell(requests.resume(Resume("x1", "n1", "d1")), "x1")
+        one._tell(requests.resume(ResumeNode("x1", "n1", "d1")), "x1")
     assert raised.value.fault is WriteFault.AMBIGUOUS
 
 

@@ -7,21 +7,21 @@ from hypothesis import strategies as st
 
 from forestall.adapters.slurm.control import orders
 from forestall.model.cluster.actions import (
-    Drain,
+    DrainNode,
     Exclude,
     Hold,
-    Reboot,
+    RebootNode,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     StartNow,
     Submit,
 )
 from forestall.simulate.slurm.moves import waiting
-from forestall.simulate.slurm.state import State
+from forestall.simulate.slurm.state import SlurmState
 
-JOB = waiting(State(1000), "u", "x", 1, 60)
+JOB = waiting(SlurmState(1000), "u", "x", 1, 60)
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=80)
 
 
@@ -73,14 +73,14 @@ def test_the_others() -> None:
         orders.exclude(Exclude("e1", 7, ("n9",)), JOB, ("n8",)): (
             "scontrol", "update", "JobId=7", "ExcNodeList=n[8-9]", "AdminComment=forestall:act=e1",
         ),
-        orders.drain(Drain("d1", "n1", "fails: 31 %")): (
+        orders.drain(DrainNode("d1", "n1", "fails: 31 %")): (
             "scontrol", "update", "NodeName=n1", "State=DRAIN",
             "Reason=forestall: fails: 31 % [d1]",
         ),
-        orders.resume(Resume("r1", "n1", "d1")): (
+        orders.resume(ResumeNode("r1", "n1", "d1")): (
             "scontrol", "update", "NodeName=n1", "State=RESUME",
         ),
-        orders.reboot(Reboot("b1", "n1", "d1", "sick")): (
+        orders.reboot(RebootNode("b1", "n1", "d1", "sick")): (
             "scontrol", "reboot", "ASAP", "nextstate=RESUME", "reason=forestall: sick [b1]", "n1",
         ),
     }  # fmt: skip
@@ -98,6 +98,6 @@ def test_free_text_stays_within_its_word(name: str, words: str, output: str) -> 
     assert set(options) <= known
     assert len(options) == len(set(options))
     assert not name or f"--job-name={name}" in told
-    reason = orders.drain(Drain("d1", "n1", words)).words[-1]
+    reason = orders.drain(DrainNode("d1", "n1", words)).words[-1]
     assert reason.startswith("Reason=forestall: ")
     assert len(reason.splitlines()) == 1

@@ -13,14 +13,14 @@ from forestall.adapters.slurm.control.orders import minutes
 from forestall.model.cluster.actions import (
     RESERVATION_FLAGS,
     Action,
-    Drain,
+    DrainNode,
     Exclude,
     Hold,
-    Reboot,
+    RebootNode,
     Release,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     StartNow,
     Submit,
@@ -33,10 +33,10 @@ VERSIONS: Final = tuple(range(45, 37, -1))
 is 22.05."""
 
 SINCE: Final[dict[type[Any], int]] = {
-    Submit: 38, SignalJob: 40, Hold: 40, Release: 40, StartNow: 40, Exclude: 40, Drain: 40,
-    Resume: 40, Unreserve: 40, Reserve: 43, Requeue: 45,
+    Submit: 38, SignalJob: 40, Hold: 40, Release: 40, StartNow: 40, Exclude: 40, DrainNode: 40,
+    ResumeNode: 40, Unreserve: 40, Reserve: 43, Requeue: 45,
 }  # fmt: skip
-"""From which version on an action can be asked for; `Reboot` cannot: use the command."""
+"""From which version on an action can be asked for; `RebootNode` cannot: use the command."""
 
 _SLURM: Final = {40: "23.11", 43: "25.05", 45: "26.05"}
 _NUMBERED: Final = 39
@@ -54,7 +54,7 @@ class Request(NamedTuple):
 
 def lacking(action: Action, version: int) -> str:
     """Return why an action cannot be asked for in this version, "" where it can."""
-    if isinstance(action, Reboot):
+    if isinstance(action, RebootNode):
         return "slurmrestd cannot reboot nodes; scontrol can"
     if isinstance(action, Submit) and action.requeue == "expedite":
         return "slurmrestd takes no expedited requeue; sbatch does from Slurm 25.11 on"
@@ -174,13 +174,13 @@ def exclude(action: Exclude, avoided: tuple[str, ...], note: str) -> Request:
     return Request("POST", f"job/{action.job}", body)
 
 
-def drain(action: Drain) -> Request:
+def drain(action: DrainNode) -> Request:
     """Return the request that drains a node."""
     body = {"state": ["DRAIN"], "reason": reason_of(action.id, action.words)}
     return Request("POST", f"node/{quote(action.node, safe='')}", body)
 
 
-def resume(action: Resume) -> Request:
+def resume(action: ResumeNode) -> Request:
     """Return the request that brings a node back."""
     return Request("POST", f"node/{quote(action.node, safe='')}", {"state": ["RESUME"]})
 
