@@ -164,7 +164,8 @@ class ClusterSnapshot(ClusterView):
     Attributes
     ----------
     began, at : our clock before the first question and after the last answer, Unix seconds
-    told_at : Slurm's own clock as its answers tell it, None where this version does not
+    told_at : when the queue last changed by Slurm's own clock, None where this version does not
+        tell
     mark : from when on the next look asks accounting
     accounting : None, or why the runs could not be had; then `runs` is empty and means nothing
     version : Slurm's, such as ``22.05.8``
