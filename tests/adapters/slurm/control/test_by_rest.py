@@ -215,6 +215,7 @@ def test_a_reservation_is_read_back(played: Played) -> None:
 @pytest.mark.parametrize(
     ("action", "first"),
     [(Hold("a", 1), 40), (DrainNode("a", "n1", "x"), 40), (Requeue("a", 1, 0), 45),
+     (Unreserve("a", "r"), 42),
      (Reserve("a", 1, 1, 1, users=("u",)), 43), (Submit("a", "#!", 1, 1), 38),
      (Submit("a", "#!", 1, 1, begin=5), 40)],
 )  # fmt: skip

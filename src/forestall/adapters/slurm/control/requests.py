@@ -34,11 +34,11 @@ is 22.05."""
 
 SINCE: Final[dict[type[Any], int]] = {
     Submit: 38, SignalJob: 40, Hold: 40, Release: 40, StartNow: 40, Exclude: 40, DrainNode: 40,
-    ResumeNode: 40, Unreserve: 40, Reserve: 43, Requeue: 45,
+    ResumeNode: 40, Unreserve: 42, Reserve: 43, Requeue: 45,
 }  # fmt: skip
 """From which version on an action can be asked for; `RebootNode` cannot: use the command."""
 
-_SLURM: Final = {40: "23.11", 43: "25.05", 45: "26.05"}
+_SLURM: Final = {40: "23.11", 42: "24.11", 43: "25.05", 45: "26.05"}
 _NUMBERED: Final = 39
 _PURGED: Final = 300
 """Seconds after which a reservation that no job uses is gone, as the command has it."""
