@@ -156,11 +156,14 @@ class Cluster:
 
     The first `plain` nodes (n1, n2, ...) make up the partitions `main` and `spare`; jobs of
     `spare` give way to those of `main` and are requeued. The next `with_gpus` nodes make up `gpu`
-    and have four made-up GPUs each.
+    and have four made-up GPUs each. `also` is more lines of slurm.conf.
     """
 
-    def __init__(self, plain: int = 4, with_gpus: int = 2, name: str = "tiny") -> None:
+    def __init__(
+        self, plain: int = 4, with_gpus: int = 2, name: str = "tiny", also: str = ""
+    ) -> None:
         self.name = name
+        self._also = also
         self.nodes = [f"n{number}" for number in range(1, plain + with_gpus + 1)]
         self._plain = plain
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -386,6 +389,7 @@ class Cluster:
                 plain=",".join(self.nodes[: self._plain]),
                 with_gpus=",".join(self.nodes[self._plain :]),
             )
+            + self._also
         )
         (self.folder / "gres.conf").write_text(
             "".join(

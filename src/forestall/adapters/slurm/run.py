@@ -6,10 +6,10 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from forestall.model.errors import ForestallError
 from forestall.model.units import format_duration
@@ -62,10 +62,27 @@ class SlurmError(ForestallError):
     ----------
     program : the command's name
     message : what was wrong and what can be done
+    said : what the command itself said, as it stands
+    late : whether it was ended before it had answered, so that nobody knows what it did
+    large : whether it was ended since its answer was too large
+    started : whether it ran at all
     """
 
-    def __init__(self, program: str, message: str) -> None:
+    def __init__(
+        self,
+        program: str,
+        message: str,
+        *,
+        said: str = "",
+        late: bool = False,
+        large: bool = False,
+        started: bool = True,
+    ) -> None:
         self.program = program
+        self.said = said
+        self.late = late
+        self.large = large
+        self.started = started
         super().__init__(f"{program}: {message}")
 
 
@@ -81,69 +98,123 @@ def run(command: Sequence[str], *, timeout: float = TIMEOUT) -> str:
     Bytes that are not UTF-8 become replacement characters. Raises SlurmError where the command is
     not installed, does not end in `timeout` seconds, or fails.
     """
-    with answer(command, timeout=timeout) as path:
-        return path.read_bytes().decode("utf-8", errors="replace")
+    return read(command, timeout=timeout).decode("utf-8", errors="replace")
+
+
+def read(
+    command: Sequence[str],
+    *,
+    timeout: float = TIMEOUT,
+    most: int | None = None,
+    given: bytes = b"",
+    variables: Mapping[str, str] | None = None,
+) -> bytes:
+    """Run a command and return the bytes that it says.
+
+    Parameters
+    ----------
+    most : bytes that the answer may have; with more the command is ended
+    given : what the command reads
+    variables : its environment (default: that of `environment`)
+
+    Errors as in `run`.
+    """
+    with answer(command, timeout=timeout, most=most, given=given, variables=variables) as path:
+        return path.read_bytes()
 
 
 @contextmanager
-def answer(command: Sequence[str], *, timeout: float = TIMEOUT) -> Iterator[Path]:
+def answer(
+    command: Sequence[str],
+    *,
+    timeout: float = TIMEOUT,
+    most: int | None = None,
+    given: bytes = b"",
+    variables: Mapping[str, str] | None = None,
+) -> Iterator[Path]:
     """Run a command and give a file with what it said, which is gone afterwards.
 
-    The answer goes from the command to the disk without passing through this process. Errors as in
-    `run`.
+    The answer goes from the command to the disk without passing through this process. Parameters
+    and errors as in `read`.
     """
     with tempfile.TemporaryDirectory(prefix="forestall-") as folder:
         path = Path(folder) / command[0]  # remarks name it so
         with path.open("w+b") as said:
-            _run(command, said, timeout)
+            _run(_Call(command, timeout, most, given, variables), said)
         yield path
 
 
-def _run(command: Sequence[str], said: IO[bytes], timeout: float) -> None:
+class _Call(NamedTuple):
+    command: Sequence[str]
+    timeout: float
+    most: int | None
+    given: bytes
+    variables: Mapping[str, str] | None
+
+
+def _run(call: _Call, said: IO[bytes]) -> None:
+    command = call.command
     program = command[0]
-    with tempfile.TemporaryFile() as noise:
+    with tempfile.TemporaryFile() as noise, tempfile.TemporaryFile() as given:
+        given.write(call.given)
+        given.seek(0)
         try:
             process = subprocess.Popen(
                 list(command),
-                stdin=subprocess.DEVNULL,
+                stdin=given,
                 stdout=said,
                 stderr=noise,
-                env=environment(),
+                env=environment() if call.variables is None else dict(call.variables),
             )
         except FileNotFoundError:
             raise SlurmError(
-                program, "is not installed; on Debian it is in the package slurm-client"
+                program,
+                "is not installed; on Debian it is in the package slurm-client",
+                started=False,
             ) from None
         except PermissionError:
-            raise SlurmError(program, "may not be run by this user") from None
+            raise SlurmError(program, "may not be run by this user", started=False) from None
         except OSError as error:
-            raise SlurmError(program, f"cannot be run: {error.strerror or error}") from None
+            message = f"cannot be run: {error.strerror or error}"
+            raise SlurmError(program, message, started=False) from None
         try:
-            code = _ended(process, command, noise, timeout)
+            code = _ended(process, call, said, noise)
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
         if code:
             said.seek(0)  # scontrol complains where it answers
-            raise SlurmError(program, _failure(_noise(noise) or said.read(1000), code))
+            words = _noise(noise) or said.read(1000)
+            text = words.decode("utf-8", errors="replace")
+            raise SlurmError(program, _failure(words, code), said=text, late=code < 0)
 
 
-def _ended(
-    process: subprocess.Popen[bytes], command: Sequence[str], noise: IO[bytes], timeout: float
-) -> int:
-    """Return the exit code of a command. Raises SlurmError where it takes too long, or says that
-    there is nothing to wait for."""
+def _bounded(call: _Call, said: IO[bytes]) -> None:
+    if call.most is not None and os.fstat(said.fileno()).st_size > call.most:
+        message = f"said more than {call.most:,} bytes ({_spoken(call.command)})"
+        raise SlurmError(call.command[0], message, large=True)
+
+
+def _ended(process: subprocess.Popen[bytes], call: _Call, said: IO[bytes], noise: IO[bytes]) -> int:
+    """Return the exit code of a command. Raises SlurmError where it takes too long, says too much,
+    or says that there is nothing to wait for."""
+    command, timeout = call.command, call.timeout
     begin = time.monotonic()
     first: dict[int, float] = {}
     while True:
         spent = time.monotonic() - begin
         if spent >= timeout:
-            raise SlurmError(command[0], _late(command, _noise(noise), timeout))
+            complaint = _noise(noise)
+            text = complaint.decode("utf-8", errors="replace")
+            raise SlurmError(command[0], _late(command, complaint, timeout), said=text, late=True)
         try:
-            return process.wait(min(_STEP, timeout - spent))
+            code = process.wait(min(_STEP, timeout - spent))
         except subprocess.TimeoutExpired:
-            pass
+            _bounded(call, said)
+        else:
+            _bounded(call, said)
+            return code
         now = time.monotonic()
         lower = _noise(noise).decode("utf-8", errors="replace").lower()
         for k, (words, patience) in enumerate(_HOPELESS):
@@ -151,7 +222,8 @@ def _ended(
                 first.pop(k, None)
             elif now - first.setdefault(k, now) >= patience:
                 why = _failure(_noise(noise), 1)
-                raise SlurmError(command[0], f"{why}; given up after {now - begin:.0f} s")
+                message = f"{why}; given up after {now - begin:.0f} s"
+                raise SlurmError(command[0], message, said=lower, late=True)
 
 
 def _noise(noise: IO[bytes]) -> bytes:

@@ -1,0 +1,1 @@
+"""A live Slurm cluster, looked at and acted on: by its commands, or through slurmrestd."""

@@ -1,0 +1,276 @@
+"""A Slurm cluster through Slurm's own commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from forestall.adapters.slurm.control import documents, lines, orders, questions, refusals
+from forestall.adapters.slurm.control.steps import between_notes, reserve_whole
+from forestall.adapters.slurm.run import SlurmError, environment, read
+from forestall.model.cluster.actions import (
+    Action,
+    DrainNode,
+    Effect,
+    Exclude,
+    Hold,
+    OnNode,
+    RebootNode,
+    Release,
+    Requeue,
+    Reserve,
+    ResumeNode,
+    SignalJob,
+    StartNow,
+    Submit,
+    Unreserve,
+)
+from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
+from forestall.model.cluster.looks import LookAnswers, snapshot
+from forestall.model.cluster.marks import reservation_name
+from forestall.model.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot, ClusterView
+from forestall.model.cluster.standing import Standing, perform, standing
+
+_RELEASE: Final = re.compile(r"(\d+)\.(\d+)(?:\.\S+)?")
+_SUBMITTED: Final = re.compile(r"(\d+)(?:;\S*)?")
+
+
+@dataclass(frozen=True)
+class SlurmLimits:
+    """How much is waited for and taken in.
+
+    Parameters
+    ----------
+    read, write : seconds that a question and an action may take
+    most : bytes that an answer may have; 30,000 queued jobs have about 256 MiB
+    history : seconds of accounting that the first look asks for
+    overlap : seconds before the last look from which accounting is asked again, as it lags
+    """
+
+    read: float = 60.0
+    write: float = 60.0
+    most: int = 512 * 2**20
+    history: int = 3600
+    overlap: int = 300
+
+
+class SlurmCommands:
+    """A cluster as the commands of this machine reach it, with the rights of this user.
+
+    Parameters
+    ----------
+    limits : how much is waited for and taken in
+    clock : tells Unix seconds
+    """
+
+    def __init__(
+        self, limits: SlurmLimits | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._limits = limits or SlurmLimits()
+        self._clock = clock
+        self._version = ""
+
+    def version(self) -> str:
+        """Return Slurm's version, asked for once, such as ``22.05.8``; LookError."""
+        if not self._version:
+            said = self._ask(questions.version(), "version").decode(errors="replace")
+            match = _RELEASE.search(said)
+            if match is None:
+                message = f"sinfo --version says {said.strip()[:60]!r}"
+                raise LookError(LookFault.UNREADABLE, "version", message)
+            self._version = match[0]
+        return self._version
+
+    def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
+        """Return one snapshot, as `LiveCluster.look`: four commands, each once."""
+        began = int(self._clock())
+        version = self.version()
+        text, odd_text = documents.decoded(self._ask(questions.reservations(), "reservations"))
+        reservations = lines.reservations_of_lines(text)
+        raw = self._ask(questions.nodes(self._release()), "nodes")
+        if self._release() >= questions.JSON_NODES:
+            told = self._document(raw, "nodes")
+            nodes, odd_nodes = documents.nodes_of(told.value), told.replaced
+        else:
+            text, odd_nodes = documents.decoded(raw)
+            nodes = lines.nodes_of_lines(text)
+        queue = self._document(self._ask(questions.queue(), "queue"), "queue")
+        jobs = documents.jobs_of(queue.value)
+        since = began - self._limits.history if before is None else before.mark
+        runs, fault = self._runs(since - self._limits.overlap)
+        replaced = odd_text + odd_nodes + queue.replaced
+        answers = LookAnswers(began, int(self._clock()), queue.told_at, jobs, nodes, reservations,
+                          runs, fault, version, replaced)  # fmt: skip
+        return snapshot(answers, before)
+
+    def act(self, action: Action) -> Effect:
+        """Carry out an action that has not taken effect yet, as `LiveCluster.act`."""
+        return perform(action, self._around, self._write)
+
+    def find(self, action: Action) -> Standing:
+        """Return whether an action has taken effect, as `LiveCluster.find`."""
+        return standing(action, self._around(action))
+
+    # ----------------------------------------------------------------------------- asking
+
+    def _release(self) -> tuple[int, int]:
+        match = _RELEASE.search(self.version())
+        return (int(match[1]), int(match[2])) if match else (0, 0)
+
+    def _ask(self, words: tuple[str, ...], what: str) -> bytes:
+        try:
+            return read(words, timeout=self._limits.read, most=self._limits.most)
+        except SlurmError as error:
+            raise refusals.look_error(error, what) from None
+
+    def _ask_for_one(self, words: tuple[str, ...], what: str) -> str | None:
+        """Return what is said of one thing, None where there is no such thing."""
+        try:
+            raw = read(words, timeout=self._limits.read, most=self._limits.most)
+        except SlurmError as error:
+            if error.started and not error.late and refusals.missing(error.said):
+                return None
+            raise refusals.look_error(error, what) from None
+        return documents.decoded(raw)[0]
+
+    def _document(self, raw: bytes, what: str) -> documents.Document:
+        told = documents.document(raw, what)
+        if said := documents.complaints(told.value):
+            raise LookError(refusals.look_fault(said), what, said)
+        return told
+
+    def _runs(self, since: int) -> tuple[list[ClusterRun] | None, LookError | None]:
+        """Return the runs since a time, or why they could not be had: the database may be away
+        while the controller is not."""
+        fence = secrets.token_hex(8)
+        try:
+            raw = self._ask(questions.runs(since, fence), "accounting")
+            return lines.runs_of_rows(documents.decoded(raw)[0], fence), None
+        except LookError as error:
+            return None, error
+
+    def _around(self, action: Action) -> ClusterView:
+        """Return what an action is about, freshly seen."""
+        if isinstance(action, Submit):
+            return self._around_submit(action)
+        if isinstance(action, Reserve | Unreserve):
+            name = reservation_name(action.id if isinstance(action, Reserve) else action.of)
+            said = self._ask_for_one(questions.reservation(name), "reservations")
+            found = [] if said is None else lines.reservations_of_lines(said)
+            return ClusterView({}, {}, {one.name: one for one in found})
+        if isinstance(action, OnNode):
+            said = self._ask_for_one(questions.node(action.node), "nodes")
+            nodes = [] if said is None else lines.nodes_of_lines(said)
+            return ClusterView({}, {node.name: node for node in nodes}, {})
+        jobs = self._job(action.job)
+        if isinstance(action, Exclude):
+            jobs = [job._replace(excluded=self._avoided(job.id)) for job in jobs]
+        return ClusterView({job.id: job for job in jobs}, {}, {})
+
+    def _around_submit(self, action: Submit) -> ClusterView:
+        """Return this user's jobs, in the queue and in the books since the action was decided."""
+        user = str(os.getuid())
+        fence = _fence()
+        said = self._ask_for_one(questions.jobs_of_user(user, fence), "queue")
+        jobs = lines.jobs_of_rows(said or "", fence)
+        runs: list[ClusterRun] = []
+        if action.since and not any(job.mark.promise == action.id for job in jobs):
+            asked = questions.runs(action.since - self._limits.overlap, fence, user)
+            try:
+                raw = self._ask(asked, "accounting")
+            except LookError as error:
+                if error.fault is not LookFault.UNAVAILABLE:
+                    raise
+            else:
+                runs = lines.runs_of_rows(documents.decoded(raw)[0], fence)
+        return ClusterView({job.id: job for job in jobs}, {}, {}, tuple(runs))
+
+    def _job(self, number: int) -> list[ClusterJob]:
+        fence = _fence()
+        said = self._ask_for_one(questions.job(number, fence), "queue")
+        return lines.jobs_of_rows(said or "", fence)
+
+    def _avoided(self, number: int) -> tuple[str, ...]:
+        said = self._ask_for_one(questions.avoided(number), "queue")
+        return documents.hosts((said or "").strip(), "queue")
+
+    # ----------------------------------------------------------------------------- acting
+
+    def _tell(self, order: orders.Order, action: str) -> str:
+        variables = _of_user() if order.words[0] == "sbatch" else None
+        try:
+            said = read(
+                order.words,
+                timeout=self._limits.write,
+                most=self._limits.most,
+                given=order.given,
+                variables=variables,
+            )
+        except SlurmError as error:
+            raise refusals.write_error(error, action) from None
+        return documents.decoded(said)[0]
+
+    def _write(self, action: Action, seen: ClusterView) -> int:
+        match action:
+            case Submit():
+                return self._submit(action)
+            case Reserve():
+                made, back = orders.reserve(action), orders.delete_reservation(action.id)
+                reserve_whole(action, made, back, self._around, self._tell)
+            case Unreserve():
+                self._tell(orders.delete_reservation(action.of), action.id)
+            case Requeue():
+                self._tell(orders.requeue(action), action.id)
+            case StartNow():
+                self._tell(orders.start_now(action), action.id)
+            case Hold():
+                self._tell(orders.hold(action, seen.jobs[action.job]), action.id)
+            case Release():
+                self._noted(action, seen, orders.release(action.job))
+            case SignalJob():
+                self._noted(action, seen, orders.signal(action))
+            case Exclude():
+                job = seen.jobs[action.job]
+                self._tell(orders.exclude(action, job, job.excluded), action.id)
+            case DrainNode():
+                self._tell(orders.drain(action), action.id)
+            case ResumeNode():
+                self._tell(orders.resume(action), action.id)
+            case RebootNode():
+                self._tell(orders.reboot(action), action.id)
+        return 0
+
+    def _submit(self, action: Submit) -> int:
+        if action.requeue == "expedite" and self._release() < orders.EXPEDITED:
+            message = f"expedited requeue needs Slurm 25.11; this is {self.version()}"
+            raise WriteError(WriteFault.UNSUPPORTED, action.id, message)
+        said = self._tell(orders.submit(action), action.id)
+        match = _SUBMITTED.fullmatch(said.strip())
+        if match is None:
+            message = f"sbatch said {said.strip()[:60]!r}, not the number of a job"
+            raise WriteError(WriteFault.AMBIGUOUS, action.id, message)
+        return int(match[1])
+
+    def _noted(self, action: Release | SignalJob, seen: ClusterView, order: orders.Order) -> None:
+        between_notes(action, seen.jobs[action.job], order, orders.note, self._tell)
+
+
+def _fence() -> str:
+    """Return a word that nobody can have written: it begins with a letter, as `squeue` wants."""
+    return f"f{secrets.token_hex(8)}"
+
+
+def _of_user() -> dict[str, str]:
+    """Return the variables for `sbatch`, which hands them on to the job: the user's own, without
+    those that stand for options."""
+    ours = environment()
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in ours and not name.startswith("SBATCH_")
+    }

@@ -1,0 +1,1 @@
+"""A model of Slurm in one process, by seed: jobs, nodes, reservations, accounting, and mishaps."""
