@@ -77,6 +77,8 @@ class FlakyActor:
 
     def carry_out(self, intent: Intent) -> None:
         self.handed.append(intent.id)
+        if self.cluster.look().standing(intent.action, intent.target) != intent.state:
+            raise NotCarriedOutError("somebody was quicker")
         fate = self.chance.choice(
             [
                 "good",
@@ -127,7 +129,7 @@ class FlakyActor:
 def settings(**changed: object) -> GuardSettings:
     warden = RoleSettings(
         switch="on", nodes=3, percent=30.0, partition_nodes=2, partition_percent=40.0, per_hour=6,
-        cool_down=900,
+        cool_down=300,
     )  # fmt: skip
     usual = GuardSettings(warden=warden, floor_nodes=1, floor_percent=50.0, settle=150)
     return replace(usual, **changed)  # type: ignore[arg-type]

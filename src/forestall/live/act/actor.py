@@ -32,6 +32,9 @@ class Actor(Protocol):
         """Carry an intent out, and leave its id where `effect_of` finds it (the name of a
         reservation, the reason of a node, the comment of a job).
 
+        The target is looked at once more just before: where it is not in the intent's `state` any
+        more (a person was quicker), nothing is done.
+
         Raises NotCarriedOutError where it certainly had no effect; any other error leaves that
         open, and the effect is looked up.
         """

@@ -203,7 +203,11 @@ def _made(usual: S, given: Mapping[str, Any], table: str) -> S:
                 words = {int: "a whole number", float: "a number", str: "text"}
                 raise ParameterError(f"{table}.{name}", value, words[usual_kind])
         values[name] = value
-    made: S = kind(**values)
+    try:
+        made: S = kind(**values)
+    except ParameterError as error:
+        name = error.name.removeprefix(f"{table}.")
+        raise ParameterError(f"{table}.{name}", error.value, error.allowed) from None
     return made
 
 
