@@ -6,6 +6,7 @@ As root it runs as its own user, as it demands. It dies with the test run, howev
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -23,7 +24,7 @@ PACKAGES = Path(__file__).with_name("debian-packages.txt").read_text().split()
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 _SETTINGS = (
     "listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=20",
-    "shared_buffers=16MB",
+    "shared_buffers=16MB", "fsync=off",
 )  # fmt: skip
 
 
@@ -32,9 +33,9 @@ class PostgresqlServer:
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self._data, self._programs = folder / "data", programs
-        self._user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        if os.getuid():
-            self._user = []
+        owner = folder.stat()
+        self._user = ["setpriv", f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}"]
+        self._user = [] if os.getuid() else [*self._user, "--clear-groups"]
         self._running: subprocess.Popen[bytes] | None = None
         self._databases = 0
         with socket.socket() as free:
@@ -53,7 +54,8 @@ class PostgresqlServer:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             if not os.getuid():
-                shutil.chown(folder, "postgres", "postgres")
+                account = pwd.getpwnam("postgres")
+                os.chown(folder, account.pw_uid, account.pw_gid)
             server = cls(folder, _PLACES[0])
             try:
                 server.start()

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.guard.guard import Doings
 from forestall.live.guard.settings import GuardSettings, RoleSettings
-from forestall.live.guard.sight import NodeSight, Sight
+from forestall.live.guard.sight import ClusterSight, NodeSight
 from forestall.model.errors import InputError
-from forestall.model.intents import Action, Intent, intent_named
+from forestall.model.live.intents import Action, Intent, intent_named
 
 PERSON = "kept for a benchmark. Ann"
 
@@ -36,8 +36,8 @@ class SmallCluster:
     def clock(self) -> int:
         return self.now
 
-    def look(self) -> Sight:
-        return Sight(self.now, nodes=dict(self.nodes))
+    def look(self) -> ClusterSight:
+        return ClusterSight(self.now, nodes=dict(self.nodes))
 
     def intend(self, action: Action, target: str, life: int = 600) -> Intent:
         state = self.look().standing(action, target)

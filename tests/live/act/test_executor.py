@@ -22,7 +22,7 @@ from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import ApprovalRow, IntentRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.model.errors import InputError, LedgerError
-from forestall.model.intents import Action, IntentState, Role
+from forestall.model.live.intents import Action, IntentState, Role
 from live.act.act_cases import PERSON, FlakyActor, KilledError, SmallCluster, settings
 
 

@@ -18,9 +18,9 @@ from forestall.live.guard.settings import (
     quiet_hours,
     read_guard_settings,
 )
-from forestall.live.guard.sight import GONE, JobSight, NodeSight, ReservationSight, Sight
+from forestall.live.guard.sight import GONE, ClusterSight, JobSight, NodeSight, ReservationSight
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.intents import MAY, ROLE_OF, Action, Intent, Role, intent_named
+from forestall.model.live.intents import MAY, ROLE_OF, Action, Intent, Role, intent_named
 
 NOW = 1_000_000
 WARDEN = RoleSettings("on", 2, 50.0, 2, 50.0, 4, 600)
@@ -29,31 +29,33 @@ SET = GuardSettings(floor_percent=50.0, keeper=KEEPER, warden=WARDEN)
 NODES = {f"n{k}": NodeSight(("a",), boot=5) for k in range(8)}
 JOBS = {"17": JobSight("RUNNING", 900_000, "p1")}
 RESERVATIONS = {"forestall_p1": ReservationSight(2, "a"), "theirs": ReservationSight(1)}
-SIGHT = Sight(NOW - 10, nodes=NODES, jobs=JOBS, reservations=RESERVATIONS)
+SIGHT = ClusterSight(NOW - 10, nodes=NODES, jobs=JOBS, reservations=RESERVATIONS)
 DID = Doings(consents={"p1": frozenset({"requeue"})})
 
 
-def intent(action: Action, target: str = "n1", sight: Sight = SIGHT, **more: object) -> Intent:
+def intent(
+    action: Action, target: str = "n1", sight: ClusterSight = SIGHT, **more: object
+) -> Intent:
     told = {"promise": "p1"} if ROLE_OF[action] == Role.KEEPER else {}
     state = sight.standing(action, target)
     return Intent(action, target, NOW - 20, NOW + 100, state, "why", **{**told, **more})  # type: ignore[arg-type]
 
 
-def with_node(name: str = "n1", **changed: object) -> Sight:
+def with_node(name: str = "n1", **changed: object) -> ClusterSight:
     return replace(SIGHT, nodes={**NODES, name: replace(NODES[name], **changed)})  # type: ignore[arg-type]
 
 
-def ours(name: str, sight: Sight = SIGHT) -> str:
+def ours(name: str, sight: ClusterSight = SIGHT) -> str:
     return intent(Action.DRAIN, name, sight).words
 
 
-def drained(*names: str) -> Sight:
+def drained(*names: str) -> ClusterSight:
     nodes = {n: replace(NODES[n], drained=True, reason=ours(n)) for n in names}
     return replace(SIGHT, nodes={**NODES, **nodes})
 
 
 def says(
-    one: Intent, sight: Sight = SIGHT, doings: Doings = DID, **more: object
+    one: Intent, sight: ClusterSight = SIGHT, doings: Doings = DID, **more: object
 ) -> tuple[str, str]:
     given_settings = more.pop("settings", SET)
     approved = bool(more.pop("approved", False))
@@ -133,7 +135,7 @@ def test_what_is_not_so_any_more_is_dropped() -> None:
         (with_node(reason="Ann: look at it"), "the node's reason is not ours"),
     ],
 )
-def test_what_is_a_persons_is_untouched(sight: Sight, why: str) -> None:
+def test_what_is_a_persons_is_untouched(sight: ClusterSight, why: str) -> None:
     for action in MAY[Role.WARDEN]:
         for approved in (False, True):
             kind, told = says(intent(action, sight=sight), sight, approved=approved)

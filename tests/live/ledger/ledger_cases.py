@@ -17,7 +17,7 @@ from forestall.live.ledger.rows import (
     RunRow,
     StateRow,
 )
-from forestall.model.intents import Action, Intent
+from forestall.model.live.intents import Action, Intent
 
 
 def offer(name: str, at: int = 100, probability: float = 0.9) -> OfferRow:

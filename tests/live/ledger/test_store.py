@@ -30,7 +30,7 @@ from forestall.live.ledger.rows import (
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.ledger.tables import METADATA
 from forestall.model.errors import LedgerError, ParameterError
-from forestall.model.intents import IntentState
+from forestall.model.live.intents import IntentState
 from live.ledger.ledger_cases import day, drain, offer, promise
 from postgresql_server.server import PostgresqlServer
 

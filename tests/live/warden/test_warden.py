@@ -27,14 +27,14 @@ from forestall.live.warden.protocol import (
     Ask,
     Reply,
     Request,
-    Said,
+    WardenWord,
     packed,
     reply_of,
     request_of,
 )
 from forestall.live.warden.server import Warden, WardenSettings
 from forestall.model.errors import ForestallError, InputError, ParameterError
-from forestall.model.intents import Action, Intent, Role
+from forestall.model.live.intents import Action, Intent, Role
 from live.act.act_cases import SmallCluster, settings
 
 DRAIN = Intent(Action.DRAIN, "n1", 900, 2000, "up by= boot=0", "likely to fail", {"p": 0.5})
@@ -202,7 +202,7 @@ def test_nonsense_does_no_harm(folder: Path) -> None:
     with warden(folder):
         for sent in nonsense:
             answer = raw(folder, sent)
-            assert not answer or reply_of(answer).said == Said.REFUSED
+            assert not answer or reply_of(answer).said == WardenWord.REFUSED
         assert actor(folder).is_here()
     assert deeds(folder) == []
 
@@ -226,7 +226,7 @@ def test_lines_that_are_no_messages(line: bytes) -> None:
 def test_messages_come_back(ask: Ask) -> None:
     request = Request(ask, None if ask == Ask.HERE else DRAIN)
     assert request_of(packed(request)) == request
-    for said in Said:
+    for said in WardenWord:
         assert reply_of(packed(Reply(said, "why \n ☃"))) == Reply(said, "why \n ☃")
     with pytest.raises(ParameterError, match="at most 65536 bytes"):
         packed(Request(Ask.EFFECT_OF, Intent(Action.DRAIN, "n", 1, 2, "x" * LONGEST, "")))

@@ -15,7 +15,7 @@ from pathlib import Path
 from forestall.live.act.actor import Effect
 from forestall.live.guard.settings import RoleSettings
 from forestall.live.warden.server import Warden, WardenSettings
-from forestall.model.intents import Intent
+from forestall.model.live.intents import Intent
 
 
 class FileActor:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from forestall.model.errors import ForestallError
-from forestall.model.intents import Intent
+from forestall.model.live.intents import Intent
 
 
 class Effect(StrEnum):

@@ -17,11 +17,11 @@ from typing import Final
 from forestall.live.act.actor import Actor, Effect, NotCarriedOutError
 from forestall.live.guard.guard import HOUR, Doings, Pass, guard
 from forestall.live.guard.settings import GuardSettings
-from forestall.live.guard.sight import Sight
+from forestall.live.guard.sight import ClusterSight
 from forestall.live.ledger.rows import ApprovalRow, IntentRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.model.errors import ForestallError, InputError
-from forestall.model.intents import HALF_WAY, WAITING, Intent, IntentState, Role
+from forestall.model.live.intents import HALF_WAY, WAITING, Intent, IntentState, Role
 
 _ENDS: Final[Mapping[Pass, IntentState]] = {
     Pass.REFUSE: IntentState.REFUSED,
@@ -31,7 +31,7 @@ _ENDS: Final[Mapping[Pass, IntentState]] = {
 
 
 @dataclass(frozen=True)
-class Moved:
+class StateChange:
     """An intent that came into another state, and why."""
 
     intent: Intent
@@ -101,7 +101,7 @@ class Executor:
         """A person refuses an intent. Raises InputError where it does not wait any more."""
         self._judge(name, who, why, IntentState.REFUSED)
 
-    def step(self, sight: Sight) -> list[Moved]:
+    def step(self, sight: ClusterSight) -> list[StateChange]:
         """Settle what is half-way, then carry out what the guard lets pass; return what moved.
 
         `sight` is the newest look. Raises LedgerError; what was not booked then is found again.
@@ -141,8 +141,8 @@ class Executor:
             self._move(item, state, f"approval taken back by {who}" + (f": {why}" if why else ""))
 
     def _try(
-        self, item: _Open, sight: Sight, consents: Mapping[str, frozenset[str]]
-    ) -> list[Moved]:
+        self, item: _Open, sight: ClusterSight, consents: Mapping[str, frozenset[str]]
+    ) -> list[StateChange]:
         """Ask the guard for one intent, and carry it out where it may be."""
         now = self._clock()
         intent, approved = item.intent, item.state == IntentState.APPROVED
@@ -165,7 +165,7 @@ class Executor:
             return moved  # nobody knows; its effect is looked up from the next step on
         return [*moved, self._move(item, IntentState.CARRIED_OUT, "as the reply says")]
 
-    def _settle(self, item: _Open) -> list[Moved]:
+    def _settle(self, item: _Open) -> list[StateChange]:
         """Look up the effect of an intent that is half-way."""
         actor = self._actors.get(item.intent.role)
         try:
@@ -189,7 +189,7 @@ class Executor:
         why: str,
         *words: ApprovalRow,
         at: int | None = None,
-    ) -> Moved:
+    ) -> StateChange:
         """Book a new state of an intent; only then it is in it."""
         now = self._clock() if at is None else at
         why = "".join(one if one.isprintable() else " " for one in why)  # of other programs, too
@@ -197,7 +197,7 @@ class Executor:
         item.state, item.at = state, now
         if state not in (*WAITING, *HALF_WAY):
             del self._known[item.intent.id]
-        return Moved(item.intent, state, why)
+        return StateChange(item.intent, state, why)
 
     def _add(self, *rows: IntentRow | StateRow | ApprovalRow) -> None:
         try:

@@ -17,8 +17,8 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from forestall.live.guard.settings import GuardSettings, RoleSettings
-from forestall.live.guard.sight import GONE, NodeSight, Sight
-from forestall.model.intents import ON_JOBS, Action, Intent, Role
+from forestall.live.guard.sight import GONE, ClusterSight, NodeSight
+from forestall.model.live.intents import ON_JOBS, Action, Intent, Role
 
 HOUR: Final = 3600
 _OUT: Final = (Action.DRAIN, Action.REBOOT)
@@ -37,7 +37,7 @@ class Pass(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GuardVerdict:
     """The word of the guard, and why. `GO` and `ASK` (a person) are no word against it."""
 
     kind: Pass
@@ -66,7 +66,7 @@ class _Case:
     """All that a rule may look at."""
 
     intent: Intent
-    sight: Sight
+    sight: ClusterSight
     doings: Doings
     settings: GuardSettings
     now: int
@@ -83,9 +83,9 @@ class _Case:
         is_node = self.intent.role == Role.WARDEN
         return self.sight.nodes.get(self.intent.target) if is_node else None
 
-    def later(self, why: str) -> Verdict:
+    def later(self, why: str) -> GuardVerdict:
         """Not now: what a person approved waits, all else is refused and may be decided anew."""
-        return Verdict(Pass.WAIT if self.approved else Pass.REFUSE, why)
+        return GuardVerdict(Pass.WAIT if self.approved else Pass.REFUSE, why)
 
     def pending(self, *actions: Action) -> list[Intent]:
         """Return the intents whose effect the look may not show yet."""
@@ -96,13 +96,13 @@ class _Case:
 
 def guard(
     intent: Intent,
-    sight: Sight,
+    sight: ClusterSight,
     doings: Doings,
     settings: GuardSettings,
     now: int,
     *,
     approved: bool = False,
-) -> Verdict:
+) -> GuardVerdict:
     """Return whether an intent may be carried out now.
 
     Parameters
@@ -116,33 +116,33 @@ def guard(
         verdict = rule(case)
         if verdict is not None:
             return verdict
-    return Verdict(Pass.GO)
+    return GuardVerdict(Pass.GO)
 
 
-def _expired(case: _Case) -> Verdict | None:
+def _expired(case: _Case) -> GuardVerdict | None:
     if case.now >= case.intent.expires:
-        return Verdict(Pass.EXPIRE, f"it expired {case.now - case.intent.expires} s ago")
+        return GuardVerdict(Pass.EXPIRE, f"it expired {case.now - case.intent.expires} s ago")
     return None
 
 
-def _switched_off(case: _Case) -> Verdict | None:
+def _switched_off(case: _Case) -> GuardVerdict | None:
     if case.role.switch == "off":
-        return Verdict(Pass.REFUSE, f"the {case.intent.role} is switched off: a proposal only")
+        return GuardVerdict(Pass.REFUSE, f"the {case.intent.role} is switched off: a proposal only")
     return None
 
 
-def _old_look(case: _Case) -> Verdict | None:
+def _old_look(case: _Case) -> GuardVerdict | None:
     """Without a look nothing is done, and nothing is undone: all waits for the next."""
     age = case.now - case.sight.at
     if not case.sight.whole:
-        return Verdict(Pass.WAIT, "the last look was cut short")
+        return GuardVerdict(Pass.WAIT, "the last look was cut short")
     if not 0 <= age <= case.settings.fresh:
         most = case.settings.fresh
-        return Verdict(Pass.WAIT, f"the last look is {age} s old; at most {most} s are fresh")
+        return GuardVerdict(Pass.WAIT, f"the last look is {age} s old; at most {most} s are fresh")
     return None
 
 
-def _persons(case: _Case) -> Verdict | None:
+def _persons(case: _Case) -> GuardVerdict | None:
     """What a person did is never undone or touched."""
     why = ""
     node = case.node
@@ -155,7 +155,7 @@ def _persons(case: _Case) -> Verdict | None:
         found = case.sight.reservations.get(case.intent.target)
         if found is not None and not found.as_made:
             why = "a person changed the reservation"
-    return Verdict(Pass.REFUSE, why) if why else None
+    return GuardVerdict(Pass.REFUSE, why) if why else None
 
 
 def _persons_node(node: NodeSight, intent: Intent) -> str:
@@ -171,17 +171,17 @@ def _persons_node(node: NodeSight, intent: Intent) -> str:
     return ""
 
 
-def _stale(case: _Case) -> Verdict | None:
+def _stale(case: _Case) -> GuardVerdict | None:
     now = case.sight.standing(case.intent.action, case.intent.target)
     wanted = GONE if case.intent.action == Action.RESERVE else case.intent.state
     if now != wanted or case.intent.state != wanted:
-        return Verdict(Pass.DROP, f"decided on {case.intent.state!r}, now {now!r}")
+        return GuardVerdict(Pass.DROP, f"decided on {case.intent.state!r}, now {now!r}")
     if now == GONE and case.intent.action != Action.RESERVE:
-        return Verdict(Pass.DROP, f"{case.intent.target} is not there")
+        return GuardVerdict(Pass.DROP, f"{case.intent.target} is not there")
     return None
 
 
-def _without_consent(case: _Case) -> Verdict | None:
+def _without_consent(case: _Case) -> GuardVerdict | None:
     """Jobs are touched where their owner accepted a promise that says so, nodes reserved where a
     promise is held."""
     intent = case.intent
@@ -189,35 +189,35 @@ def _without_consent(case: _Case) -> Verdict | None:
         return None
     consents = case.doings.consents.get(intent.promise)
     if consents is None:
-        return Verdict(Pass.REFUSE, f"no open promise {intent.promise or 'is named'} is held")
+        return GuardVerdict(Pass.REFUSE, f"no open promise {intent.promise or 'is named'} is held")
     if intent.action == Action.RESERVE:
         return None
     job = case.sight.jobs.get(intent.target)
     if job is None or job.promise != intent.promise:
-        return Verdict(Pass.REFUSE, f"the job does not carry the promise {intent.promise}")
+        return GuardVerdict(Pass.REFUSE, f"the job does not carry the promise {intent.promise}")
     if intent.action not in consents:
-        return Verdict(Pass.REFUSE, f"the owner did not agree to {intent.action} the job")
+        return GuardVerdict(Pass.REFUSE, f"the owner did not agree to {intent.action} the job")
     return None
 
 
-def _unapproved(case: _Case) -> Verdict | None:
+def _unapproved(case: _Case) -> GuardVerdict | None:
     if case.approved:
         return None
     if case.role.switch == "approve":
-        return Verdict(Pass.ASK, f"the {case.intent.role} asks for each action")
+        return GuardVerdict(Pass.ASK, f"the {case.intent.role} asks for each action")
     if case.intent.action in case.role.approve:
-        return Verdict(Pass.ASK, f"{case.intent.action} is asked for each time")
+        return GuardVerdict(Pass.ASK, f"{case.intent.action} is asked for each time")
     return None
 
 
-def _busy_target(case: _Case) -> Verdict | None:
+def _busy_target(case: _Case) -> GuardVerdict | None:
     for one in case.doings.half_way:
         if one.target == case.intent.target and one.id != case.intent.id:
             return case.later(f"{one.action} of it ({one.id}) is not settled")
     return None
 
 
-def _hours(case: _Case) -> Verdict | None:
+def _hours(case: _Case) -> GuardVerdict | None:
     node = case.intent.target if case.node is not None else ""
     for window in case.settings.maintenance:
         if window.hold(case.now, node):
@@ -229,7 +229,7 @@ def _hours(case: _Case) -> Verdict | None:
     return None
 
 
-def _cool_down(case: _Case) -> Verdict | None:
+def _cool_down(case: _Case) -> GuardVerdict | None:
     intent, wait = case.intent, case.role.cool_down
     for one, at in case.doings.written:
         same = (one.action, one.target) == (intent.action, intent.target)
@@ -238,7 +238,7 @@ def _cool_down(case: _Case) -> Verdict | None:
     return None
 
 
-def _per_hour(case: _Case) -> Verdict | None:
+def _per_hour(case: _Case) -> GuardVerdict | None:
     role = case.intent.role
     lately = sum(1 for one, at in case.doings.written if one.role == role and at > case.now - HOUR)
     if lately >= case.role.per_hour:
@@ -246,7 +246,7 @@ def _per_hour(case: _Case) -> Verdict | None:
     return None
 
 
-def _at_once(case: _Case) -> Verdict | None:
+def _at_once(case: _Case) -> GuardVerdict | None:
     """So many nodes and so many percent, of each partition and of all."""
     role, action = case.role, case.intent.action
     if action not in {*_OUT, Action.RESERVE}:
@@ -266,7 +266,7 @@ def _at_once(case: _Case) -> Verdict | None:
     return None
 
 
-def _floor(case: _Case) -> Verdict | None:
+def _floor(case: _Case) -> GuardVerdict | None:
     """Enough nodes stay in service, whoever took the others out of it."""
     node = case.node
     if case.intent.action not in _OUT or node is None or not node.in_service:
@@ -282,7 +282,7 @@ def _floor(case: _Case) -> Verdict | None:
     return None
 
 
-def _reboots(case: _Case) -> Verdict | None:
+def _reboots(case: _Case) -> GuardVerdict | None:
     """Few nodes reboot at once, none that works or that a promise counts on."""
     node = case.node
     if case.intent.action != Action.REBOOT or node is None:
@@ -327,7 +327,7 @@ def _reserved(case: _Case, partition: str) -> int:
     return sum(held.values())
 
 
-RULES: Final[tuple[Callable[[_Case], Verdict | None], ...]] = (
+RULES: Final[tuple[Callable[[_Case], GuardVerdict | None], ...]] = (
     _expired, _switched_off, _old_look, _persons, _stale, _without_consent, _unapproved,
     _busy_target, _hours, _cool_down, _per_hour, _at_once, _floor, _reboots,
 )  # fmt: skip

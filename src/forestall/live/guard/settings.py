@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field
 
 from forestall.model.errors import ParameterError, TraceError, of_system
-from forestall.model.intents import MAY, Role
+from forestall.model.live.intents import MAY, Role
 from forestall.model.settings import Declared, Setting, declared
 from forestall.model.units import parse_time
 

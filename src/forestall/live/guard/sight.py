@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from forestall.model.intents import ON_JOBS, RESERVATION_PREFIX, Action, intent_named
+from forestall.model.live.intents import ON_JOBS, RESERVATION_PREFIX, Action, intent_named
 
 GONE: Final = "gone"
 """The standing of a target that is not there."""
@@ -105,7 +105,7 @@ class ReservationSight:
 
 
 @dataclass(frozen=True)
-class Sight:
+class ClusterSight:
     """A look at a cluster at `at`, s since 1970; `whole` where nothing was cut short."""
 
     at: int

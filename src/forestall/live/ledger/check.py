@@ -23,8 +23,8 @@ from forestall.live.ledger.rows import (
 )
 from forestall.live.ledger.store import OUTCOMES, LiveLedger, broken_offer, broken_outcome, illegal
 from forestall.live.ledger.tables import TABLES
-from forestall.model.canonical import canonical
-from forestall.model.intents import MAY, IntentState, Role
+from forestall.model.live.canonical import canonical
+from forestall.model.live.intents import MAY, IntentState, Role
 
 
 @dataclass(frozen=True)

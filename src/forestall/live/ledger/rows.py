@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from forestall.model.intents import Action, Intent
+from forestall.model.live.intents import Action, Intent
 
 VERSION: Final = 1
 """Of the form of rows that this version of forestall writes."""
@@ -173,7 +173,7 @@ class OutcomeRow(LedgerRow):
 
 @dataclass(frozen=True)
 class IntentRow(LedgerRow):
-    """An intent (`forestall.model.intents.Intent`)."""
+    """An intent (`forestall.model.live.intents.Intent`)."""
 
     table = "intents"
     key = ("id",)
@@ -206,7 +206,7 @@ class IntentRow(LedgerRow):
 
 @dataclass(frozen=True)
 class StateRow(LedgerRow):
-    """A state that an intent came into (`forestall.model.intents.IntentState`), and why."""
+    """A state that an intent came into (`forestall.model.live.intents.IntentState`), and why."""
 
     table = "states"
     key = ("intent", "state")

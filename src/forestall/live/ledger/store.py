@@ -21,7 +21,7 @@ from forestall.live.ledger.rows import (
 )
 from forestall.live.ledger.tables import TABLES, row_of, values
 from forestall.model.errors import LedgerError
-from forestall.model.intents import LEGAL, IntentState
+from forestall.model.live.intents import LEGAL, IntentState
 
 R = TypeVar("R", bound=LedgerRow)
 OUTCOMES: Final = ("kept", "missed", "void")

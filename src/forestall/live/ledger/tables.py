@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 import sqlalchemy as sa
 
 from forestall.live.ledger.rows import ROWS, VERSION, LedgerRow
-from forestall.model.canonical import canonical
 from forestall.model.errors import ParameterError
+from forestall.model.live.canonical import canonical
 
 R = TypeVar("R", bound=LedgerRow)
 

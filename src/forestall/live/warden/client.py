@@ -11,14 +11,14 @@ from forestall.live.warden.protocol import (
     Ask,
     Reply,
     Request,
-    Said,
+    WardenWord,
     packed,
     peer_user,
     read_line,
     reply_of,
 )
 from forestall.model.errors import InputError
-from forestall.model.intents import Intent
+from forestall.model.live.intents import Intent
 
 WAIT: Final = 60.0
 """s for an answer: a warden runs Slurm's commands meanwhile."""
@@ -41,16 +41,16 @@ class WardenActor:
     def is_here(self) -> bool:
         """Whether a warden listens and answers."""
         try:
-            return self._ask(Request(Ask.HERE)).said == Said.HERE
+            return self._ask(Request(Ask.HERE)).said == WardenWord.HERE
         except (OSError, InputError, NotCarriedOutError):
             return False
 
     def carry_out(self, intent: Intent) -> None:
         """Have an intent carried out; as `forestall.live.act.actor.Actor.carry_out` says."""
         reply = self._ask(Request(Ask.CARRY_OUT, intent))
-        if reply.said == Said.REFUSED:
+        if reply.said == WardenWord.REFUSED:
             raise NotCarriedOutError(f"the warden refused: {reply.why}")
-        if reply.said != Said.CARRIED_OUT:
+        if reply.said != WardenWord.CARRIED_OUT:
             raise InputError(f"the warden does not know what came of it: {reply.why}")
 
     def effect_of(self, intent: Intent) -> Effect:

@@ -18,9 +18,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from forestall.live.act.actor import Effect
-from forestall.model.canonical import canonical
 from forestall.model.errors import ParameterError
-from forestall.model.intents import Intent
+from forestall.model.live.canonical import canonical
+from forestall.model.live.intents import Intent
 
 VERSION: Final = 1
 LONGEST: Final = 64 * 1024
@@ -36,7 +36,7 @@ class Ask(StrEnum):
     HERE = "here"
 
 
-class Said(StrEnum):
+class WardenWord(StrEnum):
     """What a warden says."""
 
     CARRIED_OUT = "carried out"
@@ -60,7 +60,7 @@ class Request:
 class Reply:
     """Its answer, and why."""
 
-    said: Said
+    said: WardenWord
     why: str = ""
 
 
@@ -89,9 +89,9 @@ def request_of(line: bytes) -> Request:
 def reply_of(line: bytes) -> Reply:
     """Return the answer of a line. Raises ParameterError for anything else."""
     told = _told(line, {"said", "why", "version"})
-    if told["said"] not in list(Said) or not isinstance(told["why"], str):
-        raise ParameterError("said", str(told["said"])[:80], ", ".join(Said))
-    return Reply(Said(told["said"]), told["why"])
+    if told["said"] not in list(WardenWord) or not isinstance(told["why"], str):
+        raise ParameterError("said", str(told["said"])[:80], ", ".join(WardenWord))
+    return Reply(WardenWord(told["said"]), told["why"])
 
 
 def _told(line: bytes, names: set[str]) -> dict[str, Any]:

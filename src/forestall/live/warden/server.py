@@ -24,14 +24,14 @@ from forestall.live.warden.protocol import (
     Ask,
     Reply,
     Request,
-    Said,
+    WardenWord,
     packed,
     peer_user,
     read_line,
     request_of,
 )
 from forestall.model.errors import ForestallError, InputError, of_system
-from forestall.model.intents import MAY, Intent, Role
+from forestall.model.live.intents import MAY, Intent, Role
 
 PATIENCE: Final = 5.0
 """s for a message of who is connected."""
@@ -94,7 +94,7 @@ class Warden:
         try:
             reply = self.reply(request_of(read_line(link, PATIENCE)))
         except InputError as error:
-            reply = Reply(Said.REFUSED, str(error))
+            reply = Reply(WardenWord.REFUSED, str(error))
         link.settimeout(PATIENCE)
         link.sendall(packed(reply))
 
@@ -102,21 +102,21 @@ class Warden:
         """Return the answer to a question, after doing what it asks."""
         intent = request.intent
         if intent is None:
-            return Reply(Said.HERE)
+            return Reply(WardenWord.HERE)
         if intent.action not in MAY[Role.WARDEN]:
-            return Reply(Said.REFUSED, f"a warden may not {intent.action}")
+            return Reply(WardenWord.REFUSED, f"a warden may not {intent.action}")
         if request.ask == Ask.EFFECT_OF:
-            return Reply(Said(self._effect(intent)))
+            return Reply(WardenWord(self._effect(intent)))
         why = self._against(intent)
         if why:
-            return Reply(Said.REFUSED, why)
+            return Reply(WardenWord.REFUSED, why)
         if intent.id in (name for name, _ in self._handed):
-            return Reply(Said.UNCLEAR, "it was handed over before")
+            return Reply(WardenWord.UNCLEAR, "it was handed over before")
         effect = self._effect(intent)
         if effect == Effect.DONE:
-            return Reply(Said.CARRIED_OUT, "it was done before")
+            return Reply(WardenWord.CARRIED_OUT, "it was done before")
         if effect == Effect.UNKNOWN:
-            return Reply(Said.REFUSED, "the cluster cannot be seen")
+            return Reply(WardenWord.REFUSED, "the cluster cannot be seen")
         return self._carry_out(intent)
 
     def _carry_out(self, intent: Intent) -> Reply:
@@ -124,10 +124,10 @@ class Warden:
         try:
             self._actor.carry_out(intent)
         except NotCarriedOutError as error:
-            return Reply(Said.REFUSED, str(error))
+            return Reply(WardenWord.REFUSED, str(error))
         except (OSError, ForestallError) as error:
-            return Reply(Said.UNCLEAR, str(error))
-        return Reply(Said.CARRIED_OUT)
+            return Reply(WardenWord.UNCLEAR, str(error))
+        return Reply(WardenWord.CARRIED_OUT)
 
     def _against(self, intent: Intent) -> str:
         """Return why an intent is not carried out; "": nothing is against it."""

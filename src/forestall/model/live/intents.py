@@ -13,8 +13,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Self
 
-from forestall.model.canonical import digest
 from forestall.model.errors import ParameterError
+from forestall.model.live.canonical import digest
 
 PREFIX: Final = "forestall:"
 """What the reasons of our drains begin with; nodes without it are never touched again."""
