@@ -106,6 +106,21 @@ def test_nothing_acts_by_default(ledger: LiveLedger) -> None:
     assert cluster.done == []
 
 
+def test_the_same_proposal_in_every_cycle(ledger: LiveLedger) -> None:
+    """What waits, or was refused a moment ago, is not booked again and again."""
+    cluster = SmallCluster.of(10)
+    off = GuardSettings()
+    executor = Executor(ledger, {Role.WARDEN: Good(cluster)}, off, cluster.clock)
+    for _ in range(50):
+        executor.propose([cluster.intend(Action.DRAIN, "n3")])
+        executor.propose([cluster.intend(Action.DRAIN, "n3", 700)])
+        executor.step(cluster.look())
+        cluster.now += 30
+    assert check(ledger).intents == {"refused": 3}, "once in 600 s"
+    cluster.nodes["n3"] = replace(cluster.nodes["n3"], boot=cluster.now)
+    assert executor.propose([cluster.intend(Action.DRAIN, "n3")]), "it is in another state"
+
+
 def test_a_role_without_an_actor(ledger: LiveLedger) -> None:
     cluster = SmallCluster.of(10)
     executor = Executor(ledger, {}, settings(), cluster.clock)

@@ -71,17 +71,32 @@ class Executor:
         self._ledger, self._actors, self._clock = ledger, actors, clock
         self._open: dict[str, _Open] | None = None
         self._written: list[tuple[Intent, int]] = []
+        self._refused: dict[tuple[str, str], tuple[str, int]] = {}
 
-    def propose(self, intents: Iterable[Intent]) -> None:
-        """Take intents in; those that are known already stay as they are."""
+    def propose(self, intents: Iterable[Intent]) -> list[Intent]:
+        """Take intents in, and return those that were.
+
+        Passed over are those that are known already, those like one that is not settled (the same
+        action on the same target), and those like one that was refused less than `again` seconds
+        ago in the same state: a cycle may propose what the last one did.
+        """
         self._load()
-        for intent in intents:
-            if self._ledger.one(IntentRow, intent.id) is not None:
-                continue
-            now = self._clock()
-            state = StateRow(intent.id, str(IntentState.PROPOSED), now, intent.reason)
-            self._add(IntentRow.of(intent), state)
-            self._known[intent.id] = _Open(intent, IntentState.PROPOSED, now)
+        return [intent for intent in intents if self._take_in(intent)]
+
+    def _take_in(self, intent: Intent) -> bool:
+        """Book an intent as proposed, unless it is to be passed over."""
+        now, like = self._clock(), (intent.action, intent.target)
+        if any((one.intent.action, one.intent.target) == like for one in self._known.values()):
+            return False
+        state, until = self._refused.get(like, ("", 0))
+        if (state == intent.state and 0 <= until - now <= self.settings.again) or (
+            self._ledger.one(IntentRow, intent.id) is not None
+        ):
+            return False
+        proposed = StateRow(intent.id, str(IntentState.PROPOSED), now, intent.reason)
+        self._add(IntentRow.of(intent), proposed)
+        self._known[intent.id] = _Open(intent, IntentState.PROPOSED, now)
+        return True
 
     def waiting(self) -> list[tuple[Intent, IntentState]]:
         """Return the intents that wait for a person, a limit or a look, oldest first."""
@@ -195,6 +210,9 @@ class Executor:
         why = "".join(one if one.isprintable() else " " for one in why)  # of other programs, too
         self._add(*words, StateRow(item.intent.id, str(state), now, why))
         item.state, item.at = state, now
+        if state == IntentState.REFUSED:
+            like = (item.intent.action, item.intent.target)
+            self._refused[like] = (item.intent.state, now + self.settings.again)
         if state not in (*WAITING, *HALF_WAY):
             del self._known[item.intent.id]
         return StateChange(item.intent, state, why)
@@ -226,5 +244,7 @@ class Executor:
 
     def _forget(self) -> None:
         """Forget what was written too long ago to matter."""
-        least = self._clock() - self._memory()
+        now = self._clock()
+        least = now - self._memory()
+        self._refused = {like: one for like, one in self._refused.items() if one[1] >= now}
         self._written = [one for one in self._written if one[1] >= least]

@@ -116,6 +116,9 @@ class GuardSettings(Declared):
         Annotated[int, Field(ge=1)],
         Setting("After which an action without any effect has failed", unit="s"),
     ] = 300
+    again: Annotated[
+        Count, Setting("Before what was refused is taken in again, if nothing changed", unit="s")
+    ] = 600
     zone: Annotated[str, Setting("Time zone of quiet hours, such as Europe/Berlin")] = "UTC"
     quiet: tuple[QuietHours, ...] = ()
     maintenance: tuple[Maintenance, ...] = ()

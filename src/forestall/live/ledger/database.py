@@ -192,7 +192,15 @@ def _options(is_file: bool) -> dict[str, Any]:
     """Return what connections are made with."""
     if is_file:
         return {"connect_args": {"timeout": _WAIT}}
-    return {"connect_args": {"connect_timeout": _WAIT, "application_name": "forestall"}}
+    settings = "-c synchronous_commit=on -c statement_timeout=60000"  # on the disk, or an error
+    return {
+        "connect_args": {
+            "connect_timeout": _WAIT,
+            "tcp_user_timeout": _WAIT * 1000,
+            "application_name": "forestall",
+            "options": settings,
+        }
+    }
 
 
 def _set_up(connection: Any, _: Any) -> None:

@@ -137,7 +137,7 @@ class LiveLedger:
             .group_by(outcomes.c.outcome)
         )
         with self.database.reading() as connection:
-            counts: dict[str, int] = dict(connection.execute(query).tuples().all())
+            counts = {str(row[0]): int(row[1]) for row in connection.execute(query)}
         return counts.get("kept", 0), counts.get("kept", 0) + counts.get("missed", 0)
 
     def latest_states(self, *among: IntentState) -> list[tuple[IntentRow, StateRow]]:

@@ -86,6 +86,8 @@ class Warden:
                         self._answer(link)
         with suppress(OSError):
             self._settings.path.unlink()
+        self._stop_reader.close()
+        self._stop_writer.close()
 
     def _answer(self, link: socket.socket) -> None:
         """Answer one question; who may not ask gets no answer."""
