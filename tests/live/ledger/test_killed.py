@@ -82,14 +82,14 @@ def check_and_go_on(url: str, done: int) -> None:
         assert check(ledger).adds_up
 
 
-def killed_at(statement: int, when: str) -> Callable[[LiveLedger | None], None]:
-    """Return what kills this process at the k-th statement or commit after the tables are made."""
+def killed_at(write: int, when: str) -> Callable[[LiveLedger | None], None]:
+    """Return what kills this process at the k-th row or commit after the tables are made."""
     counted = 0
 
-    def count(*_: Any) -> None:
+    def count(_: Any, *more: Any) -> None:
         nonlocal counted
-        counted += 1
-        if counted == statement:
+        counted += when == "commit" or more[1].startswith("INSERT")
+        if counted == write:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def disturb(ledger: LiveLedger | None) -> None:
@@ -100,15 +100,16 @@ def killed_at(statement: int, when: str) -> Callable[[LiveLedger | None], None]:
 
 
 @pytest.mark.parametrize("when", ["before_cursor_execute", "after_cursor_execute", "commit"])
-def test_killed_at_every_statement(tmp_path: Path, when: str) -> None:
-    step, statement, ended = (1 if when == "commit" else 11), 1, -9
+def test_killed_at_every_write(tmp_path: Path, when: str) -> None:
+    write, ended = 1, -9
     while ended == -signal.SIGKILL:
-        url = f"sqlite:///{tmp_path / f'{statement}.db'}"
-        done, ended = written_by_child(url, killed_at(statement, when))
+        url = f"sqlite:///{tmp_path / f'{write}.db'}"
+        done, ended = written_by_child(url, killed_at(write, when))
         check_and_go_on(url, done)
-        statement += step
+        write += 1
     assert (done, ended) == (len(CALLS), 0)
-    assert statement > 10 * step
+    writes = len(CALLS) if when == "commit" else sum(len(rows) for rows in CALLS)
+    assert write == writes + 2, "killed at each of them, and once not at all"
 
 
 def most_bytes(limit: int, *, die: bool) -> Callable[[LiveLedger | None], None]:
@@ -162,12 +163,12 @@ def test_goes_on_once_there_is_room(tmp_path: Path) -> None:
 
 
 def test_killed_with_postgresql(server: PostgresqlServer) -> None:
-    statement, ended = 2, -9
+    write, ended = 1, -9
     while ended == -signal.SIGKILL:
         url = server.new_database()
-        done, ended = written_by_child(url, killed_at(statement, "before_cursor_execute"))
+        done, ended = written_by_child(url, killed_at(write, "before_cursor_execute"))
         check_and_go_on(url, done)
-        statement += 29
+        write += 4
     assert ended == 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from forestall.model.errors import LedgerError, MissingExtraError, ParameterErro
 _EXPECTED: Final = "sqlite:///PATH or postgresql://USER@HOST/NAME"
 _LOCK: Final = 0x666F7265  # "fore": the advisory lock of PostgreSQL
 _READS: Final = {"reads": True}
+_NOTICE: Final = 3.0
 _WAIT: Final = 10
 """s that a statement waits for others, and a connection for its server."""
 
@@ -93,11 +95,9 @@ class Database:
             with connection.begin():
                 yield connection
         except SQLAlchemyError as error:
-            self._drop_writer()
+            if self.is_file or getattr(error, "connection_invalidated", True):
+                self._drop_writer()
             raise self._failed("cannot be written", error) from None
-        except BaseException:
-            self._drop_writer()
-            raise
 
     def prepare(self) -> None:
         """Be the one writer, and bring the tables up to date. Raises LedgerError."""
@@ -131,12 +131,11 @@ class Database:
     def _connection(self) -> sa.Connection:
         """Return the writer's connection, a new one where it was lost, with its lock."""
         if self._writer is None:
-            self._writer = self._engine.connect()
-            if not self.is_file:
-                with self._writer.begin():
-                    taken = self._writer.scalar(sa.select(sa.func.pg_try_advisory_lock(_LOCK)))
-                if not taken:
-                    raise LedgerError(self.name, "another process writes to it")
+            made = self._engine.connect()
+            if not self.is_file and not _locked(made):
+                made.close()
+                raise LedgerError(self.name, "another process writes to it")
+            self._writer = made
         return self._writer
 
     def _drop_writer(self) -> None:
@@ -201,6 +200,19 @@ def _options(is_file: bool) -> dict[str, Any]:
             "options": settings,
         }
     }
+
+
+def _locked(connection: sa.Connection) -> bool:
+    """Take the writer's lock of PostgreSQL, and return whether that could be done. A server needs a
+    moment to notice that who had it is dead."""
+    until = time.monotonic() + _NOTICE
+    while True:
+        with connection.begin():
+            if connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_LOCK))):
+                return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
 
 
 def _set_up(connection: Any, _: Any) -> None:
