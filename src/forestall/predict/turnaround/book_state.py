@@ -197,7 +197,7 @@ CORRECTED: Final = {
     "gain": 0.1,
     "prior": 100.0,
     "fading": 0.9998,
-    "noise": 0.02,
+    "noise": 0.06,
 }
 """Where laws were corrected before they were told: curve and debts only keep deciles from drifting
 off, and what they make of a named deadline is said while its Brier score is no worse."""
