@@ -314,8 +314,7 @@ class Engine(Steps):
             raise ParameterError("policy", self.policy.name, "promise: the others promise nothing")
         self.check_job(size, estimate, interval)
         engine, before = self, now - 1  # what ends or returns in this second may not be told yet
-        late = reserved_entry_kernels.late_job(self.state, before) >= 0
-        if late or reserved_entry_kernels.late_node(self.state, before) >= 0:
+        if self.late_job(before) >= 0 or self.late_node(before) >= 0:
             engine = copy.copy(self)
             engine.state, engine.held = copy.deepcopy(self.state), set(self.held)
             engine._course = engine._new_course()
@@ -329,7 +328,7 @@ class Engine(Steps):
     def _offered(self, reason: int, now: int) -> Quote:
         """Return the offer in the scratch room."""
         offer = self.state.scratch.offer[0]
-        nodes = NodeSet.of(members(self.state.scratch.rows[CHOSEN]).tolist())
+        nodes = NodeSet.of_sorted(members(self.state.scratch.rows[CHOSEN]))
         figures = whole(offer, ("start", "end", "left_out", "left_out_at"))
         decision = Decision(
             time=now,

@@ -178,6 +178,9 @@ def take(state, kind, key, until, now):
     elif kind == _NODE_FAILED_EVENT:
         task.failed = key
         task.job = fail_node(state, key, until, now)
+        # A run that nobody asked for, of a job that was never promised anything.
+        if task.job >= 0 and state.jobs[task.job].deadline == -1:
+            fresh = _FRESH
     elif kind != _CHECKPOINT_REQUESTED:
         settle(state, kind, key, now)
     if task.job >= 0:

@@ -152,9 +152,9 @@ class Queued:
         been back."""
         found: list[Decision] = []
         state = self._steps.state
-        while (job := int(every.late_job(state, limit))) >= 0:
+        while (job := self._steps.late_job(limit)) >= 0:
             found += self._extend(job, -1, now)
-        while (node := int(every.late_node(state, limit))) >= 0:
+        while (node := self._steps.late_node(limit)) >= 0:
             kernels.take_away(state, node, FAR)
         return found
 

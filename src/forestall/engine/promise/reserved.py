@@ -64,7 +64,7 @@ def extended(steps: Steps, job: int, before: int, now: int) -> Decision:
         deadline=int(jobs["deadline"][job]),
         probability=float(jobs["promise"][job]),
         at=before,
-        nodes=NodeSet.of(steps.nodes_of(job).tolist()),
+        nodes=NodeSet.of_sorted(steps.nodes_of(job)),
     )
 
 
@@ -300,10 +300,10 @@ class Reserved:
         """Extend runs that should have ended by `limit`, and expect nodes no more that should have
         been back."""
         found: list[Decision] = []
-        while (job := int(kernels.late_job(self._steps.state, limit))) >= 0:
+        while (job := self._steps.late_job(limit)) >= 0:
             self.ready(now)
             found += self._extend(job, -1, now)
-        while (node := int(kernels.late_node(self._steps.state, limit))) >= 0:
+        while (node := self._steps.late_node(limit)) >= 0:
             self.ready(now)
             kernels.leave(self._steps.state, node, FAR)
             found += self._gone(node, int(FAR), now)
@@ -321,7 +321,7 @@ class Reserved:
                     found.append(steps.hold(job, usable, now))
                 continue
             steps.held.discard(job)
-            fresh = steps.field(job, "deadline") < 0
+            fresh = steps.field(job, "deadline") == -1
             self._look(job, max(why.since, now), steps.state.rules.wanted if fresh else 0.0, now)
             found += self._commit(job, why, fresh, now)
         return found

@@ -26,28 +26,6 @@ _RESERVED_START = np.int64(Reason.RESERVED_START)
 
 
 @entry
-def late_job(state, limit):
-    """Return the lowest job that runs and should have ended by `limit`, or -1."""
-    machine, best = state.machine, np.int64(-1)
-    for k in range(machine.at[machines.RUNNING]):
-        j = machine.running[k]
-        if state.jobs[j].end <= limit and (best < 0 or j < best):
-            best = j
-    return best
-
-
-@entry
-def late_node(state, limit):
-    """Return the lowest node that is away and should have been back by `limit`, or -1."""
-    machine, best = state.machine, np.int64(-1)
-    for k in range(machine.at[machines.COUNT]):
-        node = machine.down[k]
-        if machine.nodes[node].up_at <= limit and (best < 0 or node < best):
-            best = node
-    return best
-
-
-@entry
 def admit(state, j):
     """Take note of a job that has not been seen before."""
     if state.jobs[j].status == NEW:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.decide.nodes.machine_kernels import COUNT, DOWN
+from forestall.decide.nodes.machine_kernels import COUNT, DOWN, RUNNING
 from forestall.engine.contract import whole
 from forestall.engine.growth import longer
 from forestall.engine.promise.own import AskedPolicy
@@ -95,6 +95,20 @@ class Steps:
         away = machine.down[: machine.at[COUNT]]
         return len(machine.nodes) - int((machine.nodes["up_at"][away] >= FAR).sum())
 
+    def late_job(self, limit: int) -> int:
+        """Return the lowest job that runs and should have ended by `limit`, or -1."""
+        machine = self.state.machine
+        jobs = machine.running[: machine.at[RUNNING]]
+        late = jobs[self.state.jobs["end"][jobs] <= limit]
+        return int(late.min()) if len(late) else -1
+
+    def late_node(self, limit: int) -> int:
+        """Return the lowest node that is away and should have been back by `limit`, or -1."""
+        machine = self.state.machine
+        nodes = machine.down[: machine.at[COUNT]]
+        late = nodes[machine.nodes["up_at"][nodes] <= limit]
+        return int(late.min()) if len(late) else -1
+
     # ------------------------------------------------------------------------------- acting
 
     def make_room(self) -> None:
@@ -173,7 +187,7 @@ class Steps:
             return self.hold_queued(job, now)
         nodes = NodeSet()
         if kind in (DecisionKind.RESERVE, DecisionKind.START) and self.field(job, "row") >= 0:
-            nodes = NodeSet.of(self.nodes_of(job).tolist())
+            nodes = NodeSet.of_sorted(self.nodes_of(job))
         return Decision(
             time=now,
             kind=kind,
