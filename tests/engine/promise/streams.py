@@ -426,17 +426,20 @@ def run_many(first: int, count: int) -> tuple[int, list[str]]:
 
 def main(arguments: list[str]) -> int:
     first, count, workers = (int(one) for one in [*arguments, "1"][:3])
-    begun, events, failed, part = time.perf_counter(), 0, 0, 500
+    begun, events, failed, done, part = time.perf_counter(), 0, 0, 0, 500
     starts = range(first, first + count, part)
     with ProcessPoolExecutor(workers) as pool:
         sizes = [min(part, first + count - one) for one in starts]
         for told, wrong in pool.map(run_many, starts, sizes):
             events += told
             failed += len(wrong)
+            done += part
             for one in wrong:
                 print(one, flush=True)
-    taken = time.perf_counter() - begun
-    print(f"{count:,} seeds, {events:,} events, {failed} broke a rule, {taken:,.0f} s")
+            if done % 20_000 == 0 or done >= count:
+                taken = time.perf_counter() - begun
+                said = f"{min(done, count):,} seeds, {events:,} events, {failed} broke a rule"
+                print(f"{said}, {taken:,.0f} s", flush=True)
     return int(failed > 0)
 
 
