@@ -176,7 +176,6 @@ class Engine(Steps):
         if step is None:
             decisions = self.take(int(event.kind), event.key, event.until, event.time)
         else:
-            self._course.ready(event.time)
             decisions = step(self._course, event)
         self._note(event, decisions)
         return decisions

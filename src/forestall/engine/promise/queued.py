@@ -43,9 +43,6 @@ class Queued:
         self.moved: set[int] = set()
         """Always empty: no start is due before PASS."""
 
-    def ready(self, now: int) -> None:
-        """There is nothing to do before the events of a second."""
-
     def ended(self, event: Event) -> list[Decision]:
         """A job is done, has failed, or was taken back."""
         job, steps = event.key, self._steps
