@@ -67,8 +67,18 @@ _ABOUT_HOSTS: Final = frozenset(
 _RANKS: Final = {
     GuestEventKind[name]: rank
     for rank, name in enumerate(
-        "GUEST_ENDED GUEST_FAILED CANCELLED REQUEUED START_REFUSED HOST_STATE HOST_RETURNED "
-        "STARTED HOST_DRAINED TRY".split()
+        [
+            "GUEST_ENDED",
+            "GUEST_FAILED",
+            "CANCELLED",
+            "REQUEUED",
+            "START_REFUSED",
+            "HOST_STATE",
+            "HOST_RETURNED",
+            "STARTED",
+            "HOST_DRAINED",
+            "TRY",
+        ]
     )
 }
 

@@ -73,9 +73,26 @@ class TaskEventKind(IntEnum):
 _RANKS: Final = {
     TaskEventKind[name]: rank
     for rank, name in enumerate(
-        "TASK_ENDED TASK_FAILED CANCELLED MIGRATION_ENDED MIGRATION_FAILED DEADLINE START_REFUSED "
-        "REQUEUED NODE_RECOVERED NODE_RETURNED STARTED NODE_DRAINED NODE_FAILED FORESEEN LEAVE_DUE "
-        "MOVE_DUE SUBMITTED PASS".split()
+        [
+            "TASK_ENDED",
+            "TASK_FAILED",
+            "CANCELLED",
+            "MIGRATION_ENDED",
+            "MIGRATION_FAILED",
+            "DEADLINE",
+            "START_REFUSED",
+            "REQUEUED",
+            "NODE_RECOVERED",
+            "NODE_RETURNED",
+            "STARTED",
+            "NODE_DRAINED",
+            "NODE_FAILED",
+            "FORESEEN",
+            "LEAVE_DUE",
+            "MOVE_DUE",
+            "SUBMITTED",
+            "PASS",
+        ]
     )
 }
 _ABOUT_NODES: Final = frozenset(

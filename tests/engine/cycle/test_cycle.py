@@ -34,9 +34,7 @@ def engine(hosts: int = 2, **more: object) -> CycleEngine:
     return made
 
 
-def tell(
-    e: CycleEngine, event: GuestEvent, known: np.ndarray | None = None
-) -> list[GuestDecision]:
+def tell(e: CycleEngine, event: GuestEvent, known: np.ndarray | None = None) -> list[GuestDecision]:
     return e.handle([replace(event, estimates=known)], event.time)
 
 

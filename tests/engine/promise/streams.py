@@ -221,7 +221,8 @@ class World:
         events = [
             one
             for one in events  # a job whose node has just failed asks for no checkpoint
-            if one.kind is not K.CHECKPOINT_REQUESTED or not self.jobs[one.key].nodes & set(self.down)
+            if one.kind is not K.CHECKPOINT_REQUESTED
+            or not self.jobs[one.key].nodes & set(self.down)
         ]
         self.rng.shuffle(events)
         decisions = self.tell(events)
@@ -365,9 +366,11 @@ class World:
 
     def next_moment(self) -> int:
         ends = [one.start + one.truly for _, one in self.running()]
-        starts = [
-            one.start for one in self.jobs if one.state == "WAITING" and one.nodes
-        ] if self.policy == "promise" else [self.engine.wake_at() or 2**60]
+        starts = (
+            [one.start for one in self.jobs if one.state == "WAITING" and one.nodes]
+            if self.policy == "promise"
+            else [self.engine.wake_at() or 2**60]
+        )
         return min([*ends, *starts, self.now + 1000])
 
     def story(self) -> str:

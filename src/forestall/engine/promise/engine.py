@@ -447,7 +447,9 @@ def _thinned(front: list[Quote], most: int) -> list[Quote]:
         return front
     if most == 1:
         return front[:1]
-    gains = [(b.probability - a.probability, -k) for k, (a, b) in enumerate(zip(front, front[1:-1]), 1)]
+    gains = [
+        (b.probability - a.probability, -k) for k, (a, b) in enumerate(zip(front, front[1:-1]), 1)
+    ]
     best = sorted(-k for _, k in sorted(gains, reverse=True)[: most - 2])
     return [front[0], *(front[k] for k in best), front[-1]]
 

@@ -78,9 +78,7 @@ def seen_nodes(steps: Steps, event: Event) -> npt.NDArray[np.int64]:
     return nodes
 
 
-def check_idle(
-    steps: Steps, event: Event, nodes: npt.NDArray[np.int64], stories: Stories
-) -> None:
+def check_idle(steps: Steps, event: Event, nodes: npt.NDArray[np.int64], stories: Stories) -> None:
     """Raise TransitionError where a job was seen to start on a node that is away, or that another
     job has."""
     idle = members(steps.state.machine.rows[IDLE])
@@ -342,4 +340,3 @@ class Reserved:
     def _withdraw(self, job: int, now: int) -> None:
         if self._steps.field(job, "status") == WAITING and self._steps.field(job, "row") >= 0:
             kernels.withdraw(self._steps.state, job, now)
-

@@ -31,10 +31,8 @@ from forestall.engine.virtual import entry_kernels as entries
 from forestall.engine.virtual import seen_entry_kernels as seen
 from forestall.engine.virtual import state as states
 from forestall.engine.virtual.state import (
-    DONE,
     NEW,
     RUNNING,
-    WAITING,
     Books,
     TaskRules,
     TaskState,
@@ -329,7 +327,9 @@ class VirtualEngine:
         one = state.fleet.nodes[event.node]
         if not one["up"] or one["free"] < state.fleet.at[LEAST]:
             story = self._stories.of("node", event.node)
-            raise TransitionError(event, "a node that is up and has room", f"node {event.node}", story)
+            raise TransitionError(
+                event, "a node that is up and has room", f"node {event.node}", story
+            )
 
     def _refuse(self, event: TaskEvent, allowed: str, job: int) -> None:
         raise TransitionError(event, allowed, f"job {job}", self._stories.of("job", job))
