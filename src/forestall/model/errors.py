@@ -5,7 +5,7 @@
     │   ├── TraceError        a file: names the file and, where there is one, the line and the field
     │   │   └── UnwritableError   a file that cannot be written, such as on a full disk; an OSError
     │   └── ParameterError    a parameter: names it, the value and what was allowed
-    │       └── TransitionError   an event that cannot be, after all that happened to its job or node
+    │       └── TransitionError   an event that the state of its job or node rules out
     └── MissingExtraError     an optional dependency is not installed
 
 Whatever else escapes is a defect of ours, not of the input.
@@ -124,7 +124,7 @@ class TransitionError(ParameterError):
     event : the event
     allowed : what would have been accepted
     thing : the job or node, such as ``job 3``
-    story : what happened to it so far, in order, each as a line such as ``RUNNING at 7 s (STARTED)``
+    story : what happened to it so far, in order, in lines such as ``RUNNING at 7 s (STARTED)``
     """
 
     def __init__(self, event: Any, allowed: str, thing: str, story: tuple[str, ...]) -> None:

@@ -103,6 +103,7 @@ _FIGURES: Final = {
     "ours": frozenset({EventKind.NODE_DRAINED}),
 }
 """Which kinds have a figure; with others it must be left as it is by default."""
+_NOWHERE: Final = NodeSet()
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class Event:
     until: int = -1
     at: int = -1
     probability: float = 0.0
-    nodes: NodeSet = NodeSet()
+    nodes: NodeSet = _NOWHERE
     ours: bool = False
 
     def __post_init__(self) -> None:
@@ -169,5 +170,5 @@ class Event:
         return cls(kind=kind, **rest)
 
 
-_DEFAULTS: Final = {"until": -1, "at": -1, "probability": 0.0, "nodes": NodeSet(), "ours": False}
+_DEFAULTS: Final = {"until": -1, "at": -1, "probability": 0.0, "nodes": _NOWHERE, "ours": False}
 _PLAIN_DEFAULTS: Final = {**_DEFAULTS, "nodes": ""}

@@ -197,8 +197,8 @@ class CycleEngine:
         return JOBS.states[int(self._state.jobs["status"][job])]
 
     def handle(self, events: Iterable[GuestEvent], now: int) -> list[GuestDecision]:
-        """Take what happened at `now`, in the order of `GuestEventKind.rank`, and return what should
-        be done. A TRY brings estimates of the hosts that `candidates` names.
+        """Take what happened at `now`, in the order of `GuestEventKind.rank`, and return what
+        should be done. A TRY brings estimates of the hosts that `candidates` names.
 
         Raises ParameterError for an event that cannot happen: of another second, of an unknown job
         or host; TransitionError, with the story of the job or host, for one that its state rules
