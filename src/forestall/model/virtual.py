@@ -31,7 +31,8 @@ class TaskEventKind(IntEnum):
     task failed by itself; START_REFUSED and REQUEUED: a task that was started, or ran, waits again;
     NODE_DRAINED: a node takes nothing any more, and what is on it runs on; NODE_RETURNED: a node is
     back, repaired or opened again, whatever was said before; MOVE_DUE: one task is to leave its
-    node. No task has a reservation that it could run past: what it holds is its own until it ends.
+    node; DOUBTED: a node counts as failing until another prediction for it comes. No task has a
+    reservation that it could run past: what it holds is its own until it ends.
     """
 
     TASK_ENDED = 0
@@ -52,6 +53,7 @@ class TaskEventKind(IntEnum):
     NODE_DRAINED = 15
     NODE_RETURNED = 16
     MOVE_DUE = 17
+    DOUBTED = 18
 
     @property
     def rank(self) -> int:
@@ -88,6 +90,7 @@ _RANKS: Final = {
             "NODE_DRAINED",
             "NODE_FAILED",
             "FORESEEN",
+            "DOUBTED",
             "LEAVE_DUE",
             "MOVE_DUE",
             "SUBMITTED",
@@ -103,6 +106,7 @@ _ABOUT_NODES: Final = frozenset(
         TaskEventKind.LEAVE_DUE,
         TaskEventKind.NODE_DRAINED,
         TaskEventKind.NODE_RETURNED,
+        TaskEventKind.DOUBTED,
     }
 )
 

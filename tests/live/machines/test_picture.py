@@ -97,9 +97,8 @@ def test_random_draws_anew_for_each_decision() -> None:
     plan = PlacementPlan(dict.fromkeys("abcdefgh", 64), strategy="random")
 
     def drawn(seed: int) -> list[int]:
-        one = replace(plan, seed=seed)
-        pictures = (EnginePicture(one, Situation(NOW, decisions=number)) for number in range(40))
-        placed = [picture.place("new", Need()) for picture in pictures]
+        picture = EnginePicture(replace(plan, seed=seed), Situation(NOW))
+        placed = [picture.place("new", Need()) for _ in range(40)]
         return [-1 if decision is None else decision.node for decision in placed]
 
     assert set(drawn(1)) == set(range(8))  # 40 draws miss one of 8 with a chance of 4 %: not these

@@ -85,6 +85,7 @@ NODES: Final = Transitions(
         _K.NODE_RETURNED: {("DOWN", "UP"), ("DRAINED", "UP"), ("UP", "UP")},
         _K.NODE_DRAINED: {("UP", "DRAINED"), ("DOWN", "DRAINED"), ("DRAINED", "DRAINED")},
         _K.FORESEEN: {("UP", "UP"), ("DOWN", "DOWN"), ("DRAINED", "DRAINED")},
+        _K.DOUBTED: {("UP", "UP"), ("DOWN", "DOWN"), ("DRAINED", "DRAINED")},
         _K.LEAVE_DUE: {("UP", "UP"), ("DOWN", "DOWN"), ("DRAINED", "DRAINED")},
     },
 )
@@ -228,6 +229,11 @@ class VirtualEngine:
         place = int(self._state.places[self.task_number(job, task)])
         return -1 if place < 0 else int(self._state.vms["node"][place])
 
+    def target_of(self, job: int, task: int) -> int:
+        """Return the node that a task is moving to, -1 where it is not."""
+        place = int(self._state.places[self.task_number(job, task)])
+        return -1 if place < 0 else int(self._state.vms["target"][place])
+
     def ends_at(self, job: int, task: int) -> int:
         """Return when a task that runs will end where it is, s."""
         place = int(self._state.places[self.task_number(job, task)])
@@ -256,7 +262,9 @@ class VirtualEngine:
         state = self._state
         state.at[states.HELD] = 0
         step = _STEPS.get(event.kind)
-        if step is not None:
+        if event.kind is TaskEventKind.STARTED:
+            self._started(event)
+        elif step is not None:
             step(state, event)
         else:
             at = event.at
@@ -268,6 +276,14 @@ class VirtualEngine:
             self._own.asked.check()
         count = int(state.at[states.HELD])
         return [self._decision(state.out[i], event.time) for i in range(count)]
+
+    def _started(self, event: TaskEvent) -> None:
+        """A task is seen to run: as it was asked for, elsewhere, or where nobody asked for it."""
+        state, place = self._state, int(self._state.places[event.key])
+        if place < 0:
+            seen.start_seen(state, self._job_of(event), event.node, event.time)
+        elif int(state.vms["node"][place]) != event.node:
+            seen.move_seen(state, event.key, event.node, event.time)
 
     def _note(self, event: TaskEvent) -> None:
         """Write an event into the stories, and hold it to the tables of legal changes."""
@@ -380,23 +396,13 @@ def _rank(kind: TaskEventKind) -> int:
     return kind.rank
 
 
-def _started(state: TaskState, event: TaskEvent) -> None:
-    """A task is seen to run: as it was asked for, or where nobody asked for it."""
-    place = int(state.places[event.key])
-    if place < 0:
-        job = int(np.flatnonzero(state.jobs["first"] == event.key)[-1])
-        seen.start_seen(state, job, event.node, event.time)
-    elif int(state.vms["node"][place]) != event.node:
-        seen.move_seen(state, event.key, event.node, event.time)
-
-
 _STEPS: Final[dict[TaskEventKind, Callable[[TaskState, TaskEvent], None]]] = {
-    TaskEventKind.STARTED: _started,
     TaskEventKind.CANCELLED: lambda state, event: seen.take_back(state, event.key, event.time),
     TaskEventKind.TASK_FAILED: lambda state, event: seen.fail_task(state, event.key, event.time),
     TaskEventKind.START_REFUSED: lambda state, event: seen.send_back(state, event.key, event.time),
     TaskEventKind.REQUEUED: lambda state, event: seen.send_back(state, event.key, event.time),
     TaskEventKind.NODE_DRAINED: lambda state, event: seen.drain(state, event.key),
+    TaskEventKind.DOUBTED: lambda state, event: seen.doubt(state, event.key),
     TaskEventKind.NODE_RETURNED: lambda state, event: seen.give_back(state, event.key),
     TaskEventKind.MOVE_DUE: lambda state, event: seen.consider_move(state, event.key, event.time),
 }

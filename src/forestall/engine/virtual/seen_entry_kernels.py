@@ -113,6 +113,12 @@ def drain(state, node):
 
 
 @entry
+def doubt(state, node):
+    """Let a node count as failing: who asks for reliability passes it over."""
+    fleets.doubt(state.fleet, node, 1)
+
+
+@entry
 def give_back(state, node):
     """Take a node up that is back, whatever was said, and open it."""
     state.fleet.nodes[node].back = 0
