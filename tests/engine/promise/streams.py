@@ -400,7 +400,7 @@ def foreseen(rng: random.Random, nodes: int) -> Foreseen:
 
 def hazard(rng: random.Random, nodes: int) -> Hazard:
     made = records(nodes, HAZARD)
-    made["failures"] = [rng.choice([0, 5]) for _ in range(nodes)]
+    made["failures"] = [rng.choice([1, 5]) for _ in range(nodes)]
     made["exposure"] = 1.0
     return Hazard(made, 0.7, 1.0, 2.0, 0.5, 20)
 
