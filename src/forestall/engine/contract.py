@@ -48,7 +48,7 @@ def in_order(events: Iterable[E], now: int, last: int, rank: Callable[[Any], int
     Raises ParameterError where the second is before the `last` one, or an event of another second.
     """
     if now < last:
-        raise ParameterError("now", now, f"no earlier than {last}, the last event's second")
+        raise ParameterError("time", now, f"no earlier than {last}, the last event's")
     told = list(events)
     for event in told:
         if event.time != now:

@@ -131,7 +131,9 @@ class TransitionError(ParameterError):
         self.thing = thing
         self.story = story
         told = ", then ".join(story) if story else "never heard of"
-        super().__init__("event", event, f"{allowed}; {thing} was {told}")
+        self.name, self.value, self.allowed = "event", event, allowed
+        said = f"event: {event.kind.name} at {event.time} s is not allowed; expected "
+        InputError.__init__(self, f"{allowed}; {thing} was {told}", before=said)
 
 
 class MissingExtraError(ForestallError):

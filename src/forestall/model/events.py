@@ -142,7 +142,7 @@ class Event:
                 self.kind in kinds or getattr(self, name) == _DEFAULTS[name]
                 for name, kinds in _FIGURES.items()
             )
-        if not fine or not 0.0 <= self.probability <= 1.0 or self.until < -1 or self.at < -1:
+        if not fine or not 0.0 <= self.probability <= 1.0:
             raise ParameterError("event", self, f"the figures of {self.kind.name}")
 
     def as_dict(self) -> dict[str, Any]:

@@ -222,7 +222,11 @@ class Engine(Steps):
             if event.at >= 0 and not isinstance(self.state.prediction, Foreseen):
                 allowed = "no figures: this prediction is asked, or holds a hazard of each node"
                 raise ParameterError("event", event, allowed)
-        elif event.kind is not EventKind.NODE_RECOVERED and -1 < event.until <= event.time:
+        elif (
+            event.kind is not EventKind.NODE_RECOVERED
+            and event.until != -1
+            and event.until <= event.time
+        ):
             raise ParameterError("event", event, "a return that is later, or -1: not known")
 
     def _check_job(self, event: Event) -> None:
