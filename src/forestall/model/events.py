@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any, Final, Self
 
@@ -129,10 +129,10 @@ class Event:
     kind: EventKind
     key: int
     until: int = -1
-    at: int = -1
-    probability: float = 0.0
-    nodes: NodeSet = _NOWHERE
-    ours: bool = False
+    at: int = field(default=-1, repr=False)
+    probability: float = field(default=0.0, repr=False)
+    nodes: NodeSet = field(default=_NOWHERE, repr=False)
+    ours: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind < EventKind.FAILED and self.kind not in _FIGURES["until"]:
