@@ -131,9 +131,10 @@ class TransitionError(ParameterError):
         self.thing = thing
         self.story = story
         told = ", then ".join(story) if story else "never heard of"
-        self.name, self.value, self.allowed = "event", event, allowed
+        self.name, self.value = "event", event
+        self.allowed = f"{allowed}; {thing} was {told}"
         said = f"event: {event.kind.name} at {event.time} s is not allowed; expected "
-        InputError.__init__(self, f"{allowed}; {thing} was {told}", before=said)
+        InputError.__init__(self, self.allowed, before=said)
 
 
 class MissingExtraError(ForestallError):
