@@ -59,7 +59,9 @@ def test_a_restart_changes_no_decision() -> None:
         one, answers = engine(), []
         for now in range(1, 200):
             if restarted and now == 90:
-                one = CycleEngine.restore(json.loads(json.dumps(one.snapshot())), validate=True)
+                one = CycleEngine.restore(
+                    json.loads(json.dumps(one.snapshot())), generator=np.random.default_rng()
+                )
             answers.append(tried(one, now, one.add_job()))
             if answers[-1][0].host >= 0 and now % 3:
                 one.handle([GuestEvent(now, K.GUEST_ENDED, answers[-1][0].job)], now)

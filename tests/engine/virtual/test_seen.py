@@ -97,7 +97,9 @@ def test_a_restart_changes_no_decision(seed: int, strategy: int) -> None:
         jobs: list[int] = []
         for now in range(0, 400, 10):
             if restarted and now == 200:
-                one = VirtualEngine.restore(json.loads(json.dumps(one.snapshot())), validate=True)
+                one = VirtualEngine.restore(
+                    json.loads(json.dumps(one.snapshot())), generator=np.random.default_rng()
+                )
             jobs.append(new(one, now))
             node, kind = rng.randrange(4), rng.choice([K.NODE_DRAINED, K.NODE_RETURNED, K.FORESEEN])
             events = [

@@ -323,11 +323,13 @@ class CycleEngine:
         cls,
         snapshot: Mapping[str, Any],
         *,
+        generator: np.random.Generator | None = None,
         own: OwnScheduler | None = None,
         validate: bool = False,
     ) -> Self:
         """Return the engine of a snapshot: told the same events, it takes the same decisions as one
-        that never stopped. A scheduler in Python is given again. Raises ParameterError for what is
+        that never stopped. A scheduler in Python is given again, and a
+        generator, which goes on where it was. Raises ParameterError for what is
         no snapshot of this engine."""
         kept.check_head(snapshot, "cycle")
         state: CycleState = kept.unpacked(snapshot["state"], (CycleState, CycleRules))
@@ -337,8 +339,10 @@ class CycleEngine:
             own.estimates = state.estimates
         made._state, made._own, made._generator = state, own, None
         if snapshot["draws"] is not None:
-            made._generator = np.random.default_rng()
-            made._generator.bit_generator.state = snapshot["draws"]
+            if generator is None:
+                raise ParameterError("generator", generator, "one, which goes on where it was")
+            made._generator = generator
+            generator.bit_generator.state = snapshot["draws"]
         made._jobs = snapshot["jobs"]
         made._begin(validate)
         made.now, made._stories = snapshot["now"], Stories.of_list(snapshot["stories"])

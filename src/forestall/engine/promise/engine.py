@@ -32,7 +32,7 @@ from forestall.engine.promise.state import (
     State,
     new_state,
 )
-from forestall.engine.promise.steps import Steps
+from forestall.engine.promise.steps import EngineSteps
 from forestall.engine.promise.transitions import JOBS, NODES
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import ParameterError, TransitionError
@@ -72,7 +72,7 @@ _ASKS: Final = EventKind.CHECKPOINT_REQUESTED.rank
 MOST_OFFERS: Final = 7
 
 
-class Engine(Steps):
+class Engine(EngineSteps):
     """A scheduler for one cluster. It never acts and never looks at a clock.
 
     Parameters

@@ -19,7 +19,7 @@ from forestall.engine.promise.reserved import (
     seen_nodes,
 )
 from forestall.engine.promise.state import DONE, FAILURES, NEW, RUNNING, WAITING
-from forestall.engine.promise.steps import Steps
+from forestall.engine.promise.steps import EngineSteps
 from forestall.model.decisions import Decision
 from forestall.model.errors import ParameterError
 from forestall.model.events import Event, EventKind
@@ -38,7 +38,7 @@ class Queued:
     PASS. Needs a state that knows which nodes a job has (`Rules.placed`).
     """
 
-    def __init__(self, steps: Steps, stories: Stories) -> None:
+    def __init__(self, steps: EngineSteps, stories: Stories) -> None:
         self._steps, self._stories = steps, stories
         self.moved: set[int] = set()
         """Always empty: no start is due before PASS."""
@@ -164,7 +164,7 @@ class Queued:
         return []
 
 
-def check_placed(steps: Steps, event: Event) -> None:
+def check_placed(steps: EngineSteps, event: Event) -> None:
     """Raise ParameterError for an event of a real cluster where only counts of nodes are kept."""
     if not steps.policy.promises and not steps.state.rules.placed:
         raise ParameterError("event", event, "one of a simulated run: nodes are only counted here")

@@ -18,7 +18,7 @@ from forestall.decide.promise.search_state import SEEN
 from forestall.engine.contract import Stories
 from forestall.engine.promise.plugin import members, row_of
 from forestall.engine.promise.state import DONE, NEW, RUNNING, WAITING
-from forestall.engine.promise.steps import Steps
+from forestall.engine.promise.steps import EngineSteps
 from forestall.engine.promise.transitions import NODES
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import ParameterError, TransitionError
@@ -45,13 +45,13 @@ class Homeless(NamedTuple):
     since: int
 
 
-def run_on_until(steps: Steps, job: int, now: int) -> int:
+def run_on_until(steps: EngineSteps, job: int, now: int) -> int:
     """Return until when a run past its reservation is reckoned to go on where nobody says."""
     taken = now - steps.field(job, "start")
     return now + max(LEAST_EXTENSION, taken // EXTENSION)
 
 
-def extended(steps: Steps, job: int, before: int, now: int) -> Decision:
+def extended(steps: EngineSteps, job: int, before: int, now: int) -> Decision:
     """Return the decision on a run that lasts longer than until `before`."""
     jobs = steps.state.jobs
     return Decision(
@@ -68,7 +68,7 @@ def extended(steps: Steps, job: int, before: int, now: int) -> Decision:
     )
 
 
-def seen_nodes(steps: Steps, event: Event) -> npt.NDArray[np.int64]:
+def seen_nodes(steps: EngineSteps, event: Event) -> npt.NDArray[np.int64]:
     """Return the nodes on which a job was seen to start; ParameterError where that is not told, or
     one is not there."""
     nodes = event.nodes.array() if event.nodes else steps.nodes_of(event.key)
@@ -78,7 +78,9 @@ def seen_nodes(steps: Steps, event: Event) -> npt.NDArray[np.int64]:
     return nodes
 
 
-def check_idle(steps: Steps, event: Event, nodes: npt.NDArray[np.int64], stories: Stories) -> None:
+def check_idle(
+    steps: EngineSteps, event: Event, nodes: npt.NDArray[np.int64], stories: Stories
+) -> None:
     """Raise TransitionError where a job was seen to start on a node that is away, or that another
     job has."""
     idle = members(steps.state.machine.rows[IDLE])
@@ -105,7 +107,7 @@ def foretold(prediction: Foreseen, event: Event) -> Foreseen:
     return Foreseen(failures, prediction.period, longest)
 
 
-def row_for(steps: Steps, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def row_for(steps: EngineSteps, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
     """Return the bitset row of these nodes."""
     return row_of(nodes, steps.state.machine.rows.shape[1])
 
@@ -122,7 +124,7 @@ class Reserved:
     wait for `settle_jobs`.
     """
 
-    def __init__(self, steps: Steps, stories: Stories) -> None:
+    def __init__(self, steps: EngineSteps, stories: Stories) -> None:
         self._steps, self._stories = steps, stories
         self._homeless: dict[int, Homeless] = {}
         self.moved: set[int] = set()

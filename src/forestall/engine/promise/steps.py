@@ -32,7 +32,7 @@ with lazily():
 _FIGURES = ("node", "start", "end", "deadline", "count", "at", "left_out", "left_out_at")
 
 
-class Steps:
+class EngineSteps:
     """An engine's state, and single steps on it.
 
     Parameters
