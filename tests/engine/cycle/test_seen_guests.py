@@ -1,0 +1,73 @@
+"""What only real hosts do, and an engine taken up from a snapshot."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from forestall.engine.cycle.engine import CycleEngine
+from forestall.model.cycle import ESTIMATE, GuestDecision, GuestEvent, GuestEventKind
+from forestall.model.errors import TransitionError
+from forestall.traces.streams import stream
+
+K = GuestEventKind
+
+
+def engine(hosts: int = 3) -> CycleEngine:
+    made = CycleEngine(hosts, scheduler="condor", generator=stream(3, "test"), validate=True)
+    made.handle([GuestEvent(0, K.HOST_STATE, host, state=0) for host in range(hosts)], 0)
+    return made
+
+
+def tried(one: CycleEngine, now: int, *jobs: int) -> list[GuestDecision]:
+    alike = np.zeros(3, dtype=ESTIMATE)
+    alike["host"] = range(3)  # of more hosts than are free: the others are passed over
+    return one.handle([GuestEvent(now, K.TRY, job, estimates=alike) for job in jobs], now)
+
+
+def test_guests_that_were_not_started_here() -> None:
+    one = engine()
+    first, second = one.add_job(), one.add_job()
+    assert one.handle([GuestEvent(5, K.STARTED, first, host=2)], 5) == []
+    assert one.candidates().tolist() == [0, 1]
+    with pytest.raises(TransitionError, match="a host in S1 or S2 without another guest"):
+        one.handle([GuestEvent(6, K.STARTED, second, host=2)], 6)
+    assert one.handle([GuestEvent(7, K.REQUEUED, first)], 7) == []
+    assert one.candidates().tolist() == [0, 1, 2]
+    assert one.handle([GuestEvent(8, K.CANCELLED, first)], 8) == []
+    with pytest.raises(TransitionError, match=r"WAITING at 7 s .REQUEUED., then DONE at 8 s"):
+        tried(one, 9, first)
+
+
+def test_a_drained_host_takes_no_guest() -> None:
+    one = engine()
+    jobs = [one.add_job() for _ in range(3)]
+    one.handle([GuestEvent(1, K.HOST_DRAINED, host) for host in (0, 2)], 1)
+    started = tried(one, 2, *jobs)
+    assert [(d.kind.name, d.host) for d in started] == [("START", 1), ("WAIT", -1), ("WAIT", -1)]
+    one.handle([GuestEvent(3, K.HOST_RETURNED, 0)], 3)
+    assert tried(one, 4, jobs[1])[0].host == 0
+    assert one.handle([GuestEvent(5, K.START_REFUSED, jobs[1])], 5) == []
+    assert tried(one, 6, jobs[1])[0].host == 0
+
+
+def test_a_restart_changes_no_decision() -> None:
+    told = []
+    for restarted in (False, True):
+        one, answers = engine(), []
+        for now in range(1, 200):
+            if restarted and now == 90:
+                one = CycleEngine.restore(
+                    json.loads(json.dumps(one.snapshot())), generator=np.random.default_rng()
+                )
+            answers.append(tried(one, now, one.add_job()))
+            if answers[-1][0].host >= 0 and now % 3:
+                one.handle([GuestEvent(now, K.GUEST_ENDED, answers[-1][0].job)], now)
+            if now % 40 == 0:
+                back = [GuestEvent(now, K.HOST_STATE, host, state=4) for host in range(3)]
+                answers.append(one.handle(back, now))
+                one.handle([GuestEvent(now, K.HOST_STATE, h, state=0) for h in range(3)], now)
+        told.append(answers)
+    assert told[0] == told[1]
