@@ -14,8 +14,8 @@ import pytest
 
 from forestall.model.cluster.actions import (
     Action,
+    ActionResult,
     DrainNode,
-    Effect,
     Exclude,
     Hold,
     RebootNode,
@@ -96,7 +96,7 @@ def running(site: Site, **more: object) -> int:
     return number
 
 
-def twice(site: Site, action: Action) -> Effect:
+def twice(site: Site, action: Action) -> ActionResult:
     """Carry out an action twice: the second time nothing is done. Returns the first effect.
 
     Skips where this implementation cannot do it at all.
@@ -179,7 +179,7 @@ class ClusterContract:
         site.until("it runs", lambda: job_of(site, number).state == "RUNNING")
         site.cancel(number)
         site.until("it ended", lambda: job_of(site, number).state == "CANCELLED")
-        assert site.cluster.act(action) == Effect(action.id, True, number)
+        assert site.cluster.act(action) == ActionResult(action.id, True, number)
 
     def test_nonsense_is_refused(self, site: Site) -> None:
         for wrong in ({"partition": "nowhere"}, {"reservation": "nobody_made_this"}):

@@ -25,8 +25,8 @@ from forestall.live.warden.client import WardenActor
 from forestall.live.warden.protocol import (
     LONGEST,
     Ask,
-    Reply,
-    Request,
+    WardenReply,
+    WardenRequest,
     WardenWord,
     packed,
     reply_of,
@@ -114,7 +114,7 @@ def test_another_user_of_this_machine(folder: Path) -> None:
         )
         done = subprocess.run(
             (sys.executable, "-c", code, str(folder / "socket")),
-            input=packed(Request(Ask.CARRY_OUT, DRAIN)), capture_output=True, check=False,
+            input=packed(WardenRequest(Ask.CARRY_OUT, DRAIN)), capture_output=True, check=False,
         )  # fmt: skip
         assert done.stdout == b""
         assert actor(folder).is_here()
@@ -191,7 +191,7 @@ def raw(folder: Path, sent: bytes) -> bytes:
 
 
 def test_nonsense_does_no_harm(folder: Path) -> None:
-    good = packed(Request(Ask.CARRY_OUT, DRAIN))
+    good = packed(WardenRequest(Ask.CARRY_OUT, DRAIN))
     nonsense: list[bytes] = [
         b"", b"\n", b"x\n", b"[]\n", b"{}\n", b"\xff\xfe\n", good[:-1], good[:40] + b"\n",
         b'{"ask":"carry out","intent":null,"version":1}\n', good.replace(b"n1", b""),
@@ -224,12 +224,12 @@ def test_lines_that_are_no_messages(line: bytes) -> None:
 
 @pytest.mark.parametrize("ask", list(Ask))
 def test_messages_come_back(ask: Ask) -> None:
-    request = Request(ask, None if ask == Ask.HERE else DRAIN)
+    request = WardenRequest(ask, None if ask == Ask.HERE else DRAIN)
     assert request_of(packed(request)) == request
     for said in WardenWord:
-        assert reply_of(packed(Reply(said, "why \n ☃"))) == Reply(said, "why \n ☃")
+        assert reply_of(packed(WardenReply(said, "why \n ☃"))) == WardenReply(said, "why \n ☃")
     with pytest.raises(ParameterError, match="at most 65536 bytes"):
-        packed(Request(Ask.EFFECT_OF, Intent(Action.DRAIN, "n", 1, 2, "x" * LONGEST, "")))
+        packed(WardenRequest(Ask.EFFECT_OF, Intent(Action.DRAIN, "n", 1, 2, "x" * LONGEST, "")))
 
 
 @pytest.mark.parametrize("wrong", ["", "die before", "die after", "slow"])

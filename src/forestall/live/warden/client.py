@@ -9,8 +9,8 @@ from typing import Final
 from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.warden.protocol import (
     Ask,
-    Reply,
-    Request,
+    WardenReply,
+    WardenRequest,
     WardenWord,
     packed,
     peer_user,
@@ -41,13 +41,13 @@ class WardenActor:
     def is_here(self) -> bool:
         """Whether a warden listens and answers."""
         try:
-            return self._ask(Request(Ask.HERE)).said == WardenWord.HERE
+            return self._ask(WardenRequest(Ask.HERE)).said == WardenWord.HERE
         except (OSError, InputError, NotCarriedOutError):
             return False
 
     def carry_out(self, intent: Intent) -> None:
         """Have an intent carried out; as `forestall.live.act.actor.Actor.carry_out` says."""
-        reply = self._ask(Request(Ask.CARRY_OUT, intent))
+        reply = self._ask(WardenRequest(Ask.CARRY_OUT, intent))
         if reply.said == WardenWord.REFUSED:
             raise NotCarriedOutError(f"the warden refused: {reply.why}")
         if reply.said != WardenWord.CARRIED_OUT:
@@ -56,11 +56,11 @@ class WardenActor:
     def effect_of(self, intent: Intent) -> Effect:
         """Return whether the effect of an intent is there; unknown without a warden."""
         try:
-            return Effect(self._ask(Request(Ask.EFFECT_OF, intent)).said)
+            return Effect(self._ask(WardenRequest(Ask.EFFECT_OF, intent)).said)
         except (NotCarriedOutError, OSError, ValueError, InputError):
             return Effect.UNKNOWN
 
-    def _ask(self, request: Request) -> Reply:
+    def _ask(self, request: WardenRequest) -> WardenReply:
         """Ask, and return the answer.
 
         Raises NotCarriedOutError where the question did not reach a warden; OSError or InputError

@@ -49,7 +49,7 @@ class WardenWord(StrEnum):
 
 
 @dataclass(frozen=True)
-class Request:
+class WardenRequest:
     """A question to a warden; an intent goes with all but `Ask.HERE`."""
 
     ask: Ask
@@ -57,16 +57,16 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Reply:
+class WardenReply:
     """Its answer, and why."""
 
     said: WardenWord
     why: str = ""
 
 
-def packed(message: Request | Reply) -> bytes:
+def packed(message: WardenRequest | WardenReply) -> bytes:
     """Return a message as a line. Raises ParameterError for one that is too long."""
-    if isinstance(message, Request):
+    if isinstance(message, WardenRequest):
         intent = None if message.intent is None else message.intent.to_json()
         told: dict[str, Any] = {"ask": str(message.ask), "intent": intent}
     else:
@@ -77,21 +77,21 @@ def packed(message: Request | Reply) -> bytes:
     return line
 
 
-def request_of(line: bytes) -> Request:
+def request_of(line: bytes) -> WardenRequest:
     """Return the question of a line. Raises ParameterError for anything else."""
     told = _told(line, {"ask", "intent", "version"})
     if told["ask"] not in list(Ask) or (told["intent"] is None) != (told["ask"] == Ask.HERE):
         raise ParameterError("ask", str(told["ask"])[:80], ", ".join(Ask) + ", with an intent")
     intent = None if told["intent"] is None else Intent.from_json(told["intent"])
-    return Request(Ask(told["ask"]), intent)
+    return WardenRequest(Ask(told["ask"]), intent)
 
 
-def reply_of(line: bytes) -> Reply:
+def reply_of(line: bytes) -> WardenReply:
     """Return the answer of a line. Raises ParameterError for anything else."""
     told = _told(line, {"said", "why", "version"})
     if told["said"] not in list(WardenWord) or not isinstance(told["why"], str):
         raise ParameterError("said", str(told["said"])[:80], ", ".join(WardenWord))
-    return Reply(WardenWord(told["said"]), told["why"])
+    return WardenReply(WardenWord(told["said"]), told["why"])
 
 
 def _told(line: bytes, names: set[str]) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from forestall.live.guard.guard import HOUR
 from forestall.live.guard.settings import RoleSettings
 from forestall.live.warden.protocol import (
     Ask,
-    Reply,
-    Request,
+    WardenReply,
+    WardenRequest,
     WardenWord,
     packed,
     peer_user,
@@ -96,40 +96,40 @@ class Warden:
         try:
             reply = self.reply(request_of(read_line(link, PATIENCE)))
         except InputError as error:
-            reply = Reply(WardenWord.REFUSED, str(error))
+            reply = WardenReply(WardenWord.REFUSED, str(error))
         link.settimeout(PATIENCE)
         link.sendall(packed(reply))
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: WardenRequest) -> WardenReply:
         """Return the answer to a question, after doing what it asks."""
         intent = request.intent
         if intent is None:
-            return Reply(WardenWord.HERE)
+            return WardenReply(WardenWord.HERE)
         if intent.action not in MAY[Role.WARDEN]:
-            return Reply(WardenWord.REFUSED, f"a warden may not {intent.action}")
+            return WardenReply(WardenWord.REFUSED, f"a warden may not {intent.action}")
         if request.ask == Ask.EFFECT_OF:
-            return Reply(WardenWord(self._effect(intent)))
+            return WardenReply(WardenWord(self._effect(intent)))
         why = self._against(intent)
         if why:
-            return Reply(WardenWord.REFUSED, why)
+            return WardenReply(WardenWord.REFUSED, why)
         if intent.id in (name for name, _ in self._handed):
-            return Reply(WardenWord.UNCLEAR, "it was handed over before")
+            return WardenReply(WardenWord.UNCLEAR, "it was handed over before")
         effect = self._effect(intent)
         if effect == Effect.DONE:
-            return Reply(WardenWord.CARRIED_OUT, "it was done before")
+            return WardenReply(WardenWord.CARRIED_OUT, "it was done before")
         if effect == Effect.UNKNOWN:
-            return Reply(WardenWord.REFUSED, "the cluster cannot be seen")
+            return WardenReply(WardenWord.REFUSED, "the cluster cannot be seen")
         return self._carry_out(intent)
 
-    def _carry_out(self, intent: Intent) -> Reply:
+    def _carry_out(self, intent: Intent) -> WardenReply:
         self._handed.append((intent.id, self._clock()))
         try:
             self._actor.carry_out(intent)
         except NotCarriedOutError as error:
-            return Reply(WardenWord.REFUSED, str(error))
+            return WardenReply(WardenWord.REFUSED, str(error))
         except (OSError, ForestallError) as error:
-            return Reply(WardenWord.UNCLEAR, str(error))
-        return Reply(WardenWord.CARRIED_OUT)
+            return WardenReply(WardenWord.UNCLEAR, str(error))
+        return WardenReply(WardenWord.CARRIED_OUT)
 
     def _against(self, intent: Intent) -> str:
         """Return why an intent is not carried out; "": nothing is against it."""

@@ -236,7 +236,7 @@ Action: TypeAlias = Submit | Reserve | Unreserve | OnJob | OnNode
 
 
 @dataclass(frozen=True)
-class Effect:
+class ActionResult:
     """What an action came to.
 
     Attributes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from forestall.model.cluster.actions import Action, Effect
+from forestall.model.cluster.actions import Action, ActionResult
 from forestall.model.cluster.nouns import ClusterSnapshot
 from forestall.model.cluster.standing import Standing
 
@@ -27,7 +27,7 @@ class LiveCluster(Protocol):
         Raises LookError.
         """
 
-    def act(self, action: Action) -> Effect:
+    def act(self, action: Action) -> ActionResult:
         """Carry out an action that has not taken effect yet.
 
         Raises WriteError; after AMBIGUOUS, `find` tells what came of it.

@@ -12,8 +12,8 @@ from typing import Final
 
 from forestall.model.cluster.actions import (
     Action,
+    ActionResult,
     DrainNode,
-    Effect,
     Exclude,
     Hold,
     OnJob,
@@ -71,7 +71,7 @@ def perform(
     action: Action,
     read: Callable[[Action], ClusterView],
     write: Callable[[Action, ClusterView], int],
-) -> Effect:
+) -> ActionResult:
     """Carry out an action unless it has taken effect already.
 
     Parameters
@@ -96,7 +96,7 @@ def perform(
     job = getattr(action, "job", 0)
     if isinstance(action, Submit):
         job = submitted(action.id, seen) if done else made
-    return Effect(action.id, done, job)
+    return ActionResult(action.id, done, job)
 
 
 _AFTER: Final = {

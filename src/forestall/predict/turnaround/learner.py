@@ -73,7 +73,7 @@ class LearnedLaw:
 
 
 @dataclass(frozen=True)
-class _Open:
+class _OpenJob:
     """A job that has not ended: its features, float32[WIDTH], what like jobs and the forest say of
     it, float32[L] each, which losses it counts for, and its place among the shifts."""
 
@@ -114,7 +114,7 @@ class TurnaroundLearner:
         self._seed, self._fitting = seed, fitting
         self._watch = QueueWatch()
         self._shifts = QuantileShifts()
-        self._open: dict[Hashable, _Open] = {}
+        self._open: dict[Hashable, _OpenJob] = {}
         self._groups: dict[str, int] = {"": NO_NAME}
         self._losses = np.zeros((16, mixed_kernels.SHARES))
         # The latest jobs that ended, in a ring.
@@ -166,7 +166,7 @@ class TurnaroundLearner:
         mixed = np.empty(len(LEVELS), np.float32)
         share = mixed_kernels.mixture(self._losses, group, logs, forest, mixed)
         slot, moved = self._shifts.submit(now, user, size, mixed)
-        self._open[job] = _Open(row, logs, forest, group, now, slot)
+        self._open[job] = _OpenJob(row, logs, forest, group, now, slot)
         return LearnedLaw(moved, float(share), self._used.jobs if self._used else 0)
 
     def happen(self, kind: int, job: Hashable, now: int) -> None:
@@ -189,7 +189,7 @@ class TurnaroundLearner:
             self._losses = np.concatenate((self._losses, more))
         return group
 
-    def _learn(self, one: _Open, value: float) -> None:
+    def _learn(self, one: _OpenJob, value: float) -> None:
         """Take in the logarithm of 1 + turnaround of a job that ended."""
         if not np.isnan(one.forest[0]):
             mixed_kernels.learn(self._losses, one.group, one.alike, one.forest, value, LEVEL_ARRAY)
@@ -306,7 +306,7 @@ class TurnaroundLearner:
         self._shifts.holds(slot)
         numbers = (group.tolist(), submit.tolist(), slot.tolist())
         told = zip(jobs, row, alike, forest, *numbers, strict=True)
-        self._open = {job: _Open(*rest) for job, *rest in told}
+        self._open = {job: _OpenJob(*rest) for job, *rest in told}
 
 
 def _forest(arrays: Mapping[str, npt.NDArray[Any]], place: int) -> QuantileForest:

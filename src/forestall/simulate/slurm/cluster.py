@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from forestall.model.cluster.actions import Action, Effect, Release, SignalJob
+from forestall.model.cluster.actions import Action, ActionResult, Release, SignalJob
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
 from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.marks import noted
@@ -98,7 +98,7 @@ class ModelCluster:
             return self._kept[0]
         return shot
 
-    def act(self, action: Action) -> Effect:
+    def act(self, action: Action) -> ActionResult:
         """Carry out an action that has not taken effect yet, as `LiveCluster.act`."""
         return perform(action, self._around, self._write)
 

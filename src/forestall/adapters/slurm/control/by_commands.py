@@ -15,8 +15,8 @@ from forestall.adapters.slurm.control.steps import between_notes, reserve_whole
 from forestall.adapters.slurm.run import SlurmError, environment, read
 from forestall.model.cluster.actions import (
     Action,
+    ActionResult,
     DrainNode,
-    Effect,
     Exclude,
     Hold,
     OnNode,
@@ -108,7 +108,7 @@ class SlurmCommands:
                           runs, fault, version, replaced)  # fmt: skip
         return snapshot(answers, before)
 
-    def act(self, action: Action) -> Effect:
+    def act(self, action: Action) -> ActionResult:
         """Carry out an action that has not taken effect yet, as `LiveCluster.act`."""
         return perform(action, self._around, self._write)
 

@@ -14,8 +14,8 @@ from forestall.adapters.slurm.control.requests import Request
 from forestall.adapters.slurm.control.steps import between_notes, reserve_whole
 from forestall.model.cluster.actions import (
     Action,
+    ActionResult,
     DrainNode,
-    Effect,
     Exclude,
     Hold,
     OnNode,
@@ -93,7 +93,7 @@ class SlurmRest:
         )  # fmt: skip
         return snapshot(answers, before)
 
-    def act(self, action: Action) -> Effect:
+    def act(self, action: Action) -> ActionResult:
         """Carry out an action that has not taken effect yet, as `LiveCluster.act`."""
         try:
             lacking = requests.lacking(action, self.version())
