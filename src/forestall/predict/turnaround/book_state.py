@@ -192,7 +192,7 @@ RULES: Final = {
 }
 """Defaults of the settings in `DESK`."""
 CORRECTED: Final = {
-    "allowed": 0.05,
+    "allowed": 0.04,
     "allowed_named": 0.03,
     "gain": 0.1,
     "prior": 100.0,
