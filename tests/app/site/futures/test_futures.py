@@ -59,7 +59,7 @@ def test_what_it_prints_is_narrow_and_what_it_writes_is_the_same(
     asked = ("futures", log, "--at", AT, "--drain", "8@23:00+2h", "--futures", 64)
     code, printed, err = call(capsys, *asked, "--out", out)
     assert (code, err) == (0, "")
-    assert "At 2020-09-13 22:26: 2 jobs run on 14 of 16 nodes, 12 wait." in printed
+    assert "At 2020-09-13 22:26: 2 running jobs on 14 of 16 nodes, 12 waiting." in printed
     assert printed.startswith("A drain of 8 nodes from 2020-09-13 23:00 for 2 h delays ")
     assert all(len(line) <= 100 for line in printed.splitlines()[3:] if str(out) not in line)
     code, again, _ = call(capsys, *asked, "--json")

@@ -55,8 +55,8 @@ def headline(found: QueueFutures) -> str:
     used = int(snapshot.size[snapshot.running].sum())
     running, waiting = int(snapshot.running.sum()), int((~snapshot.running).sum())
     return (
-        f"At {found.told(found.now)}: {counted(running, 'jobs')} run on {used:,} of "
-        f"{sum(snapshot.nodes):,} nodes, {waiting:,} wait. {len(found.futures)} futures, run times "
+        f"At {found.told(found.now)}: {counted(running, 'running jobs')} on {used:,} of "
+        f"{sum(snapshot.nodes):,} nodes, {waiting:,} waiting. {len(found.futures)} futures, run times "
         f"learned from {counted(found.queue.learned, 'jobs')}."
     )
 
