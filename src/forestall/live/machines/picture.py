@@ -215,7 +215,8 @@ class EnginePicture:
         self._owners[job] = machine
 
     def _tell(self, kind: TaskEventKind, key: int, *, at: int = -1) -> Sequence[TaskDecision]:
-        return self._engine.handle(TaskEvent(self._situation.now, kind, key, at))
+        now = self._situation.now
+        return self._engine.handle([TaskEvent(now, kind, key, at)], now)
 
 
 _WORDS: Final = {
