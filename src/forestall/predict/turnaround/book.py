@@ -13,12 +13,10 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
+from forestall.model.quotes import DecileRecord
 from forestall.predict.kept import under
 from forestall.predict.learner import State
-from forestall.predict.turnaround.books.aside import unchanged
 from forestall.predict.turnaround.book_kept import kept_book, restored_book
-from forestall.predict.turnaround.books.names import Alike, Names
-from forestall.predict.turnaround.books.room import untold, with_room
 from forestall.predict.turnaround.book_state import (
     BY_DEADLINE,
     BY_LEVEL,
@@ -38,6 +36,9 @@ from forestall.predict.turnaround.book_state import (
     BookState,
     new_book,
 )
+from forestall.predict.turnaround.books.aside import unchanged
+from forestall.predict.turnaround.books.names import Alike, Names
+from forestall.predict.turnaround.books.room import untold, with_room
 from forestall.predict.turnaround.kept import inside, spelled_out
 from forestall.predict.turnaround.learned import LEVELS
 from forestall.predict.turnaround.learner import (
@@ -48,7 +49,7 @@ from forestall.predict.turnaround.learner import (
     at_need,
 )
 from forestall.predict.turnaround.replay import rely_on_told
-from forestall.predict.turnaround.timed_quote import DecileRecord, TimedQuote, reasons_of, rests_on
+from forestall.predict.turnaround.timed_quote import TimedQuote, reasons_of, rests_on
 
 with lazily():
     from forestall.predict.turnaround import alike_kernels, book_kernels
