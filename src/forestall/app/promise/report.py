@@ -49,6 +49,7 @@ class ToldRun:
     summary : what `summary.json` holds
     jobs, failures : the tables of `jobs.csv` and `failures.csv`
     runs : ``job,start,end,outcome,checkpoints,lost,nodes``, a row for each time a job was started
+    users : the table of `users.csv`, None where users do not bargain
     gantt_span : window [start, end) of the Gantt chart, s; three eventful days without it
     cleaning : what was left out or changed in the logs
     """
@@ -57,6 +58,7 @@ class ToldRun:
     jobs: pl.DataFrame
     runs: pl.DataFrame
     failures: pl.DataFrame
+    users: pl.DataFrame | None = None
     gantt_span: tuple[int, int] | None = None
     cleaning: Cleaning = field(default_factory=Cleaning)
 
