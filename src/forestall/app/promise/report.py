@@ -258,10 +258,30 @@ def times(run: ToldRun) -> Section:
     return Section("times", "Waiting, response and slowdown", body=(table,))
 
 
+def users(run: ToldRun) -> Section:
+    """Return what came of users who bargain, by kind; nothing where none do."""
+    kinds = (run.summary.get("users") or {}).get("kinds") or {}
+    columns: list[Column] = [
+        ("kind", "Users", str),
+        ("jobs", "Jobs", say_.count),
+        ("took", "Submitted", say_.count),
+        ("asked_again", "Asked again", say_.count),
+        ("taken_mean", "Promise taken, mean", say_.percent),
+        ("value", "Value at once", say_.figure),
+        ("value_promised", "Promised", say_.figure),
+        ("value_kept", "Kept", say_.figure),
+    ]
+    values = [(name, *(one[slug] for slug, _, _ in columns[1:])) for name, one in kinds.items()]
+    caption = "Values in the units of the population; what is promised is value times probability."
+    table = tabled("users", columns, values, caption=caption)
+    return Section("users", "Users who bargain", body=(table,) if values else ())
+
+
 SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
     measures_by(digest.measures),
     node_time,
     promises,
+    users,
     levels,
     chart,
     lost_work,

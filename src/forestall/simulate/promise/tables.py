@@ -109,7 +109,7 @@ def users_table(outcome: Outcome) -> pl.DataFrame:
             "runtime": work.jobs.runtime,
             "kind": names[bargains["kind"]],
             **{n: bargains[n].copy() for n in ("least", "value")},
-            **whole(bargains, "latest", "asked", "shown", "row", "deadline"),
+            **whole(bargains, "soonest", "latest", "asked", "shown", "row", "deadline"),
             **{n: bargains[n].copy() for n in ("probability", "worth")},
         }
     )

@@ -29,9 +29,10 @@ with lazily():
     from forestall.engine.promise import promise_entry_kernels, reserved_entry_kernels
 
 BARGAIN: Final = record_of(
-    "kind least:f8 latest value:f8 asked shown row deadline probability:f8 worth:f8"
+    "kind least:f8 soonest latest value:f8 asked shown row deadline probability:f8 worth:f8"
 )
-"""A user's job: kind of user; least probability taken; latest deadline that would do, s; value of
+"""A user's job: kind of user; least probability taken; deadline of a job
+that starts at once, and the latest that would do, s; value of
 the job done at once; how often offers were asked for, and how many were shown last; which of them
 was taken, from 1 (0: none, the user left); its deadline (-1), probability; what is left of the
 value at that deadline."""
@@ -161,7 +162,8 @@ class Bargains:
         deal = bargain(user, now + length, lambda by: engine.offers(size, *told, now, by=by))
         kept = self.made[j]
         kept["kind"], kept["least"] = traits.kind[j], user.least
-        kept["latest"], kept["value"] = now + length + slack, worth
+        kept["soonest"], kept["latest"] = now + length, now + length + slack
+        kept["value"] = worth
         kept["asked"], kept["shown"], kept["row"] = deal.asked, deal.shown, deal.row
         kept["deadline"], world.clock[worlds.MEETS] = -1, j + 1
         if deal.offer is None:
