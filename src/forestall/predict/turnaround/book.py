@@ -25,7 +25,7 @@ from forestall.predict.turnaround.book_state import (
     FAIL,
     KEPT,
     LOSE,
-    OPEN,
+    MISSED,
     PENDING,
     POINTS,
     REQUEUE,
@@ -57,6 +57,7 @@ with lazily():
 if TYPE_CHECKING:
     from forestall.reliability.checkpoints.completion import CompletionTime
 
+Records = tuple[DecileRecord, ...]
 Event = Literal["start", "end", "cancel", "fail", "lose", "requeue", "stop"]
 EVENTS: Final[dict[str, int]] = {
     "start": START,
@@ -182,8 +183,10 @@ class CompletionBook:
             with unchanged(self._book, k, alike.groups):
                 learn = None if self._learner is None else self._learner.ask
                 self._take_in(k, now, told, alike, learn)
-                by_level = [self._answer(k, BY_LEVEL, level, 0) for level in probabilities]
-                by_deadline = [self._answer(k, BY_DEADLINE, 0.0, at) for at in deadlines]
+                known = self._records(BY_LEVEL)
+                by_level = [self._answer(k, BY_LEVEL, level, 0, known) for level in probabilities]
+                known = self._records(BY_DEADLINE)
+                by_deadline = [self._answer(k, BY_DEADLINE, 0.0, at, known) for at in deadlines]
         return (*by_level, *by_deadline)
 
     def observe(self, event: Event, job: Hashable, time: int) -> None:
@@ -235,7 +238,7 @@ class CompletionBook:
         if promise and int(before["state"]) != 0:
             raise ParameterError("job", job, "a job without a promise of this kind")
         self._offer(k, which % 2, probability or 0.0, deadline or 0, promise)
-        said = self._quoted(job, which)
+        said = self._quoted(job, which, self._records(which % 2))
         if not promise:
             self._book.promises[which] = before
         return said
@@ -282,12 +285,19 @@ class CompletionBook:
         """Return what became of the promises in the decile of `probability`: those where it was
         asked for, or those of named deadlines."""
         question = BY_LEVEL if asked == "probability" else BY_DEADLINE
+        return self._records(question)[min(int(probability * 10), 9)]
+
+    def _records(self, question: int) -> Records:
+        """Return the records of all deciles for one of the two questions."""
         mine = self._book.promises[question : 2 * self._count : 2]
-        decile = min(int(probability * 10), 9)
-        settled = (mine["counted"] == 1) & (mine["bin"] == decile) & (mine["state"] > OPEN)
-        kept = int((settled & (mine["state"] == KEPT)).sum())
-        made = kept + int((settled & (mine["state"] == KEPT + 1)).sum())
-        return DecileRecord(decile / 10, (decile + 1) / 10, made, kept)
+        counted, state = mine["counted"] == 1, mine["state"]
+        kept, missed = (
+            np.bincount(mine["bin"][counted & (state == end)], minlength=10).tolist()
+            for end in (KEPT, MISSED)
+        )
+        return tuple(
+            DecileRecord(k / 10, (k + 1) / 10, kept[k] + missed[k], kept[k]) for k in range(10)
+        )
 
     # -------------------------------------------------------------------------------------- kept
 
@@ -421,13 +431,14 @@ class CompletionBook:
     def _offer(self, k: int, question: int, level: float, deadline: int, promise: bool) -> None:
         book_kernels.offer(self._book, k, question, float(level), int(deadline), bool(promise))
 
-    def _answer(self, k: int, question: int, level: float, deadline: int) -> TimedQuote:
+    def _answer(
+        self, k: int, question: int, level: float, deadline: int, records: Records
+    ) -> TimedQuote:
         self._offer(k, question, level, deadline, promise=False)
-        return self._quoted(None, 2 * k + question)
+        return self._quoted(None, 2 * k + question, records)
 
-    def _quoted(self, job: Hashable, which: int) -> TimedQuote:
+    def _quoted(self, job: Hashable, which: int, records: Records) -> TimedQuote:
         promise, entry = self._book.promises[which], self._book.jobs[which // 2]
-        asked: Any = "probability" if which % 2 == BY_LEVEL else "deadline"
         chance = float(promise["stated"])
         share, jobs = self._rests.get(which // 2, (0.0, 0))
         return TimedQuote(
@@ -438,7 +449,7 @@ class CompletionBook:
             float(promise["wait"]),
             float(promise["run"]),
             reasons_of(entry, promise, rests_on(share, jobs)),
-            self.record(chance, asked=asked),
+            records[min(int(chance * 10), 9)],
             share,
             jobs,
         )
