@@ -180,7 +180,7 @@ class CompletionBook:
             self._told(now, 0)
             k, self._count = self._count, self._count + 1
             alike = self._names.classed(told)
-            with unchanged(self._book, k, alike.groups):
+            with unchanged(self._book, k, alike.groups, now):
                 learn = None if self._learner is None else self._learner.ask
                 self._take_in(k, now, told, alike, learn)
                 known = self._records(BY_LEVEL)

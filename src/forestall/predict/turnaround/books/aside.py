@@ -13,40 +13,52 @@ from forestall.predict.turnaround.book_state import GROUP, BookState
 
 LARGE: Final = ("cohort", "ordered", "score", "below")
 """Columns of a calibration with a value for each of its latest jobs."""
+Kept = tuple[npt.NDArray[Any], Any]
+"""An array and which of its rows are kept."""
 SMALL: Final = tuple(name for name in (GROUP.names or ()) if name not in LARGE)
 
 
 @contextmanager
-def unchanged(book: BookState, job: int, groups: Sequence[int]) -> Iterator[None]:
+def unchanged(book: BookState, job: int, groups: Sequence[int], now: int) -> Iterator[None]:
     """Give back all that is written into the book's arrays meanwhile by the submission of the next
-    job, whose row is `job` and whose calibrations are `groups`, and by offers that are no promises.
+    job at `now`, whose row is `job` and whose calibrations are `groups`, and by offers that are no
+    promises.
 
-    A submission settles promises whose deadlines have passed, looks at all open jobs and their
-    promises, and renews calibrations of which enough has happened. Only rows that it can reach are
-    copied: of a year of jobs those that are open, of calibrations those that are renewed.
+    Only what that can reach is copied: of a year of jobs those that are open.
     """
     desk = book.desk[0]
-    opened, waits = int(desk["open"]), int(desk["heap"])
-    jobs = np.append(book.open_jobs[:opened], job)
-    renewed = np.flatnonzero(book.groups["stale"] >= desk["patience"])
-    whole = np.union1d(renewed, [one for one in groups if one < len(book.groups)]).astype(np.int64)
-    slots = book.free[max(int(desk["free"]) - 1, 0) : int(desk["free"])]
-    kept: list[tuple[npt.NDArray[Any], Any]] = [
-        (book.jobs, jobs),
-        (book.promises, np.concatenate([2 * jobs, 2 * jobs + 1])),
+    opened, free = int(desk["open"]), int(desk["free"])
+    own = np.array([one for one in groups if one < len(book.groups)], np.int64)
+    kept: list[Kept] = [
+        (book.jobs, slice(job, job + 1)),
+        (book.promises, slice(2 * job, 2 * job + 2)),
         (book.told, slice(job, job + 1)),
-        (book.laws, slots.copy()),
+        (book.laws, book.free[max(free - 1, 0) : free].copy()),
         (book.open_jobs, slice(opened, opened + 1)),
-        (book.heap, slice(0, waits)),
         (book.parts, slice(None)),
         (book.users, slice(None)),
         (book.desk, slice(None)),
         *((book.groups[name], slice(None)) for name in SMALL),
-        *((book.groups[name], whole) for name in LARGE),
+        *_settled(book, now),
     ]
+    # As `book_kernels.refresh` has it.
+    renews = book.groups["stale"][0] >= max(float(desk["patience"]), 0.5 * opened)
+    if renews:
+        own = np.union1d(own, np.flatnonzero(book.groups["stale"] >= desk["patience"]))
+        jobs = book.open_jobs[:opened].copy()
+        kept += [(book.jobs["score"], jobs)]
+        kept += [(book.promises["chance"], 2 * jobs + question) for question in range(2)]
+    kept += [(book.groups[name], own) for name in LARGE]
     before = [array[rows].copy() for array, rows in kept]
     try:
         yield
     finally:
         for (array, rows), was in zip(kept, before, strict=True):
             array[rows] = was
+
+
+def _settled(book: BookState, now: int) -> list[Kept]:
+    """Return what is written where promises are settled whose deadlines have passed."""
+    heap = book.heap[: int(book.desk["heap"][0])]
+    passed = heap[book.promises["deadline"][heap] < now]
+    return [(book.promises, passed), (heap, slice(None))] if len(passed) else []
