@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.engine.promise.engine import Engine
-from forestall.live.quotes.offers import Asked, Sources, answer, front, offers, unknown
+from forestall.live.quotes.offers import WantedJob, OfferSources, answer, front, offers, unknown
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.quotes import DecileRecord, Offer
@@ -38,7 +38,7 @@ def book() -> CompletionBook:
     return made
 
 
-JOB = Asked(nodes=2, time=100, user="ann")
+JOB = WantedJob(nodes=2, time=100, user="ann")
 
 
 def beaten(one: Offer, two: Offer) -> bool:
@@ -50,7 +50,7 @@ def beaten(one: Offer, two: Offer) -> bool:
 
 def test_held_offers_are_those_of_the_engine_with_their_record() -> None:
     asked, record = engine(), DecileRecord(0.9, 1.0, 412, 371)
-    found = offers(JOB, 0, Sources(asked, record=lambda _: record))
+    found = offers(JOB, 0, OfferSources(asked, record=lambda _: record))
     quotes = asked.offers(2, 100, 100, 0)
     assert [(one.start, one.deadline, one.probability) for one in found] == [
         (one.start, one.deadline, one.probability) for one in quotes
@@ -68,8 +68,8 @@ def test_held_offers_are_those_of_the_engine_with_their_record() -> None:
 def test_of_both_sources_none_is_beaten_and_nothing_changes() -> None:
     asked, kept = engine(), book()
     before, now = kept.state()[1]["jobs"].tobytes(), kept.now
-    sources = Sources(asked, kept)
-    assert [one.start for one in offers(JOB, now, Sources(asked))] == [now]
+    sources = OfferSources(asked, kept)
+    assert [one.start for one in offers(JOB, now, OfferSources(asked))] == [now]
     found = offers(JOB, now, sources)
     assert found == offers(JOB, now, sources)
     assert 2 <= len(found) <= 7
@@ -87,7 +87,7 @@ def test_of_both_sources_none_is_beaten_and_nothing_changes() -> None:
 def test_a_deadline_has_its_probability_and_the_nearest_that_would_do() -> None:
     kept = book()
     now = kept.now
-    said = answer(JOB, now, Sources(book=kept), by=now + 80, least=0.9)
+    said = answer(JOB, now, OfferSources(book=kept), by=now + 80, least=0.9)
     assert said.by is not None
     assert said.by.deadline == now + 80
     assert (
@@ -96,13 +96,13 @@ def test_a_deadline_has_its_probability_and_the_nearest_that_would_do() -> None:
     )
     assert said.offers[0].probability == 0.9
     assert all(one.probability >= 0.9 for one in said.offers)
-    held = answer(JOB, 0, Sources(engine()), by=120, least=0.5)
+    held = answer(JOB, 0, OfferSources(engine()), by=120, least=0.5)
     assert held.by is not None
     assert held.by.held
     assert held.by.deadline <= 120
-    assert answer(JOB, 0, Sources(engine()), by=99).by is None
-    # Asked again with a later deadline it answers again.
-    later = [answer(JOB, 0, Sources(engine()), by=by).by for by in (120, 500, 5000)]
+    assert answer(JOB, 0, OfferSources(engine()), by=99).by is None
+    # WantedJob again with a later deadline it answers again.
+    later = [answer(JOB, 0, OfferSources(engine()), by=by).by for by in (120, 500, 5000)]
     chances = [one.probability for one in later if one is not None]
     assert len(chances) == 3
     assert chances == sorted(chances)
@@ -128,13 +128,13 @@ def test_the_front_has_all_that_is_not_beaten(rows: list[tuple[int, int, int, bo
 
 def test_what_cannot_be_asked() -> None:
     with pytest.raises(ParameterError, match="one of them"):
-        Sources()
-    sources = Sources(engine())
+        OfferSources()
+    sources = OfferSources(engine())
     with pytest.raises(ParameterError, match="after now"):
         answer(JOB, 5, sources, by=5)
     with pytest.raises(ParameterError, match="between 0 and 1"):
         answer(JOB, 5, sources, by=9, least=1.0)
     with pytest.raises(ParameterError, match="at least 1"):
         offers(JOB, 5, sources, most=0)
-    assert offers(Asked(nodes=3, time=10), 5, sources) == ()
+    assert offers(WantedJob(nodes=3, time=10), 5, sources) == ()
     assert unknown(0.95).brief == "said 90 to 100 %: none settled yet"

@@ -32,7 +32,7 @@ RecordOf = Callable[[float], DecileRecord]
 
 
 @dataclass(frozen=True)
-class Asked:
+class WantedJob:
     """A job that somebody thinks of.
 
     Attributes
@@ -52,7 +52,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Sources:
+class OfferSources:
     """Who is asked for offers, either of them or both.
 
     Attributes
@@ -71,7 +71,7 @@ class Sources:
         if self.engine is None and self.book is None:
             raise ParameterError("engine and book", None, "one of them at least")
 
-    def held(self, job: Asked, now: int, by: int | None) -> list[Offer]:
+    def held(self, job: WantedJob, now: int, by: int | None) -> list[Offer]:
         """Return offers with a start that a reservation would hold."""
         if self.engine is None or job.nodes > len(self.engine.state.machine.nodes):
             return []
@@ -80,7 +80,7 @@ class Sources:
         return [_held(one, self.record or unknown) for one in quotes]
 
     def expected(
-        self, job: Asked, now: int, levels: Sequence[float], by: Sequence[int] = ()
+        self, job: WantedJob, now: int, levels: Sequence[float], by: Sequence[int] = ()
     ) -> list[Offer]:
         """Return offers that rest on what became of like jobs: by probabilities, and by deadlines
         that were named."""
@@ -94,7 +94,7 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DeadlineAnswer:
     """What a deadline that was named is worth, and what else there is.
 
     Attributes
@@ -107,7 +107,9 @@ class Answer:
     offers: tuple[Offer, ...]
 
 
-def offers(job: Asked, now: int, sources: Sources, *, most: int = MOST) -> tuple[Offer, ...]:
+def offers(
+    job: WantedJob, now: int, sources: OfferSources, *, most: int = MOST
+) -> tuple[Offer, ...]:
     """Return at most `most` offers of which none is better, by their deadlines; each but the first
     tells what waiting for it buys. Raises ParameterError for what no job can be."""
     _check_most(most)
@@ -116,16 +118,16 @@ def offers(job: Asked, now: int, sources: Sources, *, most: int = MOST) -> tuple
 
 
 def answer(
-    job: Asked,
+    job: WantedJob,
     now: int,
-    sources: Sources,
+    sources: OfferSources,
     *,
     by: int,
     least: float = 0.9,
     most: int = MOST,
-) -> Answer:
+) -> DeadlineAnswer:
     """Return with which probability a job is done by a deadline, s, and the nearest deadlines with
-    `least` at least. Asked again with another deadline it answers again. Raises ParameterError."""
+    `least` at least. WantedJob again with another deadline it answers again. Raises ParameterError."""
     _check_most(most)
     if by <= now:
         raise ParameterError("by", by, f"a time after now, {now}")
@@ -136,7 +138,7 @@ def answer(
     levels = (least, *(level for level in LEVELS if level > least))
     found = [*sources.held(job, now, None), *sources.expected(job, now, levels)]
     enough = [one for one in front(found) if one.probability >= least]
-    return Answer(best, _told(enough[:most]))
+    return DeadlineAnswer(best, _told(enough[:most]))
 
 
 def front(found: Iterable[Offer]) -> list[Offer]:

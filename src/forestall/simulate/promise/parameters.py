@@ -122,6 +122,7 @@ class Parameters(BaseModel):
         about="users who [bargain](../how-to/runs/users-who-bargain.md), in the place of U: a TOML "
         "file, or settings such as `least=0.5:0.99 patience=0:10 value=1 rounds=4`",
         group="prediction", shown="FILE|SETTINGS", unset="all take {risk}",
+        allowed="kinds of users",
         only=("policy", "promise"), read=lambda text: read_users(text).text,
     )  # fmt: skip
     seed: SeedNumber = setting(
