@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.engine.promise.engine import Engine
-from forestall.live.quotes.offers import WantedJob, OfferSources, answer, front, offers, unknown
+from forestall.live.quotes.offers import OfferSources, WantedJob, answer, front, offers, unknown
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.quotes import DecileRecord, Offer
@@ -101,7 +101,7 @@ def test_a_deadline_has_its_probability_and_the_nearest_that_would_do() -> None:
     assert held.by.held
     assert held.by.deadline <= 120
     assert answer(JOB, 0, OfferSources(engine()), by=99).by is None
-    # WantedJob again with a later deadline it answers again.
+    # Asked again with a later deadline it answers again.
     later = [answer(JOB, 0, OfferSources(engine()), by=by).by for by in (120, 500, 5000)]
     chances = [one.probability for one in later if one is not None]
     assert len(chances) == 3

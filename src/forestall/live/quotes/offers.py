@@ -127,7 +127,8 @@ def answer(
     most: int = MOST,
 ) -> DeadlineAnswer:
     """Return with which probability a job is done by a deadline, s, and the nearest deadlines with
-    `least` at least. WantedJob again with another deadline it answers again. Raises ParameterError."""
+    `least` at least. Asked again with another deadline it answers again.
+    Raises ParameterError."""
     _check_most(most)
     if by <= now:
         raise ParameterError("by", by, f"a time after now, {now}")
