@@ -90,7 +90,7 @@ def allowed(one: Parameter) -> str:
         return "true, false"
     if one.kind is Kind.CHOICE:
         return ", ".join(map(code, one.choices))
-    parts = [between(one)]
+    parts = [] if one.kind is Kind.TEXT else [between(one)]
     parts += [f"or {code(one.word)}"] if one.word else []
     parts += [named(one.setting.allowed, code)] if one.setting.allowed else []
     return ", ".join(parts)

@@ -275,7 +275,7 @@ def test_every_parameter_is_documented(heading: str, model: Model) -> None:
 def test_documented_defaults_are_the_true_ones(heading: str, model: Model) -> None:
     text = sections(REFERENCE / "parameters.md")[heading]
     table = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text, flags=re.MULTILINE))
-    defaults = model.parameters().model_dump()
+    defaults = dict(model.parameters())
     assert set(table) == set(defaults)
     for name, told in table.items():
         value = defaults[name]

@@ -20,3 +20,54 @@ class Quote:
     probability: float
     nodes: NodeSet
     reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DecileRecord:
+    """What became of promises of one decile: no probability is shown without it."""
+
+    low: float
+    high: float
+    made: int
+    kept: int
+
+    def __str__(self) -> str:
+        band = f"promises from {self.low:.0%} to {self.high:.0%}"
+        if not self.made:
+            return f"{band}: none is settled yet"
+        return f"{band}: {self.made:,} made, {self.kept:,} kept, {self.kept / self.made:.1%}"
+
+    @property
+    def brief(self) -> str:
+        """It in few words.
+
+        >>> DecileRecord(0.9, 1.0, 412, 371).brief
+        'said 90 to 100 %: 412, kept 371'
+        """
+        if not self.made:
+            return f"said {100 * self.low:.0f} to {100 * self.high:.0f} %: none settled yet"
+        band = f"said {100 * self.low:.0f} to {100 * self.high:.0f} %"
+        return f"{band}: {self.made:,}, kept {self.kept:,}"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Done by `deadline` with `probability`: one row of what a user may choose from.
+
+    Attributes
+    ----------
+    start : when it starts where `held`, s; else when as many of like jobs as `probability` says had
+        started
+    deadline : s
+    probability : what is said
+    held : whether a reservation holds the start; what is left to chance then are failures
+    record : what became of promises like it
+    reasons : in words
+    """
+
+    start: int
+    deadline: int
+    probability: float
+    held: bool
+    record: DecileRecord
+    reasons: tuple[str, ...] = ()

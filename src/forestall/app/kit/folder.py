@@ -29,7 +29,7 @@ RUN_FILES = (
 """Files of a run with the trace predictor, the one that says that all others are there last."""
 OTHER_RUN_FILES = (
     *("hazard.csv", "predictions.npz", "tasks.csv", "migrations.csv"),
-    *("stays.csv", "hosts.csv", "availability.csv", "candidates.csv"),
+    *("stays.csv", "hosts.csv", "availability.csv", "candidates.csv", "users.csv"),
 )
 """What a run with another predictor writes in the place of `foreseen.csv`, and what one of another
 model writes besides: where it is not written anew, it goes."""

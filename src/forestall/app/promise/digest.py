@@ -50,7 +50,8 @@ def headline(summary: Summary, failures: int | None) -> list[str]:
         forecast = summary.get("predictor", {}).get("name", "trace")
         accuracy = f"accuracy {parameters['accuracy']:g}"
         told = {"trace": accuracy, "own": "a predictor of your own"}
-        parts += [told.get(forecast, f"predictor {forecast}"), f"risk {parameters['risk']:g}"]
+        risk = "users who bargain" if parameters.get("users") else f"risk {parameters['risk']:g}"
+        parts += [told.get(forecast, f"predictor {forecast}"), risk]
     return [*parts, f"checkpoints {parameters['checkpoint']}", f"seed {summary['seed']}"]
 
 
@@ -62,6 +63,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
     hit = say_.count(summary.get("failures_hit"))
     return (
         *_promises(summary),
+        *users(summary),
         measured("utilization", "Utilization", summary.get("utilization"), "ratio",
                  "of node time did useful work", say_.percent),
         measured("lost_work", "Lost work", None if lost is None else lost / 3600, "node_hours",
@@ -97,6 +99,26 @@ def _promises(summary: Summary) -> tuple[Fact, ...]:
                  lambda value: say_.ratio(value, 4)),
         measured("brier", "Brier score", summary.get("brier"), "number",
                  "of the promises; 0 is perfect", lambda value: say_.ratio(value, 4)),
+    )  # fmt: skip
+
+
+def users(summary: Summary) -> tuple[Fact, ...]:
+    """Return what came of users who bargain; nothing where none do."""
+    told = summary.get("users") or {}
+    jobs, took, value = (say_.number(told.get(name)) for name in ("jobs", "took", "value"))
+    if not jobs or took is None:
+        return ()
+    again, first = (say_.count(told.get(name)) for name in ("asked_again", "took_first"))
+    kept = say_.number(told.get("value_kept")) or 0.0
+    return (
+        measured("users_left", "Jobs never submitted", told.get("left"), "count",
+                 f"of {say_.count(jobs)}: no offer was what their users want", say_.count),
+        measured("users_took", "Offers taken", took, "count",
+                 f"{first} of them the first one; {again} users asked again", say_.count),
+        measured("users_value", "Value kept", kept / value if value else None, "ratio",
+                 "of what all jobs would be worth done at once; "
+                 f"{say_.figure(told.get('value_promised'))} promised, {say_.figure(kept)} kept",
+                 say_.percent),
     )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ class About(NamedTuple):
     estimate: int | str = ""
     interval: int | str = ""
     user: str = ""
+    wanted: float | str = ""
 
 
 EVENTS = (
@@ -56,6 +57,8 @@ EVENTS = (
 )
 USER = Column("user", "about.user")
 """Whose a job is: in the log of a run with a policy in Python, which may go by it."""
+WANTED = Column("wanted", "about.wanted", lambda chance: "" if chance == "" else repr(chance))
+"""The probability that a job's user took: in the log of a run with users who bargain."""
 DECISIONS = (
     Column("time"),
     Column("decision", "kind", logs.word),
@@ -80,6 +83,7 @@ def write_event_log(
     log, ids = outcome.log, outcome.workload.jobs.job.tolist()
     told = logs.records_of(log.events, {"kind": EventKind}, about=_about(outcome))
     columns = EVENTS if _users(outcome) is None else (*EVENTS, USER)
+    columns = columns if outcome.bargains is None else (*columns, WANTED)
     logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(columns, told))
     taken = logs.answers_of(Decision, log.events, log.decisions, _WORDS, nodes=_node_sets(log))
     logs.write_lines(folder / logs.DECISION_LOG, logs.log_lines(DECISIONS, taken, ids))
@@ -106,7 +110,8 @@ def _about(outcome: Outcome) -> Iterator[About]:
     given, nobody = outcome.workload, About()
     columns = (given.jobs.job, given.jobs.size, given.estimate, given.interval)
     users = _users(outcome) or ("",) * len(given.jobs)
-    asked = list(map(About, *(column.tolist() for column in columns), users))
+    wanted = [""] * len(given.jobs) if outcome.bargains is None else outcome.promises.tolist()
+    asked = list(map(About, *(column.tolist() for column in columns), users, wanted))
     named = list(map(About, given.jobs.job.tolist()))
     jobs = {
         kind: nobody if kind.about_node or kind is EventKind.PASS else named for kind in EventKind
@@ -156,6 +161,9 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
             place[row["job"]] = engine.add_job(row["size"], row["estimate"], row["interval"], now)
             ids.append(row["job"])
             users.append(row.get(USER.name))
+            if WANTED.name in row:
+                rules = engine.state.rules._replace(wanted=row[WANTED.name])
+                engine.state = engine.state._replace(rules=rules)
         key = row["node"] if kind.about_node else place.get(row["job"], 0)
         until = -1 if row["until"] is None else row["until"]
         return engine.handle([Event(now, kind, key, until)], now)

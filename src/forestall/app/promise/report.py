@@ -49,6 +49,7 @@ class ToldRun:
     summary : what `summary.json` holds
     jobs, failures : the tables of `jobs.csv` and `failures.csv`
     runs : ``job,start,end,outcome,checkpoints,lost,nodes``, a row for each time a job was started
+    users : the table of `users.csv`, None where users do not bargain
     gantt_span : window [start, end) of the Gantt chart, s; three eventful days without it
     cleaning : what was left out or changed in the logs
     """
@@ -57,6 +58,7 @@ class ToldRun:
     jobs: pl.DataFrame
     runs: pl.DataFrame
     failures: pl.DataFrame
+    users: pl.DataFrame | None = None
     gantt_span: tuple[int, int] | None = None
     cleaning: Cleaning = field(default_factory=Cleaning)
 
@@ -256,10 +258,30 @@ def times(run: ToldRun) -> Section:
     return Section("times", "Waiting, response and slowdown", body=(table,))
 
 
+def users(run: ToldRun) -> Section:
+    """Return what came of users who bargain, by kind; nothing where none do."""
+    kinds = (run.summary.get("users") or {}).get("kinds") or {}
+    columns: list[Column] = [
+        ("kind", "Users", str),
+        ("jobs", "Jobs", say_.count),
+        ("took", "Submitted", say_.count),
+        ("asked_again", "Asked again", say_.count),
+        ("taken_mean", "Promise taken, mean", say_.percent),
+        ("value", "Value at once", say_.figure),
+        ("value_promised", "Promised", say_.figure),
+        ("value_kept", "Kept", say_.figure),
+    ]
+    values = [(name, *(one[slug] for slug, _, _ in columns[1:])) for name, one in kinds.items()]
+    caption = "Values in the units of the population; what is promised is value times probability."
+    table = tabled("users", columns, values, caption=caption)
+    return Section("users", "Users who bargain", body=(table,) if values else ())
+
+
 SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
     measures_by(digest.measures),
     node_time,
     promises,
+    users,
     levels,
     chart,
     lost_work,

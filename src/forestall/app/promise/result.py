@@ -61,6 +61,15 @@ class Result(RunResult[Outcome]):
         return tables.jobs_table(self.outcome, self.runs)
 
     @cached_property
+    def users(self) -> pl.DataFrame | None:
+        """What each job's user wanted, was shown and took; None where users do not bargain."""
+        return None if self.outcome.bargains is None else tables.users_table(self.outcome)
+
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        found = super()._tables()
+        return found if self.users is None else {**found, "users": self.users}
+
+    @cached_property
     def failures(self) -> pl.DataFrame:
         """Every failure that was played, with the job that it hit and the node-seconds lost."""
         return tables.failures_table(self.outcome)

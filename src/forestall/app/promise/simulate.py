@@ -25,6 +25,7 @@ from forestall.simulate.kit.failures import expected_downtime, prepare_failures
 from forestall.simulate.promise.parameters import NAMED, Parameters
 from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
 from forestall.simulate.promise.run import first_moment, play
+from forestall.traces.users import read_users
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
@@ -82,10 +83,14 @@ def simulate(
         parameters = {"accuracy": predictor.accuracy, **parameters}
     elif type(predictor) is HazardPredictor:  # a class below it is a predictor of the user's own
         parameters = {"predictor": "hazard", **parameters}
+    if parameters.get("users") is not None:
+        parameters["users"] = read_users(parameters["users"]).text
     own_placement = placement if callable(placement) else None
     if own_placement is None:
         parameters = {"placement": placement, **parameters}
     settings = checked(Parameters, parameters)
+    if settings.users is not None and not settings.entry.promises:
+        raise ParameterError("users", settings.users, "only with {policy} promise")
     log = prepare_failures(run_log, settings)
     workload = prepare_jobs(jobs_of(jobs), log, settings)
     period = log.span if settings.repeat_failures else 0
@@ -106,7 +111,8 @@ def simulate(
     prediction = _prediction(learnt, table, settings, log, period)
     outcome = play(
         workload, log, settings, prediction,
-        plugin=plugin, policy=asked, log_events=log_events, progress=progress,
+        plugin=plugin, policy=asked, population=settings.population, log_events=log_events,
+        progress=progress,
     )  # fmt: skip
     sources = {"jobs": workload.jobs.source, "failures": log.source}
     return Result(

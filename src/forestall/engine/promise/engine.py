@@ -119,6 +119,13 @@ class Engine(EngineSteps):
         self._course: Reserved | Queued = self._new_course()
         self._watch = Watch((JOBS, NODES), self._states) if validate else None
 
+    @classmethod
+    def over(cls, state: State, *, plugin: Plugin | None = None) -> Self:
+        """Return an engine over the state of a simulated run, to be asked for offers."""
+        made = cls.__new__(cls)
+        made._begin(state, plugin, None, False)
+        return made
+
     def _new_course(self) -> Reserved | Queued:
         course = Reserved if self.policy.promises else Queued
         return course(self, self._stories)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
+from forestall.model.quotes import DecileRecord
 from forestall.predict.kept import under
 from forestall.predict.learner import State
 from forestall.predict.turnaround.book_kept import kept_book, restored_book
@@ -18,36 +21,35 @@ from forestall.predict.turnaround.book_state import (
     BY_DEADLINE,
     BY_LEVEL,
     CANCEL,
-    DYNAMIC,
     END,
     FAIL,
     KEPT,
     LOSE,
-    OPEN,
+    MISSED,
     PENDING,
     POINTS,
     REQUEUE,
-    RUN4,
     RUNNING,
-    RUNS,
     START,
     STOP,
     SUBMIT,
     BookState,
     new_book,
 )
-from forestall.predict.turnaround.classes import (
-    NARROW,
-    WIDE,
-    features,
-    size_class,
-)
+from forestall.predict.turnaround.books.aside import unchanged
+from forestall.predict.turnaround.books.names import Alike, Names
+from forestall.predict.turnaround.books.room import untold, with_room
 from forestall.predict.turnaround.kept import inside, spelled_out
 from forestall.predict.turnaround.learned import LEVELS
-from forestall.predict.turnaround.learner import LEVEL_ARRAY, Fitting, TurnaroundLearner, at_need
+from forestall.predict.turnaround.learner import (
+    LEVEL_ARRAY,
+    Fitting,
+    LearnedLaw,
+    TurnaroundLearner,
+    at_need,
+)
 from forestall.predict.turnaround.replay import rely_on_told
-from forestall.predict.turnaround.tasks import family
-from forestall.predict.turnaround.timed_quote import DecileRecord, TimedQuote, reasons_of, rests_on
+from forestall.predict.turnaround.timed_quote import TimedQuote, reasons_of, rests_on
 
 with lazily():
     from forestall.predict.turnaround import alike_kernels, book_kernels
@@ -55,6 +57,7 @@ with lazily():
 if TYPE_CHECKING:
     from forestall.reliability.checkpoints.completion import CompletionTime
 
+Records = tuple[DecileRecord, ...]
 Event = Literal["start", "end", "cancel", "fail", "lose", "requeue", "stop"]
 EVENTS: Final[dict[str, int]] = {
     "start": START,
@@ -104,15 +107,12 @@ class CompletionBook:
         self._learner: TurnaroundLearner | None = None
         if learn:
             self._learner = TurnaroundLearner(seed, fitting=fitting)
-            self._book = self._book._replace(told=_untold(self._book.told, 64))
+            self._book = self._book._replace(told=untold(self._book.told, 64))
         self._rests: dict[int, tuple[float, int]] = {}
         # Rules that somebody chose, while the others may still change.
         self._chosen: dict[str, float] | None = dict(rules or {})
         self._places: dict[Hashable, int] = {}
-        self._codes: dict[str, dict[str, int]] = {"user": {}, "name": {}, "part": {}}
-        self._rows: dict[tuple[int, Hashable], int] = {}
-        self._groups: dict[Hashable, int] = {"all": 0}
-        self._near, self._far = 0, DYNAMIC
+        self._names = Names()
         self._count, self._now = 0, -(1 << 62)
         self._phase = 0
         self._none = np.full(1, -1.0)
@@ -141,27 +141,53 @@ class CompletionBook:
         Raises ParameterError for a job that is there and has not ended, a time before the last one,
         and sizes below 1.
         """
-        if nodes < 1:
-            raise ParameterError("nodes", nodes, "a whole number of at least 1")
-        if limit is not None and limit < 1:
-            raise ParameterError("limit", limit, "seconds, at least 1, or None")
+        told = _told_of(nodes, limit, user, name, partition)
         known = self._places.get(job)
         if known is not None and self._book.jobs[known]["status"] in (PENDING, RUNNING):
             raise ParameterError("job", job, "one that is not in the book, or has ended")
         self._told(time, 0)
         k, self._count = self._count, self._count + 1
         self._places[job] = k
-        who, part = self._code("user", user), self._code("part", partition)
-        keys = self._keys(who, self._code("name", family(name)), part, nodes, limit or 0)
-        alike = self._alike(part, nodes)
-        self._make_room()
-        entry = self._book.jobs[k]
-        entry["limit"], entry["size"] = limit or 0, nodes
-        entry["user"], entry["part"], entry["keys"], entry["groups"] = who, part, keys, alike
-        if self._learner is not None:
-            told = {"size": nodes, "limit": limit or 0, "user": user, "name": name}
-            self._learn(self._learner, k, time, {**told, "partition": partition})
-        self._step(SUBMIT, k, time)
+        alike = self._names.classed(told)
+        learn = None if self._learner is None else partial(self._learner.submit, k)
+        self._take_in(k, time, told, alike, learn)
+
+    def ask(
+        self,
+        now: int,
+        *,
+        nodes: int,
+        limit: int | None = None,
+        user: str = "",
+        name: str = "",
+        partition: str = "",
+        probabilities: Sequence[float] = (),
+        deadlines: Sequence[int] = (),
+    ) -> tuple[TimedQuote, ...]:
+        """Return what a job would be quoted were it submitted `now`: the deadline that is kept with
+        each of the probabilities, then the probability of each of the deadlines.
+
+        Each is to the last bit what `quote` says with ``promise=False`` after such a submission,
+        and the book is left as it was: it may be asked as often as somebody likes. The quotes' job
+        is None. Raises ParameterError as `submit` and `quote` do.
+        """
+        told = _told_of(nodes, limit, user, name, partition)
+        for level in probabilities:
+            _check_level(level)
+        for deadline in deadlines:
+            _check_deadline(deadline, now)
+        with self._left_alone():
+            self._told(now, 0)
+            k, self._count = self._count, self._count + 1
+            alike = self._names.classed(told)
+            with unchanged(self._book, k, alike.groups, now):
+                learn = None if self._learner is None else self._learner.ask
+                self._take_in(k, now, told, alike, learn)
+                known = self._records(BY_LEVEL)
+                by_level = [self._answer(k, BY_LEVEL, level, 0, known) for level in probabilities]
+                known = self._records(BY_DEADLINE)
+                by_deadline = [self._answer(k, BY_DEADLINE, 0.0, at, known) for at in deadlines]
+        return (*by_level, *by_deadline)
 
     def observe(self, event: Event, job: Hashable, time: int) -> None:
         """Take in what happened to a job: it started; it ended by itself (well or not), or was
@@ -200,19 +226,19 @@ class CompletionBook:
         k = self._place(job)
         if (probability is None) == (deadline is None):
             raise ParameterError("probability", probability, "either a probability or a deadline")
-        if probability is not None and not 0 < probability < 1:
-            raise ParameterError("probability", probability, "a number between 0 and 1")
+        if probability is not None:
+            _check_level(probability)
         entry = self._book.jobs[k]
         if int(entry["status"]) != PENDING or int(entry["submit"]) != self._now:
             raise ParameterError("job", job, "a job that was submitted just now; see chance_left")
-        if deadline is not None and deadline <= self._now:
-            raise ParameterError("deadline", deadline, f"a time after now, {self._now}")
+        if deadline is not None:
+            _check_deadline(deadline, self._now)
         which = 2 * k + (BY_LEVEL if deadline is None else BY_DEADLINE)
         before = self._book.promises[which].copy()
         if promise and int(before["state"]) != 0:
             raise ParameterError("job", job, "a job without a promise of this kind")
         self._offer(k, which % 2, probability or 0.0, deadline or 0, promise)
-        said = self._quoted(job, which)
+        said = self._quoted(job, which, self._records(which % 2))
         if not promise:
             self._book.promises[which] = before
         return said
@@ -259,12 +285,19 @@ class CompletionBook:
         """Return what became of the promises in the decile of `probability`: those where it was
         asked for, or those of named deadlines."""
         question = BY_LEVEL if asked == "probability" else BY_DEADLINE
+        return self._records(question)[min(int(probability * 10), 9)]
+
+    def _records(self, question: int) -> Records:
+        """Return the records of all deciles for one of the two questions."""
         mine = self._book.promises[question : 2 * self._count : 2]
-        decile = min(int(probability * 10), 9)
-        settled = (mine["counted"] == 1) & (mine["bin"] == decile) & (mine["state"] > OPEN)
-        kept = int((settled & (mine["state"] == KEPT)).sum())
-        made = kept + int((settled & (mine["state"] == KEPT + 1)).sum())
-        return DecileRecord(decile / 10, (decile + 1) / 10, made, kept)
+        counted, state = mine["counted"] == 1, mine["state"]
+        kept, missed = (
+            np.bincount(mine["bin"][counted & (state == end)], minlength=10).tolist()
+            for end in (KEPT, MISSED)
+        )
+        return tuple(
+            DecileRecord(k / 10, (k + 1) / 10, kept[k] + missed[k], kept[k]) for k in range(10)
+        )
 
     # -------------------------------------------------------------------------------------- kept
 
@@ -275,11 +308,7 @@ class CompletionBook:
         named = zip(spelled_out(self._places), self._places.values(), strict=True)
         values = {
             "jobs": [list(one) for one in named],
-            "codes": {what: [*known] for what, known in self._codes.items()},
-            "rows": [[column, alike, row] for (column, alike), row in self._rows.items()],
-            "groups": [*self._groups],
-            "near": self._near,
-            "far": self._far,
+            **self._names.values(),
             "count": self._count,
             "now": self._now,
             "phase": self._phase,
@@ -307,17 +336,7 @@ class CompletionBook:
         self._book = restored_book(arrays)
         self._chosen = values["rules"]
         self._places = {job: int(k) for job, k in values["jobs"]}
-        self._codes = {
-            what: {word: k for k, word in enumerate(values["codes"][what])} for what in self._codes
-        }
-        self._rows = {
-            (int(column), tuple(alike)): int(row) for column, alike, row in values["rows"]
-        }
-        self._groups = {
-            tuple(one) if isinstance(one, list) else one: k
-            for k, one in enumerate(values["groups"])
-        }
-        self._near, self._far = int(values["near"]), int(values["far"])
+        self._names = Names.from_values(values)
         self._count, self._phase = int(values["count"]), int(values["phase"])
         self._now = int(values["now"])
         self._rests = {int(k): (float(share), int(jobs)) for k, share, jobs in values["rests"]}
@@ -333,17 +352,15 @@ class CompletionBook:
         """Raise ValueError where what was restored points outside."""
         book, jobs = self._book, len(self._book.jobs)
         inside("jobs", np.array([*self._places.values()], np.int64), self._count)
-        rows = np.array([row for _, row in self._rows.items()], np.int64)
-        inside("rows", rows, max(len(book.near), len(book.far)))
-        for name, count, room in (
-            ("count", self._count, jobs),
-            ("near", self._near, len(book.near)),
-            ("far", self._far, len(book.far)),
-            ("groups", len(self._groups), len(book.groups)),
-            ("users", len(self._codes["user"]), len(book.users)),
-            ("parts", len(self._codes["part"]), len(book.parts)),
-            ("told", jobs if self._learner is not None else 0, len(book.told)),
-        ):
+        inside(
+            "rows", np.array(self._names.numbers(), np.int64), max(len(book.near), len(book.far))
+        )
+        rows = {
+            name: (count, len(getattr(book, name))) for name, count in self._names.rows().items()
+        }
+        rows |= {"count": (self._count, jobs)}
+        rows |= {"told": (jobs if self._learner is not None else 0, len(book.told))}
+        for name, (count, room) in rows.items():
             inside(name, np.array([count]), room + 1)
 
     # ------------------------------------------------------------------------------------ inside
@@ -360,69 +377,44 @@ class CompletionBook:
             self._rests.clear()  # quotes are of jobs that were submitted now
         self._now, self._phase = time, phase
 
-    def _code(self, what: str, word: str) -> int:
-        known = self._codes[what]
-        return known.setdefault(word, len(known))
+    def _take_in(
+        self,
+        k: int,
+        time: int,
+        told: Mapping[str, Any],
+        alike: Alike,
+        learn: Callable[..., LearnedLaw] | None,
+    ) -> None:
+        """Take in the submission of job k."""
+        rows, learns = self._names.rows(), self._learner is not None
+        self._book = with_room(self._book, self._count, rows, learns=learns)
+        entry = self._book.jobs[k]
+        entry["limit"], entry["size"] = told["limit"], told["size"]
+        entry["user"], entry["part"] = alike.user, alike.part
+        entry["keys"], entry["groups"] = alike.keys, alike.groups
+        if learn is not None:
+            self._learn(learn, k, time, told)
+        self._step(SUBMIT, k, time)
 
-    def _keys(self, user: int, name: int, part: int, nodes: int, limit: int) -> list[int]:
-        keys = [0] * (max(*NARROW, *WIDE) + 1)
-        for column, alike in features(user, name, part, nodes, limit, size_class(nodes)).items():
-            row = self._rows.get((column, alike))
-            if row is None and column in NARROW:
-                row, self._near = self._near, self._near + NARROW[column]
-            elif row is None:
-                row, self._far = self._far, self._far + WIDE[column]
-            assert row is not None
-            self._rows[column, alike] = keys[column] = row
-        keys[RUN4] = RUNS + (limit > 0)
-        return keys
+    @contextmanager
+    def _left_alone(self) -> Iterator[None]:
+        """Give back all that is not in the book's arrays."""
+        names = ("_book", "_count", "_now", "_phase", "_rests", "_chosen")
+        before = {name: getattr(self, name) for name in names}
+        self._rests = {}
+        try:
+            with self._names.unchanged():
+                yield
+        finally:
+            vars(self).update(before)
 
-    def _alike(self, part: int, nodes: int) -> list[int]:
-        """Return the calibrations that a job counts for; see `classes.calibrated`."""
-        known = self._groups
-        told: tuple[Hashable, ...] = (part, (part, size_class(nodes)))
-        return [0, *(known.setdefault(one, len(known)) for one in told)]
-
-    def _make_room(self) -> None:
-        """Double what has become too small."""
-        book = self._book
-        jobs, promises = book.jobs, book.promises
-        if self._count > len(jobs):
-            jobs, promises = _larger(jobs, 2 * len(jobs)), _larger(promises, 4 * len(jobs))
-            jobs["settled"][len(book.jobs) :] = -1
-            book = book._replace(
-                jobs=jobs,
-                promises=promises,
-                open_jobs=_larger(book.open_jobs, len(jobs)),
-                heap=_larger(book.heap, 2 * len(jobs)),
-            )
-            if self._learner is not None:
-                book = book._replace(told=_untold(book.told, len(jobs)))
-        if int(book.desk["free"][0]) == 0:
-            size = len(book.laws)
-            free = np.zeros(2 * size, np.int64)
-            free[:size] = np.arange(2 * size - 1, size - 1, -1)
-            book = book._replace(laws=_larger(book.laws, 2 * size), free=free)
-            book.desk["free"] = size
-        wanted = {
-            "near": self._near,
-            "far": self._far,
-            "parts": len(self._codes["part"]),
-            "groups": len(self._groups),
-            "users": len(self._codes["user"]),
-        }
-        grown = {
-            name: _larger(getattr(book, name), max(count, 2 * len(getattr(book, name))))
-            for name, count in wanted.items()
-            if count > len(getattr(book, name))
-        }
-        self._book = book._replace(**grown)
-
-    def _learn(self, learner: TurnaroundLearner, k: int, time: int, told: dict[str, Any]) -> None:
+    def _learn(
+        self, learn: Callable[..., LearnedLaw], k: int, time: int, told: Mapping[str, Any]
+    ) -> None:
         """Write down what is learned of a job's turnaround, before its law is made."""
         alike = np.empty(len(LEVELS), np.float32)
         alike_kernels.tell_alike(self._book, k, time, LEVEL_ARRAY, alike)
-        law = learner.submit(k, time, alike, **told)
+        law = learn(time, alike, **told)
         self._book.told[k] = law.told()
         if law.jobs and self._chosen is not None:
             rely_on_told(self._book, self._chosen)
@@ -439,9 +431,14 @@ class CompletionBook:
     def _offer(self, k: int, question: int, level: float, deadline: int, promise: bool) -> None:
         book_kernels.offer(self._book, k, question, float(level), int(deadline), bool(promise))
 
-    def _quoted(self, job: Hashable, which: int) -> TimedQuote:
+    def _answer(
+        self, k: int, question: int, level: float, deadline: int, records: Records
+    ) -> TimedQuote:
+        self._offer(k, question, level, deadline, promise=False)
+        return self._quoted(None, 2 * k + question, records)
+
+    def _quoted(self, job: Hashable, which: int, records: Records) -> TimedQuote:
         promise, entry = self._book.promises[which], self._book.jobs[which // 2]
-        asked: Any = "probability" if which % 2 == BY_LEVEL else "deadline"
         chance = float(promise["stated"])
         share, jobs = self._rests.get(which // 2, (0.0, 0))
         return TimedQuote(
@@ -452,26 +449,32 @@ class CompletionBook:
             float(promise["wait"]),
             float(promise["run"]),
             reasons_of(entry, promise, rests_on(share, jobs)),
-            self.record(chance, asked=asked),
+            records[min(int(chance * 10), 9)],
             share,
             jobs,
         )
 
 
+def _told_of(nodes: int, limit: int | None, user: str, name: str, partition: str) -> dict[str, Any]:
+    """Return what a job says of itself. Raises ParameterError for sizes below 1."""
+    if nodes < 1:
+        raise ParameterError("nodes", nodes, "a whole number of at least 1")
+    if limit is not None and limit < 1:
+        raise ParameterError("limit", limit, "seconds, at least 1, or None")
+    told = {"size": nodes, "limit": limit or 0, "user": user, "name": name}
+    return {**told, "partition": partition}
+
+
+def _check_level(probability: float) -> None:
+    if not 0 < probability < 1:
+        raise ParameterError("probability", probability, "a number between 0 and 1")
+
+
+def _check_deadline(deadline: int, now: int) -> None:
+    if deadline <= now:
+        raise ParameterError("deadline", deadline, f"a time after now, {now}")
+
+
 def _reached(law: Floats, waits: Floats, age: int) -> float:
     """Return the probability of wait and run time together of at most `age`."""
     return float(np.interp(age - waits, law[1], law[2], left=0.0).mean()) if age >= 0 else 0.0
-
-
-def _larger(array: Any, count: int) -> Any:
-    """Return the array with room for more, what is new being 0."""
-    grown = np.zeros(count, array.dtype).view(type(array))
-    grown[: len(array)] = array
-    return grown
-
-
-def _untold(told: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
-    """Return room for so many laws that are told, the new ones not told yet."""
-    grown = np.full((count, POINTS), -1.0, np.float32)
-    grown[: len(told)] = told
-    return grown

@@ -152,22 +152,37 @@ class TurnaroundLearner:
         alike : float32[L], s, what the latest like jobs alone say at `learned.LEVELS`
         size, limit, user, name, partition : as in `QueueWatch.submit`
         """
-        logs = logs_of(alike[None])[0]
-        row = np.empty(WIDTH, np.float32)
-        row[: len(FEATURES)] = self._watch.submit(
+        seen = self._watch.submit(
             job, now, size=size, limit=limit, user=user, name=name, partition=partition
         )
-        row[len(FEATURES) :] = logs[SAMPLED]
         group = self._group(user)
         self._renew()
-        forest = np.full(len(LEVELS), np.nan, np.float32)
-        if self._used is not None:
-            forest[:] = self._used.work().tell(row[None])[0]
-        mixed = np.empty(len(LEVELS), np.float32)
-        share = mixed_kernels.mixture(self._losses, group, logs, forest, mixed)
+        logs, row, forest, mixed, share = self._tell(self._used, seen, alike, group)
         slot, moved = self._shifts.submit(now, user, size, mixed)
         self._open[job] = _OpenJob(row, logs, forest, group, now, slot)
-        return LearnedLaw(moved, float(share), self._used.jobs if self._used else 0)
+        return LearnedLaw(moved, share, self._used.jobs if self._used else 0)
+
+    def ask(
+        self,
+        now: int,
+        alike: Quantiles,
+        *,
+        size: int,
+        limit: int = 0,
+        user: str = "",
+        name: str = "",
+        partition: str = "",
+    ) -> LearnedLaw:
+        """Return what `submit` would say of a job that is submitted now; nothing changes."""
+        seen = self._watch.ask(
+            now, size=size, limit=limit, user=user, name=name, partition=partition
+        )
+        group = self._groups.get(user, NO_NAME + len(self._groups))
+        self._make_room(group)
+        used = self._coming_into_use()
+        mixed, share = self._tell(used, seen, alike, group)[3:]
+        moved = self._shifts.ask(now, user, size, mixed)
+        return LearnedLaw(moved, share, used.jobs if used else 0)
 
     def happen(self, kind: int, job: Hashable, now: int) -> None:
         """Take in what happened to a job, as `QueueWatch.happen` does."""
@@ -182,12 +197,30 @@ class TurnaroundLearner:
 
     # ------------------------------------------------------------------------------------ inside
 
+    def _tell(
+        self, used: _Fit | None, seen: Quantiles, alike: Quantiles, group: int
+    ) -> tuple[Quantiles, Quantiles, Quantiles, Quantiles, float]:
+        """Return of a job with these features what like jobs say in logarithms, its row, what the
+        forest says, the mixture of both, and the forest's weight in it."""
+        logs = logs_of(alike[None])[0]
+        row = np.empty(WIDTH, np.float32)
+        row[: len(FEATURES)], row[len(FEATURES) :] = seen, logs[SAMPLED]
+        forest = np.full(len(LEVELS), np.nan, np.float32)
+        if used is not None:
+            forest[:] = used.work().tell(row[None])[0]
+        mixed = np.empty(len(LEVELS), np.float32)
+        share = mixed_kernels.mixture(self._losses, group, logs, forest, mixed)
+        return logs, row, forest, mixed, float(share)
+
     def _group(self, user: str) -> int:
         group = self._groups.setdefault(user, NO_NAME + len(self._groups))
+        self._make_room(group)
+        return group
+
+    def _make_room(self, group: int) -> None:
         if group >= len(self._losses):
             more = np.zeros_like(self._losses)
             self._losses = np.concatenate((self._losses, more))
-        return group
 
     def _learn(self, one: _OpenJob, value: float) -> None:
         """Take in the logarithm of 1 + turnaround of a job that ended."""
@@ -213,12 +246,17 @@ class TurnaroundLearner:
         ready = sum(self._ended >= one.count + learned.DELAY for one in self._next)
         return self._next[max(ready - 1, 0) :]
 
+    def _coming_into_use(self) -> _Fit | None:
+        """Return the forest that is used from now on."""
+        coming = self._usable()
+        ready = bool(coming) and self._ended >= coming[0].count + learned.DELAY
+        return coming[0] if ready else self._used
+
     def _renew(self) -> None:
         """Let the latest forest be used whose time has come."""
-        coming = self._usable()
-        if coming and self._ended >= coming[0].count + learned.DELAY:
-            self._used, coming = coming[0], coming[1:]
-        self._next = coming
+        coming, used = self._usable(), self._coming_into_use()
+        self._next = coming[1:] if used is not self._used else coming
+        self._used = used
 
     # -------------------------------------------------------------------------------------- kept
 

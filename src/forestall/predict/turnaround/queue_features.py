@@ -157,10 +157,13 @@ class QueueWatch:
         name: str = "",
         partition: str = "",
     ) -> Rows:
-        """Return the features, float32[len(FEATURES)], of a job if it were submitted now."""
+        """Return the features, float32[len(FEATURES)], of a job if it were submitted now; nothing
+        changes."""
         self._say(size, limit, user, name, partition, kept=False)
         out = np.empty(len(FEATURES), np.float32)
+        queue, asked = self._queue.queue.copy(), self._queue.jobs[:1].copy()
         kernels.ask(self._queue, self._told, now, out)
+        self._queue.queue[:], self._queue.jobs[:1] = queue, asked
         return out
 
     def submit(

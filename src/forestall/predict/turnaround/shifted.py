@@ -49,6 +49,15 @@ class QuantileShifts:
         shifts_kernels.take_submission(shifts, slot, moved)
         return slot, moved
 
+    def ask(self, now: int, user: str, size: int, quantiles: Quantiles) -> Quantiles:
+        """Return the quantiles of a job as `submit` would move them now; nothing changes."""
+        asked, shifts = QuantileShifts(), self._shifts
+        due = Heap(*(one.copy() for one in shifts.due))
+        copies = {name: getattr(shifts, name).copy() for name in (*BY_JOB, *BY_GROUP, "all")}
+        asked._shifts = shifts._replace(due=due, **copies)
+        asked._free, asked._users = list(self._free), dict(self._users)
+        return asked.submit(now, user, size, quantiles)[1]
+
     def close(self, slot: int, now: int, actual: float) -> None:
         """Take note that the job in this place ended with this logarithm of 1 + turnaround; inf: it
         never will; nan: it was withdrawn and says nothing."""

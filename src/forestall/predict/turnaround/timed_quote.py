@@ -6,23 +6,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from forestall.model.quotes import DecileRecord
 from forestall.predict.turnaround.classes import RUN_CLASSES, WAIT_CLASSES
-
-
-@dataclass(frozen=True)
-class DecileRecord:
-    """What became of promises of one decile: no probability is shown without it."""
-
-    low: float
-    high: float
-    made: int
-    kept: int
-
-    def __str__(self) -> str:
-        band = f"promises from {self.low:.0%} to {self.high:.0%}"
-        if not self.made:
-            return f"{band}: none is settled yet"
-        return f"{band}: {self.made:,} made, {self.kept:,} kept, {self.kept / self.made:.1%}"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,9 +96,56 @@ def promises(outcome: Outcome) -> dict[str, Any]:
         "qos": quality_of_service(jobs.runtime, jobs.size, kept, promise),
         "promises_kept": float(kept.mean()),
         "promised_mean": float(promise.mean()),
-        "promises_below_wanted": int((promise < outcome.parameters.risk).sum()),
+        "promises_below_wanted": int((promise < _wanted(outcome)).sum()),
         "brier": float(((promise - kept) ** 2).mean()),
         "calibration": calibration(promise, kept),
+    }
+
+
+def _wanted(outcome: Outcome) -> Floats | float:
+    """Return the least promise that was taken: everybody's, or each user's own."""
+    if outcome.bargains is None:
+        return outcome.parameters.risk
+    bargains = outcome.bargains
+    return np.asarray(bargains["least"][bargains["row"] > 0])
+
+
+def users(outcome: Outcome) -> dict[str, Any]:
+    """Return what came of users who bargain, of all and by kind; nothing where none do.
+
+    Values are in the units of the population: `value` is what all jobs would be worth done at once;
+    `promised` sums probability times worth at the deadline over what was taken, `kept` the worth of
+    promises kept.
+    """
+    bargains, population = outcome.bargains, outcome.parameters.population
+    if bargains is None or population is None:
+        return {}
+    kept = np.zeros(len(bargains))
+    kept[bargains["row"] > 0] = outcome.jobs["finish"] <= outcome.deadlines
+    whole = _bargained(bargains, kept)
+    kinds = {
+        one.name: _bargained(bargains[bargains["kind"] == k], kept[bargains["kind"] == k])
+        for k, one in enumerate(population.kinds)
+    }
+    return {"users": {**whole, "kinds": kinds}}
+
+
+def _bargained(bargains: npt.NDArray[Any], kept: Floats) -> dict[str, Any]:
+    took = bargains["row"] > 0
+    mine = bargains[took]
+    count = len(mine)
+    return {
+        "jobs": len(bargains),
+        "took": count,
+        "left": len(bargains) - count,
+        "asked": int(bargains["asked"].sum()),
+        "asked_again": int((bargains["asked"] > 1).sum()),
+        "took_first": int((mine["row"] == 1).sum()),
+        "taken_mean": math.fsum(mine["probability"]) / count if count else None,
+        "value": math.fsum(bargains["value"]),
+        "value_left": math.fsum(bargains["value"][~took]),
+        "value_promised": math.fsum(mine["probability"] * mine["worth"]),
+        "value_kept": math.fsum(bargains["worth"] * kept),
     }
 
 
@@ -109,6 +157,7 @@ def measures(outcome: Outcome) -> dict[str, Any]:
     account = node_seconds(outcome)
     return {
         **promises(outcome),
+        **users(outcome),
         "utilization": account["useful"] / account["total"],
         "lost_work": account["lost"],
         "jobs_count": len(jobs),

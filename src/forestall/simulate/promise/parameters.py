@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.engine.promise.policies import POLICIES, PolicyEntry
 from forestall.model.own import is_own
+from forestall.model.users import Population
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
     CheckpointOverhead,
@@ -21,9 +29,15 @@ from forestall.simulate.kit.fields import (
     Share,
     setting,
 )
+from forestall.traces.users import read_users
 
 NAMED = ("trace", "hazard")
 """Predictors that a name is enough for; "learned" stands for a trained one."""
+
+
+def _spelled(users: str) -> str:
+    """Return users who bargain in the one way of writing them."""
+    return Population.of(users).text
 
 
 class Parameters(BaseModel):
@@ -102,9 +116,18 @@ class Parameters(BaseModel):
         None, "A node's mean time between failures, for {checkpoint} daly",
         unit="s", group="checkpoints", unset="from the log",
     )  # fmt: skip
+    users: Annotated[str, AfterValidator(_spelled)] | None = setting(
+        None, "Users who bargain, each with a least promise, patience and value of its own, in the "
+        "place of {risk}: a TOML file, or settings such as 'least=0.5:0.99 patience=0:10'",
+        about="users who [bargain](../how-to/runs/users-who-bargain.md), in the place of U: a TOML "
+        "file, or settings such as `least=0.5:0.99 patience=0:10 value=1 rounds=4`",
+        group="prediction", shown="FILE|SETTINGS", unset="all take {risk}",
+        allowed="kinds of users",
+        only=("policy", "promise"), read=lambda text: read_users(text).text,
+    )  # fmt: skip
     seed: SeedNumber = setting(
         1, "Of whatever is drawn by chance",
-        about="of the detectabilities, the only thing that a run draws",
+        about="of the detectabilities and of users who bargain, the only things that a run draws",
         group="machine",
     )  # fmt: skip
 
@@ -118,6 +141,17 @@ class Parameters(BaseModel):
         own = {"checkpoint": entry.checkpoint, "placement": entry.placement}
         missing = {name: value for name, value in own.items() if values.get(name) is None}
         return {**values, **missing}
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the parameters; users only where they bargain."""
+        told: dict[str, Any] = write(self)
+        return told if self.users is not None else {n: v for n, v in told.items() if n != "users"}
+
+    @property
+    def population(self) -> Population | None:
+        """The users who bargain, None where none do."""
+        return None if self.users is None else Population.of(self.users)
 
     @property
     def entry(self) -> PolicyEntry:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from forestall._compile import entry
 from forestall.engine.promise import promise_kernels as engine
-from forestall.simulate.clock.stop_kernels import ASKED, ENDED, FULL, PAUSED, STALLED
+from forestall.simulate.clock.stop_kernels import ASKED, ENDED, FULL, MET, PAUSED, STALLED
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.loop_kernels import carry_out_all, fits
 
@@ -15,8 +15,9 @@ from forestall.simulate.promise.loop_kernels import carry_out_all, fits
 @entry
 def run(state, world, log, limit, again):
     """Go on until all jobs are done (ENDED), `limit` events have happened (PAUSED), arrays have to
-    grow (FULL), Python has to be asked (ASKED: then call with the answer and `again`), or nothing
-    will happen any more though jobs are left, a defect (STALLED)."""
+    grow (FULL), Python has to be asked (ASKED: then call with the answer and `again`), the user of
+    the next job is to be shown offers (MET), or nothing will happen any more though jobs are left,
+    a defect (STALLED)."""
     at = world.at
     stop = at[worlds.EVENTS] + limit
     while at[worlds.LEFT] > 0:
@@ -28,6 +29,8 @@ def run(state, world, log, limit, again):
             key, stream = worlds.peek(world)
             if stream < 0:
                 return STALLED
+            if stream == 2 and at[worlds.ARRIVED] == world.clock[worlds.MEETS]:
+                return MET
             worlds.step(world, key, stream)
             engine.take(state, at[worlds.KIND], at[worlds.KEY], at[worlds.UNTIL], at[worlds.NOW])
         if not engine.decide(state, at[worlds.NOW]):

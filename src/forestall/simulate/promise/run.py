@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,10 @@ from forestall.engine.promise.state import (
     new_state,
 )
 from forestall.model.errors import InputError
+from forestall.model.events import EventKind
 from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS
+from forestall.model.users import Population
 from forestall.predict.heap_kernels import new_heap
 from forestall.simulate.clock import stop_kernels as stops
 from forestall.simulate.clock.progress import CHUNK, Progress
@@ -33,9 +35,14 @@ from forestall.simulate.promise import loop_kernels as loop
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import Workload, rules_of
+from forestall.simulate.promise.users import Bargains
 
 with lazily():
     from forestall.simulate.promise import classic_loop_kernels, promise_loop_kernels
+
+
+OF_JOBS: Final = [kind for kind in EventKind if not kind.about_node and kind is not EventKind.PASS]
+"""Events about a job."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,8 @@ class Outcome:
     played : PLAYED[f], the failures that happened, with the job that each hit (-1: none)
     log : events and decisions, empty unless they were asked for
     events : number of events
+    bargains : what came of each job's user, BARGAIN[k]; None where users do not bargain. Jobs of
+        users who left are in it and nowhere else; `whole` is the workload with them
     """
 
     workload: Workload
@@ -63,6 +72,8 @@ class Outcome:
     played: npt.NDArray[Any]
     log: loop.Log
     events: int
+    bargains: npt.NDArray[Any] | None = None
+    whole: Workload | None = None
 
 
 def first_moment(workload: Workload, failures: Failures) -> int:
@@ -92,7 +103,7 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
         np.empty((count + parameters.nodes + 64, 2), dtype=np.int64),
         new_heap(items),
         at,
-        np.array([origin, period, 3 * len(failures) + 100 if period else 0], dtype=np.int64),
+        np.array([origin, period, 3 * len(failures) + 100 if period else 0, -1], dtype=np.int64),
     )
 
 
@@ -155,6 +166,7 @@ def play(
     *,
     plugin: Plugin | None = None,
     policy: AskedPolicy | None = None,
+    population: Population | None = None,
     log_events: bool = False,
     placed: bool = True,
     progress: Progress | None = None,
@@ -162,11 +174,12 @@ def play(
     """Simulate with the compiled engine by a prediction, which it takes for its own. What is in
     Python, a plugin or a policy, is asked as the loop comes to it: slower, with the same results.
 
+    `population`: users who bargain, in the place of one least probability for all.
     `placed` False leaves node sets out, which only the classic policies without failures allow.
     """
     entry, asked = parameters.entry, plugin or policy
     assert placed or not (entry.promises or len(failures))
-    assert entry.promises or plugin is None
+    assert entry.promises or (plugin is None and population is None)
     assert entry.own == (policy is not None)
     rules = rules_of(parameters, placed=placed)
     if plugin is not None:
@@ -175,6 +188,10 @@ def play(
     state = new_state(len(workload.jobs), parameters.nodes, rules, prediction, int(world.clock[0]))
     state = state._replace(jobs=job_records(workload))
     log = new_log(1024 if log_events else 0)
+    bargains = None
+    if population is not None:
+        bargains = Bargains(population, workload, parameters.seed, plugin)
+        world.clock[worlds.MEETS] = 0
     run, status = _loop_of(parameters), stops.PAUSED
     while status != stops.ENDED:
         status = run(state, world, log, CHUNK, status == stops.ASKED)
@@ -182,7 +199,10 @@ def play(
             assert policy is not None, "jobs are left, yet nothing will happen any more"
             left = int(world.at[worlds.LEFT])
             raise InputError(f"policy {policy.policy.name} starts nothing more; jobs left: {left}")
-        if status == stops.ASKED:
+        if status == stops.MET:
+            assert bargains is not None, "only users who bargain are met"
+            state = bargains.meet(state, world)
+        elif status == stops.ASKED:
             assert asked is not None, "only what is Python is asked"
             asked.answer(state, int(world.at[worlds.NOW]))
         elif status == stops.FULL:
@@ -192,7 +212,8 @@ def play(
             log = grown_log(log, state, world) if log_events else log
         if status != stops.FULL and progress is not None:
             progress(len(world.jobs) - int(world.at[worlds.LEFT]), len(world.jobs))
-    return collect(workload, failures, parameters, state, world, log)
+    outcome = collect(workload, failures, parameters, state, world, log)
+    return outcome if bargains is None else without_left(outcome, bargains.made)
 
 
 def _loop_of(parameters: Parameters) -> Callable[..., int]:
@@ -238,4 +259,36 @@ def collect(
             log.ranges[: at[worlds.LOG_RANGES]],
         ),
         int(at[worlds.EVENTS]),
+    )
+
+
+def without_left(outcome: Outcome, bargains: npt.NDArray[Any]) -> Outcome:
+    """Return what happened without the jobs that never came, since their users left. Raises
+    InputError where no job came."""
+    stays = bargains["row"] > 0
+    if not bool(stays.any()):
+        raise InputError(f"all {len(stays)} users left: none was offered what they want")
+    work, place = outcome.workload, np.cumsum(stays) - 1
+
+    def renumbered(table: npt.NDArray[Any], name: str, about: npt.NDArray[np.bool_]) -> None:
+        table[name][about] = place[table[name][about]]
+
+    every = np.ones(len(outcome.runs), np.bool_)
+    log, played = outcome.log, outcome.played
+    renumbered(outcome.runs, "job", every)
+    renumbered(played, "job", played["job"] >= 0)
+    renumbered(log.events, "key", np.isin(log.events["kind"], OF_JOBS))
+    renumbered(log.decisions, "job", log.decisions["job"] >= 0)
+    fewer = replace(
+        work, jobs=work.jobs.take(stays), estimate=work.estimate[stays],
+        interval=work.interval[stays],
+    )  # fmt: skip
+    return replace(
+        outcome,
+        workload=fewer,
+        jobs=outcome.jobs[stays],
+        promises=outcome.promises[stays],
+        deadlines=outcome.deadlines[stays],
+        bargains=bargains,
+        whole=work,
     )

@@ -91,6 +91,32 @@ def jobs_table(outcome: Outcome, runs: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(hidden)
 
 
+def users_table(outcome: Outcome) -> pl.DataFrame:
+    """Return one row per job that a user thought of, in submit order: what its user wanted and was
+    shown, and what was taken; nulls where the user left. Times in s; values in the population's
+    units."""
+    bargains, population, work = outcome.bargains, outcome.parameters.population, outcome.whole
+    assert bargains is not None, "users bargain in this run"
+    assert population is not None, "users bargain in this run"
+    assert work is not None, "users bargain in this run"
+    names = np.array([one.name for one in population.kinds])
+    took = pl.Series(bargains["row"] > 0)
+    table = pl.DataFrame(
+        {
+            "job": work.jobs.job,
+            "submit": work.jobs.submit,
+            "size": work.jobs.size,
+            "runtime": work.jobs.runtime,
+            "kind": names[bargains["kind"]],
+            **{n: bargains[n].copy() for n in ("least", "value")},
+            **whole(bargains, "soonest", "latest", "asked", "shown", "row", "deadline"),
+            **{n: bargains[n].copy() for n in ("probability", "worth")},
+        }
+    )
+    hidden = ("row", "deadline", "probability", "worth")
+    return table.with_columns(pl.when(took).then(pl.col(c)).alias(c) for c in hidden)
+
+
 def failures_table(outcome: Outcome) -> pl.DataFrame:
     """Return ``time,node,downtime,detectability,kind,job,lost`` of each failure that was played;
     `job` is null where it hit none."""

@@ -55,14 +55,16 @@ NEVER: Final = 2**63 - 1
 
 ARRIVED, STRUCK, LEFT, RUNS, RANGES, NOW, TOUCHED, EVENTS = range(8)
 LOGGED, DECIDED, KIND, KEY, UNTIL, LOG_RANGES, TOO_LATE, KILLS = range(8, 16)
+MEETS: Final = 3
+"""The place in the clock of the job before which a loop stops."""
 
 
 class World(NamedTuple):
     """TRUTH[jobs]; STRIKE[failures]; PLAYED[capacity]; RUN[capacity]; int64[capacity, 2] ranges of
     nodes of the runs; planned events, the items being jobs, then nodes, then an alarm; int64[16]
-    counters; int64[3]: origin of the clock; the period after which the failures repeat (0: never);
+    counters; int64[4]: origin of the clock; the period after which the failures repeat (0: never);
     how many kills in a row, with no job finishing or saving work, show that one never will (0: no
-    number does).
+    number does); the job whose user is to be shown offers before it is submitted (-1: none is).
     """
 
     jobs: npt.NDArray[Any]

@@ -23,6 +23,7 @@ from forestall.app.kit.certify.sums import Said, close, told, unlike
 from forestall.app.promise.certify import runs as of_runs
 from forestall.app.promise.certify.files import ACCOUNT, PromiseRun
 from forestall.app.promise.certify.nodes import Sweep, sweep
+from forestall.app.promise.certify.users import Bargained
 
 TOLERANCE = 1e-12
 
@@ -211,9 +212,13 @@ _WITHOUT_RUNS = (
 
 def certify_promise(folder: Path) -> Certificate:
     """Check the folder of a run of the promise model or a classic policy: `jobs.csv`,
-    `failures.csv`, `summary.json` and, if there, `runs.csv`."""
+    `failures.csv`, `summary.json` and, if there, `runs.csv` and `users.csv`."""
     run = Facts.read(folder)
     unknown = list(() if run.complete else _WITHOUT_RUNS)
     if run.account["idle"] is None:
         unknown.append("checkpoint overhead and idle time: restarted jobs have checkpoints")
-    return certificate(folder, run, RULES, unknown, run.account)
+    rules, bargained = RULES, Bargained.of(folder)
+    if bargained is not None:
+        agreed = bargained.check
+        rules = (*RULES, Rule("users who bargain", lambda run, found: agreed(run.jobs, found)))
+    return certificate(folder, run, rules, unknown, run.account)

@@ -1,0 +1,136 @@
+"""What `users.csv` says of users who bargain, held against the jobs and the summary of the run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+import numpy as np
+import polars as pl
+
+from forestall.app.kit.certify import sheet as read
+from forestall.app.kit.certify.finding import Finding
+from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
+from forestall.app.kit.certify.sums import close
+from forestall.app.promise.certify.files import JobRows
+
+COUNTS: Final = ("jobs", "took", "left", "asked", "asked_again", "took_first")
+VALUES: Final = ("value", "value_left", "value_promised", "value_kept")
+TOLERANCE: Final = 1e-9
+
+
+def _amount(sheet: Sheet, name: str) -> Reals:
+    """Return numbers from 0 up, 0 where a field is empty."""
+    numbers = sheet.frame[name].fill_null("0").str.strip_chars().cast(pl.Float64, strict=False)
+    good = numbers.is_finite() & (numbers >= 0)
+    sheet.refuse(~good.fill_null(value=False), name, "a number from 0 up")
+    return numbers.to_numpy()
+
+
+@dataclass(frozen=True)
+class UserRows(Rows):
+    """`users.csv`; `row`, `deadline` NONE and `probability`, `worth` 0 where the user left."""
+
+    FILE: ClassVar = "users.csv"
+    BESIDES: ClassVar = ("size", "runtime", "kind")
+    name: Int = read.number_of_job()
+    submit: Int = read.seconds()
+    least: Reals = read.column(_amount)
+    value: Reals = read.column(_amount)
+    soonest: Int = read.seconds()
+    latest: Int = read.seconds()
+    asked: Int = read.whole(1, 1000)
+    shown: Int = read.whole(0, 1000)
+    row: Int = read.whole(1, 1000, empty=True)
+    deadline: Int = read.seconds(empty=True)
+    probability: Reals = read.column(_amount)
+    worth: Reals = read.column(_amount)
+
+    @property
+    def took(self) -> Bool:
+        """Whether an offer was taken."""
+        took: Bool = self.row != NONE
+        return took
+
+
+@dataclass(frozen=True)
+class Bargained:
+    """Users who bargained, and what the summary says of them."""
+
+    users: UserRows
+    said: Summary
+
+    @classmethod
+    def of(cls, folder: Path) -> Bargained | None:
+        """Return what a folder says of users who bargain; None where none do."""
+        said = Summary.of(folder)
+        if "users" not in said.held and not (folder / UserRows.FILE).exists():
+            return None
+        return cls(UserRows.read(folder), said)
+
+    def check(self, jobs: JobRows, finding: Finding) -> str:
+        """Find what cannot be."""
+        users = self.users
+        took, ids = users.took, users.name
+        text = "job {0} was taken with {1}, below the least that its user takes, {2}"
+        low = took & (users.probability < users.least)
+        finding.where(low, text, ids, users.probability, users.least)
+        late = took & ((users.deadline > users.latest) | (users.deadline < users.soonest))
+        finding.where(late, "job {0} was taken for {1}, outside its user's patience", ids,
+                      users.deadline)  # fmt: skip
+        off = took & ((users.row > users.shown) | (users.deadline == NONE))
+        finding.where(off, "job {0} was taken by an offer that was not shown", ids)
+        self._worth(finding)
+        self._jobs(jobs, finding)
+        self._sums(jobs, finding)
+        left = int((~took).sum())
+        return f"{len(ids) - left} of {len(ids)} took what they were offered, {left} left"
+
+    def _worth(self, finding: Finding) -> None:
+        """The value of a job falls evenly to 0 as patience ends."""
+        users = self.users
+        slack = np.maximum(users.latest - users.soonest, 1)
+        here = users.value * (1.0 - (users.deadline - users.soonest) / slack)
+        off = users.took & (np.abs(here - users.worth) > TOLERANCE * np.maximum(users.value, 1))
+        text = "job {0} is worth {1} at its deadline, {2} here"
+        finding.where(off, text, users.name, users.worth, here)
+
+    def _jobs(self, jobs: JobRows, finding: Finding) -> None:
+        """Those that took are the jobs, with what they took as promise."""
+        users = self.users.take(self.users.took)
+        if users.name.tolist() != jobs.name.tolist():
+            finding.all(["the jobs of users who took an offer are not those of jobs.csv"])
+            return
+        for what, mine, theirs in (
+            ("submitted at", users.submit, jobs.submit),
+            ("promised for", users.deadline, jobs.deadline),
+            ("promised with", users.probability, jobs.promise),
+        ):
+            text = "job {0} was " + what + " {1} in users.csv, {2} in jobs.csv"
+            finding.where(mine != theirs, text, jobs.name, mine, theirs)
+
+    def _sums(self, jobs: JobRows, finding: Finding) -> None:
+        users, took = self.users, self.users.took
+        kept = set(jobs.name[jobs.finish <= jobs.deadline].tolist())
+        held = took & np.array([one in kept for one in users.name.tolist()])
+        counts = (
+            len(users), int(took.sum()), int((~took).sum()), int(users.asked.sum()),
+            int((users.asked > 1).sum()), int((users.row == 1).sum()),
+        )  # fmt: skip
+        values = (
+            users.value, users.value[~took], (users.probability * users.worth)[took],
+            users.worth[held],
+        )  # fmt: skip
+        wrong = []
+        for name, here in zip(COUNTS, counts, strict=True):
+            said = self.said.whole(f"users.{name}", 0, read.MAX_COUNT)
+            wrong += (
+                [] if said == here else [f"users.{name} is {said} in summary.json, {here} here"]
+            )
+        for name, amounts in zip(VALUES, values, strict=True):
+            told, mine = self.said.measure(f"users.{name}"), math.fsum(amounts)
+            same = close(told, mine, TOLERANCE)
+            wrong += [] if same else [f"users.{name} is {told} in summary.json, {mine} here"]
+        finding.all(wrong)

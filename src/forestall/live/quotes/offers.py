@@ -1,0 +1,206 @@
+"""The list that a user chooses from, for terminal, API and page alike; nothing is promised by it.
+
+Offers come from an engine, which holds their starts by reservations, and from the book of a site,
+which knows what became of like jobs. Shown are those of which none is better: none starts as early
+and ends as early and is as probable. Paper 000 (Oliner et al., DSN 2005), Sections 3.2 and 4: the
+user trades a later deadline for a higher probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from forestall.model.errors import ParameterError
+from forestall.model.quotes import DecileRecord, Offer, Quote
+from forestall.model.units import format_duration
+
+if TYPE_CHECKING:
+    from forestall.engine.promise.engine import Engine
+    from forestall.predict.turnaround.book import CompletionBook
+    from forestall.predict.turnaround.timed_quote import TimedQuote
+
+MOST: Final = 7
+EVERY: Final = 1000
+"""Offers that an engine is asked for, before those of which others are better are left out."""
+LEVELS: Final = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+"""Probabilities for which a book is asked for deadlines."""
+RecordOf = Callable[[float], DecileRecord]
+
+
+@dataclass(frozen=True)
+class WantedJob:
+    """A job that somebody thinks of.
+
+    Attributes
+    ----------
+    nodes : how many
+    time : s that it is to run at most
+    interval : s between its checkpoint requests; None: it never checkpoints
+    user, name, partition : "" where they are not known
+    """
+
+    nodes: int
+    time: int
+    interval: int | None = None
+    user: str = ""
+    name: str = ""
+    partition: str = ""
+
+
+@dataclass(frozen=True)
+class OfferSources:
+    """Who is asked for offers, either of them or both.
+
+    Attributes
+    ----------
+    engine : holds starts by reservations
+    book : what became of like jobs
+    record : what became of held promises like one of this probability; nothing is known by default
+    """
+
+    engine: Engine | None = None
+    book: CompletionBook | None = None
+    record: RecordOf | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ParameterError where there is nobody to ask."""
+        if self.engine is None and self.book is None:
+            raise ParameterError("engine and book", None, "one of them at least")
+
+    def held(self, job: WantedJob, now: int, by: int | None) -> list[Offer]:
+        """Return offers with a start that a reservation would hold."""
+        if self.engine is None or job.nodes > len(self.engine.state.machine.nodes):
+            return []
+        interval = job.time if job.interval is None else job.interval
+        quotes = self.engine.offers(job.nodes, job.time, interval, now, by=by, most=EVERY)
+        return [_held(one, self.record or unknown) for one in quotes]
+
+    def expected(
+        self, job: WantedJob, now: int, levels: Sequence[float], by: Sequence[int] = ()
+    ) -> list[Offer]:
+        """Return offers that rest on what became of like jobs: by probabilities, and by deadlines
+        that were named."""
+        if self.book is None:
+            return []
+        quotes = self.book.ask(
+            now, nodes=job.nodes, limit=job.time, user=job.user, name=job.name,
+            partition=job.partition, probabilities=levels, deadlines=by,
+        )  # fmt: skip
+        return [_expected(one, now) for one in quotes]
+
+
+@dataclass(frozen=True)
+class DeadlineAnswer:
+    """What a deadline that was named is worth, and what else there is.
+
+    Attributes
+    ----------
+    by : the best offer that ends by then; None where there is none
+    offers : those with the least probability that the user takes, the nearest deadline first
+    """
+
+    by: Offer | None
+    offers: tuple[Offer, ...]
+
+
+def offers(
+    job: WantedJob, now: int, sources: OfferSources, *, most: int = MOST
+) -> tuple[Offer, ...]:
+    """Return at most `most` offers of which none is better, by their deadlines; each but the first
+    tells what waiting for it buys. Raises ParameterError for what no job can be."""
+    _check_most(most)
+    found = [*sources.held(job, now, None), *sources.expected(job, now, LEVELS)]
+    return _told(_thinned(front(found), most))
+
+
+def answer(
+    job: WantedJob,
+    now: int,
+    sources: OfferSources,
+    *,
+    by: int,
+    least: float = 0.9,
+    most: int = MOST,
+) -> DeadlineAnswer:
+    """Return with which probability a job is done by a deadline, s, and the nearest deadlines with
+    `least` at least. Asked again with another deadline it answers again.
+    Raises ParameterError."""
+    _check_most(most)
+    if by <= now:
+        raise ParameterError("by", by, f"a time after now, {now}")
+    if not 0 < least < 1:
+        raise ParameterError("least", least, "a probability between 0 and 1")
+    named = [*sources.held(job, now, by), *sources.expected(job, now, (), (by,))]
+    best = max(named, key=lambda one: (one.probability, one.held, -one.deadline), default=None)
+    levels = (least, *(level for level in LEVELS if level > least))
+    found = [*sources.held(job, now, None), *sources.expected(job, now, levels)]
+    enough = [one for one in front(found) if one.probability >= least]
+    return DeadlineAnswer(best, _told(enough[:most]))
+
+
+def front(found: Iterable[Offer]) -> list[Offer]:
+    """Return the offers of which none is better, the nearest deadline first. Better is as early to
+    start, as early to end and as probable; of equal ones that which is held."""
+    order = sorted(found, key=lambda one: (one.deadline, one.start, -one.probability, not one.held))
+    best: list[Offer] = []
+    for one in order:
+        if not any(two.start <= one.start and two.probability >= one.probability for two in best):
+            best.append(one)
+    return best
+
+
+def unknown(probability: float) -> DecileRecord:
+    """Return the record of promises of which none was made."""
+    decile = min(int(10 * probability), 9)
+    return DecileRecord(decile / 10, (decile + 1) / 10, 0, 0)
+
+
+def _held(quote: Quote, record: RecordOf) -> Offer:
+    chance = quote.probability
+    reasons = ("start held by a reservation", *quote.reasons)
+    return Offer(quote.start, quote.deadline, chance, True, record(chance), reasons)
+
+
+def _expected(quote: TimedQuote, now: int) -> Offer:
+    start = min(now + math.ceil(quote.wait), quote.deadline)
+    reasons = ("start not held", *quote.reasons)
+    return Offer(start, quote.deadline, quote.probability, False, quote.record, reasons)
+
+
+def _thinned(found: list[Offer], most: int) -> list[Offer]:
+    """Return at most so many: the first, the most probable, and between them those that gain most
+    over the ones before."""
+    if len(found) <= most:
+        return found
+    top = max(range(len(found)), key=lambda k: (found[k].probability, -k))
+    gains = {0: math.inf, top: math.inf if most > 1 else -math.inf}
+    reached = found[0].probability
+    for k, one in enumerate(found):
+        gains.setdefault(k, one.probability - reached)
+        reached = max(reached, one.probability)
+    chosen = sorted(gains, key=lambda k: (-gains[k], k))[:most]
+    return [found[k] for k in sorted(chosen)]
+
+
+def _told(found: Sequence[Offer]) -> tuple[Offer, ...]:
+    """Return the offers, each but the first with what it buys over the one before."""
+    rows = [*found[:1]]
+    for before, one in pairwise(found):
+        later = format_duration(one.deadline - before.deadline)
+        points = 100 * (one.probability - before.probability)
+        if points > 0:
+            buys = f"{later} later than the row above, {points:.1f} points more probable"
+        else:
+            sooner = format_duration(before.start - one.start)
+            buys = f"{later} later than the row above, starts {sooner} sooner"
+        rows.append(replace(one, reasons=(*one.reasons, buys)))
+    return tuple(rows)
+
+
+def _check_most(most: int) -> None:
+    if most < 1:
+        raise ParameterError("most", most, "a whole number, at least 1")

@@ -1,0 +1,1 @@
+"""What a book of promises is made of, beside its arrays."""
