@@ -56,8 +56,8 @@ def headline(found: QueueFutures) -> str:
     running, waiting = int(snapshot.running.sum()), int((~snapshot.running).sum())
     return (
         f"At {found.told(found.now)}: {counted(running, 'running jobs')} on {used:,} of "
-        f"{sum(snapshot.nodes):,} nodes, {waiting:,} waiting. {len(found.futures)} futures, run times "
-        f"learned from {counted(found.queue.learned, 'jobs')}."
+        f"{sum(snapshot.nodes):,} nodes, {waiting:,} waiting. {len(found.futures)} futures, run "
+        f"times learned from {counted(found.queue.learned, 'jobs')}."
     )
 
 
