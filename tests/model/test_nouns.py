@@ -189,6 +189,15 @@ WORDS = {
     Reason.ALWAYS: "every request",
     Reason.TOO_LARGE: "3 nodes asked for, 5 there",
     Reason.OWN_POLICY: "chosen by a policy in Python",
+    Reason.NODE_BUSY_AT_START: "node 17 still has another job",
+    Reason.NODE_TAKEN: "node 17 of its reservation has another job for longer",
+    Reason.NODE_AWAY: "node 17 of its reservation is away",
+    Reason.SAFER_NODES: "the prediction for node 17 has changed",
+    Reason.TOO_FEW_NODES: "5 nodes are up or known to return",
+    Reason.NODES_BACK: "enough nodes are back",
+    Reason.RUNS_ON: "past the end of its reservation, which was 42",
+    Reason.REQUEUED: "sent back to the queue",
+    Reason.START_REFUSED: "its last start was refused",
 }
 
 
@@ -215,8 +224,10 @@ def test_order_of_events_within_a_second() -> None:
         EventKind.NODE_FAILED, EventKind.CHECKPOINT_REQUESTED, EventKind.START_DUE,
         EventKind.SUBMITTED, EventKind.PASS,
     ]  # fmt: skip
-    assert sorted(EventKind) == order
-    assert [kind for kind in EventKind if kind.about_node] == order[2:4]
+    assert sorted(EventKind)[:8] == order
+    assert sorted(order, key=lambda kind: kind.rank) == order
+    assert sorted(kind.rank for kind in EventKind) == list(range(16))
+    assert [kind for kind in order if kind.about_node] == order[2:4]
 
 
 # ------------------------------------------------------------------------------- tables

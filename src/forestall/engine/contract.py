@@ -1,23 +1,59 @@
 """What the three engines have in common where Python drives them.
 
-An engine is told events and answers with decisions: `handle(event)`. Its state is one named tuple
-of arrays, which `snapshot` copies. What an event may do to a job or a node is a literal table
-beside each engine; with `validate` on, `handle` holds the engine to it.
+An engine is told what happened and answers with what should be done: `handle(events, now)`. What an
+event may do to a job or a node is a literal table beside each engine (`Transitions`); an event that
+it rules out is an error that tells the story of its job or node. How a state is kept and taken up
+again is in `kept`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import ParameterError
+from forestall.model.errors import ParameterError, TransitionError
 
 Int = npt.NDArray[np.int64]
+Change = tuple[str, str]
+
+REMEMBERED: Final = 10_000
+"""Jobs and nodes whose stories are kept: those that something happened to last."""
+LONGEST: Final = 24
+"""Changes of one job or node that are kept: the last ones."""
+
+
+class Happening(Protocol):
+    """What the events of all engines have."""
+
+    @property
+    def time(self) -> int: ...
+    @property
+    def kind(self) -> IntEnum: ...
+    @property
+    def key(self) -> int: ...
+
+
+E = TypeVar("E", bound=Happening)
+
+
+def in_order(events: Iterable[E], now: int, last: int, rank: Callable[[Any], int]) -> list[E]:
+    """Return the events of the second `now` in the order in which they are taken in.
+
+    Raises ParameterError where the second is before the `last` one, or an event of another second.
+    """
+    if now < last:
+        raise ParameterError("now", now, f"no earlier than {last}, the last event's second")
+    told = list(events)
+    for event in told:
+        if event.time != now:
+            raise ParameterError("event", event, f"one of this second, {now}")
+    return told if len(told) < 2 else sorted(told, key=lambda one: (rank(one.kind), one.key))
 
 
 def check_time(time: int, now: int) -> None:
@@ -37,28 +73,70 @@ def whole(record: Any, names: Sequence[str]) -> dict[str, int]:
     return {name: int(record[name]) for name in names}
 
 
-def snapshot(state: Any) -> dict[str, Any]:
-    """Return a copy of all that a state holds, arrays and numbers, each under its path."""
-    held: dict[str, Any] = {}
-    for name, value in state._asdict().items():
-        if hasattr(value, "_asdict"):
-            held |= {f"{name}.{below}": one for below, one in snapshot(value).items()}
-        else:
-            held[name] = value.copy() if isinstance(value, np.ndarray) else value
-    return held
-
-
 @dataclass(frozen=True)
 class Transitions:
     """The legal changes of the states that things of one kind are in.
 
     `states` are the names of the states, by value; `legal` says for a kind of event which changes,
-    (from, to), it may bring. What is not there must not happen.
+    (from, to), it may bring; the same state twice: it may come in this state and changes nothing.
+    What is not there must not happen.
     """
 
     thing: str
     states: tuple[str, ...]
-    legal: Mapping[Any, set[tuple[str, str]]]
+    legal: Mapping[Any, set[Change]]
+
+    def before(self, kind: IntEnum) -> tuple[str, ...]:
+        """Return the states in which an event may come, in order."""
+        found = {change[0] for change in self.legal.get(kind, ())}
+        return tuple(state for state in self.states if state in found)
+
+
+class Stories:
+    """What happened to jobs and nodes, so that an error can tell: the last `LONGEST` changes of the
+    last `REMEMBERED` of them."""
+
+    def __init__(self) -> None:
+        self._told: OrderedDict[tuple[str, int], deque[tuple[str, int, str]]] = OrderedDict()
+
+    def tell(self, thing: str, number: int, state: str, time: int, event: str) -> None:
+        """Take note of the state of a job or node after an event."""
+        story = self._told.get((thing, number))
+        if story is None:
+            story = self._told[thing, number] = deque(maxlen=LONGEST)
+            if len(self._told) > REMEMBERED:
+                self._told.popitem(last=False)
+        self._told.move_to_end((thing, number))
+        story.append((state, time, event))
+
+    def of(self, thing: str, number: int) -> tuple[str, ...]:
+        """Return the story of a job or node, a line for each event."""
+        told = self._told.get((thing, number), ())
+        return tuple(f"{state} at {time} s ({event})" for state, time, event in told)
+
+    def as_list(self) -> list[Any]:
+        """Return all stories as plain data."""
+        return [[*about, [list(line) for line in told]] for about, told in self._told.items()]
+
+    @classmethod
+    def of_list(cls, plain: Iterable[Any]) -> Stories:
+        """Return the stories of plain data."""
+        made = cls()
+        for thing, number, lines in plain:
+            for state, time, event in lines:
+                made.tell(thing, number, state, time, event)
+        return made
+
+
+def check_state(
+    table: Transitions, event: Happening, state: str, stories: Stories, article: str = "a"
+) -> None:
+    """Raise TransitionError for an event that this state of its job or node rules out."""
+    fine = table.before(event.kind)
+    if state not in fine:
+        allowed = f"{article} {table.thing} that is {' or '.join(fine)}, not {state}"
+        story = stories.of(table.thing, event.key)
+        raise TransitionError(event, allowed, f"{table.thing} {event.key}", story)
 
 
 class Watch:
@@ -88,7 +166,7 @@ class Watch:
             self._seen[number] = now.copy()
 
     def _check(
-        self, table: Transitions, one: int, change: tuple[str, str], kind: IntEnum, time: int
+        self, table: Transitions, one: int, change: Change, kind: IntEnum, time: int
     ) -> None:
         history = self._history.setdefault((table.thing, one), [change[0]])
         history.append(f"{change[1]} at {time} s ({kind.name})")

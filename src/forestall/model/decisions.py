@@ -9,7 +9,8 @@ from forestall.model.nodes import NodeSet
 
 
 class DecisionKind(IntEnum):
-    """What the engine asks its driver to do."""
+    """What the engine asks its driver to do, or to know: HOLD, a job cannot be placed yet; EXTEND,
+    a run past its reservation is reckoned to last longer."""
 
     RESERVE = 0
     START = 1
@@ -17,6 +18,8 @@ class DecisionKind(IntEnum):
     SKIP = 3
     REQUEUE = 4
     REJECT = 5
+    HOLD = 6
+    EXTEND = 7
 
 
 class Reason(IntEnum):
@@ -40,6 +43,15 @@ class Reason(IntEnum):
     ALWAYS = 15
     TOO_LARGE = 16
     OWN_POLICY = 17
+    NODE_BUSY_AT_START = 18
+    NODE_TAKEN = 19
+    NODE_AWAY = 20
+    SAFER_NODES = 21
+    TOO_FEW_NODES = 22
+    NODES_BACK = 23
+    RUNS_ON = 24
+    REQUEUED = 25
+    START_REFUSED = 26
 
 
 _TEXT = {
@@ -61,6 +73,15 @@ _TEXT = {
     Reason.ALWAYS: "every request is performed",
     Reason.TOO_LARGE: "{size} nodes asked for, {count} there",
     Reason.OWN_POLICY: "chosen by a policy in Python",
+    Reason.NODE_BUSY_AT_START: "node {node} still has another job at the reserved start",
+    Reason.NODE_TAKEN: "node {node} of its reservation has another job for longer than reserved",
+    Reason.NODE_AWAY: "node {node} of its reservation is away, until when is not known",
+    Reason.SAFER_NODES: "the prediction for node {node} has changed; other nodes are safer",
+    Reason.TOO_FEW_NODES: "{count} nodes are up or known to return; it asks for more",
+    Reason.NODES_BACK: "enough nodes are back",
+    Reason.RUNS_ON: "it runs past the end of its reservation, which was {at}",
+    Reason.REQUEUED: "it was sent back to the queue",
+    Reason.START_REFUSED: "its last start was refused",
 }
 
 

@@ -5,6 +5,7 @@
     │   ├── TraceError        a file: names the file and, where there is one, the line and the field
     │   │   └── UnwritableError   a file that cannot be written, such as on a full disk; an OSError
     │   └── ParameterError    a parameter: names it, the value and what was allowed
+    │       └── TransitionError   an event that cannot be, after all that happened to its job or node
     └── MissingExtraError     an optional dependency is not installed
 
 Whatever else escapes is a defect of ours, not of the input.
@@ -113,6 +114,24 @@ class ParameterError(InputError):
         self.value = value
         self.allowed = allowed
         super().__init__(allowed, before=f"{name}: {value!r} is not allowed; expected ")
+
+
+class TransitionError(ParameterError):
+    """An event that the present state of its job or node rules out.
+
+    Parameters
+    ----------
+    event : the event
+    allowed : what would have been accepted
+    thing : the job or node, such as ``job 3``
+    story : what happened to it so far, in order, each as a line such as ``RUNNING at 7 s (STARTED)``
+    """
+
+    def __init__(self, event: Any, allowed: str, thing: str, story: tuple[str, ...]) -> None:
+        self.thing = thing
+        self.story = story
+        told = ", then ".join(story) if story else "never heard of"
+        super().__init__("event", event, f"{allowed}; {thing} was {told}")
 
 
 class MissingExtraError(ForestallError):

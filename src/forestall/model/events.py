@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
+from typing import Any, Final, Self
+
+from forestall.model.errors import ParameterError
+from forestall.model.nodes import NodeSet
 
 
 class EventKind(IntEnum):
-    """The value is the rank among events of the same second (spec of the promise scheduler,
-    "Running").
+    """What an engine is told. Kinds up to PASS are those of a simulated run, and their values their
+    ranks among events of the same second (spec of the promise scheduler, "Running"); the others
+    come from a real cluster, and take their places by `rank`.
 
     Ties within a kind go by job order (submit order, then position in the log) or node number. PASS
     is the end of a second, at which the classic policies schedule once for all that happened in it.
+
+    Of a real cluster: FAILED, a job ended by a fault of its own; CANCELLED, somebody took it back;
+    REQUEUED, somebody sent it back to the queue; START_REFUSED, a start that was asked for did not
+    come off; STARTED, a job is seen to run, asked for or not; NODE_DRAINED, a node takes no new
+    jobs; PREDICTION_CHANGED, another failure of a node is foreseen than before; OVERRUN, a job runs
+    past the end of its reservation. A node that is back, repaired or returned by whoever drained
+    it, is NODE_RECOVERED.
     """
 
     FINISHED = 0
@@ -22,19 +34,140 @@ class EventKind(IntEnum):
     START_DUE = 5
     SUBMITTED = 6
     PASS = 7
+    FAILED = 8
+    CANCELLED = 9
+    REQUEUED = 10
+    START_REFUSED = 11
+    STARTED = 12
+    NODE_DRAINED = 13
+    PREDICTION_CHANGED = 14
+    OVERRUN = 15
 
     @property
     def about_node(self) -> bool:
         """Whether the event's key is a node number rather than a job."""
-        return self in (EventKind.NODE_FAILED, EventKind.NODE_RECOVERED)
+        return self in _ABOUT_NODES
+
+    @property
+    def rank(self) -> int:
+        """The place among events of the same second: what frees nodes first, what takes them last.
+        Kinds of simulated runs stand in order of their values."""
+        return _RANKS[self]
+
+
+_ABOUT_NODES: Final = frozenset(
+    {
+        EventKind.NODE_FAILED,
+        EventKind.NODE_RECOVERED,
+        EventKind.NODE_DRAINED,
+        EventKind.PREDICTION_CHANGED,
+    }
+)
+_RANKS: Final = {
+    kind: rank
+    for rank, kind in enumerate(
+        (
+            EventKind.FINISHED,
+            EventKind.FAILED,
+            EventKind.CANCELLED,
+            EventKind.CHECKPOINT_FINISHED,
+            EventKind.REQUEUED,
+            EventKind.START_REFUSED,
+            EventKind.NODE_RECOVERED,
+            EventKind.STARTED,
+            EventKind.NODE_DRAINED,
+            EventKind.PREDICTION_CHANGED,
+            EventKind.OVERRUN,
+            EventKind.NODE_FAILED,
+            EventKind.CHECKPOINT_REQUESTED,
+            EventKind.START_DUE,
+            EventKind.SUBMITTED,
+            EventKind.PASS,
+        )
+    )
+}
+_FIGURES: Final = {
+    "until": frozenset(
+        {
+            EventKind.NODE_FAILED,
+            EventKind.NODE_DRAINED,
+            EventKind.STARTED,
+            EventKind.START_REFUSED,
+            EventKind.OVERRUN,
+            EventKind.PREDICTION_CHANGED,
+        }
+    ),
+    "at": frozenset({EventKind.PREDICTION_CHANGED}),
+    "probability": frozenset({EventKind.PREDICTION_CHANGED}),
+    "nodes": frozenset({EventKind.STARTED}),
+    "ours": frozenset({EventKind.NODE_DRAINED}),
+}
+"""Which kinds have a figure; with others it must be left as it is by default."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One event: `key` is a job's position (or a node number), `until` a failed node's known
-    recovery."""
+    """One event. Raises ParameterError for figures that its kind does not have.
+
+    Attributes
+    ----------
+    time : when the engine is told, s
+    kind : what
+    key : a job's position, or a node number; 0 of PASS
+    until : when a failed or drained node is known to return (-1: not known, it returns by an event
+        of its own); the expected end of a run that started or goes on (-1: not known); the first
+        moment for another try of a start that was refused (-1: not known); when a node whose
+        failure is foreseen would be back, s
+    at : of PREDICTION_CHANGED, the time of the failure that is foreseen, s; -1: none any more
+    probability : of PREDICTION_CHANGED, of that failure
+    nodes : of STARTED, where the job runs; empty where that is as it was asked for
+    ours : of NODE_DRAINED, whether we asked for it ourselves
+    """
 
     time: int
     kind: EventKind
     key: int
     until: int = -1
+    at: int = -1
+    probability: float = 0.0
+    nodes: NodeSet = NodeSet()
+    ours: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind < EventKind.FAILED and self.kind not in _FIGURES["until"]:
+            fine = self.at == -1 and not self.nodes and not self.ours and self.probability == 0.0
+        else:
+            fine = all(
+                self.kind in kinds or getattr(self, name) == _DEFAULTS[name]
+                for name, kinds in _FIGURES.items()
+            )
+        if not fine or not 0.0 <= self.probability <= 1.0 or self.until < -1 or self.at < -1:
+            raise ParameterError("event", self, f"the figures of {self.kind.name}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the event as plain data; what is left as it is by default is not named."""
+        plain = asdict(self) | {"kind": self.kind.name.lower(), "nodes": str(self.nodes)}
+        return {
+            name: value
+            for name, value in plain.items()
+            if name in ("time", "kind", "key") or value != _PLAIN_DEFAULTS[name]
+        }
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Self:
+        """Return the event of plain data; ParameterError where it is none."""
+        names = {"time", "kind", "key"} | set(_PLAIN_DEFAULTS)
+        try:
+            kind = EventKind[str(plain["kind"]).upper()]
+            rest = {name: value for name, value in plain.items() if name != "kind"}
+            rest["nodes"] = NodeSet.parse(str(rest.get("nodes", "")))
+            whole = all(type(rest[name]) is int for name in ("time", "key"))
+        except KeyError:
+            whole = False
+        if not whole or not set(plain) <= names:
+            raise ParameterError("event", plain, "time, kind and key, and figures of that kind")
+        return cls(kind=kind, **rest)
+
+
+_DEFAULTS: Final = {"until": -1, "at": -1, "probability": 0.0, "nodes": NodeSet(), "ours": False}
+_PLAIN_DEFAULTS: Final = {**_DEFAULTS, "nodes": ""}

@@ -29,7 +29,11 @@ class NodeSet:
     @classmethod
     def of(cls, nodes: Iterable[int]) -> NodeSet:
         """Return the set of these node numbers (any order, repeats allowed)."""
-        numbers = np.unique(np.fromiter(nodes, dtype=np.int64))
+        return cls.of_sorted(np.unique(np.fromiter(nodes, dtype=np.int64)))
+
+    @classmethod
+    def of_sorted(cls, numbers: Ints) -> NodeSet:
+        """Return the set of node numbers that are ascending, each once."""
         if numbers.size == 0:
             return cls()
         breaks = np.flatnonzero(np.diff(numbers) != 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forestall.engine.contract import snapshot
+from forestall.engine.kept import parts as snapshot
 from forestall.engine.promise.engine import Engine
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.events import Event, EventKind

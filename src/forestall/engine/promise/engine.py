@@ -1,76 +1,77 @@
 """The engine as Python drives it: events in, decisions out; a live controller and the replay of a
-log call it one event at a time, and the simulator's compiled loop calls the same functions
-directly."""
+log call it, and the simulator's compiled loop calls the same functions directly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.decide.nodes.machine_kernels import DOWN
-from forestall.decide.promise.search_state import CHOSEN
-from forestall.engine.contract import Transitions, Watch, snapshot, whole
-from forestall.engine.growth import longer
+from forestall.decide.nodes.machine_kernels import DOWN, Machine
+from forestall.decide.nodes.queue_kernels import JobQueue
+from forestall.decide.nodes.timeline_kernels import Timeline
+from forestall.decide.promise.asked_risk_kernels import AskedPredictor
+from forestall.decide.promise.search_state import CHOSEN, Scratch
+from forestall.engine import kept
+from forestall.engine.contract import Stories, Watch, check_state, in_order, whole
 from forestall.engine.promise.own import AskedPolicy
 from forestall.engine.promise.plugin import Plugin, members
 from forestall.engine.promise.policies import POLICIES
-from forestall.engine.promise.room_entry_kernels import room
+from forestall.engine.promise.queued import Queued, check_placed
+from forestall.engine.promise.reserved import Reserved
 from forestall.engine.promise.state import (
-    NEW,
-    RUNNING,
     WAITING,
+    Answers,
     Prediction,
     Rules,
     State,
-    grown,
     new_state,
 )
+from forestall.engine.promise.steps import Steps
+from forestall.engine.promise.transitions import JOBS, NODES
 from forestall.model.decisions import Decision, DecisionKind, Reason
-from forestall.model.errors import ParameterError
+from forestall.model.errors import ParameterError, TransitionError
 from forestall.model.events import Event, EventKind
 from forestall.model.nodes import NodeSet
 from forestall.model.quotes import Quote
 from forestall.predict.foreseen_kernels import FAR, Foreseen
+from forestall.predict.hazard.hazard_kernels import Hazard
+from forestall.predict.table_kernels import HazardTable
 
 with lazily():
-    from forestall.engine.promise import classic_entry_kernels, promise_entry_kernels
+    from forestall.engine.promise import (
+        classic_entry_kernels,
+        promise_entry_kernels,
+        reserved_entry_kernels,
+    )
 
-_BEFORE = {
-    EventKind.FINISHED: (RUNNING, "a job that runs"),
-    EventKind.CHECKPOINT_FINISHED: (RUNNING, "a job that runs"),
-    EventKind.CHECKPOINT_REQUESTED: (RUNNING, "a job that runs"),
-    EventKind.START_DUE: (WAITING, "a job that has a reservation and waits"),
-    EventKind.SUBMITTED: (NEW, "a job that is new"),
-}
-"""What a job's status must be for an event to be possible."""
-
-JOBS = Transitions(
-    "job",
-    ("NEW", "WAITING", "RUNNING", "DONE"),
-    {
-        EventKind.SUBMITTED: {("NEW", "WAITING")},
-        EventKind.START_DUE: {("WAITING", "RUNNING")},
-        EventKind.PASS: {("WAITING", "RUNNING")},
-        EventKind.FINISHED: {("RUNNING", "DONE")},
-        EventKind.NODE_FAILED: {("RUNNING", "WAITING")},
-    },
+_CLASSES: Final = (
+    State,
+    Rules,
+    Machine,
+    Timeline,
+    JobQueue,
+    Scratch,
+    Answers,
+    Foreseen,
+    Hazard,
+    HazardTable,
+    AskedPredictor,
 )
-NODES = Transitions(
-    "node",
-    ("UP", "DOWN"),
-    {
-        EventKind.NODE_FAILED: {("UP", "DOWN")},
-        EventKind.NODE_RECOVERED: {("DOWN", "UP")},
-    },
-)
-_FIGURES = ("node", "start", "end", "deadline", "count", "at", "left_out", "left_out_at")
+_PLACES: Final = EventKind.STARTED.rank
+"""Events of later ranks place jobs: what should have ended or returned by now is settled before."""
+_STARTS: Final = (EventKind.START_DUE, EventKind.PASS)
+"""Before these no job may be left that should have ended by now: its nodes might be given away."""
+_ASKS: Final = EventKind.CHECKPOINT_REQUESTED.rank
+"""From this rank on jobs that lost their places have new ones."""
+MOST_OFFERS: Final = 7
 
 
-class Engine:
+class Engine(Steps):
     """A scheduler for one cluster. It never acts and never looks at a clock.
 
     Parameters
@@ -98,151 +99,241 @@ class Engine:
         policy: AskedPolicy | None = None,
         validate: bool = False,
     ) -> None:
-        entry = POLICIES.coded(rules.policy)
-        if entry is None:
-            raise ParameterError("policy", rules.policy, "the code of a policy")
-        if entry.own != (policy is not None):
-            allowed = "none beside a compiled policy" if policy else "given where rules say so"
-            raise ParameterError("a policy in Python", policy, allowed)
-        self.policy = entry
+        entry = _policy_of(rules, policy)
         if plugin is not None and not entry.promises:
             raise ParameterError("policy", rules.policy, "promise, for a predictor of your own")
         if not isinstance(prediction, Foreseen) and not entry.promises:
             raise ParameterError("policy", rules.policy, "promise, with hazards")
         if plugin is not None:
             rules, prediction = plugin.rules(rules), plugin.prediction(prediction)
-        self.state: State = new_state(64, nodes, rules, prediction, start)
-        self.jobs = 0
-        self._plugin, self._asked = plugin, policy
+        self._begin(new_state(64, nodes, rules, prediction, start), plugin, policy, validate)
+
+    def _begin(
+        self, state: State, plugin: Plugin | None, policy: AskedPolicy | None, validate: bool
+    ) -> None:
+        super().__init__(state, _policy_of(state.rules, policy), plugin, policy)
+        self.now = -int(FAR)
+        self._drained: dict[int, bool] = {}
+        self._stories = Stories()
+        self._course: Reserved | Queued = self._new_course()
         self._watch = Watch((JOBS, NODES), self._states) if validate else None
 
+    def _new_course(self) -> Reserved | Queued:
+        course = Reserved if self.policy.promises else Queued
+        return course(self, self._stories)
+
     def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        down = np.zeros(len(self.state.machine.nodes), dtype=np.int64)
-        down[members(self.state.machine.rows[DOWN])] = 1
-        return np.asarray(self.state.jobs["status"][: self.jobs]), down
+        nodes = np.zeros(len(self.state.machine.nodes), dtype=np.int64)
+        nodes[members(self.state.machine.rows[DOWN])] = 1
+        nodes[list(self._drained)] = 2
+        return np.asarray(self.state.jobs["status"][: self.jobs]), nodes
 
-    def add_job(self, size: int, estimate: int, interval: int, submit: int) -> int:
-        """Make a job known and return its position; it is scheduled when its event SUBMITTED comes.
+    def job_state(self, job: int) -> str:
+        """Return the state of a job, one of ``transitions.JOBS.states``."""
+        return JOBS.states[self.field(job, "status")]
 
-        Parameters: nodes; expected run time, seconds between checkpoint requests, submit time, s.
-        Raises ParameterError where the machine is too small.
-        """
-        self._check(size, estimate, interval)
-        self.state = self.state._replace(jobs=longer(self.state.jobs, self.jobs + 1))
-        job = self.state.jobs
-        job["size"][self.jobs], job["estimate"][self.jobs] = size, estimate
-        job["interval"][self.jobs], job["submit"][self.jobs] = interval, submit
-        self.jobs += 1
-        return self.jobs - 1
+    def node_state(self, node: int) -> str:
+        """Return the state of a node, one of ``transitions.NODES.states``."""
+        if node in self._drained:
+            return "DRAINED"
+        return "DOWN" if self.is_away(node) else "UP"
 
-    def _check(self, size: int, estimate: int, interval: int) -> None:
-        if not 1 <= size <= len(self.state.machine.nodes):
-            raise ParameterError("size", size, f"1 to {len(self.state.machine.nodes)} nodes")
-        if estimate < 1 or interval < 1:
-            raise ParameterError("estimate and interval", (estimate, interval), "at least 1 s each")
+    # ------------------------------------------------------------------------------- events
 
     def handle(self, events: Iterable[Event], now: int) -> list[Decision]:
-        """Take what happened at `now`, in the order of `EventKind`, and return what should be done.
+        """Take what happened at `now`, in the order of `EventKind.rank`, and return what should be
+        done. Without events it is a moment at which nothing was seen to happen.
 
-        Counting policies decide at the end of a second: their last event is PASS. Raises
-        ParameterError for an event that cannot happen: of another second, of an unknown job or
-        node, or one that its state rules out.
+        Runs that should have ended and have not are reckoned to last longer, and nodes that should
+        have been back are expected no more, before any job is placed. Counting policies decide at
+        the end of a second: their last event is PASS. Raises ParameterError for an event that
+        cannot happen: of another second, of an unknown job or node; TransitionError, with the story
+        of the job or node, for one that its state rules out. The events before it are taken in.
         """
-        ordered = sorted(events, key=lambda e: (e.kind, e.key))
+        ordered = in_order(events, now, self.now, _rank)
+        self.now = now
+        self._course.moved.clear()
         decisions: list[Decision] = []
+        settled = asked = -int(FAR)
         for event in ordered:
-            self._check_event(event, now)
-            self.take(int(event.kind), event.key, event.until, now)
-            decisions.extend(self.decisions(now))
-            if self._watch is not None:
-                self._watch.after(event.kind, now)
+            limit = now if event.kind in _STARTS else now - 1
+            if event.kind.rank > _PLACES and settled < limit:
+                decisions += self._course.settle(limit, now)
+                settled = limit
+            if event.kind.rank >= _ASKS and asked < settled:
+                decisions += self._course.settle_jobs(now)
+                asked = settled
+            decisions += self._one(event)
+        # Others of this second may still be told that they ended or are back.
+        decisions += self._course.settle(now - 1, now)
+        return decisions + self._course.settle_jobs(now)
+
+    def _one(self, event: Event) -> list[Decision]:
+        if event.kind is EventKind.START_DUE and event.key in self._course.moved:
+            return []  # it was due when the events of this second were put together
+        self._check_event(event)
+        step = _STEPS.get(event.kind)
+        if step is None:
+            decisions = self.take(int(event.kind), event.key, event.until, event.time)
+        else:
+            self._course.ready(event.time)
+            decisions = step(self._course, event)
+        self._note(event, decisions)
         return decisions
 
-    def _check_event(self, event: Event, now: int) -> None:
+    def _note(self, event: Event, decisions: list[Decision]) -> None:
+        """Write an event into the stories, and hold it to the tables of legal changes."""
+        kind, now, name = event.kind, event.time, event.kind.name
+        if kind.about_node:
+            if kind is EventKind.NODE_DRAINED:
+                self._drained[event.key] = event.ours
+                name += " by us" if event.ours else " by somebody else"
+            elif kind is not EventKind.PREDICTION_CHANGED:
+                self._drained.pop(event.key, None)
+            self._stories.tell("node", event.key, self.node_state(event.key), now, name)
+        elif kind is not EventKind.PASS:
+            self._stories.tell("job", event.key, self.job_state(event.key), now, name)
+        for one in decisions:
+            if one.kind in _CHANGES and (one.job != event.key or kind.about_node):
+                self._stories.tell("job", one.job, self.job_state(one.job), now, name)
+        if self._watch is not None:
+            self._watch.after(kind, now)
+
+    def _check_event(self, event: Event) -> None:
         state, key = self.state, event.key
-        if event.time != now:
-            raise ParameterError("event", event, f"one of this second, {now}")
+        if event.kind >= EventKind.FAILED:
+            check_placed(self, event)
         if event.kind is EventKind.PASS:
             return
         count = len(state.machine.nodes) if event.kind.about_node else self.jobs
         if not 0 <= key < count:
             raise ParameterError("event", event, f"a number below {count}")
-        if event.kind is EventKind.NODE_RECOVERED:
-            down = int(state.machine.rows[DOWN, key >> 6])
-            fine, allowed = bool(down >> (key & 63) & 1), "a node that is down"
-        elif event.kind is EventKind.NODE_FAILED:
-            fine, allowed = event.until > now, "a recovery that is known and later"
+        if event.kind.about_node:
+            check_state(NODES, event, self.node_state(key), self._stories)
+            self._check_figures(event)
         else:
-            status, allowed = _BEFORE[event.kind]
-            fine = state.jobs["status"][key] == status
-        if not fine:
-            raise ParameterError("event", event, allowed)
+            check_state(JOBS, event, self.job_state(key), self._stories)
+            self._check_job(event)
 
-    def take(self, kind: int, key: int, until: int, now: int) -> None:
-        """Take one event; the decisions are left in the state."""
-        if not room(self.state):
-            self.state = grown(self.state)
-        if not self.policy.promises:
-            if not classic_entry_kernels.handle(self.state, kind, key, until, now):
-                assert self._asked is not None, "only a policy in Python is asked"
-                self._asked.answer(self.state, now)
-            return
+    def _check_figures(self, event: Event) -> None:
+        """Raise ParameterError for a return that is not later, or a failure that nobody asked a
+        prediction for."""
+        if event.kind is EventKind.PREDICTION_CHANGED:
+            if event.at >= 0 and not isinstance(self.state.prediction, Foreseen):
+                allowed = "no figures: this prediction is asked, or holds a hazard of each node"
+                raise ParameterError("event", event, allowed)
+        elif event.kind is not EventKind.NODE_RECOVERED and -1 < event.until <= event.time:
+            raise ParameterError("event", event, "a return that is later, or -1: not known")
 
-        done = promise_entry_kernels.handle(self.state, kind, key, until, now, False)
-        while not done:
-            self._answer(now)
-            done = promise_entry_kernels.handle(self.state, kind, key, until, now, True)
+    def _check_job(self, event: Event) -> None:
+        """Raise TransitionError for a start without a reservation or before it, or a checkpoint
+        that is requested where no work is left."""
+        job, allowed = self.state.jobs[event.key], ""
+        if event.kind is EventKind.START_DUE:
+            if not self.policy.promises or job["row"] < 0:
+                allowed = "a job that has a reservation"
+            elif job["start"] > event.time:
+                allowed = f"a job whose reserved start has come, not at {job['start']} s"
+        elif event.kind is EventKind.CHECKPOINT_REQUESTED:
+            if job["progress"] + job["interval"] >= job["estimate"]:
+                allowed = "a job with work left after this interval"
+        if allowed:
+            story = self._stories.of("job", event.key)
+            raise TransitionError(event, allowed, f"job {event.key}", story)
 
-    def _answer(self, now: int) -> None:
-        """Ask the plugin what the search has stopped at."""
-        assert self._plugin is not None, "only a plugin is asked"
-        self._plugin.answer(self.state, now)
-
-    def decisions(self, now: int) -> list[Decision]:
-        """Return the decisions on the last event."""
-        out = self.state.out
-        return [self._decision(out.decisions[i], now) for i in range(int(out.held[0]))]
-
-    def _decision(self, record: Any, now: int) -> Decision:
-        job, kind = int(record["job"]), DecisionKind(int(record["kind"]))
-        row = int(self.state.jobs["row"][job])
-        nodes = NodeSet()
-        if kind in (DecisionKind.RESERVE, DecisionKind.START) and row >= 0:
-            nodes = NodeSet.of(members(self.state.timeline.rows[row]).tolist())
-        return Decision(
-            time=now,
-            kind=kind,
-            reason=Reason(int(record["reason"])),
-            job=job,
-            probability=float(record["probability"]),
-            **whole(record, _FIGURES),
-            nodes=nodes,
-        )
+    # ------------------------------------------------------------------------------- quotes
 
     def quote(self, size: int, estimate: int, interval: int, now: int) -> Quote:
         """Return what a job submitted now would be promised. The same search as for a real one,
-        without the commitment: nothing that a later decision depends on changes."""
-        state = self.state
+        without the commitment: nothing that a later decision depends on changes. Raises
+        ParameterError where fewer nodes are up or known to return."""
+        engine = self._asked_at(size, estimate, interval, now)
+        before = None if self._watch is None else _lasting(self.state)
+        length = int(promise_entry_kernels.length_for(engine.state, estimate, interval))
+        reason = engine.asking(promise_entry_kernels.quote, now, size, length, now=now)
+        self._check_same(before)
+        return engine._offered(int(reason), now)
+
+    def offers(
+        self,
+        size: int,
+        estimate: int,
+        interval: int,
+        now: int,
+        *,
+        by: int | None = None,
+        most: int = MOST_OFFERS,
+    ) -> list[Quote]:
+        """Return what a job submitted now could choose from: the Pareto front of start, deadline
+        and probability, each offer later than the one before and more probable. Like a quote, it
+        leaves no trace.
+
+        Parameters
+        ----------
+        size, estimate, interval : nodes; run time and time between checkpoint requests, s
+        by : the latest deadline, s; None: whatever a longer wait buys
+        most : how many; of more the first, the last, and those that gain most are given
+
+        Each is what a job would be promised whose user takes that probability at least. Empty where
+        no start is known, or none ends by then.
+        """
+        if most < 1:
+            raise ParameterError("most", most, "a whole number, at least 1")
+        engine = self._asked_at(size, estimate, interval, now, least=0)
+        if size > engine.usable():
+            return []
+        before = None if self._watch is None else _lasting(self.state)
+        length = int(promise_entry_kernels.length_for(engine.state, estimate, interval))
+        front = engine._front(now, size, length, int(FAR) if by is None else by - length)
+        self._check_same(before)
+        return _thinned(front, most)
+
+    def _front(self, now: int, size: int, length: int, last: int) -> list[Quote]:
+        """Return all offers that start by `last`."""
+        reason = self.asking(reserved_entry_kernels.look, now, now, 0.0, size, length, now=now)
+        front: list[Quote] = []
+        offer = self.state.scratch.offer[0]
+        while offer["start"] <= last:
+            front.append(self._offered(int(reason), now))
+            probability = front[-1].probability
+            if probability >= 1.0:
+                break
+            wanted = float(np.nextafter(probability, 2.0))
+            told = (now, wanted, min(last + 1, int(FAR)), size, length)
+            reason = self.asking(reserved_entry_kernels.look_on, *told, now=now)
+            if float(offer["probability"]) < wanted:
+                break
+        return front
+
+    def _asked_at(
+        self, size: int, estimate: int, interval: int, now: int, least: int = 1
+    ) -> Engine:
+        """Return the engine that is asked: this one, or, where runs or nodes are late, a copy that
+        has settled them."""
         if not self.policy.promises:
             raise ParameterError("policy", self.policy.name, "promise: the others promise nothing")
-        self._check(size, estimate, interval)
+        self.check_job(size, estimate, interval)
+        engine, before = self, now - 1  # what ends or returns in this second may not be told yet
+        if self.late_job(before) >= 0 or self.late_node(before) >= 0:
+            engine = copy.copy(self)
+            engine.state, engine.held = copy.deepcopy(self.state), set(self.held)
+            engine._course = engine._new_course()
+            engine._course.settle(before, now)
+            engine._course.settle_jobs(now)
+        if least and size > engine.usable():
+            allowed = f"at most {engine.usable()} nodes, which are up or known to return"
+            raise ParameterError("size", size, allowed)
+        return engine
 
-        before = None if self._watch is None else _lasting(state)
-        length = int(promise_entry_kernels.length_for(state, estimate, interval))
-        found = promise_entry_kernels.quote(state, now, size, length, False)
-        while found < 0:
-            self._answer(now)
-            found = promise_entry_kernels.quote(state, now, size, length, True)
-        if before is not None:
-            changed = [name for name, held in _lasting(state).items() if held != before[name]]
-            assert not changed, f"a quote changed {', '.join(changed)}"
-        offer = state.scratch.offer[0]
-        nodes = NodeSet.of(members(state.scratch.rows[CHOSEN]).tolist())
+    def _offered(self, reason: int, now: int) -> Quote:
+        """Return the offer in the scratch room."""
+        offer = self.state.scratch.offer[0]
+        nodes = NodeSet.of_sorted(members(self.state.scratch.rows[CHOSEN]))
         figures = whole(offer, ("start", "end", "left_out", "left_out_at"))
         decision = Decision(
             time=now,
             kind=DecisionKind.RESERVE,
-            reason=Reason(int(found)),
+            reason=Reason(reason),
             job=-1,
             count=int(offer["refused"]),
             at=int(offer["first"]),
@@ -251,6 +342,13 @@ class Engine:
         )
         probability = float(offer["probability"])
         return Quote(decision.start, decision.end, probability, nodes, (decision.why,))
+
+    def _check_same(self, before: dict[str, bytes] | None) -> None:
+        if before is not None:
+            changed = [name for name, held in _lasting(self.state).items() if held != before[name]]
+            assert not changed, f"a quote changed {', '.join(changed)}"
+
+    # --------------------------------------------------------------------------------- time
 
     def wake_at(self) -> int | None:
         """Return the earliest reserved start that only a PASS at that time would honour, or
@@ -261,12 +359,105 @@ class Engine:
         wake = int(classic_entry_kernels.wake_at(self.state))
         return wake if wake < FAR else None
 
+    def due(self, now: int) -> list[Event]:
+        """Return the events of reserved starts that have come by now, and were not told yet."""
+        jobs = self.state.jobs[: self.jobs]
+        waits = (jobs["status"] == WAITING) & (jobs["row"] >= 0) & (jobs["start"] <= now)
+        if not self.policy.promises:
+            return []
+        return [Event(now, EventKind.START_DUE, int(job)) for job in np.flatnonzero(waits)]
+
+    # ----------------------------------------------------------------------------- snapshots
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all that later decisions depend on, as plain data that goes through JSON: the
+        state, and what happened to jobs and nodes. Not what is asked in Python."""
+        facts = {
+            "now": self.now,
+            "jobs": self.jobs,
+            "held": sorted(self.held),
+            "drained": [[node, ours] for node, ours in self._drained.items()],
+            "stories": self._stories.as_list(),
+            "state": kept.packed(self.state),
+        }
+        return kept.headed("promise", facts)
+
+    @classmethod
+    def restore(
+        cls,
+        snapshot: Mapping[str, Any],
+        *,
+        plugin: Plugin | None = None,
+        policy: AskedPolicy | None = None,
+        validate: bool = False,
+    ) -> Self:
+        """Return the engine of a snapshot: told the same events, it takes the same decisions as one
+        that never stopped. A predictor, rule or policy in Python is given again, knowing what it
+        knew. Raises ParameterError for what is no snapshot of this engine."""
+        kept.check_head(snapshot, "promise")
+        state = kept.unpacked(snapshot["state"], _CLASSES)
+        made = cls.__new__(cls)
+        made._begin(state, plugin, policy, validate)
+        made.now, made.jobs = snapshot["now"], snapshot["jobs"]
+        made.held = set(snapshot["held"])
+        made._drained = {node: ours for node, ours in snapshot["drained"]}
+        made._stories = Stories.of_list(snapshot["stories"])
+        made._course = made._new_course()
+        made._watch = Watch((JOBS, NODES), made._states) if validate else None
+        return made
+
+
+_CHANGES: Final = (DecisionKind.START, DecisionKind.REQUEUE)
+"""Decisions with which a job's state changes."""
+_STEPS: Final[dict[EventKind, Callable[[Any, Event], list[Decision]]]] = {
+    EventKind.FINISHED: lambda course, event: course.ended(event),
+    EventKind.FAILED: lambda course, event: course.ended(event),
+    EventKind.CANCELLED: lambda course, event: course.ended(event),
+    EventKind.REQUEUED: lambda course, event: course.sent_back(event),
+    EventKind.START_REFUSED: lambda course, event: course.sent_back(event),
+    EventKind.STARTED: lambda course, event: course.started(event),
+    EventKind.NODE_DRAINED: lambda course, event: course.drained(event),
+    EventKind.NODE_FAILED: lambda course, event: course.failed(event),
+    EventKind.NODE_RECOVERED: lambda course, event: course.returned(event),
+    EventKind.PREDICTION_CHANGED: lambda course, event: course.foretold(event),
+    EventKind.OVERRUN: lambda course, event: course.overran(event),
+    EventKind.PASS: lambda course, event: course.passed(event),
+}
+"""What is more than one step of a simulated run."""
+
+
+def _rank(kind: EventKind) -> int:
+    return kind.rank
+
+
+def _policy_of(rules: Rules, asked: AskedPolicy | None) -> Any:
+    """Return the entry of the policy; ParameterError where there is none of this code, or what is
+    asked in Python does not go with it."""
+    entry = POLICIES.coded(rules.policy)
+    if entry is None:
+        raise ParameterError("policy", rules.policy, "the code of a policy")
+    if entry.own != (asked is not None):
+        allowed = "none beside a compiled policy" if asked else "given where rules say so"
+        raise ParameterError("a policy in Python", asked, allowed)
+    return entry
+
+
+def _thinned(front: list[Quote], most: int) -> list[Quote]:
+    """Return at most so many offers: the first, the last, and between them those that gain most."""
+    if len(front) <= most:
+        return front
+    if most == 1:
+        return front[:1]
+    gains = [(b.probability - a.probability, -k) for k, (a, b) in enumerate(zip(front, front[1:-1]), 1)]
+    best = sorted(-k for _, k in sorted(gains, reverse=True)[: most - 2])
+    return [front[0], *(front[k] for k in best), front[-1]]
+
 
 def _lasting(state: State) -> dict[str, bytes]:
     """Return what a state holds between events, as bytes: no room to work in, and no prediction,
     whose present moment goes on."""
     return {
         name: np.asarray(held).tobytes()
-        for name, held in snapshot(state).items()
+        for name, held in kept.parts(state).items()
         if not name.startswith(("scratch.", "prediction."))
     }

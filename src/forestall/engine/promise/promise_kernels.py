@@ -28,6 +28,7 @@ _WAITS_FOR_NODES = np.int64(Reason.WAITS_FOR_NODES)
 _WAITS_FOR_SAFETY = np.int64(Reason.WAITS_FOR_SAFETY)
 _BEST_OFFER = np.int64(Reason.BEST_OFFER)
 _NODE_DOWN_AT_START = np.int64(Reason.NODE_DOWN_AT_START)
+_NODE_BUSY_AT_START = np.int64(Reason.NODE_BUSY_AT_START)
 _NODE_FAILED = np.int64(Reason.NODE_FAILED)
 _RESERVED_START = np.int64(Reason.RESERVED_START)
 _FINISHED = np.int64(EventKind.FINISHED)
@@ -99,9 +100,9 @@ def give_up(state, j, now):
 
 @inlined
 def begin_due(state, j, now):
-    """Start a job at its reserved time and return -1; or, where a node of it is down, withdraw the
-    reservation and return that node: the job must be placed again."""
-    node = runs.down_at_start(state, j)
+    """Start a job at its reserved time and return -1; or, where a node of it is down or has another
+    job, withdraw the reservation and return that node: the job must be placed again."""
+    node = runs.taken_at_start(state, j)
     if node < 0:
         runs.begin(state, j, now, _RESERVED_START)
         return node
@@ -172,10 +173,14 @@ def take(state, kind, key, until, now):
     elif kind == _START_DUE:
         node = begin_due(state, key, now)
         if node >= 0:
-            task.job, reason = key, _NODE_DOWN_AT_START
+            down = bits.has(state.machine.rows[machines.DOWN], node)
+            task.job, reason = key, _NODE_DOWN_AT_START if down else _NODE_BUSY_AT_START
     elif kind == _NODE_FAILED_EVENT:
         task.failed = key
         task.job = fail_node(state, key, until, now)
+        # A run that nobody asked for, of a job that was never promised anything.
+        if task.job >= 0 and state.jobs[task.job].deadline == -1:
+            fresh = _FRESH
     elif kind != _CHECKPOINT_REQUESTED:
         settle(state, kind, key, now)
     if task.job >= 0:

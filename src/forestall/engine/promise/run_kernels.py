@@ -180,12 +180,13 @@ def saved(state, j):
 
 
 @inlined
-def down_at_start(state, j):
-    """Return the lowest node of `j` that is down, or -1: such a start is not possible."""
+def taken_at_start(state, j):
+    """Return the lowest node of `j` that is down or still has another job, or -1: such a start is
+    not possible. In a simulation no run lasts longer than its reservation."""
     row = state.timeline.rows[state.jobs[j].row]
-    down = state.machine.rows[machines.DOWN]
+    idle = state.machine.rows[machines.IDLE]
     for i in range(len(row)):
-        word = row[i] & down[i]
+        word = row[i] & ~idle[i]
         if word != bits.ZERO:
             return 64 * i + bits.lowest(word)
     return -1

@@ -1,0 +1,94 @@
+"""How an engine's state is kept and taken up again: a named tuple of arrays, as plain data.
+
+An array is its type, its shape and its bytes (compressed, in base64), so that what is taken up is
+the same to the bit; numbers stand as they are. All of it goes through JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from forestall._compile import records
+from forestall.model.errors import ParameterError
+
+VERSION: Final = 1
+"""Of the layout of what is kept; another one is refused."""
+_CLASS: Final = "is"
+
+
+def parts(state: Any) -> dict[str, Any]:
+    """Return a copy of all that a state holds, arrays and numbers, each under its path."""
+    held: dict[str, Any] = {}
+    for name, value in state._asdict().items():
+        if hasattr(value, "_asdict"):
+            held |= {f"{name}.{below}": one for below, one in parts(value).items()}
+        else:
+            held[name] = value.copy() if isinstance(value, np.ndarray) else value
+    return held
+
+
+def headed(model: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of an engine, with what it is."""
+    return {"format": "forestall engine", "version": VERSION, "model": model, **facts}
+
+
+def check_head(plain: Any, model: str) -> None:
+    """Raise ParameterError for what is no snapshot of this model's engine, or of another version."""
+    said = {name: plain.get(name) for name in ("format", "version", "model")} if isinstance(
+        plain, Mapping
+    ) else type(plain).__name__
+    if said != headed(model, {}):
+        allowed = f"one of the engine {model!r}, version {VERSION}"
+        raise ParameterError("snapshot", said, allowed)
+
+
+def packed(value: Any) -> Any:
+    """Return an array, a number, or a named tuple of such as plain data."""
+    if hasattr(value, "_asdict"):
+        return {_CLASS: type(value).__name__} | {
+            name: packed(one) for name, one in value._asdict().items()
+        }
+    if isinstance(value, np.ndarray):
+        descr: Any = value.dtype.str
+        if value.dtype.names is not None:
+            descr = [[name, value.dtype[name].str] for name in value.dtype.names]
+        data = zlib.compress(np.ascontiguousarray(value).tobytes(), 1)
+        text = base64.b64encode(data).decode("ascii")
+        return {_CLASS: "array", "type": descr, "shape": list(value.shape), "bytes": text}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def unpacked(plain: Any, classes: Sequence[type]) -> Any:
+    """Return what was packed; named tuples are of these classes. Raises ParameterError where it
+    cannot have been packed."""
+    named = {one.__name__: one for one in classes}
+    try:
+        return _unpacked(plain, named)
+    except (KeyError, TypeError, ValueError, binascii.Error, zlib.error) as error:
+        raise ParameterError("snapshot", type(error).__name__, f"whole data: {error}") from None
+
+
+def _unpacked(plain: Any, named: Mapping[str, type]) -> Any:
+    if not isinstance(plain, Mapping):
+        return plain
+    if plain[_CLASS] == "array":
+        return _array(plain)
+    rest = {name: _unpacked(one, named) for name, one in plain.items() if name != _CLASS}
+    return named[plain[_CLASS]](**rest)
+
+
+def _array(plain: Mapping[str, Any]) -> npt.NDArray[Any]:
+    data, shape = zlib.decompress(base64.b64decode(plain["bytes"])), tuple(plain["shape"])
+    if isinstance(plain["type"], str):
+        return np.frombuffer(data, dtype=plain["type"]).reshape(shape).copy()
+    dtype = np.dtype([(name, kind) for name, kind in plain["type"]])
+    made = records(shape[0], dtype)
+    made[:] = np.frombuffer(data, dtype=dtype)
+    return made
