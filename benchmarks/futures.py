@@ -148,12 +148,23 @@ def main() -> None:
         }
         for what, event in events.items():
             line(f"update: {what}", updated(snapshot, run, event, own), "make anew", made)
-    rng = np.random.default_rng(1)
-    snapshot = queue(rng, 64)
-    run = draws(rng, snapshot)[:2]
-    easy = cpu(lambda: make_futures(snapshot, run, workers=1), 1)
-    depth = cpu(lambda: make_futures(snapshot, run, SchedulerRule.named("priority"), workers=1), 1)
-    line("2 futures of depth 100", depth, "2 of EASY", easy)
+    others()
+
+
+def others() -> None:
+    """Print how long rules with reservations take, as CPU time of all futures."""
+    for largest in (16, 64, 2048):
+        rng = np.random.default_rng(1)
+        snapshot = queue(rng, largest)
+        run = draws(rng, snapshot)[:8]
+        easy = cpu(lambda: make_futures(snapshot, run, workers=1), 1)  # noqa: B023
+        for name in ("priority", "conservative"):
+            rule = SchedulerRule.named(name)
+            run = run[:2] if name == "conservative" else run
+            part = FUTURES / len(run)
+            spent = cpu(lambda: make_futures(snapshot, run, rule, workers=1), 1) * part  # noqa: B023
+            what = f"up to {largest} nodes, {name}, {FUTURES} futures"
+            line(what, spent, "EASY", easy * FUTURES / 8)
 
 
 if __name__ == "__main__":

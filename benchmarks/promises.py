@@ -84,10 +84,10 @@ def sharp() -> None:
         begun = time.perf_counter()
         found = study(accounting, Question(learn=True))
         took = time.perf_counter() - begun
-        book = next(one.scores for one in found.yardsticks if one.name == BOOK)
+        book = next(one.scores for one in found.learned.yardsticks if one.name == BOOK)
         at = SHOWN.index(0.9)
         short = name.rpartition("/")[2].split("-")[0]
-        for one in found.yardsticks:
+        for one in found.learned.yardsticks:
             scores = one.scores
             of_book, far = scores.hours / book.hours, scores.ratio[at][1]
             print(

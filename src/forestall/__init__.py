@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from forestall.app.cycle.result import CycleResult as CycleResult
     from forestall.app.cycle.simulate import simulate_cycle as simulate_cycle
     from forestall.app.job_records import read_job_records as read_job_records
+    from forestall.app.kit.book_files import load_book as load_book
+    from forestall.app.kit.book_files import save_book as save_book
     from forestall.app.kit.predictor_files import load_predictor as load_predictor
     from forestall.app.kit.predictor_files import save_predictor as save_predictor
     from forestall.app.promise.result import Result as Result
@@ -146,6 +148,7 @@ _HOME: Final[dict[str, str]] = {
     "futures": "forestall.public",
     "judge": "forestall.public",
     "lifetime": "forestall.reliability.lifetimes.registry",
+    "load_book": "forestall.app.kit.book_files",
     "load_predictor": "forestall.app.kit.predictor_files",
     "new_learner": "forestall.predict.registry",
     "observed": "forestall.traces.observed",
@@ -159,6 +162,7 @@ _HOME: Final[dict[str, str]] = {
     "read_site": "forestall.app.site.site",
     "replay": "forestall.app.runs.replay",
     "reports": "forestall.public",
+    "save_book": "forestall.app.kit.book_files",
     "save_predictor": "forestall.app.kit.predictor_files",
     "screen": "forestall.public",
     "simulate_cycle": "forestall.app.cycle.simulate",

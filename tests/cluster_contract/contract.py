@@ -14,23 +14,23 @@ import pytest
 
 from forestall.model.cluster.actions import (
     Action,
-    Drain,
+    DrainNode,
     Effect,
     Exclude,
     Hold,
-    Reboot,
+    RebootNode,
     Release,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     StartNow,
     Submit,
     Unreserve,
 )
-from forestall.model.cluster.cluster import Cluster
+from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
-from forestall.model.cluster.nouns import ClusterJob, Snapshot
+from forestall.model.cluster.nouns import ClusterJob
 from forestall.model.cluster.standing import Standing
 
 SCRIPT = "#!/bin/sh\ntrap : USR1\nwhile sleep 1; do :; done\n"
@@ -42,7 +42,7 @@ _numbers = itertools.count()
 class Site(Protocol):
     """A cluster, and hands on it that are not ours. It has at least three nodes."""
 
-    cluster: Cluster
+    cluster: LiveCluster
 
     def now(self) -> int:
         """Return Unix seconds."""
@@ -82,7 +82,12 @@ def submitted(site: Site, **more: object) -> int:
     action = Submit(
         fresh(), SCRIPT, 1, 600, since=site.now(), output="/dev/null", **more,  # type: ignore[arg-type]
     )  # fmt: skip
-    return site.cluster.act(action).job
+    try:
+        return site.cluster.act(action).job
+    except WriteError as error:
+        if error.fault is WriteFault.UNSUPPORTED:
+            pytest.skip(str(error))
+        raise
 
 
 def running(site: Site, **more: object) -> int:
@@ -177,9 +182,9 @@ class ClusterContract:
         assert site.cluster.act(action) == Effect(action.id, True, number)
 
     def test_nonsense_is_refused(self, site: Site) -> None:
-        assert fault_of(site, Submit(fresh(), SCRIPT, 900, 60)) is WriteFault.REFUSED
-        action = Submit(fresh(), SCRIPT, 1, 60, reservation="nobody_made_this")
-        assert fault_of(site, action) is WriteFault.REFUSED
+        for wrong in ({"partition": "nowhere"}, {"reservation": "nobody_made_this"}):
+            action = Submit(fresh(), SCRIPT, 1, 60, **wrong)
+            assert fault_of(site, action) in (WriteFault.REFUSED, WriteFault.UNKNOWN_ID)
 
     def test_reservations(self, site: Site) -> None:
         start = site.now() + 86_400
@@ -202,7 +207,7 @@ class ClusterContract:
         twice(site, action)
         (one,) = site.cluster.look().reservations.values()
         node = one.nodes[0]
-        drained = Drain(fresh(), node, "fails soon")
+        drained = DrainNode(fresh(), node, "fails soon")
         twice(site, drained)
 
         def moved() -> bool:
@@ -210,7 +215,7 @@ class ClusterContract:
             return len(now.nodes) == 1 and node not in now.nodes
 
         site.until("it moved", moved)
-        twice(site, Resume(fresh(), node, drained.id))
+        twice(site, ResumeNode(fresh(), node, drained.id))
         twice(site, Unreserve(fresh(), action.id))
 
     def test_requeue(self, site: Site) -> None:
@@ -266,22 +271,22 @@ class ClusterContract:
             assert fault_of(site, action) is WriteFault.UNKNOWN_ID
 
     def test_drain_and_resume(self, site: Site) -> None:
-        action = Drain(fresh(), "n3", "fails within 2 h: 31 % [see \"why\"]")
+        action = DrainNode(fresh(), "n3", 'fails within 2 h: 31 % [see "why"]')
         twice(site, action)
         node = site.cluster.look().nodes["n3"]
         assert not node.in_service
         assert node.ours == action.id
-        assert fault_of(site, Drain(fresh(), "n3", "again")) is WriteFault.NOT_OURS
-        assert fault_of(site, Resume(fresh(), "n3", "another")) is WriteFault.NOT_OURS
-        twice(site, Resume(fresh(), "n3", action.id))
+        assert fault_of(site, DrainNode(fresh(), "n3", "again")) is WriteFault.NOT_OURS
+        assert fault_of(site, ResumeNode(fresh(), "n3", "another")) is WriteFault.NOT_OURS
+        twice(site, ResumeNode(fresh(), "n3", action.id))
         assert site.cluster.look().nodes["n3"].in_service
 
     @pytest.mark.parametrize("reason", ["bad fan, RT 4711", "Forestall: no", "forestall later"])
     def test_a_persons_drain_stays(self, site: Site, reason: str) -> None:
         site.drain("n3", reason)
         acts = (
-            Drain(fresh(), "n3", "risk"), Resume(fresh(), "n3", "d1"),
-            Reboot(fresh(), "n3", "d1", "sick"),
+            DrainNode(fresh(), "n3", "risk"), ResumeNode(fresh(), "n3", "d1"),
+            RebootNode(fresh(), "n3", "d1", "sick"),
         )  # fmt: skip
         for action in acts[: 2 if self.no_reboot else 3]:
             assert fault_of(site, action) is WriteFault.NOT_OURS
@@ -293,45 +298,44 @@ class ClusterContract:
 
     def test_a_healthy_node_is_not_rebooted(self, site: Site) -> None:
         """It stands in service without a reason: that intent is over, and nothing is done."""
-        action = Reboot(fresh(), "n3", "d1", "sick")
-        try:
-            assert site.cluster.act(action).already
-        except WriteError as error:
-            assert error.fault is WriteFault.UNSUPPORTED
+        action = RebootNode(fresh(), "n3", "d1", "sick")
+        if self.no_reboot:
+            assert fault_of(site, action) is WriteFault.UNSUPPORTED
+        assert site.cluster.act(action).already
 
     def test_reboot(self, site: Site) -> None:
         number = running(site)
         (name,) = job_of(site, number).nodes
-        drained = Drain(fresh(), name, "sick")
+        drained = DrainNode(fresh(), name, "sick")
         twice(site, drained)
-        action = Reboot(fresh(), name, drained.id, "sick")
+        action = RebootNode(fresh(), name, drained.id, "sick")
         twice(site, action)  # a job is on it: it is asked for, and not yet done
         node = site.cluster.look().nodes[name]
         assert "REBOOT_REQUESTED" in node.flags or "REBOOT_ISSUED" in node.flags
         assert node.ours == action.id
-        twice(site, Resume(fresh(), name, action.id))
+        twice(site, ResumeNode(fresh(), name, action.id))
         site.cancel(number)
         site.until("it is idle", lambda: site.cluster.look().nodes[name].in_service)
 
     def test_nodes_that_are_not_there(self, site: Site) -> None:
-        assert fault_of(site, Drain(fresh(), "n999", "risk")) is WriteFault.UNKNOWN_ID
+        assert fault_of(site, DrainNode(fresh(), "n999", "risk")) is WriteFault.UNKNOWN_ID
 
     def test_away_and_back(self, site: Site) -> None:
         """While the controller is away nothing is known, nothing done and nothing invented."""
         before = site.cluster.look()
         action = Submit(fresh(), SCRIPT, 1, 90, since=site.now(), output="/dev/null")
-        drain = Drain(fresh(), "n3", "risk")
+        drain = DrainNode(fresh(), "n3", "risk")
         site.stop()
         try:
             with pytest.raises(LookError) as raised:
                 site.cluster.look(before)
-            assert raised.value.fault in (LookFault.UNREACHABLE, LookFault.LATE)
+            away = (LookFault.UNREACHABLE, LookFault.LATE, LookFault.FAILED)
+            assert raised.value.fault in away, raised.value
             for one in (action, drain):
                 with pytest.raises(WriteError) as refused:
                     site.cluster.act(one)
-                assert refused.value.fault in (
-                    WriteFault.UNREACHABLE, WriteFault.AMBIGUOUS, WriteFault.UNSUPPORTED,
-                )  # fmt: skip
+                unknown = (WriteFault.UNREACHABLE, WriteFault.UNSUPPORTED)
+                assert refused.value.fault in unknown, refused.value
         finally:
             site.start()
         after = site.cluster.look(before)
@@ -345,8 +349,3 @@ def twice_or_done(site: Site, action: Action) -> None:
     """As `twice`, where nothing may be left to do."""
     site.cluster.act(action)
     assert site.cluster.find(action) is Standing.DONE
-
-
-def total(snapshot: Snapshot) -> int:
-    """Return how many nodes jobs hold."""
-    return sum(len(job.nodes) for job in snapshot.jobs.values() if job.state == "RUNNING")

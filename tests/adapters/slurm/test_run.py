@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forestall.adapters.slurm import run as module
-from forestall.adapters.slurm.run import SlurmError, answer, environment, run
+from forestall.adapters.slurm.run import SlurmError, answer, environment, read, run
 from forestall.model.errors import ForestallError
 
 
@@ -35,6 +35,39 @@ def test_what_it_said(programs: Path) -> None:
 def test_signs_that_are_not_utf8(programs: Path) -> None:
     put(programs, "sacct", r"printf 'gr\374n'")
     assert run(("sacct",)) == "gr\ufffdn"
+
+
+def test_what_a_command_reads_and_its_variables(programs: Path) -> None:
+    put(programs, "sbatch", 'cat; echo "$ONLY" "$TZ"')
+    said = read(
+        ("sbatch",), given=b"\0a\xff\n", variables={"ONLY": "x y", "PATH": os.environ["PATH"]}
+    )
+    assert said == b"\0a\xff\nx y \n"
+
+
+@pytest.mark.parametrize("script", ["head -c 5000000 /dev/zero", "while :; do echo y; done"])
+def test_an_answer_that_is_too_large(programs: Path, script: str) -> None:
+    put(programs, "squeue", script)
+    with pytest.raises(SlurmError, match="said more than 1,000,000 bytes") as raised:
+        read(("squeue",), most=1_000_000, timeout=30)
+    assert raised.value.large
+    assert not raised.value.late
+
+
+def test_what_is_known_of_a_failure(programs: Path) -> None:
+    """Its own words, whether it ran, and whether it was ended before it answered."""
+    put(programs, "scontrol", "echo 'Node nix not found' >&2; exit 1")
+    for name, script, what in (
+        ("scontrol", "", (True, False, "Node nix not found\n")),
+        ("nowhere", "", (False, False, "")),
+        ("sleeps", "exec sleep 30", (True, True, "")),
+        ("killed", "kill -9 $$", (True, True, "")),
+    ):
+        if script:
+            put(programs, name, script)
+        with pytest.raises(SlurmError) as raised:
+            read((name,), timeout=0.4)
+        assert (raised.value.started, raised.value.late, raised.value.said) == what
 
 
 def test_the_language_the_zone_and_the_formats(

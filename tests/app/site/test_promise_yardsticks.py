@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from forestall.app.site.asked import Asked
+from forestall.app.site.promises.section import lead
+from forestall.app.site.promises.section import study as report_study
 from forestall.app.site.promises.study import PromiseStudy, Question, study
 from forestall.app.site.promises.yardsticks import BOOK, OURS, all_alike
+from forestall.model.site.site_records import SiteRecords
 from predict.turnaround.made_jobs import some_jobs
 
 
@@ -16,22 +22,40 @@ def found() -> PromiseStudy:
 
 
 def test_all_are_of_the_same_jobs(found: PromiseStudy) -> None:
-    assert [one.name for one in found.yardsticks][:1] == [OURS]
-    assert {one.scores.count for one in found.yardsticks} == {found.yardsticks[0].scores.count}
-    names = {one.name for one in found.yardsticks}
+    assert [one.name for one in found.learned.yardsticks][:1] == [OURS]
+    assert {one.scores.count for one in found.learned.yardsticks} == {
+        found.learned.yardsticks[0].scores.count
+    }
+    names = {one.name for one in found.learned.yardsticks}
     assert {BOOK, "QBETS", "all turnarounds alike", "forest alone"} <= names
-    assert 0 <= found.forest_share <= 1
+    assert 0 <= found.learned.share <= 1
+
+
+def test_the_first_sentences_say_what_quotes_rest_on(found: PromiseStudy) -> None:
+    weight = f"weight {100 * found.learned.share:.0f} %"
+    ended = f"{found.learned.jobs:,} jobs ({weight}), the rest from like jobs."
+    assert lead(found).endswith(f"a quote is learned from {ended}")
+    assert 2000 < found.learned.jobs < 2500
+
+
+def test_a_report_learns_unless_told_not_to() -> None:
+    site = SiteRecords(accounting=some_jobs(1400, 3))
+    asked = Asked(0, 10**9)
+    learned, plain = report_study(site, asked), report_study(site, replace(asked, learn=False))
+    assert learned.learned.jobs > 0
+    assert plain.learned.jobs == 0
+    assert lead(plain).endswith("a quote rests on like jobs.")
 
 
 def test_knowing_like_jobs_beats_knowing_none(found: PromiseStudy) -> None:
-    scores = {one.name: one.scores for one in found.yardsticks}
+    scores = {one.name: one.scores for one in found.learned.yardsticks}
     assert scores[OURS].logs < scores["all turnarounds alike"].logs
     assert scores[OURS].logs < scores["QBETS"].logs
 
 
 def test_without_learning_there_are_none() -> None:
     plain = study(some_jobs(1200, 3), Question(warm_up=300))
-    assert plain.yardsticks == ()
+    assert plain.learned.yardsticks == ()
     assert "like jobs alone" not in {one.name for one in plain.answers[0].others}
 
 

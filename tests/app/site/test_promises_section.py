@@ -98,6 +98,7 @@ def test_the_section_tells_what_the_study_found(found: PromiseStudy) -> None:
     sharp = found.answers[0].sharp_by[9].times_run[1]
     assert f"lay at least {number(sharp)} run times away." in part.lead
     assert len(re.findall(r"\.(?= |$)", part.lead)) <= 3
+    assert part.lead.endswith("that ended; a quote rests on like jobs.")
 
 
 def test_promises_before_the_warm_up_do_not_count(found: PromiseStudy) -> None:
@@ -179,7 +180,8 @@ def test_the_command(log: Path, tmp_path: Path) -> None:
     out = run(log, "--warm-up", 300)
     lines = out.splitlines()
     assert max(map(len, lines)) <= 100
-    assert "Promises hold in" in out.replace("\n", " ")
+    alone = run(log, "--warm-up", 300, "--no-learn")
+    assert "Promises hold in" in alone.replace("\n", " ")
     assert "Times run" in out
     rows = [line.split() for line in lines if "%" in line and line[:1].isdigit()]
     assert len([row for row in rows if row[0].endswith("0")]) >= 20
@@ -191,6 +193,8 @@ def test_the_command(log: Path, tmp_path: Path) -> None:
     assert told["asked"] == {"partition": None, "min_nodes": 1, "level": 0.95, "zone": None}
     assert told["window"]["dated"] is True
     assert told["verdicts"] == {"deadline": True, "probability": told["holds"]}
+    # Learned quotes are steered less: on 2,000 jobs a decile may be off by chance.
+    assert ("Promises hold in" in out.replace("\n", " ")) == told["holds"]
     with (folder / "promises.csv").open() as file:
         entries = list(csv.DictReader(file))
     assert len(entries) == 2 * COUNT

@@ -200,3 +200,12 @@ def test_slurm_that_is_not_there(capsys: Capsys, monkeypatch: pytest.MonkeyPatch
     assert done.code == 2
     assert done.err.count("\n") == 1
     assert "sacct" in done.err
+
+
+def test_quotes_are_learned_unless_told_not_to(capsys: Capsys, files: tuple[Path, Path]) -> None:
+    asked = [
+        json.loads(call(capsys, "report", *files, *more, "--json").out)
+        for more in ((), ("--no-learn",))
+    ]
+    assert [one["asked"]["learn"] for one in asked] == [True, False]
+    assert [one["options"].get("--no-learn") for one in asked] == [None, "yes"]

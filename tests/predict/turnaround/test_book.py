@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.predict.turnaround import book_state as state
+from forestall.predict.turnaround import learned
 from forestall.predict.turnaround.book import EVENTS, CompletionBook
 from forestall.predict.turnaround.book_state import NONE
+from forestall.predict.turnaround.learned import LEVELS, learn_quantiles
 from forestall.predict.turnaround.replay import mixed_levels, named_deadlines, replay
-from forestall.predict.turnaround.tasks import tasks_of
+from forestall.predict.turnaround.tasks import Tasks, tasks_of
+from forestall.predict.turnaround.timed_quote import rests_on
 from predict.turnaround.made_jobs import some_jobs
 
 WORDS = {kind: word for word, kind in EVENTS.items()}
@@ -26,9 +34,52 @@ def test_told_one_by_one_it_promises_the_same(seed: int) -> None:
     tasks = tasks_of(some_jobs(150, seed))
     levels, names = mixed_levels(len(tasks), 0.4), named_deadlines(len(tasks), 0.1)
     whole = replay(tasks, levels, names, RULES).book.promises
-    book = CompletionBook(RULES)
+    same(tasks, CompletionBook(RULES), whole, levels)
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forests early and small, so that several are fitted."""
+    for name, value in (("FIRST", 60), ("AFTER", 50), ("DELAY", 10)):
+        monkeypatch.setattr(learned, name, value)
+    monkeypatch.setattr(learned, "TREES", replace(learned.TREES, trees=8, rate=0.2))
+
+
+def kept(book: CompletionBook) -> CompletionBook:
+    """Return a book made of what another one keeps, by way of JSON."""
+    values, arrays = book.state()
+    copies = {name: array.copy() for name, array in arrays.items()}
+    return CompletionBook.from_state(json.loads(json.dumps(values)), copies)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_it_learns_as_a_replay_does_also_where_it_is_restarted(seed: int) -> None:
+    tasks = tasks_of(some_jobs(400, seed))
+    levels, names = mixed_levels(len(tasks), 0.4), named_deadlines(len(tasks), 0.1)
+    alike = replay(tasks, None, None, shown=LEVELS).book.alike
+    found = learn_quantiles(tasks, alike, 1)
+    assert found.fits >= 3
+    whole = replay(tasks, levels, names, RULES, told=found.told()).book.promises
+    plain = replay(tasks, levels, names, RULES).book.promises
+    assert (whole["deadline"] != plain["deadline"])[0::2].mean() > 0.4
+    same(tasks, CompletionBook(RULES), whole, levels)
+    same(tasks, CompletionBook(RULES), whole, levels, often=131)
+    same(tasks, CompletionBook(RULES, learn=False), plain, levels, often=131)
+
+
+def same(
+    tasks: Tasks,
+    book: CompletionBook,
+    whole: Any,
+    levels: Floats,
+    often: int = 0,
+) -> None:
+    """Tell a book of all jobs, restarting it every so many events, and compare its promises."""
     users, names_, parts = tasks.user.texts(), tasks.name.texts(), tasks.part.texts()
-    for time, kind, k in tasks.events.T.tolist():
+    for at, (time, kind, k) in enumerate(tasks.events.T.tolist(), 1):
+        if often and at % often == 0:
+            book = kept(book)
         if kind != state.SUBMIT:
             book.observe(WORDS[kind], k, time)  # type: ignore[arg-type]
             continue
@@ -47,9 +98,9 @@ def test_told_one_by_one_it_promises_the_same(seed: int) -> None:
         assert mine[name].tobytes() == whole[name].tobytes(), name
 
 
-def filled() -> CompletionBook:
+def filled(count: int = 60) -> CompletionBook:
     book = CompletionBook({"warm": 0.0})
-    for k in range(60):
+    for k in range(count):
         book.submit(k, 100 * k, nodes=2, limit=3600, user="ann", name=f"step{k}")
         book.quote(k, probability=0.95)
         book.observe("start", k, 100 * k + 10)
@@ -63,7 +114,8 @@ def test_quotes_say_what_they_rest_on() -> None:
     quote = book.quote("next", probability=0.95, promise=False)
     assert 10_000 + 40 <= quote.deadline <= 10_000 + 300
     assert quote.probability == 0.95
-    assert "this user's jobs of this name" in quote.reasons[1]
+    assert quote.reasons[0] == "rests on like jobs"
+    assert "this user's jobs of this name" in quote.reasons[2]
     assert quote.wait == 10
     told = str(quote.record)
     assert told.startswith("promises from 90% to 100%: 60 made, ")
@@ -74,6 +126,25 @@ def test_quotes_say_what_they_rest_on() -> None:
     assert (
         str(book.record(0.35, asked="deadline")) == "promises from 30% to 40%: none is settled yet"
     )
+
+
+@pytest.mark.usefixtures("soon")
+def test_quotes_say_how_many_jobs_they_were_learned_from() -> None:
+    book = filled(200)
+    book.submit("next", 20_000, nodes=2, limit=3600, user="ann", name="step99")
+    quote = book.quote("next", probability=0.9)
+    assert quote.learned_jobs == 160
+    assert 0 < quote.learned_share < 1
+    weight = f"{100 * quote.learned_share:.0f} %"
+    said = f"learned from 160 jobs (weight {weight}), the rest from like jobs"
+    assert quote.reasons[0] == said
+    # A job that runs is asked about by how long like jobs ran.
+    left = book.chance_left("next", 20_000 + 100)
+    book.observe("start", "next", 20_005)
+    assert left == pytest.approx(1, abs=0.1)
+    assert book.chance_left("next", 20_005 + 37) > 0.5
+    assert rests_on(1.0, 12_345) == "learned from 12,345 jobs"
+    assert rests_on(0.001, 12_345) == "rests on like jobs"
 
 
 def test_asking_without_a_promise_changes_nothing() -> None:

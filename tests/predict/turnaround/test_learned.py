@@ -38,6 +38,7 @@ def learn(tasks: Tasks, **how: Any) -> LearnedQuantiles:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forests early and small, so that several are fitted."""
+    monkeypatch.setattr(learned, "DELAY", 20)
     monkeypatch.setattr(learned, "FIRST", 200)
     monkeypatch.setattr(learned, "AFTER", 300)
     monkeypatch.setattr(learned, "TREES", replace(learned.TREES, trees=20, rate=0.2))
@@ -48,7 +49,7 @@ def test_the_same_on_any_number_of_workers(tasks: Tasks) -> None:
     with ThreadPoolExecutor(2) as pool:
         two = learn(tasks, each=pool.map)
     assert one.fits >= 3
-    for name in ("alike", "forest", "mixed", "shares"):
+    for name in ("alike", "forest", "mixed", "corrected", "shares"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes(), name
     assert (np.diff(one.mixed, axis=1) >= -1e-4).all()
     assert np.isnan(one.forest[:200]).all()
@@ -70,21 +71,32 @@ def test_nothing_of_the_future_is_in_them(tasks: Tasks) -> None:
     )
     before, after = learn(tasks), learn(other)
     assert before.mixed[:at].tobytes() == after.mixed[:at].tobytes()
+    assert before.corrected[:at].tobytes() == after.corrected[:at].tobytes()
 
 
 def test_windows_grow_with_what_has_ended() -> None:
     submit = np.arange(5000)
     spans = list(windows(submit, submit + 10))
-    assert spans[0][0] == 210
-    assert spans[-1][1] == 5000
-    assert all(a[1] == b[0] for a, b in pairwise(spans))
+    # Fitted when 200 had ended, used when 20 more have.
+    assert spans[0] == (0, 200, 230, 530)
+    assert spans[-1][3] == 5000
+    assert all(a[3] == b[2] and a[:2] < b[:2] for a, b in pairwise(spans))
+
+
+def test_of_forests_that_come_in_a_burst_the_last_is_used() -> None:
+    finish = np.sort(np.concatenate((np.full(1300, 50), np.arange(100, 400))))
+    spans = list(windows(np.arange(0, 500, 10), finish))
+    assert [one[:2] for one in spans] == [(3, 1100), (4, 1400)]
+    assert spans[0][2] == 6  # the first submission after the burst
 
 
 def test_what_ends_in_the_second_of_a_submission_is_not_known_yet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(learned, "FIRST", 1)
-    assert next(windows(np.array([5, 10, 10, 11]), np.array([10, 10]))) == (3, 4)
+    monkeypatch.setattr(learned, "DELAY", 1)
+    spans = windows(np.array([5, 10, 10, 11]), np.array([10, 10]))
+    assert next(spans) == (0, 1, 3, 4)
 
 
 def test_points_of_a_law_are_its_quantiles() -> None:

@@ -10,14 +10,14 @@ from cluster_contract.contract import ClusterContract
 from forestall.simulate.slurm.cluster import ModelCluster
 from forestall.simulate.slurm.moves import drained, finish, resumed
 from forestall.simulate.slurm.settings import WorldSettings
-from forestall.simulate.slurm.world import World
+from forestall.simulate.slurm.world import SlurmWorld
 
 
 class ModelSite:
     """A calm world without other users."""
 
     def __init__(self) -> None:
-        self.world = World(WorldSettings(nodes=6, arrival=0, failure=0), seed=1)
+        self.world = SlurmWorld(WorldSettings(nodes=6, load=0, failure=0), seed=1)
         self.cluster = ModelCluster(self.world)
 
     def now(self) -> int:

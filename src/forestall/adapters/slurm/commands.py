@@ -97,6 +97,17 @@ def starts() -> tuple[str, ...]:
     return ("squeue", "--all", "--start", f"--format={'|'.join(code for _, code in START_COLUMNS)}")
 
 
+def queue() -> tuple[str, ...]:
+    """Return the command for which jobs wait: id, priority, reservation, and why, which may hold
+    spaces."""
+    return ("squeue", "--all", "--states=PENDING", "--noheader", "--format=%A|%Q|%v|%r")
+
+
+def reservations() -> tuple[str, ...]:
+    """Return the command for all reservations, one a line."""
+    return ("scontrol", "--all", "--oneliner", "show", "reservation")
+
+
 def printed(since: str) -> tuple[str, ...]:
     """Return shell lines that write the three files from which a report can be made.
 

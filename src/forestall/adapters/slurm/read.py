@@ -25,6 +25,7 @@ from forestall.adapters.slurm.nodes import (
     looks_like_sinfo,
     read_nodes,
 )
+from forestall.adapters.slurm.present import read_present
 from forestall.adapters.slurm.queue import looks_headless, looks_like_starts, read_starts
 from forestall.adapters.slurm.run import TIMEOUT, SlurmError, answer, run
 from forestall.model.cleaning import Cleaning
@@ -236,6 +237,11 @@ def ask(
         return read_events([path], strict=strict)
 
     # First what is true of this moment: the others may take minutes.
+    present = None
+    if until is None:
+        waiting = other(commands.queue(), _text, "priorities")
+        reserved = other(commands.reservations(), _text, "reservations")
+        present = read_present(waiting or "", reserved or "", now)
     estimates = other(commands.starts(), starts, "starts")
     say("asking sacct for jobs")
     # sacct leaves out what may not start before the end that it is asked for.
@@ -252,7 +258,12 @@ def ask(
     odd = Cleaning().plus("not_told", text, "left out", refused)
     window = (max(since, _first(accounting, events, since)), window[1])
     accounting = replace(accounting, begin=window[0])
-    return _live(SiteRecords(accounting, events, inventory, estimates, cleaning=odd), window)
+    found = SiteRecords(accounting, events, inventory, estimates, present=present, cleaning=odd)
+    return _live(found, window)
+
+
+def _text(path: Path) -> str:
+    return text_of(path.read_bytes())
 
 
 def _live(found: SiteRecords, window: tuple[int, int]) -> SiteRecords:

@@ -20,6 +20,7 @@ class Asked:
     level : of all intervals
     seed : of all random draws
     zone : time zone for hours of the day, such as ``Europe/Berlin``; None: UTC
+    learn : whether quotes are learned from jobs and queue; else they rest on like jobs alone
     """
 
     begin: int
@@ -34,6 +35,7 @@ class Asked:
     level: float = 0.95
     seed: int = 1
     zone: str | None = None
+    learn: bool = True
 
     @property
     def days(self) -> float:

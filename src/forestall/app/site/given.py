@@ -63,6 +63,7 @@ class GivenRecords:
 Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 ASSUMED: Final = "What is assumed"
 PROMISES: Final = "Promises"
+LEARN: Final = "Learn quotes from jobs and queue, or rest them on like jobs alone, which is fast"
 
 
 def interval_of(text: str) -> int:
@@ -93,6 +94,7 @@ class Assumptions(Declared, group=ASSUMED):
     ] = None
     checkpoint_cost: Annotated[int, Setting("What a checkpoint takes", unit="s")] = 300
     restart: Annotated[int, Setting("What a restart takes", unit="s")] = 300
+    learn: Annotated[bool, Setting(LEARN, group=PROMISES)] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,6 +109,7 @@ class Assumptions(Declared, group=ASSUMED):
             "currency": self.currency.strip(),
             "checkpoint_cost": self.checkpoint_cost,
             "restart": self.restart,
+            "learn": self.learn,
             **({} if interval is None else {"checkpoint_interval": interval}),
         }
 
@@ -145,10 +148,7 @@ class BacktestQuestion(Declared, group=PROMISES):
     ] = None
     warm_up: Annotated[int, Setting("Jobs that are done before promises count")] = 1000
     seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of what is asked for")] = 1
-    learn: Annotated[
-        bool,
-        Setting("Learn quotes from jobs and queue, or rest them on like jobs alone, which is fast"),
-    ] = True
+    learn: Annotated[bool, Setting(LEARN)] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

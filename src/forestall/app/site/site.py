@@ -73,7 +73,7 @@ def site_report(*files: str | Path, **options: Any) -> SiteReport:
     ----------
     files, options : as in `read_site`, and fields of `forestall.app.site.asked.Asked`:
         node_hour_cost, currency, checkpoint_interval, checkpoint_cost, restart (durations as text
-        or seconds), level, seed
+        or seconds), level, seed, learn
 
     Raises TraceError where a file cannot be used, ParameterError for a bad option.
     """

@@ -262,7 +262,7 @@ def _together(parts: list[SiteRecords]) -> SiteRecords:
     whole = SiteRecords()
     for part in parts:
         taken: dict[str, Any] = {}
-        for name in ("accounting", "events", "inventory", "estimates", "failures"):
+        for name in ("accounting", "events", "inventory", "estimates", "failures", "present"):
             mine, theirs = getattr(whole, name), getattr(part, name)
             if name == "estimates" and mine is not None and theirs is not None:
                 taken[name] = joined_starts(mine, theirs)

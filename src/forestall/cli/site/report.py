@@ -121,6 +121,8 @@ def _options(
     )
     told["--checkpoint-cost"] = f"{assumed.checkpoint_cost} s"
     told["--restart"] = f"{assumed.restart} s"
+    if not assumed.learn:
+        told["--no-learn"] = "yes"
     return told
 
 

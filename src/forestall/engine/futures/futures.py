@@ -22,6 +22,7 @@ from forestall.engine.futures.snapshot import (
     board_of,
     whole_seconds,
     with_arrivals,
+    with_ready,
 )
 from forestall.engine.futures.state import Board, Passes, Played, passes_of, work_of
 from forestall.model.arrays import Floats, Ints
@@ -54,6 +55,8 @@ class Futures:
     attempt : int64[n], how often a job outlived its draws
     passes : of each pool, what the last in order could have had; none are kept where the rule is
         not EASY, or with failures or arrivals
+    joined : of arrivals, when each starts and ends
+    ready : int64[K, n], when each job can first start there; None: as the snapshot says
     """
 
     snapshot: Snapshot
@@ -66,6 +69,8 @@ class Futures:
     passes: tuple[Passes, ...]
     failures: NodeHazard | None = None
     arrivals: Arrivals | None = None
+    joined: FutureQuote | None = None
+    ready: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.run)
@@ -73,7 +78,7 @@ class Futures:
     @property
     def kept(self) -> bool:
         """Whether passes are kept, so that a quote needs no play."""
-        return keeps(self.rule, self.failures, self.arrivals)
+        return self.ready is None and keeps(self.rule, self.failures, self.arrivals)
 
     def column(self, job: int) -> FutureQuote:
         """Return when a job starts and ends."""
@@ -81,8 +86,8 @@ class Futures:
         return FutureQuote(self.start[:, place], self.end[:, place])
 
     def free(self, times: Ints, pool: int = 0, *, planned: bool = False) -> Ints:
-        """Return the free nodes of a pool, int64[K, len(times)]; `planned` by limits, else as the
-        futures are played. Arrivals and failures are left out."""
+        """Return the free nodes of a pool, int64[K, len(times)]; `planned` by limits, without
+        arrivals, else as the futures are played. Nodes under repair are not taken off."""
         mine = self.snapshot.pool == pool
         size, start = self.snapshot.size[mine], self.start[:, mine]
         end = self.end[:, mine]
@@ -92,6 +97,11 @@ class Futures:
         free = np.empty((len(self), len(times)), np.int64)
         for k in range(len(self)):
             taken = _cumulated(start[k], size, times) - _cumulated(end[k], size, times)
+            if not planned and self.arrivals is not None and self.joined is not None:
+                own = self.arrivals.pool[k] == pool
+                sizes, joined = self.arrivals.size[k, own], self.joined
+                taken += _cumulated(joined.start[k, own], sizes, times)
+                taken -= _cumulated(joined.end[k, own], sizes, times)
             free[k] = self.snapshot.nodes[pool] - taken
         for one in self.snapshot.drains:
             if one.pool in {None, pool}:
@@ -153,11 +163,13 @@ def make(
     failures: NodeHazard | None = None,
     arrivals: Arrivals | None = None,
     spread: Spread = one_after_another,
+    ready: Ints | None = None,
 ) -> Futures:
     """Play a snapshot forward for each draw.
 
     `run` is float32[K, n], how long each job runs: of running ones the whole run time. Jobs that
-    should have ended before now end now. Raises ParameterError where draws do not fit.
+    should have ended before now end now. `ready` is int64[K, n], where it differs from future to
+    future when a job can first start. Raises ParameterError where draws do not fit.
     """
     if run.ndim != 2 or run.shape[1] != len(snapshot):
         raise ParameterError("run", str(run.shape), f"K draws of {len(snapshot)} jobs")
@@ -165,11 +177,13 @@ def make(
         raise ParameterError("run", float(np.nanmin(run, initial=0)), "at least 0 seconds")
     if arrivals is not None and len(arrivals.submit) != len(run):
         raise ParameterError("arrivals", len(arrivals.submit), f"those of {len(run)} futures")
+    if ready is not None and ready.shape != run.shape:
+        raise ParameterError("ready", str(ready.shape), f"a time for each of {run.shape}")
     count = len(run)
     start = np.broadcast_to(snapshot.start, run.shape).copy()
     ends = snapshot.start + whole_seconds(run, snapshot.limit, rule)
     end = np.where(snapshot.running, np.maximum(ends, snapshot.now), NEVER)
-    kept = keeps(rule, failures, arrivals)
+    kept = ready is None and keeps(rule, failures, arrivals)
     passes = tuple(
         passes_of(count, int(np.sum(snapshot.pool == pool)), 2 * len(snapshot.drains), kept=kept)
         for pool in range(len(snapshot.nodes))
@@ -185,6 +199,8 @@ def make(
         passes=passes,
         failures=failures,
         arrivals=arrivals,
+        joined=None if arrivals is None else _nobody(arrivals),
+        ready=ready,
     )
     since = np.full((len(snapshot.nodes), count), snapshot.now, np.int64)
     play_since(futures, since, spread)
@@ -220,14 +236,18 @@ def run_pool(futures: Futures, pool: int, board: Board, played: Played, spread: 
     nodes, arrivals, passes = futures.snapshot.nodes[pool], futures.arrivals, futures.passes[pool]
     repairs = nodes if futures.failures is not None else 0
     joined = played if arrivals is None else _joined(played, arrivals)
+    ready = futures.ready
+    if ready is not None:
+        ready = np.ascontiguousarray(ready[:, futures.snapshot.pool == pool])
 
     def some(first: int, last: int) -> None:
         work = work_of(joined.run.shape[1], len(board.edge_time), repairs)
-        if arrivals is None:
+        if arrivals is None and ready is None:
             kernels.play(work, board, joined, passes, nodes, first, last)
             return
         for k in range(first, last):
-            own = with_arrivals(board, arrivals, pool, k)
+            own = board if ready is None else with_ready(board, ready[k])
+            own = own if arrivals is None else with_arrivals(own, arrivals, pool, k)
             kernels.play(work, own, joined, passes, nodes, k, k + 1)
 
     spread(some, len(played.since))
@@ -236,6 +256,16 @@ def run_pool(futures: Futures, pool: int, board: Board, played: Played, spread: 
         played.start[:] = joined.start[:, :own_jobs]
         played.end[:] = joined.end[:, :own_jobs]
         played.restarts[:] = joined.restarts[:, :own_jobs]
+        if futures.joined is not None:
+            own = arrivals.pool == pool
+            futures.joined.start[own] = joined.start[:, own_jobs:][own]
+            futures.joined.end[own] = joined.end[:, own_jobs:][own]
+
+
+def _nobody(arrivals: Arrivals) -> FutureQuote:
+    """Return starts and ends of arrivals before any is played."""
+    never = np.full(arrivals.submit.shape, NEVER, np.int64)
+    return FutureQuote(never, never.copy())
 
 
 def _joined(played: Played, arrivals: Arrivals) -> Played:
@@ -298,7 +328,16 @@ def _quote_played(
     name = int(snapshot.job.max(initial=0)) + 1
     event = QueueEvent(Happened.SUBMITTED, snapshot.now, name, size, limit, now, pool)
     runs = np.concatenate([futures.run, run[:, None].astype(np.float32)], axis=1)
+    ready = futures.ready
+    if ready is not None:
+        ready = np.concatenate([ready, np.full((len(runs), 1), now)], axis=1)
     more = make(
-        after(snapshot, event), runs, futures.rule, futures.failures, futures.arrivals, spread
+        after(snapshot, event),
+        runs,
+        futures.rule,
+        futures.failures,
+        futures.arrivals,
+        spread,
+        ready,
     )
     return FutureQuote(more.start[:, -1], more.end[:, -1])

@@ -11,19 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from forestall._compile import inlined, kernel
+from forestall.engine.futures import profile_kernels as planned
 from forestall.engine.futures.state import (
     CLASSES,
     EDGE,
     EVENTS,
     FIRST,
-    JOB_BITS,
-    JOB_MASK,
     KILLED,
     LATEST,
     POINTS,
     RAW,
     RELEASES,
-    REPAIR,
     RESERVED,
     RUNNING,
     SEGMENTS,
@@ -87,67 +85,6 @@ def drop(work, job):
 
 
 @inlined
-def release_key(time, job):
-    """Return a planned release as one number, in order of (time, job)."""
-    return (min(time, LATEST) << JOB_BITS) + job + 1
-
-
-@inlined
-def release_time(work, i):
-    """Return when the nodes of a planned release are free."""
-    return work.releases[i] >> JOB_BITS
-
-
-@inlined
-def release_job(work, i):
-    """Return whose nodes a planned release frees; REPAIR for a node that is down."""
-    return (work.releases[i] & JOB_MASK) - 1
-
-
-@inlined
-def release_size(work, board, i):
-    """Return how many nodes a planned release frees."""
-    job = release_job(work, i)
-    return np.int64(1) if job == REPAIR else board.size[job]
-
-
-@inlined
-def place_of(work, key):
-    """Return the first planned release that is no earlier than a key."""
-    keys = work.releases
-    low, high = np.int64(0), work.at[RELEASES]
-    while low < high:
-        middle = (low + high) >> 1
-        if keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@inlined
-def expect(work, time, job):
-    """Note when nodes are planned to be free, in order of time."""
-    keys, key = work.releases, release_key(time, job)
-    place, i = place_of(work, key), work.at[RELEASES]
-    while i > place:
-        keys[i] = keys[i - 1]
-        i -= 1
-    keys[place] = key
-    work.at[RELEASES] += 1
-
-
-@inlined
-def forget(work, time, job):
-    """Take a planned release back."""
-    keys = work.releases
-    place = place_of(work, release_key(time, job))
-    work.at[RELEASES] -= 1
-    for i in range(place, work.at[RELEASES]):
-        keys[i] = keys[i + 1]
-
-
-@inlined
 def enter(work, board, j):
     """Let job `j` wait at its place."""
     size, length, block, c = board.size[j], board.limit[j], j >> SHIFT, board.klass[j]
@@ -200,7 +137,7 @@ def begin(work, board, played, k, j, now):
     played.start[k, j], played.end[k, j] = now, end
     work.at[RAW] -= board.size[j]
     work.at[RUNNING] += 1
-    expect(work, now + board.limit[j], j)
+    planned.expect(work, now + board.limit[j], j)
     push(work, end, j)
 
 
@@ -246,36 +183,6 @@ def take_until(work, size, end):
 
 
 @kernel
-def profile(work, board, now):
-    """Write the free nodes by limits: segments from now on, each to the next, the last for ever.
-
-    A job that outlives its limit is planned to end within the next second.
-    """
-    at, times, frees = work.at, work.segment_time, work.segment_free
-    times[0], frees[0] = now, at[RAW]
-    n, i, edge = np.int64(0), np.int64(0), at[EDGE]
-    edges = len(board.edge_time)
-    while i < at[RELEASES] or edge < edges:
-        released = max(release_time(work, i), now + 1) if i < at[RELEASES] else FAR
-        if edge < edges and board.edge_time[edge] < released:
-            time, more = board.edge_time[edge], -board.edge_take[edge]
-            edge += 1
-        elif i < at[RELEASES]:
-            time, more = released, release_size(work, board, i)
-            i += 1
-        else:
-            break
-        if time >= FAR:
-            break
-        if time == times[n]:
-            frees[n] += more
-        else:
-            n += 1
-            times[n], frees[n] = time, frees[n - 1] + more
-    at[SEGMENTS] = n + 1
-
-
-@kernel
 def drain_points(work, board, now):
     """Set the check points to now and the begins of drains."""
     at = work.at
@@ -284,57 +191,12 @@ def drain_points(work, board, now):
     i, free = np.int64(0), at[RAW]
     for edge in range(at[EDGE], len(board.edge_time)):
         time = board.edge_time[edge]
-        while i < at[RELEASES] and max(release_time(work, i), now + 1) <= time:
-            free += release_size(work, board, i)
+        while i < at[RELEASES] and max(planned.release_time(work, i), now + 1) <= time:
+            free += planned.release_size(work, board, i)
             i += 1
         free -= board.edge_take[edge]
         if board.edge_take[edge] > 0:
             add_point(work, time, free)
-
-
-@kernel
-def earliest(work, size, length):
-    """Return the earliest start with `size` nodes free throughout, or FAR; by the profile."""
-    times, frees, count = work.segment_time, work.segment_free, work.at[SEGMENTS]
-    start, i = times[0], np.int64(0)
-    while i < count and times[i] < start + length:
-        if frees[i] < size:
-            if i + 1 >= count:
-                return FAR
-            start = times[i + 1]
-        i += 1
-    return start
-
-
-@inlined
-def split(work, time):
-    """Return the segment that begins at `time`, which is made where there is none."""
-    times, frees, at = work.segment_time, work.segment_free, work.at
-    low, high = np.int64(0), at[SEGMENTS]
-    while low < high:
-        middle = (low + high) >> 1
-        if times[middle] < time:
-            low = middle + 1
-        else:
-            high = middle
-    if low < at[SEGMENTS] and times[low] == time:
-        return low
-    i = at[SEGMENTS]
-    while i > low:
-        times[i], frees[i] = times[i - 1], frees[i - 1]
-        i -= 1
-    times[low], frees[low] = time, frees[low - 1]
-    at[SEGMENTS] += 1
-    return low
-
-
-@kernel
-def reserve(work, size, start, end):
-    """Take nodes out of [start, end) of the profile."""
-    first = split(work, start)
-    last = split(work, end)
-    for i in range(first, last):
-        work.segment_free[i] -= size
 
 
 @kernel
@@ -344,18 +206,18 @@ def shadow(work, board, size, length, now):
     if at[EDGE] == len(board.edge_time):
         free, i = at[RAW], np.int64(0)
         while i < at[RELEASES] and free < size:
-            free += release_size(work, board, i)
+            free += planned.release_size(work, board, i)
             i += 1
         if free < size:
             return FAR
-        time = max(release_time(work, i - 1), now + 1)
-        while i < at[RELEASES] and release_time(work, i) <= time:
-            free += release_size(work, board, i)
+        time = max(planned.release_time(work, i - 1), now + 1)
+        while i < at[RELEASES] and planned.release_time(work, i) <= time:
+            free += planned.release_size(work, board, i)
             i += 1
         add_point(work, time, free - size)
         return time
-    profile(work, board, now)
-    time = earliest(work, size, length)
+    planned.profile(work, now)
+    time = planned.earliest(work, board, now, size, length)
     if time < FAR:
         i = np.int64(0)
         while i + 1 < at[SEGMENTS] and work.segment_time[i + 1] <= time:
@@ -418,42 +280,77 @@ def easy_pass(work, board, played, k, now):
 
 
 @inlined
-def last_that_fits(work, tested):
-    """Return the last that may start, by its nodes alone, before `tested` jobs that cannot; -1
-    where there is none."""
-    last = np.int64(-1)
-    i = next_waiting(work, work.at[FIRST])
-    work.at[FIRST] = i
-    seen = np.int64(0)
-    while i < len(work.queue_size) and seen < tested:
-        if work.queue_size[i] <= work.at[RAW]:
-            last = i
-        else:
-            seen += 1
-        i = next_waiting(work, i + 1)
-    return last
+def small_ones(work, cells, block):
+    """Return whether any job of a block needs no more nodes than are free, by size class."""
+    size, free = np.int64(1), work.at[RAW]
+    for c in range(CLASSES):
+        if size > free:
+            return False
+        if cells[block, c] < FAR:
+            return True
+        size *= 2
+    return False
+
+
+@inlined
+def next_to_start(work, board, i, now, spare, by_plan):
+    """Return the first from `i` on whose place is now, and how many wait before it in vain; by its
+    nodes alone where there is no profile yet. The search ends after `spare` in vain."""
+    sizes, count = work.queue_size, len(work.queue_size)
+    inside, vain = np.int64((1 << SHIFT) - 1), np.int64(0)
+    while i < count and vain < spare:
+        if i & inside == 0 and not small_ones(work, work.cells, i >> SHIFT):
+            vain += work.block_count[i >> SHIFT]
+            i += 1 << SHIFT
+            continue
+        if sizes[i] < FAR:
+            fits = sizes[i] <= work.at[RAW]
+            if fits and (
+                not by_plan or planned.holds(work, board, now, sizes[i], now + work.queue_length[i])
+            ):
+                return i, vain
+            vain += 1
+        i += 1
+    return count, vain
 
 
 @kernel
 def planned_pass(work, board, played, k, now):
     """Give jobs in order their earliest place and start those whose place is now; with as many
-    reservations, and as many jobs looked at in vain, as the rule has."""
-    last = last_that_fits(work, board.rule[TESTED])
-    if last < 0:
+    reservations, and as many jobs looked at in vain, as the rule has.
+
+    Reservations are not kept from pass to pass, and only take nodes. So the pass ends as soon as
+    nobody who is still to be looked at could start now.
+    """
+    tested, count = board.rule[TESTED], np.int64(len(work.queue_size))
+    i = next_waiting(work, work.at[FIRST])
+    work.at[FIRST] = i
+    candidate, in_vain = next_to_start(work, board, i, now, tested, False)
+    if candidate >= count or in_vain >= tested:
         return
-    profile(work, board, now)
-    reserved, in_vain = np.int64(0), np.int64(0)
-    i = work.at[FIRST]
-    while i <= last and in_vain < board.rule[TESTED]:
+    planned.profile(work, now)
+    candidate, in_vain = next_to_start(work, board, i, now, tested, True)
+    reserved = np.int64(0)
+    while candidate < count and in_vain < tested:
         size, length = work.queue_size[i], work.queue_length[i]
-        in_vain += 1
-        if reserved < board.rule[RESERVED] or size <= work.at[RAW]:
-            start = earliest(work, size, length)
-            if start == now:
-                begin(work, board, played, k, i, now)
-                reserve(work, size, now, now + length)
-                in_vain -= 1
-            elif start < FAR and reserved < board.rule[RESERVED]:
-                reserve(work, size, start, start + length)
+        if i == candidate:
+            begin(work, board, played, k, i, now)
+            planned.occupy(work, size, min(now + length, LATEST))
+        elif reserved < board.rule[RESERVED]:
+            start = planned.earliest(work, board, now, size, length)
+            if start < FAR:
+                planned.reserve(work, size, start, start + length)
                 reserved += 1
+        else:
+            i = candidate
+            continue
         i = next_waiting(work, i + 1)
+        held = candidate >= i and planned.holds(
+            work, board, now, work.queue_size[candidate], now + work.queue_length[candidate]
+        )
+        if not held:
+            more = np.int64(candidate >= i)
+            candidate, vain = next_to_start(
+                work, board, max(i, candidate + more), now, tested - in_vain - more, True
+            )
+            in_vain += more + vain

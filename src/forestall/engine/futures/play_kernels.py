@@ -6,6 +6,7 @@ import numpy as np
 
 from forestall._compile import entry, inlined, kernel
 from forestall.engine.futures import plan_kernels as plan
+from forestall.engine.futures import profile_kernels as planned
 from forestall.engine.futures.state import (
     EDGE,
     EVENTS,
@@ -84,12 +85,14 @@ def reset(work, board, played, nodes, k, now):
             if end >= now:
                 at[RAW] -= board.size[j]
                 at[RUNNING] += 1
-                plan.expect(work, start + board.limit[j], j)
+                work.releases[at[RELEASES]] = planned.release_key(start + board.limit[j], j)
+                at[RELEASES] += 1
                 plan.push(work, end, j)
         else:
             played.start[k, j], played.end[k, j] = FAR, FAR
             if board.ready[j] < now and board.size[j] <= nodes:
                 plan.enter(work, board, j)
+    planned.sort_releases(work)
     while at[READY] < len(board.size) and board.ready[board.by_ready[at[READY]]] < now:
         at[READY] += 1
 
@@ -103,11 +106,11 @@ def due(work, board, played, nodes, k, now):
         plan.pop(work)
         if j == REPAIR:
             at[RAW] += 1
-            plan.forget(work, time, REPAIR)
+            planned.forget(work, time, REPAIR)
         else:
             at[RAW] += board.size[j]
             at[RUNNING] -= 1
-            plan.forget(work, played.start[k, j] + board.limit[j], j)
+            planned.forget(work, played.start[k, j] + board.limit[j], j)
     while at[EDGE] < len(board.edge_time) and board.edge_time[at[EDGE]] <= now:
         at[RAW] -= board.edge_take[at[EDGE]]
         at[EDGE] += 1
@@ -127,8 +130,8 @@ def strike(work, board, played, nodes, k, now):
     busy = np.int64(0)
     hit, i = np.int64(-1), np.int64(0)
     while i < at[RELEASES]:
-        if plan.release_job(work, i) != REPAIR:
-            busy += plan.release_size(work, board, i)
+        if planned.release_job(work, i) != REPAIR:
+            busy += planned.release_size(work, board, i)
             if node < busy:
                 hit = i
                 break
@@ -136,8 +139,8 @@ def strike(work, board, played, nodes, k, now):
     if hit < 0 and node >= busy + max(at[RAW], 0):
         return  # it was down
     if hit >= 0:
-        j = plan.release_job(work, hit)
-        plan.forget(work, plan.release_time(work, hit), j)
+        j = planned.release_job(work, hit)
+        planned.forget(work, planned.release_time(work, hit), j)
         plan.drop(work, j)
         at[RAW] += board.size[j]
         at[RUNNING] -= 1
@@ -146,7 +149,7 @@ def strike(work, board, played, nodes, k, now):
         plan.enter(work, board, j)
     until = now + max(np.int64(1), np.int64(board.failures[REPAIRED]))
     at[RAW] -= 1
-    plan.expect(work, until, REPAIR)
+    planned.expect(work, until, REPAIR)
     plan.push(work, until, REPAIR)
 
 

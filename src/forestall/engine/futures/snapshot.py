@@ -294,6 +294,11 @@ def with_arrivals(board: Board, arrivals: Arrivals, pool: int, k: int) -> Board:
     )
 
 
+def with_ready(board: Board, ready: Ints) -> Board:
+    """Return the board of one future in which jobs can first start at other times."""
+    return board._replace(ready=ready, by_ready=np.argsort(ready, kind="stable").astype(np.int64))
+
+
 def whole_seconds(run: Runs, limit: Ints | np.int64, rule: SchedulerRule) -> Ints:
     """Return for how many seconds jobs run, at least 1, as the kernels count them."""
     whole = np.maximum(np.ceil(run).astype(np.int64), 1)

@@ -14,6 +14,9 @@ RAW, FIRST, RELEASES, EVENTS, POINTS, SEGMENTS, EDGE, READY, RUNNING, FAILED = r
 """Places in `Work.at`: free nodes (below 0 where a drain takes more than is free), first position
 that may wait, planned releases, events in the heap, check points, segments of the profile, next
 edge of a drain, next job to become ready, running jobs, and failures drawn so far."""
+RELEASED, EDGED, PENDING = range(10, 13)
+"""Further ones, of the profile as far as it is written: releases and edges that it holds, and
+reservations that end beyond it."""
 
 CLASSES: Final = 24
 """Size classes; the last holds all that is larger."""
@@ -107,6 +110,7 @@ class Work(NamedTuple):
     event_time, event_job : a heap of real ends and repairs
     point_time, point_free : check points, see `plan_kernels`
     segment_time, segment_free : the profile of free nodes by limits
+    pending_time, pending_size : ends of reservations beyond it, the next one last
     """
 
     at: Ints
@@ -122,6 +126,8 @@ class Work(NamedTuple):
     point_free: Ints
     segment_time: Ints
     segment_free: Ints
+    pending_time: Ints
+    pending_size: Ints
 
 
 def size_class(size: Ints) -> Ints:
@@ -138,7 +144,7 @@ def work_of(jobs: int, edges: int, repairs: int = 0) -> Work:
     segments = running + 2 * jobs + edges + 4
     events, points = [running] * 2, [edges + 2] * 2
     lengths = (16, jobs, jobs, blocks, (blocks, CLASSES), (great, CLASSES), running, *events)
-    shapes = (*lengths, *points, segments, segments)
+    shapes = (*lengths, *points, segments, segments, jobs + 1, jobs + 1)
     return Work(*(np.full(shape, FAR, np.int64) for shape in shapes))
 
 

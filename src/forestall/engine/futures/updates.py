@@ -57,7 +57,7 @@ def update(
     snapshot = after(futures.snapshot, event)
     since = _since(futures, event, tolerance)
     moved = _moved(futures, snapshot, event, run)
-    if futures.failures is not None or futures.arrivals is not None:
+    if not _alone(futures):
         moved = _as_given(moved)
     _outlived(moved, redraw, since)
     moved = _roomier(moved)
@@ -70,7 +70,7 @@ def _since(futures: Futures, event: QueueEvent, tolerance: int) -> Ints:
     """Return from when on each pool has to be played again, int64[pools, K]."""
     snapshot, now = futures.snapshot, event.time
     shape = (len(snapshot.nodes), len(futures))
-    if futures.failures is not None or futures.arrivals is not None:
+    if not _alone(futures):
         return np.full(shape, now, np.int64)
     since = np.full(shape, NEVER, np.int64)
     others = snapshot.job != event.job
@@ -89,6 +89,12 @@ def _since(futures: Futures, event: QueueEvent, tolerance: int) -> Ints:
         pool, changed = int(snapshot.pool[column]), _when_changed(futures, event, column, tolerance)
     since[pool] = np.minimum(since[pool], changed)
     return since
+
+
+def _alone(futures: Futures) -> bool:
+    """Return whether futures depend on what runs and waits alone, so that parts can stay."""
+    drawn = (futures.failures, futures.arrivals, futures.ready)
+    return all(one is None for one in drawn)
 
 
 def _not_yet(futures: Futures, since: Ints) -> None:
@@ -160,7 +166,7 @@ def _as_given(futures: Futures) -> Futures:
 
 def _moved(futures: Futures, snapshot: Snapshot, event: QueueEvent, run: Runs | None) -> Futures:
     """Return the futures with a column for each job of the new snapshot; none is played yet."""
-    changed = replace(futures, snapshot=snapshot)
+    changed = replace(futures, snapshot=snapshot, ready=_ready_after(futures, event))
     if event.kind == Happened.SUBMITTED:
         place = len(futures.snapshot) if event.place is None else event.place
         return replace(
@@ -188,6 +194,17 @@ def _moved(futures: Futures, snapshot: Snapshot, event: QueueEvent, run: Runs | 
         restarts=without(futures.restarts, column),
         attempt=np.delete(futures.attempt, column),
     )
+
+
+def _ready_after(futures: Futures, event: QueueEvent) -> Ints | None:
+    """Return when jobs can first start after an event, where that differs from future to future."""
+    ready = futures.ready
+    if ready is None or event.kind in {Happened.TICK, Happened.STARTED}:
+        return ready
+    if event.kind == Happened.SUBMITTED:
+        place = len(futures.snapshot) if event.place is None else event.place
+        return with_column(ready, place, event.time if event.ready is None else event.ready)
+    return without(ready, futures.snapshot.column(event.job))
 
 
 def with_column(array: npt.NDArray[Any], place: int, value: Any) -> npt.NDArray[Any]:

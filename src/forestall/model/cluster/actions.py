@@ -201,14 +201,14 @@ class _OnNode(_Acting):
 
 
 @dataclass(frozen=True)
-class Drain(_OnNode):
+class DrainNode(_OnNode):
     """Let no further job start on a node; the reason is ``forestall: WORDS [ID]``."""
 
     words: str
 
 
 @dataclass(frozen=True)
-class Resume(_OnNode):
+class ResumeNode(_OnNode):
     """Bring back a node that the action `of` drained; never one that somebody else took out."""
 
     of: str
@@ -219,7 +219,7 @@ class Resume(_OnNode):
 
 
 @dataclass(frozen=True)
-class Reboot(_OnNode):
+class RebootNode(_OnNode):
     """Reboot a node that the action `of` drained, once it is idle; then it returns to service."""
 
     of: str
@@ -231,7 +231,7 @@ class Reboot(_OnNode):
 
 
 OnJob: TypeAlias = Requeue | StartNow | Hold | Release | SignalJob | Exclude
-OnNode: TypeAlias = Drain | Resume | Reboot
+OnNode: TypeAlias = DrainNode | ResumeNode | RebootNode
 Action: TypeAlias = Submit | Reserve | Unreserve | OnJob | OnNode
 
 

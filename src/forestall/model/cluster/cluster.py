@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Protocol
 
 from forestall.model.cluster.actions import Action, Effect
-from forestall.model.cluster.nouns import Snapshot
+from forestall.model.cluster.nouns import ClusterSnapshot
 from forestall.model.cluster.standing import Standing
 
 
-class Cluster(Protocol):
+class LiveCluster(Protocol):
     """What the controller needs of a cluster: Slurm's commands, slurmrestd, or a model of Slurm.
 
     A failed look changes nothing and says nothing: it raises LookError. An action is carried out at
     most once for its id, however often it is asked for.
     """
 
-    def look(self, before: Snapshot | None = None) -> Snapshot:
+    def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
         """Return one snapshot, with the queue asked for once.
 
         Parameters

@@ -11,20 +11,20 @@ from forestall.model.cluster.nouns import (
     ClusterNode,
     ClusterReservation,
     ClusterRun,
-    Snapshot,
+    ClusterSnapshot,
 )
 
 SLACK: Final = 60
 """Seconds by which Slurm's clock may be ahead of ours."""
 
 
-class Answers(NamedTuple):
+class LookAnswers(NamedTuple):
     """What a cluster answered to one look, before it is believed.
 
     Attributes
     ----------
     runs : None where accounting could not be had; `accounting` says why
-    the others as in `Snapshot`
+    the others as in `ClusterSnapshot`
     """
 
     began: int
@@ -39,7 +39,7 @@ class Answers(NamedTuple):
     replaced: int = 0
 
 
-def snapshot(answers: Answers, before: Snapshot | None) -> Snapshot:
+def snapshot(answers: LookAnswers, before: ClusterSnapshot | None) -> ClusterSnapshot:
     """Return a look as a snapshot; LookError where it cannot be true.
 
     Not believed are: an id twice, no node at all, fewer nodes than before, clocks that run
@@ -60,7 +60,7 @@ def snapshot(answers: Answers, before: Snapshot | None) -> Snapshot:
         message = f"{len(gone)} of {len(before.nodes)} nodes are missing: {shown}"
         raise LookError(LookFault.FEWER_NODES, "nodes", message)
     mark = answers.began if answers.runs is not None or before is None else before.mark
-    return Snapshot(
+    return ClusterSnapshot(
         jobs, nodes, reservations, tuple(answers.runs or ()), answers.began, answers.at,
         answers.told_at, mark, answers.accounting, answers.version, answers.replaced,
     )  # fmt: skip
@@ -72,7 +72,7 @@ def _once(what: str, noun: str, there: int, told: int) -> None:
         raise LookError(LookFault.DOUBLED, what, message)
 
 
-def _clocks(answers: Answers, before: Snapshot | None) -> None:
+def _clocks(answers: LookAnswers, before: ClusterSnapshot | None) -> None:
     if answers.at < answers.began or (before is not None and answers.began < before.began):
         last = answers.began if before is None else before.began
         moved = last - min(answers.at, answers.began)

@@ -14,8 +14,6 @@ from forestall.model.cluster.faults import LookError
 from forestall.model.cluster.marks import Mark, mark_of_reason
 
 WAITING: Final = "PENDING"
-UNDER_WAY: Final = frozenset({"RUNNING", "SUSPENDED", "STOPPED", "CONFIGURING"})
-"""States in which a job holds nodes; a job that is COMPLETING, too, holds them, as a flag tells."""
 
 OUT_OF_SERVICE: Final = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING"})
 """States and flags of a node on which no further job starts."""
@@ -68,11 +66,6 @@ class ClusterJob(NamedTuple):
     def waits(self) -> bool:
         """Whether it waits to be started."""
         return self.state == WAITING
-
-    @property
-    def under_way(self) -> bool:
-        """Whether it holds nodes."""
-        return self.state in UNDER_WAY or "COMPLETING" in self.flags or self.state == "COMPLETING"
 
     @property
     def held(self) -> bool:
@@ -155,7 +148,7 @@ class ClusterRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Seen:
+class ClusterView:
     """What was seen of a cluster; by number of the job, and by name."""
 
     jobs: Mapping[int, ClusterJob]
@@ -165,13 +158,14 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Snapshot(Seen):
+class ClusterSnapshot(ClusterView):
     """One whole look.
 
     Attributes
     ----------
     began, at : our clock before the first question and after the last answer, Unix seconds
-    told_at : Slurm's own clock as its answers tell it, None where this version does not
+    told_at : when the queue last changed by Slurm's own clock, None where this version does not
+        tell
     mark : from when on the next look asks accounting
     accounting : None, or why the runs could not be had; then `runs` is empty and means nothing
     version : Slurm's, such as ``22.05.8``

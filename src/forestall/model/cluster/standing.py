@@ -12,13 +12,13 @@ from typing import Final
 
 from forestall.model.cluster.actions import (
     Action,
-    Drain,
+    DrainNode,
     Effect,
     Exclude,
     Hold,
     OnJob,
     OnNode,
-    Reboot,
+    RebootNode,
     Release,
     Requeue,
     Reserve,
@@ -29,7 +29,7 @@ from forestall.model.cluster.actions import (
 )
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
 from forestall.model.cluster.marks import Mark, reservation_name
-from forestall.model.cluster.nouns import ClusterJob, ClusterNode, Seen
+from forestall.model.cluster.nouns import ClusterJob, ClusterNode, ClusterView
 
 
 class Standing(StrEnum):
@@ -40,7 +40,7 @@ class Standing(StrEnum):
     UNKNOWN = "unknown"
 
 
-def standing(action: Action, seen: Seen) -> Standing:
+def standing(action: Action, seen: ClusterView) -> Standing:
     """Return whether an action has taken effect in what was seen.
 
     OPEN: it has not, and may be carried out. UNKNOWN: it was begun, and nothing tells whether it
@@ -60,7 +60,7 @@ def standing(action: Action, seen: Seen) -> Standing:
     return _of_job(action, seen)
 
 
-def submitted(identity: str, seen: Seen) -> int:
+def submitted(identity: str, seen: ClusterView) -> int:
     """Return the number of the job that an action submitted, 0 where none is seen."""
     numbers = [job.id for job in seen.jobs.values() if job.mark.promise == identity]
     numbers += [run.job for run in seen.runs if Mark.parse(run.comment, "").promise == identity]
@@ -68,7 +68,9 @@ def submitted(identity: str, seen: Seen) -> int:
 
 
 def perform(
-    action: Action, read: Callable[[Action], Seen], write: Callable[[Action, Seen], int]
+    action: Action,
+    read: Callable[[Action], ClusterView],
+    write: Callable[[Action, ClusterView], int],
 ) -> Effect:
     """Carry out an action unless it has taken effect already.
 
@@ -107,7 +109,7 @@ def _refused(action: Action, message: str) -> WriteError:
     return WriteError(WriteFault.REFUSED, action.id, message)
 
 
-def _of_job(action: OnJob, seen: Seen) -> Standing:
+def _of_job(action: OnJob, seen: ClusterView) -> Standing:
     job = seen.jobs.get(action.job)
     if job is None:
         raise WriteError(WriteFault.UNKNOWN_ID, action.id, f"there is no job {action.job}")
@@ -174,22 +176,22 @@ def _signal(action: SignalJob, job: ClusterJob) -> Standing:
     return Standing.OPEN
 
 
-def _of_node(action: OnNode, seen: Seen) -> Standing:
+def _of_node(action: OnNode, seen: ClusterView) -> Standing:
     node = seen.nodes.get(action.node)
     if node is None:
         raise WriteError(WriteFault.UNKNOWN_ID, action.id, f"there is no node {action.node}")
-    if isinstance(action, Drain):
+    if isinstance(action, DrainNode):
         return _drain(action, node)
     if not node.reason and node.in_service:
         return Standing.DONE  # it is back, by us or by somebody else: nothing is left to do
-    if isinstance(action, Reboot) and node.ours == action.id:
+    if isinstance(action, RebootNode) and node.ours == action.id:
         return Standing.DONE
     if node.ours != action.of:
         raise WriteError(WriteFault.NOT_OURS, action.id, _whose(node))
     return Standing.OPEN
 
 
-def _drain(action: Drain, node: ClusterNode) -> Standing:
+def _drain(action: DrainNode, node: ClusterNode) -> Standing:
     if node.ours == action.id:
         return Standing.DONE
     if node.reason or not node.in_service:

@@ -9,6 +9,7 @@ from forestall.model.failures import Failures
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.inventory import Inventory
 from forestall.model.site.node_events import NodeEvents
+from forestall.model.site.present import PresentQueue
 from forestall.model.site.start_estimates import StartEstimates
 
 
@@ -22,6 +23,7 @@ class SiteRecords:
     events : outages of nodes
     inventory : the nodes
     estimates : what the batch system said about starts
+    present : what the batch system said of this moment, where it was asked itself
     failures : of a failure log, where there are no `events`; on the accounting's clock
     sources : what was read, as text
     cleaning : what concerns several of them
@@ -32,6 +34,7 @@ class SiteRecords:
     inventory: Inventory | None = None
     estimates: StartEstimates | None = None
     failures: Failures | None = None
+    present: PresentQueue | None = None
     sources: tuple[str, ...] = ()
     cleaning: Cleaning = field(default_factory=Cleaning)
 

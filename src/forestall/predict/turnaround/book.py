@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
+from forestall.predict.kept import under
+from forestall.predict.learner import State
+from forestall.predict.turnaround.book_kept import kept_book, restored_book
 from forestall.predict.turnaround.book_state import (
     BY_DEADLINE,
     BY_LEVEL,
@@ -35,16 +38,19 @@ from forestall.predict.turnaround.book_state import (
 )
 from forestall.predict.turnaround.classes import (
     NARROW,
-    RUN_CLASSES,
-    WAIT_CLASSES,
     WIDE,
     features,
     size_class,
 )
+from forestall.predict.turnaround.kept import inside, spelled_out
+from forestall.predict.turnaround.learned import LEVELS
+from forestall.predict.turnaround.learner import LEVEL_ARRAY, Fitting, TurnaroundLearner, at_need
+from forestall.predict.turnaround.replay import rely_on_told
 from forestall.predict.turnaround.tasks import family
+from forestall.predict.turnaround.timed_quote import DecileRecord, TimedQuote, reasons_of, rests_on
 
 with lazily():
-    from forestall.predict.turnaround import book_kernels
+    from forestall.predict.turnaround import alike_kernels, book_kernels
 
 if TYPE_CHECKING:
     from forestall.reliability.checkpoints.completion import CompletionTime
@@ -61,53 +67,21 @@ EVENTS: Final[dict[str, int]] = {
 }
 
 
-@dataclass(frozen=True)
-class DecileRecord:
-    """What became of promises of one decile: no probability is shown without it."""
-
-    low: float
-    high: float
-    made: int
-    kept: int
-
-    def __str__(self) -> str:
-        band = f"promises from {self.low:.0%} to {self.high:.0%}"
-        if not self.made:
-            return f"{band}: none is settled yet"
-        return f"{band}: {self.made:,} made, {self.kept:,} kept, {self.kept / self.made:.1%}"
-
-
-@dataclass(frozen=True)
-class TimedQuote:
-    """Done by `deadline` with `probability`.
-
-    Attributes
-    ----------
-    job : as it was named
-    deadline : s, on the clock of the events
-    probability : what is said
-    before : probability of this deadline before correction, by the plain law
-    wait, run : quantiles of wait and run time that go with it, s
-    reasons : these and what they rest on, in words
-    record : what became of promises like it
-    """
-
-    job: Hashable
-    deadline: int
-    probability: float
-    before: float
-    wait: float
-    run: float
-    reasons: tuple[str, ...]
-    record: DecileRecord
-
-
 class CompletionBook:
     """A book of promises that is told of jobs as they come.
 
     Times are whole seconds and never go back; in one second submissions are told before starts and
     these before ends. Told the events of a record in the order of a replay, it promises the same,
     byte for byte.
+
+    Parameters
+    ----------
+    rules : settings other than `book_state.RULES`
+    learn : whether distributions are learned from features of job and queue, where these did better
+        so far than like jobs alone
+    seed, fitting : of what is learned; see `learner.TurnaroundLearner`. Fitting takes seconds each
+        time that some 1,000 jobs have ended, or 6 % more;
+        ``fitting=lambda work: pool.submit(work).result`` does it in a thread of a pool
 
     >>> book = CompletionBook()
     >>> book.submit("a", 0, nodes=4, limit=3600, user="ann")
@@ -118,8 +92,22 @@ class CompletionBook:
     3600
     """
 
-    def __init__(self, rules: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        rules: Mapping[str, float] | None = None,
+        *,
+        learn: bool = True,
+        seed: int = 1,
+        fitting: Fitting = at_need,
+    ) -> None:
         self._book: BookState = new_book(64, 64, 64, 64, 4, 8, 4, dict(rules or {}))
+        self._learner: TurnaroundLearner | None = None
+        if learn:
+            self._learner = TurnaroundLearner(seed, fitting=fitting)
+            self._book = self._book._replace(told=_untold(self._book.told, 64))
+        self._rests: dict[int, tuple[float, int]] = {}
+        # Rules that somebody chose, while the others may still change.
+        self._chosen: dict[str, float] | None = dict(rules or {})
         self._places: dict[Hashable, int] = {}
         self._codes: dict[str, dict[str, int]] = {"user": {}, "name": {}, "part": {}}
         self._rows: dict[tuple[int, Hashable], int] = {}
@@ -170,6 +158,9 @@ class CompletionBook:
         entry = self._book.jobs[k]
         entry["limit"], entry["size"] = limit or 0, nodes
         entry["user"], entry["part"], entry["keys"], entry["groups"] = who, part, keys, alike
+        if self._learner is not None:
+            told = {"size": nodes, "limit": limit or 0, "user": user, "name": name}
+            self._learn(self._learner, k, time, {**told, "partition": partition})
         self._step(SUBMIT, k, time)
 
     def observe(self, event: Event, job: Hashable, time: int) -> None:
@@ -189,6 +180,8 @@ class CompletionBook:
             raise ParameterError("event", f"{event} of {job!r}", f"a job that {must}")
         self._told(time, 1 if kind == START else 2)
         self._step(kind, k, time)
+        if self._learner is not None:
+            self._learner.happen(kind, k, time)
 
     def quote(
         self,
@@ -239,7 +232,8 @@ class CompletionBook:
         status = int(entry["status"])
         if status not in (PENDING, RUNNING):
             raise ParameterError("job", job, "a job that has not ended")
-        law = self._book.laws[int(entry["slot"])]["grid"]
+        # What is learned is of the whole turnaround; of one that runs, like jobs tell the rest.
+        law = self._book.laws[int(entry["slot"])]["grid" if status == PENDING else "plain"]
         begin = int(entry["submit"] if status == PENDING else entry["started"])
         waits = law[0, :POINTS] if status == PENDING else np.zeros(1)
         by, past = (_reached(law, waits, at - begin) for at in (deadline, time))
@@ -255,7 +249,7 @@ class CompletionBook:
         entry = self._book.jobs[k]
         if int(entry["status"]) != PENDING:
             raise ParameterError("job", job, "a job that waits")
-        waits = self._book.laws[int(entry["slot"])]["grid"][0, :POINTS]
+        waits = self._book.laws[int(entry["slot"])]["plain"][0, :POINTS]
         left = deadline - int(entry["submit"]) - waits
         return float(np.where(left > 0, completion.cdf(np.maximum(left, 0.0)), 0.0).mean())
 
@@ -272,6 +266,86 @@ class CompletionBook:
         made = kept + int((settled & (mine["state"] == KEPT + 1)).sum())
         return DecileRecord(decile / 10, (decile + 1) / 10, made, kept)
 
+    # -------------------------------------------------------------------------------------- kept
+
+    def state(self) -> State:
+        """Return all of it as values that JSON can hold and arrays, with which `from_state` makes a
+        book that goes on as this one; a forest that is being fitted is waited for. Raises
+        ParameterError for jobs that are called neither text nor number."""
+        named = zip(spelled_out(self._places), self._places.values(), strict=True)
+        values = {
+            "jobs": [list(one) for one in named],
+            "codes": {what: [*known] for what, known in self._codes.items()},
+            "rows": [[column, alike, row] for (column, alike), row in self._rows.items()],
+            "groups": [*self._groups],
+            "near": self._near,
+            "far": self._far,
+            "count": self._count,
+            "now": self._now,
+            "phase": self._phase,
+            "rests": [[k, *rests] for k, rests in self._rests.items()],
+            "rules": self._chosen,
+            "learner": None,
+        }
+        arrays = kept_book(self._book)
+        if self._learner is not None:
+            values["learner"], more = self._learner.state()
+            arrays |= {f"learner.{name}": array for name, array in more.items()}
+        return values, arrays
+
+    @classmethod
+    def from_state(
+        cls,
+        values: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+        *,
+        fitting: Fitting = at_need,
+    ) -> CompletionBook:
+        """Return the book of which `state` told. Raises ValueError, or what else missing values
+        raise, where they do not fit together."""
+        self = cls(learn=False)
+        self._book = restored_book(arrays)
+        self._chosen = values["rules"]
+        self._places = {job: int(k) for job, k in values["jobs"]}
+        self._codes = {
+            what: {word: k for k, word in enumerate(values["codes"][what])} for what in self._codes
+        }
+        self._rows = {
+            (int(column), tuple(alike)): int(row) for column, alike, row in values["rows"]
+        }
+        self._groups = {
+            tuple(one) if isinstance(one, list) else one: k
+            for k, one in enumerate(values["groups"])
+        }
+        self._near, self._far = int(values["near"]), int(values["far"])
+        self._count, self._phase = int(values["count"]), int(values["phase"])
+        self._now = int(values["now"])
+        self._rests = {int(k): (float(share), int(jobs)) for k, share, jobs in values["rests"]}
+        if values["learner"] is not None:
+            learner = under("learner.", arrays)
+            self._learner = TurnaroundLearner.from_state(
+                values["learner"], learner, fitting=fitting
+            )
+        self._check()
+        return self
+
+    def _check(self) -> None:
+        """Raise ValueError where what was restored points outside."""
+        book, jobs = self._book, len(self._book.jobs)
+        inside("jobs", np.array([*self._places.values()], np.int64), self._count)
+        rows = np.array([row for _, row in self._rows.items()], np.int64)
+        inside("rows", rows, max(len(book.near), len(book.far)))
+        for name, count, room in (
+            ("count", self._count, jobs),
+            ("near", self._near, len(book.near)),
+            ("far", self._far, len(book.far)),
+            ("groups", len(self._groups), len(book.groups)),
+            ("users", len(self._codes["user"]), len(book.users)),
+            ("parts", len(self._codes["part"]), len(book.parts)),
+            ("told", jobs if self._learner is not None else 0, len(book.told)),
+        ):
+            inside(name, np.array([count]), room + 1)
+
     # ------------------------------------------------------------------------------------ inside
 
     def _place(self, job: Hashable) -> int:
@@ -282,6 +356,8 @@ class CompletionBook:
     def _told(self, time: int, phase: int) -> None:
         if (time, phase) < (self._now, 0):
             raise ParameterError("time", time, f"a time not before {self._now}")
+        if time > self._now:
+            self._rests.clear()  # quotes are of jobs that were submitted now
         self._now, self._phase = time, phase
 
     def _code(self, what: str, word: str) -> int:
@@ -320,6 +396,8 @@ class CompletionBook:
                 open_jobs=_larger(book.open_jobs, len(jobs)),
                 heap=_larger(book.heap, 2 * len(jobs)),
             )
+            if self._learner is not None:
+                book = book._replace(told=_untold(book.told, len(jobs)))
         if int(book.desk["free"][0]) == 0:
             size = len(book.laws)
             free = np.zeros(2 * size, np.int64)
@@ -340,6 +418,17 @@ class CompletionBook:
         }
         self._book = book._replace(**grown)
 
+    def _learn(self, learner: TurnaroundLearner, k: int, time: int, told: dict[str, Any]) -> None:
+        """Write down what is learned of a job's turnaround, before its law is made."""
+        alike = np.empty(len(LEVELS), np.float32)
+        alike_kernels.tell_alike(self._book, k, time, LEVEL_ARRAY, alike)
+        law = learner.submit(k, time, alike, **told)
+        self._book.told[k] = law.told()
+        if law.jobs and self._chosen is not None:
+            rely_on_told(self._book, self._chosen)
+            self._chosen = None
+        self._rests[k] = law.share, law.jobs
+
     def _step(self, kind: int, k: int, time: int) -> None:
         events = np.array([[time], [kind], [k]], np.int64)
         nothing = np.broadcast_to(self._none, (k + 1,)) if kind == SUBMIT else self._none
@@ -354,6 +443,7 @@ class CompletionBook:
         promise, entry = self._book.promises[which], self._book.jobs[which // 2]
         asked: Any = "probability" if which % 2 == BY_LEVEL else "deadline"
         chance = float(promise["stated"])
+        share, jobs = self._rests.get(which // 2, (0.0, 0))
         return TimedQuote(
             job,
             int(promise["deadline"]),
@@ -361,25 +451,11 @@ class CompletionBook:
             min(float(promise["raw"]), 1.0),
             float(promise["wait"]),
             float(promise["run"]),
-            reasons_of(entry, promise),
+            reasons_of(entry, promise, rests_on(share, jobs)),
             self.record(chance, asked=asked),
+            share,
+            jobs,
         )
-
-
-def reasons_of(entry: Any, promise: Any) -> tuple[str, ...]:
-    """Return in words what a promise rests on."""
-    aim = float(promise["aim"])
-    waits = WAIT_CLASSES[int(entry["wait_level"])]
-    runs = RUN_CLASSES[int(entry["run_level"])]
-    found = [
-        f"wait: {aim:.1%} wait {float(promise['wait']):,.0f} s or less "
-        f"({int(entry['wait_like']):,} {waits}, and wider classes)",
-        f"run time: {aim:.1%} run {float(promise['run']):,.0f} s or less "
-        f"({int(entry['run_like']):,} of {runs}, and wider classes)",
-    ]
-    if float(entry["risk"]) > 0:
-        found.append(f"failures: stop it with probability {float(entry['risk']):.2%}")
-    return tuple(found)
 
 
 def _reached(law: Floats, waits: Floats, age: int) -> float:
@@ -391,4 +467,11 @@ def _larger(array: Any, count: int) -> Any:
     """Return the array with room for more, what is new being 0."""
     grown = np.zeros(count, array.dtype).view(type(array))
     grown[: len(array)] = array
+    return grown
+
+
+def _untold(told: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
+    """Return room for so many laws that are told, the new ones not told yet."""
+    grown = np.full((count, POINTS), -1.0, np.float32)
+    grown[: len(told)] = told
     return grown

@@ -51,6 +51,7 @@ from forestall.predict.turnaround.groups_kernels import (
     look_at_open,
     moved,
     owe,
+    owing,
     pressure,
     reassess,
     say,
@@ -65,7 +66,8 @@ from forestall.predict.turnaround.law_kernels import (
 )
 from forestall.predict.turnaround.tell_kernels import LEAST_DRAIN, expected_length, tell_law
 
-# ------------------------------------------------------------------------------- plain distribution
+REMEMBERED = 0.9999
+"""What is left of a Brier score when another named deadline is known."""
 
 
 # ----------------------------------------------------------------------------------------- promises
@@ -113,7 +115,7 @@ def enter(book, which):
     """Enter an offer into the book: it is a promise."""
     promise, job, desk = book.promises[which], book.jobs[which // 2], book.desk[0]
     promise.state, promise.known = OPEN, -1
-    promise.bin = decile_of(promise.stated)
+    promise.bin = decile_of(owing(promise, which % 2))
     # Before the book is warm nothing is steered, and nothing owed.
     promise.counted = 1 if desk.done >= desk.warm else 0
     if promise.counted:
@@ -138,6 +140,7 @@ def settle(book, which, state, now):
     kept = 1.0 if state == KEPT else 0.0
     reassess(book, which, job, kept)
     if which % 2 == BY_DEADLINE:
+        weigh(book.desk[0], promise, kept)
         for level in range(OWING):
             curve_seen(book, job.groups[level], promise.asked, kept)
 
@@ -204,6 +207,19 @@ def tell_quantiles(book, k):
 
 
 @kernel
+def worth_it(desk):
+    """Return whether moved probabilities have scored no worse than those that were not."""
+    return desk.lost[1] <= (1.0 + desk.noise) * desk.lost[0]
+
+
+@kernel
+def weigh(desk, promise, kept):
+    """Learn what moving the probability of a named deadline was worth, by its Brier scores."""
+    for at, said in ((0, min(promise.raw, 1.0)), (1, promise.aim)):
+        desk.lost[at] = REMEMBERED * desk.lost[at] + (said - kept) ** 2
+
+
+@kernel
 def offer_chance(book, k, deadline):
     """Offer a probability for a deadline that was named."""
     job, promise = book.jobs[k], book.promises[2 * k + BY_DEADLINE]
@@ -214,11 +230,12 @@ def offer_chance(book, k, deadline):
     promise.mark = score_of(grid, top, offset)
     promise.raw = law_below(grid, top, offset)
     # Three steps: the plain law, the scores of the latest jobs, the curve of what became of such
-    # promises. Then what is owed moves it.
+    # promises. Then what is owed moves it. Said is the last where that has been worth it.
     promise.asked = chance_of(book, group, promise.mark)
-    promise.aim = min(max(bent(book, group, promise.asked), 0.001), 0.999)
+    believed = min(max(bent(book, group, promise.asked), 0.001), 0.999)
     promise.chance = promise.asked
-    promise.stated = say(book, BY_DEADLINE, job, promise.aim)
+    promise.aim = say(book, BY_DEADLINE, job, believed)
+    promise.stated = promise.aim if worth_it(book.desk[0]) else min(max(promise.raw, 0.001), 0.999)
     others[0] = min(promise.raw, 1.0)
     others[3] = min(law_below(law.plain, law.plain_top, offset), 1.0)
     others[1] = -1.0

@@ -33,6 +33,8 @@ OWING: Final = 2
 BINS: Final = 10
 BY_LEVEL, BY_DEADLINE = 0, 1
 """What was asked: a deadline for a probability, or the probability of a deadline."""
+ITSELF: Final = -1
+"""In place of a group: a law that was corrected before it was told is its own calibration."""
 BLEND: Final = 20
 """Bins of the curve that corrects probabilities of named deadlines."""
 
@@ -64,6 +66,7 @@ JOB: Final = np.dtype(
         ("place", np.int64),
         ("status", np.int64),
         ("failures", np.int64),
+        ("told", np.int64),  # 1: its law was told from elsewhere, corrected already
         ("groups", np.int64, (ALIKE,)),  # all jobs, its partition, its size there
         ("numbers", np.int64, (ALIKE,)),  # which of each it is
         ("wait_like", np.int64),  # jobs in the narrowest classes that the law rests on, and which
@@ -88,7 +91,7 @@ PROMISE: Final = np.dtype(
         ("asked", np.float64),  # the probability asked for, or that believed of a named deadline
         ("raw", np.float64),  # before correction: probability of this deadline by the plain law
         ("stated", np.float64),
-        ("aim", np.float64),  # what the correction made of it
+        ("aim", np.float64),  # what the correction made of it; it is said if that has been worth it
         ("chance", np.float64),  # of being kept, as it stands now
         ("mark", np.float64),  # score of the deadline
         ("wait", np.float64),  # quantiles of wait and run time at `aim`, s
@@ -157,10 +160,14 @@ DESK: Final = np.dtype(
         ("counts", np.float64, (LEVELS, 4)),
         ("scratch", np.float64, (COHORT,)),
         ("shrink", np.float64),  # a class of n jobs weighs n / (n + this) against the wider one
-        ("allowed", np.float64),  # share of its promises that a decile may be off
+        ("allowed", np.float64),  # share of its promises that a decile of deadlines may be off
+        ("allowed_named", np.float64),  # the same of probabilities of named deadlines
+        ("lost", np.float64, (2,)),  # fading Brier scores of these, not moved and moved
         ("gain", np.float64),  # logits at half of that
         ("enough", np.float64),  # scores from which a partition is calibrated by itself
         ("patience", np.float64),  # events after which a calibration is renewed
+        ("noise", np.float64),  # share by which a Brier score may be higher and still no worse
+        ("prior", np.float64),  # outcomes that the curve starts with, all as said
         ("fading", np.float64),  # of outcomes of named deadlines
         ("warm", np.float64),  # jobs done before promises count
         ("steer", np.float64),  # whether debts are paid
@@ -171,9 +178,12 @@ DESK: Final = np.dtype(
 RULES: Final = {
     "shrink": 8.0,
     "allowed": 0.02,
+    "allowed_named": 0.02,
     "gain": 1.0,
     "enough": 400.0,
     "patience": 32.0,
+    "noise": np.inf,
+    "prior": 10.0,
     "fading": 0.995,
     "warm": 1000.0,
     "steer": 1.0,
@@ -181,6 +191,16 @@ RULES: Final = {
     "reach": 0.2,
 }
 """Defaults of the settings in `DESK`."""
+CORRECTED: Final = {
+    "allowed": 0.05,
+    "allowed_named": 0.03,
+    "gain": 0.1,
+    "prior": 100.0,
+    "fading": 0.9998,
+    "noise": 0.02,
+}
+"""Where laws were corrected before they were told: curve and debts only keep deciles from drifting
+off, and what they make of a named deadline is said while its Brier score is no worse."""
 
 
 class BookState(NamedTuple):

@@ -24,6 +24,7 @@ from forestall.predict.turnaround.book_state import (
     BY_LEVEL,
     COHORT,
     DONE,
+    ITSELF,
     LOST,
     OPEN,
     OWING,
@@ -134,6 +135,8 @@ def estimate(book, group):
 @kernel
 def chance_of(book, group, score):
     """Return the calibrated probability of a score of at most `score`."""
+    if group == ITSELF:
+        return min(max(score, 0.0), 1.0)
     own = book.groups[group]
     steps = own.steps
     if steps == 0 or own.held < _FIRST:
@@ -154,6 +157,8 @@ def chance_of(book, group, score):
 @kernel
 def score_for(book, group, chance):
     """Return the least score with this calibrated probability."""
+    if group == ITSELF:
+        return chance
     own = book.groups[group]
     steps = own.steps
     if steps == 0 or own.held < _FIRST:
@@ -183,11 +188,19 @@ def levels_of(question):
 @kernel
 def group_of(book, question, job):
     """Return which calibration a job gets: that of its size in its partition, of its partition, or
-    of all jobs; the narrowest that rests on enough."""
+    of all jobs; the narrowest that rests on enough. A law that came corrected needs none."""
+    if job.told:
+        return ITSELF
     for level in range(levels_of(question) - 1, 0, -1):
         if book.groups[job.groups[level]].held >= book.desk[0].enough:
             return job.groups[level]
     return 0
+
+
+@kernel
+def allowed(desk, question):
+    """Return the share of its promises that a decile may be off."""
+    return desk.allowed if question == BY_LEVEL else desk.allowed_named
 
 
 @kernel
@@ -196,7 +209,7 @@ def owed(book, question, group, decile):
     own, desk = book.groups[group], book.desk[0]
     # At +-1 the tangent would be infinite: the debt is kept just inside.
     count = max(own.made[question, decile], _FEW)
-    share = own.debt[question, decile] / (count * desk.allowed)
+    share = own.debt[question, decile] / (count * allowed(desk, question))
     return min(max(share, -0.99), 0.99) * desk.steer
 
 
@@ -249,7 +262,7 @@ def say(book, question, job, chance):
             continue
         debt = owed(book, question, 0, decile)
         paid = (chance - pushed) if debt > 0 else (pushed - chance)
-        room = max(everybody.made[question, decile], _FEW) * desk.allowed
+        room = max(everybody.made[question, decile], _FEW) * allowed(desk, question)
         together, dear = 0.0, _DEAR
         if question == BY_DEADLINE:
             together, dear = min(user.exposed[decile] / room, 2.0), _CHEAP
@@ -261,6 +274,13 @@ def say(book, question, job, chance):
 
 
 @kernel
+def owing(promise, question):
+    """Return the probability that counts for debts: what is said; of named deadlines what would be,
+    so that moving them is judged as if it had always been done."""
+    return promise.stated if question == BY_LEVEL else promise.aim
+
+
+@kernel
 def owe(book, which, job, sign):
     """Enter a promise into the debts (1), or take it out (-1)."""
     promise = book.promises[which]
@@ -268,7 +288,7 @@ def owe(book, which, job, sign):
     question, decile = which % 2, promise.bin
     for level in range(OWING):
         own = book.groups[job.groups[level]]
-        own.debt[question, decile] += sign * (promise.stated - promise.chance)
+        own.debt[question, decile] += sign * (owing(promise, question) - promise.chance)
         own.made[question, decile] += sign
 
 
@@ -323,12 +343,12 @@ def bend(book, group):
     for b in range(BLEND):
         if seen[b, 0] < 1.0:
             continue
-        # Drawn towards what was said, as if ten more outcomes had agreed with it.
+        # Drawn towards what was said, as if some more outcomes had agreed with it.
         said = seen[b, 1] / seen[b, 0]
-        weight = seen[b, 0] + 10.0
+        weight = seen[b, 0] + book.desk[0].prior
         pools[3 * count] = weight
         pools[3 * count + 1] = said * weight
-        pools[3 * count + 2] = seen[b, 2] + 10.0 * said
+        pools[3 * count + 2] = seen[b, 2] + book.desk[0].prior * said
         count += 1
         # Pool adjacent violators (Ayer et al. 1955): shares kept must rise with what was said.
         while count > 1:
@@ -347,7 +367,7 @@ def bend(book, group):
 @kernel
 def bent(book, group, chance):
     """Return a probability on the curve: straight between its points, and to 0 and 1."""
-    own = book.groups[group]
+    own = book.groups[0 if group == ITSELF else group]
     curve, count = own.curve, own.bent
     x0, y0 = 0.0, 0.0
     for b in range(count):

@@ -36,7 +36,7 @@ def pinball(first, second, share, actual, levels):
     return total / len(levels)
 
 
-@kernel
+@entry
 def learn(losses, group, first, second, actual, levels):
     """Take in the end of a job: what each mixture lost, for all jobs (row 0) and for its group."""
     for row in (0, group):
@@ -57,6 +57,19 @@ def share_of(losses, group):
         total += weight
         share += weight * m / (SHARES - 1.0)
     return share / total
+
+
+@entry
+def mixture(losses, group, first, second, mixed):
+    """Write the mixture of two rows of quantiles, float32[L], by what mixtures have lost so far;
+    return the weight of the second, 0 where it is nan."""
+    learned = not math.isnan(second[0])
+    share = share_of(losses, group) if learned else 0.0
+    for i in range(len(first)):
+        mixed[i] = first[i]
+        if learned:
+            mixed[i] += share * (second[i] - first[i])
+    return share
 
 
 class Mixing(NamedTuple):
@@ -96,11 +109,4 @@ def mix(mixing, mixed, shares):
             if not math.isnan(second[j, 0]):
                 learn(losses, group[j], first[j], second[j], mixing.actual[j], levels)
             done += 1
-        shares[k] = 0.0
-        for i in range(len(levels)):
-            mixed[k, i] = first[k, i]
-        if not math.isnan(second[k, 0]):
-            share = share_of(losses, group[k])
-            shares[k] = share
-            for i in range(len(levels)):
-                mixed[k, i] += share * (second[k, i] - first[k, i])
+        shares[k] = mixture(losses, group[k], first[k], second[k], mixed[k])

@@ -6,7 +6,7 @@ come, with equal bytes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,8 +14,10 @@ import numpy.typing as npt
 
 from forestall._compile import records
 from forestall._lazy import lazily
+from forestall.predict.learner import State
 from forestall.predict.turnaround import queue_state as state
 from forestall.predict.turnaround.classes import grouped, size_class, size_classes
+from forestall.predict.turnaround.kept import inside, spelled_out, taken
 from forestall.predict.turnaround.queue_state import QueueState
 from forestall.predict.turnaround.tasks import Tasks, family
 
@@ -96,14 +98,15 @@ FEATURES: Final = tuple(
 """What the columns of features are, in order; nan where there is nothing to tell from."""
 
 
-def queue_features(tasks: Tasks) -> Rows:
-    """Return the features of all jobs at their submission, float32[n, len(FEATURES)].
+def queue_features(tasks: Tasks, more: int = 0) -> Rows:
+    """Return the features of all jobs at their submission, float32[n, len(FEATURES) + more], the
+    last `more` columns nan.
 
     Those of a job follow from what happened before it in `Tasks.events`.
     """
     told, rows = told_of(tasks)
     queue = state.new_queue(tasks.most_open + 1, rows)
-    out = np.full((len(tasks), len(FEATURES)), np.nan, np.float32)
+    out = np.full((len(tasks), len(FEATURES) + more), np.nan, np.float32)
     open_slots = np.zeros(len(tasks), np.int64)
     kernels.replay(queue, told, tasks.events, open_slots, 0, tasks.events.shape[1], out)
     return out
@@ -196,6 +199,30 @@ class QueueWatch:
         kernels.happen(self._queue, kind, slot, now)
         if self._queue.jobs["state"][slot] == state.ABSENT:
             del self._slots[job]
+
+    def state(self) -> State:
+        """Return all of it as values that JSON can hold and arrays; see `from_state`."""
+        arrays = {name: getattr(self._queue, name) for name in state.KEPT}
+        arrays["open"] = np.array([*self._slots.values()], np.int64)
+        known = {name: [*one] for name, one in zip(state.CLASSES, self._known, strict=True)}
+        return {"jobs": spelled_out(self._slots), "known": known}, arrays
+
+    @classmethod
+    def from_state(
+        cls, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> QueueWatch:
+        """Return the watch of which `state` told. Raises ValueError, or what else missing values
+        raise, where they do not fit together."""
+        self = cls()
+        self._queue = state.restored(arrays)
+        for at, name in enumerate(state.CLASSES):
+            words = [tuple(one) if isinstance(one, list) else one for one in values["known"][name]]
+            self._known[at] = {word: 1 + k for k, word in enumerate(words)}
+            inside(name, np.array([len(words)]), len(getattr(self._queue, f"{name}s")) + 1)
+        slots = taken(arrays, "open", np.int64, (len(values["jobs"]),))
+        inside("open", slots, len(self._queue.jobs))
+        self._slots = dict(zip(values["jobs"], slots.tolist(), strict=True))
+        return self
 
     def _say(
         self, size: int, limit: int, user: str, name: str, partition: str, *, kept: bool

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import record_of, records
+from forestall.predict.turnaround.kept import inside, taken
 
 Array = npt.NDArray[Any]
 
@@ -159,3 +161,36 @@ def grown(state: QueueState, room: int, rows: tuple[int, int, int, int, int]) ->
     new.queue[:] = state.queue
     new.queue["free"] += added
     return new
+
+
+KEPT: Final = ("jobs", "slots", *TABLES, "queue", "running", "sizes")
+"""What a queue is kept as; the rest is made anew whenever it is asked."""
+
+
+def restored(arrays: Mapping[str, Array]) -> QueueState:
+    """Return a queue from the arrays of one that was kept. Raises ValueError where they do not fit
+    together."""
+    jobs = taken(arrays, "jobs", JOB, (None,))
+    count = len(jobs)
+    tables = {name: taken(arrays, name, kind, (None,)) for name, kind in TABLES.items()}
+    rows = [len(one) for one in tables.values()]
+    users, likes, parts, cells, names = rows
+    queue = taken(arrays, "queue", QUEUE, (1,))
+    slots = taken(arrays, "slots", np.int64, (count,))
+    running = taken(arrays, "running", np.int64, (count,))
+    for column, bound in zip(CLASSES, rows, strict=True):
+        inside(column, jobs[column], bound)
+    for column in ("before", "after", "place"):
+        inside(column, jobs[column], count)
+    for name, places in (("slots", slots), ("running", running)):
+        inside(name, places, count)
+    for column in ("first", "last", "free", "running"):
+        inside(column, queue[column], count)
+    return new_queue(count - 1, (users, likes, parts, cells, names))._replace(
+        jobs=jobs,
+        slots=slots,
+        queue=queue,
+        running=running,
+        sizes=taken(arrays, "sizes", np.int64, (SIZES,)),
+        **tables,
+    )

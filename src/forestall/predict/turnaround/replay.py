@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.arrays import Floats
-from forestall.predict.turnaround.book_state import BookState, new_book
+from forestall.predict.turnaround.book_state import CORRECTED, SUBMIT, BookState, new_book
 from forestall.predict.turnaround.classes import calibrated, numbered
 from forestall.predict.turnaround.tasks import Tasks
 
@@ -70,7 +71,8 @@ def replay(
         no probabilities are promised
     rules : settings other than `book_state.RULES`
     progress : told of events done and all events
-    told : float32[n, POINTS], laws of turnarounds told from elsewhere, s; None: those of like jobs
+    told : float32[n, POINTS], laws of turnarounds told from elsewhere, s, corrected already; None:
+        those of like jobs
     shown : levels of the quantiles that `offered` of the book shall have for every job and, where
         nothing is told, `alike`
     """
@@ -87,12 +89,29 @@ def replay(
     asked = nothing if levels is None else np.ascontiguousarray(levels, np.float64)
     named = nothing if names is None else np.ascontiguousarray(names, np.float64)
     total = tasks.events.shape[1]
-    for first in range(0, total, CHUNK):
-        last = min(first + CHUNK, total)
+    turn = total if told is None else first_told(tasks, told)
+    for first, last in pairwise(sorted({*range(0, total, CHUNK), turn, total})):
+        if first == turn:
+            rely_on_told(book, given)
         book_kernels.replay(book, tasks.events, asked, named, first, last)
         if progress is not None:
             progress(last, total)
     return ReplayedBook(tasks, book, int(book.desk["warm"][0]))
+
+
+def first_told(tasks: Tasks, told: npt.NDArray[np.float32]) -> int:
+    """Return how many events come before the submission of the first job with a law that is
+    told; all where none has one."""
+    _, kind, job = tasks.events
+    found = np.flatnonzero((kind == SUBMIT) & (told[job, 0] >= 0))
+    return int(found[0]) if len(found) else len(kind)
+
+
+def rely_on_told(book: BookState, rules: Mapping[str, float]) -> None:
+    """Let a book go by the rules for laws that were corrected before they were told, from the first
+    of them on, but for those that somebody chose."""
+    for name in CORRECTED.keys() - rules.keys():
+        book.desk[name] = CORRECTED[name]
 
 
 def prepared(tasks: Tasks, rules: dict[str, float]) -> BookState:

@@ -129,7 +129,8 @@ def tell_law(book, k, now):
     again = desk.restarts / desk.failures if desk.failures > 0 else 0.0
     close_law(grid, law.plain_top, rate, again, grid[0, POINTS // 2])
     job.risk = max(1.0 - grid[2, POINTS + 1], 0.0)
-    if k < len(book.told) and book.told[k, 0] >= 0:
+    job.told = 1 if k < len(book.told) and book.told[k, 0] >= 0 else 0
+    if job.told:
         for i in range(POINTS):
             law.grid[0, i], law.grid[1, i] = 0.0, book.told[k, i]
         # Failures, and waits for another start, are in what was told.

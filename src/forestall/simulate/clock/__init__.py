@@ -1,1 +1,1 @@
-"""What every simulated clock needs: the heap of planned events."""
+"""What every simulated clock needs: when to stop, and how far it is."""

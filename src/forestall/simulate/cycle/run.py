@@ -17,8 +17,8 @@ from forestall.engine.growth import longer
 from forestall.model.cycle import ESTIMATE, FAR, FATE, MILLION, S2, STAY, Fate, StayEnd
 from forestall.model.hosts import HostTraces
 from forestall.predict.corrected import corrected
+from forestall.predict.heap_kernels import new_heap
 from forestall.predict.semi_markov.forecast import HostCurves, curves
-from forestall.simulate.clock.heap_kernels import new_heap
 from forestall.simulate.clock.progress import CHUNK, Progress
 from forestall.simulate.clock.stop_kernels import ENDED, FULL
 from forestall.simulate.cycle import loop_kernels as loop

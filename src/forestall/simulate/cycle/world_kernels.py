@@ -23,7 +23,7 @@ from forestall.model.cycle import (
     GuestReason,
     StayEnd,
 )
-from forestall.simulate.clock.heap_kernels import Heap, cancel, put
+from forestall.predict.heap_kernels import Heap, cancel, put
 
 _FAR = np.int64(FAR)
 _MILLION = np.int64(MILLION)

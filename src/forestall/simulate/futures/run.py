@@ -18,6 +18,7 @@ from forestall.engine.futures.snapshot import (
     SchedulerRule,
     Snapshot,
 )
+from forestall.model.arrays import Ints
 from forestall.model.errors import ParameterError
 
 RANGE: Final = 8
@@ -50,6 +51,7 @@ def make_futures(
     *,
     failures: NodeHazard | None = None,
     arrivals: Arrivals | None = None,
+    ready: Ints | None = None,
     workers: int | None = None,
 ) -> Futures:
     """Play the scheduler forward to the end of all jobs, once for each draw of their run times.
@@ -61,9 +63,10 @@ def make_futures(
         whole run time
     rule : EASY backfilling, or another (`SchedulerRule.named`)
     failures, arrivals : nodes that fail at random, and jobs that join; None: none
+    ready : int64[K, n], when each job can first start in each future; None: as the snapshot says
     workers : threads (None: one for each core); the result is the same with any number
     """
-    return engine.make(snapshot, run, rule, failures, arrivals, spread_over(workers))
+    return engine.make(snapshot, run, rule, failures, arrivals, spread_over(workers), ready)
 
 
 def quote_futures(

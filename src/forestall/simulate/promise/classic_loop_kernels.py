@@ -9,7 +9,7 @@ from forestall.engine.promise import classic_kernels as engine
 from forestall.engine.promise.state import CONSERVATIVE
 from forestall.model.events import EventKind
 from forestall.predict.foreseen_kernels import FAR
-from forestall.simulate.clock.heap_kernels import cancel
+from forestall.predict.heap_kernels import cancel
 from forestall.simulate.clock.stop_kernels import ASKED, ENDED, FULL, PAUSED, STALLED
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.loop_kernels import carry_out_all, fits

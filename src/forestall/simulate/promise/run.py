@@ -26,8 +26,8 @@ from forestall.engine.promise.state import (
 from forestall.model.errors import InputError
 from forestall.model.failures import Failures
 from forestall.model.units import MAX_SECONDS
+from forestall.predict.heap_kernels import new_heap
 from forestall.simulate.clock import stop_kernels as stops
-from forestall.simulate.clock.heap_kernels import new_heap
 from forestall.simulate.clock.progress import CHUNK, Progress
 from forestall.simulate.promise import loop_kernels as loop
 from forestall.simulate.promise import world_kernels as worlds

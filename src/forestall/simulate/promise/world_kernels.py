@@ -15,7 +15,7 @@ from forestall._compile import inlined, record_of
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import EventKind
-from forestall.simulate.clock.heap_kernels import Heap, cancel, put
+from forestall.predict.heap_kernels import Heap, cancel, put
 
 _FINISHED = np.int64(EventKind.FINISHED)
 _CHECKPOINT_FINISHED = np.int64(EventKind.CHECKPOINT_FINISHED)

@@ -7,15 +7,15 @@ from collections import deque
 
 from forestall.model.cluster.actions import Action, Effect, Release, SignalJob
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
-from forestall.model.cluster.looks import Answers, snapshot
+from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.marks import noted
-from forestall.model.cluster.nouns import Seen, Snapshot
+from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.cluster.rights import Right, right
 from forestall.model.cluster.standing import Standing, perform, standing
 from forestall.simulate.slurm.chance import Chance
 from forestall.simulate.slurm.picture import Picture, picture, seen
 from forestall.simulate.slurm.settings import CALM, Mishaps
-from forestall.simulate.slurm.world import World
+from forestall.simulate.slurm.world import SlurmWorld
 
 _VERSION = "26.05.0"
 _HISTORY, _OVERLAP = 3600, 300
@@ -26,18 +26,20 @@ class Killed(Exception):  # noqa: N818 - no error of the cluster: the process th
 
 
 class ModelCluster:
-    """A `Cluster` on a `World`.
+    """A `LiveCluster` on a `SlurmWorld`.
 
     Parameters
     ----------
-    world : the cluster; its time passes only by `World.advance`
+    world : the cluster; its time passes only by `SlurmWorld.advance`
     mishaps : what goes wrong; drawn from the world's seed, in streams of their own
     rights : of the user whose process acts
 
     `looks` counts the dumps of the queue, also failed ones.
     """
 
-    def __init__(self, world: World, mishaps: Mishaps = CALM, rights: Right = Right.ADMIN) -> None:
+    def __init__(
+        self, world: SlurmWorld, mishaps: Mishaps = CALM, rights: Right = Right.ADMIN
+    ) -> None:
         self.world = world
         self.mishaps = mishaps
         self.rights = rights
@@ -52,8 +54,8 @@ class ModelCluster:
         """This machine's clock, Unix seconds; it may differ from Slurm's after a jump."""
         return self.world.state.now + self.ahead
 
-    def look(self, before: Snapshot | None = None) -> Snapshot:
-        """Return one snapshot, as `Cluster.look`."""
+    def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
+        """Return one snapshot, as `LiveCluster.look`."""
         self.looks += 1
         mishaps, state = self.mishaps, self.world.state
         if self._looking.draw() < mishaps.jump:
@@ -76,7 +78,7 @@ class ModelCluster:
             del nodes[int(self._looking.draw() * len(nodes))]
         reservations = list(shown.reservations.values())
         runs, fault = (shown.runs, None) if books else (None, away)
-        answers = Answers(
+        answers = LookAnswers(
             began, self.clock, shown.at, jobs, nodes, reservations, runs, fault, _VERSION
         )
         return snapshot(answers, before)
@@ -97,19 +99,19 @@ class ModelCluster:
         return shot
 
     def act(self, action: Action) -> Effect:
-        """Carry out an action that has not taken effect yet, as `Cluster.act`."""
+        """Carry out an action that has not taken effect yet, as `LiveCluster.act`."""
         return perform(action, self._around, self._write)
 
     def find(self, action: Action) -> Standing:
-        """Return whether an action has taken effect, as `Cluster.find`."""
+        """Return whether an action has taken effect, as `LiveCluster.find`."""
         return standing(action, self._around(action))
 
-    def _around(self, action: Action) -> Seen:
+    def _around(self, action: Action) -> ClusterView:
         if not self.world.state.answers:
             raise LookError(LookFault.UNREACHABLE, "queue", "unable to contact slurm controller")
         return seen(self.world.state)
 
-    def _write(self, action: Action, _: Seen) -> int:
+    def _write(self, action: Action, _: ClusterView) -> int:
         mishaps = self.mishaps
         if self.rights < right(action):
             raise WriteError(WriteFault.NOT_PERMITTED, action.id, "Access/permission denied")

@@ -6,7 +6,7 @@ from typing import Final
 
 from forestall.model.cluster.marks import RESERVATION
 from forestall.model.cluster.nouns import ClusterJob, ClusterNode, ClusterReservation
-from forestall.simulate.slurm.state import State
+from forestall.simulate.slurm.state import SlurmState
 
 PARTITION: Final = "main"
 SILENT: Final = "Not responding"
@@ -14,7 +14,7 @@ UNUSED: Final = 300
 """Seconds after which a reservation that no job uses any more is gone (PURGE_COMP)."""
 
 
-def waiting(state: State, user: str, name: str, nodes: int, limit: int) -> ClusterJob:
+def waiting(state: SlurmState, user: str, name: str, nodes: int, limit: int) -> ClusterJob:
     """Return a new job at the end of the queue, with the next number."""
     identity = state.next_id
     state.next_id += 1
@@ -29,7 +29,7 @@ def fresh(name: str, now: int) -> ClusterNode:
     return ClusterNode(name, "IDLE", (), "", "", None, now, now, 8, 16_000, (PARTITION,), (), "")
 
 
-def finish(state: State, job: ClusterJob, how: str, kept: int) -> None:
+def finish(state: SlurmState, job: ClusterJob, how: str, kept: int) -> None:
     """End a job for good; it is forgotten after `kept` seconds."""
     _leave(state, job, how)
     state.job(job._replace(state=how, flags=(), reason="None", end=state.now))
@@ -38,7 +38,7 @@ def finish(state: State, job: ClusterJob, how: str, kept: int) -> None:
         state.plan(UNUSED, "unused", job.reservation)
 
 
-def queue_again(state: State, job: ClusterJob, how: str, delay: int) -> None:
+def queue_again(state: SlurmState, job: ClusterJob, how: str, delay: int) -> None:
     """Put a running job back into the queue; a checkpoint saves what was done up to it."""
     _leave(state, job, how)
     work = state.work.get(job.id)
@@ -53,7 +53,7 @@ def queue_again(state: State, job: ClusterJob, how: str, delay: int) -> None:
     state.plan(delay, "eligible", job.id)
 
 
-def in_use(state: State, reservation: str) -> bool:
+def in_use(state: SlurmState, reservation: str) -> bool:
     """Return whether a job that has not ended names a reservation."""
     return any(
         job.reservation == reservation and job.state in ("PENDING", "RUNNING")
@@ -61,17 +61,16 @@ def in_use(state: State, reservation: str) -> bool:
     )
 
 
-def _leave(state: State, job: ClusterJob, how: str) -> None:
+def _leave(state: SlurmState, job: ClusterJob, how: str) -> None:
     for name in job.nodes if job.state == "RUNNING" else ():
         state.holder.pop(name, None)
         node = state.nodes[name]
-        if node.state == "ALLOCATED":
-            state.node(node._replace(state="IDLE"))
+        state.node(node._replace(state="IDLE") if node.state == "ALLOCATED" else node)
     state.run_ended(job, how)
     state.starts.pop(job.id, None)
 
 
-def rehome(state: State, name: str) -> None:
+def rehome(state: SlurmState, name: str) -> None:
     """Let reservations that held a node which is out of service take another one (REPLACE_DOWN)."""
     for one in list(state.reservations.values()):
         if name in one.nodes and "REPLACE_DOWN" in one.flags and one.end > state.now:
@@ -82,7 +81,7 @@ def rehome(state: State, name: str) -> None:
                 state.put(state.reservations, one.name, one._replace(nodes=(*left, new)))
 
 
-def candidates(state: State, start: int, end: int, name: str = "") -> list[str]:
+def candidates(state: SlurmState, start: int, end: int, name: str = "") -> list[str]:
     """Return the nodes that a reservation may take: in service, in no other reservation, and not
     held by a job that may run into it; idle ones first."""
     taken = {
@@ -101,7 +100,7 @@ def candidates(state: State, start: int, end: int, name: str = "") -> list[str]:
     return sorted(free, key=lambda one: (one in state.holder, one))
 
 
-def end_reservation(state: State, one: ClusterReservation) -> None:
+def end_reservation(state: SlurmState, one: ClusterReservation) -> None:
     """Take a reservation away: jobs that still wait for it wait outside from now on
     (NO_HOLD_JOBS_AFTER)."""
     state.put(state.reservations, one.name, None)

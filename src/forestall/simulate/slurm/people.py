@@ -17,21 +17,21 @@ from forestall.simulate.slurm.moves import (
     resumed,
 )
 from forestall.simulate.slurm.settings import WorldSettings
-from forestall.simulate.slurm.state import Act, State
+from forestall.simulate.slurm.state import PersonsAct, SlurmState
 
 _REASONS: Final = ("bad fan, RT 4711", "firmware", "NHC: check_fs_mount /scratch", "Forestall: no")
 
 
-def interfere(state: State, chance: Chance, settings: WorldSettings) -> None:
+def interfere(state: SlurmState, chance: Chance, settings: WorldSettings) -> None:
     """Let somebody do one thing by hand; nothing where nobody can reach the controller."""
     act, target = chance.one_of(_ACTS), chance.draw()
     if state.answers:
         told = act(state, target, settings)
         if told:
-            state.acts.append(Act(state.now, act.__name__.strip("_"), told))
+            state.acts.append(PersonsAct(state.now, act.__name__.strip("_"), told))
 
 
-def _drain(state: State, draw: float, _: WorldSettings) -> str:
+def _drain(state: SlurmState, draw: float, _: WorldSettings) -> str:
     """Take out a node, also one that we took out: the reason is theirs then."""
     names = sorted(state.nodes)
     name = names[int(draw * len(names))]
@@ -42,7 +42,7 @@ def _drain(state: State, draw: float, _: WorldSettings) -> str:
     return name
 
 
-def _resume(state: State, draw: float, _: WorldSettings) -> str:
+def _resume(state: SlurmState, draw: float, _: WorldSettings) -> str:
     """Bring a node back, also one that we took out."""
     names = sorted(name for name, one in state.nodes.items() if "DRAIN" in one.flags
                    and name not in state.dead and "REBOOT_ISSUED" not in one.flags)  # fmt: skip
@@ -54,7 +54,7 @@ def _resume(state: State, draw: float, _: WorldSettings) -> str:
     return name
 
 
-def _maintenance(state: State, draw: float, _: WorldSettings) -> str:
+def _maintenance(state: SlurmState, draw: float, _: WorldSettings) -> str:
     """Reserve a node for an hour."""
     start, end = state.now + 600, state.now + 4200
     free = candidates(state, start, end)
@@ -70,7 +70,7 @@ def _maintenance(state: State, draw: float, _: WorldSettings) -> str:
     return name
 
 
-def _delete_reservation(state: State, draw: float, _: WorldSettings) -> str:
+def _delete_reservation(state: SlurmState, draw: float, _: WorldSettings) -> str:
     """Delete a reservation that no job runs in, also one of ours."""
     busy = {job.reservation for job in state.jobs.values() if job.state == "RUNNING"}
     names = sorted(set(state.reservations) - busy)
@@ -81,7 +81,7 @@ def _delete_reservation(state: State, draw: float, _: WorldSettings) -> str:
     return name
 
 
-def _hold(state: State, draw: float, _: WorldSettings) -> str:
+def _hold(state: SlurmState, draw: float, _: WorldSettings) -> str:
     numbers = sorted(job.id for job in state.jobs.values() if job.waits and job.priority)
     if not numbers:
         return ""
@@ -90,7 +90,7 @@ def _hold(state: State, draw: float, _: WorldSettings) -> str:
     return str(job.id)
 
 
-def _release(state: State, draw: float, _: WorldSettings) -> str:
+def _release(state: SlurmState, draw: float, _: WorldSettings) -> str:
     numbers = sorted(job.id for job in state.jobs.values() if job.held)
     if not numbers:
         return ""
@@ -99,7 +99,7 @@ def _release(state: State, draw: float, _: WorldSettings) -> str:
     return str(job.id)
 
 
-def _cancel(state: State, draw: float, settings: WorldSettings) -> str:
+def _cancel(state: SlurmState, draw: float, settings: WorldSettings) -> str:
     numbers = sorted(job.id for job in state.jobs.values() if job.state in ("PENDING", "RUNNING"))
     if not numbers:
         return ""
@@ -108,7 +108,7 @@ def _cancel(state: State, draw: float, settings: WorldSettings) -> str:
     return str(job.id)
 
 
-def _requeue(state: State, draw: float, settings: WorldSettings) -> str:
+def _requeue(state: SlurmState, draw: float, settings: WorldSettings) -> str:
     numbers = sorted(job.id for job in state.jobs.values() if job.state == "RUNNING")
     if not numbers:
         return ""
@@ -117,7 +117,7 @@ def _requeue(state: State, draw: float, settings: WorldSettings) -> str:
     return str(job.id)
 
 
-def _comment(state: State, draw: float, _: WorldSettings) -> str:
+def _comment(state: SlurmState, draw: float, _: WorldSettings) -> str:
     """Take our tag out of a job's comment."""
     numbers = sorted(job.id for job in state.jobs.values() if job.waits and job.comment)
     if not numbers:
@@ -127,7 +127,7 @@ def _comment(state: State, draw: float, _: WorldSettings) -> str:
     return str(job.id)
 
 
-_ACTS: Final[tuple[Callable[[State, float, WorldSettings], str], ...]] = (
+_ACTS: Final[tuple[Callable[[SlurmState, float, WorldSettings], str], ...]] = (
     _drain, _resume, _drain, _resume, _maintenance, _delete_reservation, _hold, _release, _cancel,
     _requeue, _comment,
 )  # fmt: skip

@@ -9,9 +9,9 @@ from forestall.model.cluster.nouns import (
     ClusterNode,
     ClusterReservation,
     ClusterRun,
-    Seen,
+    ClusterView,
 )
-from forestall.simulate.slurm.state import State
+from forestall.simulate.slurm.state import SlurmState
 
 
 class Picture(NamedTuple):
@@ -24,7 +24,7 @@ class Picture(NamedTuple):
     runs: tuple[ClusterRun, ...]
 
 
-def picture(state: State, since: int) -> Picture:
+def picture(state: SlurmState, since: int) -> Picture:
     """Return what there is now, and the runs that ended since a time or go on."""
     runs = []
     for run in reversed(state.runs):
@@ -42,6 +42,6 @@ def picture(state: State, since: int) -> Picture:
     )
 
 
-def seen(state: State) -> Seen:
+def seen(state: SlurmState) -> ClusterView:
     """Return the cluster as it is, for a question about one action."""
-    return Seen(state.jobs, state.nodes, state.reservations, tuple(state.runs))
+    return ClusterView(state.jobs, state.nodes, state.reservations, tuple(state.runs))

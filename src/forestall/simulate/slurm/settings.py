@@ -17,7 +17,7 @@ class WorldSettings:
     ----------
     nodes : how many
     origin : Unix seconds at which the world begins
-    arrival : mean between submissions of users' own jobs
+    load : share of the nodes that users' own jobs keep busy in the long run
     run : mean run time of those
     widest : nodes that the largest of them takes
     failure, repair : mean of one node between failures, and of an outage
@@ -36,7 +36,7 @@ class WorldSettings:
 
     nodes: int = 16
     origin: int = 1_800_000_000
-    arrival: float = 900.0
+    load: float = 0.6
     run: float = 3600.0
     widest: int = 8
     failure: float = 5 * 86400.0
@@ -60,6 +60,12 @@ class WorldSettings:
         for one in fields(self):
             if getattr(self, one.name) < 0:
                 raise ParameterError(one.name, getattr(self, one.name), "a number of at least 0")
+
+    @property
+    def arrival(self) -> float:
+        """Mean seconds between submissions of users' own jobs, 0 for none."""
+        mean = (1 + min(self.widest, self.nodes)) / 2
+        return mean * self.run / (self.load * self.nodes) if self.load else 0.0
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from forestall.model.cluster.nouns import (
 )
 
 
-class Work(NamedTuple):
+class JobWork(NamedTuple):
     """What is true of a job: seconds that it still needs, whether it is queued again where its node
     fails, and how many seconds of a run its last checkpoint holds."""
 
@@ -32,7 +32,7 @@ class Deed(NamedTuple):
     action: Action
 
 
-class Act(NamedTuple):
+class PersonsAct(NamedTuple):
     """What an operator or a user did by hand."""
 
     at: int
@@ -41,7 +41,7 @@ class Act(NamedTuple):
 
 
 @dataclass
-class State:
+class SlurmState:
     """The tables of a cluster. Entries are values: a change puts another value in its place, so
     that a copy of a table is a picture of its moment.
 
@@ -52,6 +52,7 @@ class State:
     work : by job; `starts` is the number of the start of its current run, by job
     holder : which job holds a node
     dead : nodes that are dead, whether that was seen or not
+    free : nodes on which a job can start, in the order in which they became so
     theirs : nodes that people took out of service
     runs : ended runs, oldest first
     answers : whether the controller answers
@@ -64,16 +65,17 @@ class State:
     nodes: dict[str, ClusterNode] = field(default_factory=dict)
     reservations: dict[str, ClusterReservation] = field(default_factory=dict)
     next_id: int = 1
-    work: dict[int, Work] = field(default_factory=dict)
+    work: dict[int, JobWork] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     started: int = 0
     holder: dict[str, int] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)
+    free: dict[str, None] = field(default_factory=dict)
     theirs: set[str] = field(default_factory=set)
     runs: deque[ClusterRun] = field(default_factory=deque)
     answers: bool = True
     deeds: list[Deed] = field(default_factory=list)
-    acts: list[Act] = field(default_factory=list)
+    acts: list[PersonsAct] = field(default_factory=list)
     trespasses: list[str] = field(default_factory=list)
     due: list[tuple[int, int, str, Any]] = field(default_factory=list)
     order: int = 0
@@ -99,6 +101,19 @@ class State:
     def node(self, node: ClusterNode) -> None:
         """Put a node into its place."""
         self.put(self.nodes, node.name, node)
+        self.count(node.name)
+
+    def usable(self, name: str) -> bool:
+        """Return whether a job can start on a node."""
+        idle = name not in self.holder and name not in self.dead
+        return idle and self.nodes[name].in_service
+
+    def count(self, name: str) -> None:
+        """Count a node among those that are free, or no longer."""
+        if self.usable(name):
+            self.free.setdefault(name)
+        else:
+            self.free.pop(name, None)
 
     def run_ended(self, job: ClusterJob, state: str) -> None:
         """Write the run of a job into the books."""
@@ -114,7 +129,7 @@ class State:
             self.changes.popleft()
 
 
-def problems(state: State) -> list[str]:
+def problems(state: SlurmState) -> list[str]:
     """Return what cannot be, from a walk over the whole state; empty where all adds up."""
     found = []
     held: dict[str, int] = {}
@@ -129,6 +144,8 @@ def problems(state: State) -> list[str]:
             held[name] = job.id
     if held != state.holder:
         found.append(f"holders differ: {held} and {state.holder}")
+    if wrong := [name for name in state.nodes if state.usable(name) != (name in state.free)]:
+        found.append(f"free or not: {wrong}")
     spans = sorted((one.start, one.end, one.name) for one in state.reservations.values())
     for k, (_, end, name) in enumerate(spans):
         for start, _, other in spans[k + 1 :]:

@@ -29,14 +29,14 @@ from forestall.simulate.slurm.people import interfere
 from forestall.simulate.slurm.picture import seen
 from forestall.simulate.slurm.scheduler import schedule
 from forestall.simulate.slurm.settings import WorldSettings
-from forestall.simulate.slurm.state import State, Work, problems
+from forestall.simulate.slurm.state import JobWork, SlurmState, problems
 from forestall.simulate.slurm.writes import apply
 
 _TWICE: Final = "Duplicate jobid"
 _NAMES: Final = ("train", "-x -r all", "a\nb", "<b>markup</b>", "größe ☃", "$(reboot)")
 
 
-class World:
+class SlurmWorld:
     """A cluster that is advanced second by second, and acted on in between.
 
     Parameters
@@ -53,10 +53,11 @@ class World:
         self.chance = {
             name: Chance(seed, name) for name in ("users", "nodes", "controller", "people")
         }
-        self.state = State(settings.origin)
+        self.state = SlurmState(settings.origin)
         width = len(str(settings.nodes))
         for k in range(1, settings.nodes + 1):
-            self.state.nodes[f"n{k:0{width}}"] = fresh(f"n{k:0{width}}", settings.origin)
+            self.state.node(fresh(f"n{k:0{width}}", settings.origin))
+        self.state.changes.clear()  # nodes are no news that a killed controller forgets
         self._begin()
 
     def advance(self, to: int) -> None:
@@ -83,7 +84,7 @@ class World:
         made = apply(self.state, action, self.settings.delay)
         if isinstance(action, Submit):
             length = self.chance["users"].wait(0.7 * action.time)
-            self.state.work[made] = Work(length, action.requeue != "no")
+            self.state.work[made] = JobWork(length, action.requeue != "no")
         self._schedule()
         return made
 
@@ -112,7 +113,7 @@ class World:
         for job in schedule(state, self.settings.tested):
             state.started += 1
             state.starts[job.id] = state.started
-            work = state.work.get(job.id) or Work(600, True)
+            work = state.work.get(job.id) or JobWork(600, True)
             limit = (job.end or state.now) - state.now
             state.plan(max(1, min(work.length, limit)), "end", (job.id, state.started))
 
@@ -131,14 +132,14 @@ class World:
         comment = tagged("nobody-gave-this") if forged else ""
         job = waiting(state, user, name, nodes, limit)._replace(comment=comment, priority=priority)
         state.job(job)
-        state.work[job.id] = Work(length, again)
+        state.work[job.id] = JobWork(length, again)
 
     def _end(self, key: tuple[int, int]) -> None:
         identity, start = key
         job = self.state.jobs.get(identity)
         if job is None or self.state.starts.get(identity) != start:
             return  # this start is history
-        length = self.state.work.get(identity, Work(0, False)).length
+        length = self.state.work.get(identity, JobWork(0, False)).length
         over = job.start is not None and length > self.state.now - job.start
         finish(self.state, job, "TIMEOUT" if over else "COMPLETED", self.settings.kept)
 
@@ -169,6 +170,7 @@ class World:
         if name in state.dead:
             return
         state.dead.add(name)
+        state.count(name)
         state.plan(settings.detect, "silence", name)
         state.plan(settings.detect + chance.wait(settings.repair), "return", name)
         job = state.jobs.get(state.holder.get(name, 0))
@@ -185,7 +187,7 @@ class World:
         node = node._replace(state="DOWN", flags=flags, reason=node.reason or SILENT)
         state.node(node._replace(set_by=node.set_by or "root", set_at=node.set_at or state.now))
         if job is not None:
-            if state.work.get(job.id, Work(0, False)).again:
+            if state.work.get(job.id, JobWork(0, False)).again:
                 queue_again(state, job, "NODE_FAIL", self.settings.delay)
             else:
                 finish(state, job, "NODE_FAIL", self.settings.kept)
@@ -261,6 +263,8 @@ class World:
             elif node.state in ("IDLE", "ALLOCATED"):
                 state.nodes[name] = node._replace(state="ALLOCATED" if name in held else "IDLE")
         state.holder = held
+        for name in state.nodes:
+            state.count(name)
         state.theirs = {name for name in state.theirs if not state.nodes[name].in_service}
         running = {job.id for job in state.jobs.values() if job.state == "RUNNING"}
         for identity in [one for one in state.starts if one not in running]:
@@ -298,27 +302,27 @@ class World:
         interfere(self.state, chance, self.settings)
 
 
-def _restore(state: State, table: dict[Any, Any], key: Any, before: Any) -> None:
+def _restore(state: SlurmState, table: dict[Any, Any], key: Any, before: Any) -> None:
     if before is None:
         table.pop(key, None)
     elif table is state.jobs or table is state.nodes or table is state.reservations:
         table[key] = before
 
 
-_EVENTS: Final[dict[str, Callable[[World, Any], None]]] = {
-    "submission": World._submission,
-    "end": World._end,
-    "forgotten": World._forgotten,
-    "unused": World._unused,
-    "over": World._over,
-    "eligible": World._eligible,
-    "failure": World._failure,
-    "silence": World._silence,
-    "return": World._return,
-    "reboot": World._reboot,
-    "rebooted": World._rebooted,
-    "away": World._away,
-    "again": World._again,
-    "late": World._late,
-    "person": World._person,
+_EVENTS: Final[dict[str, Callable[[SlurmWorld, Any], None]]] = {
+    "submission": SlurmWorld._submission,
+    "end": SlurmWorld._end,
+    "forgotten": SlurmWorld._forgotten,
+    "unused": SlurmWorld._unused,
+    "over": SlurmWorld._over,
+    "eligible": SlurmWorld._eligible,
+    "failure": SlurmWorld._failure,
+    "silence": SlurmWorld._silence,
+    "return": SlurmWorld._return,
+    "reboot": SlurmWorld._reboot,
+    "rebooted": SlurmWorld._rebooted,
+    "away": SlurmWorld._away,
+    "again": SlurmWorld._again,
+    "late": SlurmWorld._late,
+    "person": SlurmWorld._person,
 }

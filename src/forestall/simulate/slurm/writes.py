@@ -6,12 +6,12 @@ from __future__ import annotations
 from forestall.model.cluster.actions import (
     RESERVATION_FLAGS,
     Action,
-    Drain,
+    DrainNode,
     Exclude,
     Hold,
     OnJob,
     OnNode,
-    Reboot,
+    RebootNode,
     Release,
     Requeue,
     Reserve,
@@ -30,6 +30,7 @@ from forestall.model.cluster.marks import (
 )
 from forestall.model.cluster.nouns import ClusterJob, ClusterReservation
 from forestall.simulate.slurm.moves import (
+    PARTITION,
     candidates,
     drained,
     end_reservation,
@@ -38,13 +39,13 @@ from forestall.simulate.slurm.moves import (
     resumed,
     waiting,
 )
-from forestall.simulate.slurm.state import Deed, State
+from forestall.simulate.slurm.state import Deed, SlurmState
 
 ME = "forestall"
 """The user whose process acts."""
 
 
-def apply(state: State, action: Action, delay: int) -> int:
+def apply(state: SlurmState, action: Action, delay: int) -> int:
     """Carry out an action; returns the number of a job that it submitted, else 0.
 
     Parameters
@@ -75,9 +76,9 @@ def apply(state: State, action: Action, delay: int) -> int:
     return made
 
 
-def _submit(state: State, action: Submit) -> int:
-    if action.nodes > len(state.nodes):
-        message = "Requested node configuration is not available"
+def _submit(state: SlurmState, action: Submit) -> int:
+    if action.partition not in ("", PARTITION):
+        message = "Invalid partition name specified"
         raise WriteError(WriteFault.REFUSED, action.id, message)
     if action.reservation and action.reservation not in state.reservations:
         raise WriteError(WriteFault.REFUSED, action.id, "Requested reservation is invalid")
@@ -95,7 +96,7 @@ def _submit(state: State, action: Submit) -> int:
     return job.id
 
 
-def _reserve(state: State, action: Reserve) -> None:
+def _reserve(state: SlurmState, action: Reserve) -> None:
     name, end = reservation_name(action.id), action.start + 60 * -(-action.time // 60)
     if name in state.reservations:
         raise WriteError(WriteFault.REFUSED, action.id, "Duplicate reservation name")
@@ -110,7 +111,7 @@ def _reserve(state: State, action: Reserve) -> None:
     state.plan(end - state.now, "over", name)
 
 
-def _on_job(state: State, action: OnJob, delay: int) -> None:
+def _on_job(state: SlurmState, action: OnJob, delay: int) -> None:
     job = state.jobs.get(action.job)
     if job is None:
         raise WriteError(WriteFault.UNKNOWN_ID, action.id, "Invalid job id specified")
@@ -134,7 +135,7 @@ def _on_job(state: State, action: OnJob, delay: int) -> None:
             state.job(job._replace(excluded=avoided, note=noted(job.note, action.id)))
 
 
-def _signal(state: State, action: SignalJob, job: ClusterJob) -> None:
+def _signal(state: SlurmState, action: SignalJob, job: ClusterJob) -> None:
     if job.state != "RUNNING":
         message = "Job can not be altered now, try again later"
         raise WriteError(WriteFault.REFUSED, action.id, message)
@@ -144,19 +145,19 @@ def _signal(state: State, action: SignalJob, job: ClusterJob) -> None:
         state.work[job.id] = work._replace(saved=state.now - (job.start or state.now))
 
 
-def _on_node(state: State, action: OnNode) -> None:
+def _on_node(state: SlurmState, action: OnNode) -> None:
     node = state.nodes.get(action.node)
     if node is None:
         raise WriteError(WriteFault.UNKNOWN_ID, action.id, "Invalid node name specified")
     if node.name in state.theirs:
         state.trespasses.append(f"{action} touches node {node.name}, which people took out")
-    if not isinstance(action, Drain) and not mark_of_reason(node.reason):
+    if not isinstance(action, DrainNode) and not mark_of_reason(node.reason):
         state.trespasses.append(f"{action} touches node {node.name}: {node.reason!r} is not ours")
     held = node.name in state.holder
-    if isinstance(action, Drain):
+    if isinstance(action, DrainNode):
         state.node(drained(node, reason_of(action.id, action.words), ME, state.now))
         rehome(state, node.name)
-    elif isinstance(action, Reboot):
+    elif isinstance(action, RebootNode):
         out = drained(node, reason_of(action.id, action.words), ME, state.now)
         state.node(out._replace(flags=(*out.flags, "REBOOT_REQUESTED")))
         state.plan(1, "reboot", node.name)

@@ -16,7 +16,7 @@ from forestall.model.failures import Failures
 from forestall.model.own import is_own
 from forestall.model.predictions import Predictions
 from forestall.model.virtual_books import MOVE, RUN, STRUCK
-from forestall.simulate.clock.heap_kernels import new_heap
+from forestall.predict.heap_kernels import new_heap
 from forestall.simulate.clock.progress import CHUNK, Progress
 from forestall.simulate.clock.stop_kernels import ENDED, FULL, STALLED
 from forestall.simulate.virtual import loop_kernels as loop

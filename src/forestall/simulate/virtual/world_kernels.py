@@ -16,7 +16,7 @@ from forestall.engine.virtual import state as states
 from forestall.engine.virtual import tasks_kernels as tasks
 from forestall.engine.virtual.state import DONE, RUNNING
 from forestall.model.virtual import TaskDecisionKind, TaskEventKind
-from forestall.simulate.clock.heap_kernels import Heap, cancel, put
+from forestall.predict.heap_kernels import Heap, cancel, put
 
 _TASK_ENDED = np.int64(TaskEventKind.TASK_ENDED)
 _MIGRATION_ENDED = np.int64(TaskEventKind.MIGRATION_ENDED)

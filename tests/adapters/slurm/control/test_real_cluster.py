@@ -13,20 +13,20 @@ from pathlib import Path
 import pytest
 
 from cluster_contract.contract import SCRIPT, ClusterContract, Site, fault_of, fresh, submitted
-from forestall.adapters.slurm.control.by_commands import Limits, SlurmCommands
+from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
 from forestall.adapters.slurm.control.by_rest import SlurmRest
 from forestall.adapters.slurm.control.http import Server
-from forestall.model.cluster.actions import Action, Drain, Hold, Reserve, Submit
-from forestall.model.cluster.cluster import Cluster
+from forestall.model.cluster.actions import Action, DrainNode, Hold, Reserve, Submit
+from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import WriteError, WriteFault
 from slurm_cluster.cluster import Cluster as RealSlurm
 from slurm_cluster.cluster import why_not
 
 pytestmark = pytest.mark.slow
 
-LIMITS = Limits(read=20, write=20)
+LIMITS = SlurmLimits(read=20, write=20)
 REST_FOLDER = os.environ.get("FORESTALL_SLURMRESTD", "")
-"""A folder into which Debian's slurmrestd and its library were unpacked, where it is not installed."""
+"""A folder into which Debian's slurmrestd and its library were unpacked, if not installed."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def _here(slurm: RealSlurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class RealSite:
     """A real cluster, and a person with a terminal."""
 
-    def __init__(self, slurm: RealSlurm, cluster: Cluster) -> None:
+    def __init__(self, slurm: RealSlurm, cluster: LiveCluster) -> None:
         self.slurm = slurm
         self.cluster = cluster
 
@@ -102,7 +102,7 @@ class TestCommands(ClusterContract):
     @pytest.mark.parametrize(
         ("action", "what"),
         [
-            (Drain("d1", "n1", "risk"), "node"),
+            (DrainNode("d1", "n1", "risk"), "node"),
             (Reserve("r1", 4_000_000_000, 600, 1, users=("root",)), "reservation"),
         ],
     )
@@ -162,7 +162,7 @@ class TestCommands(ClusterContract):
         before = site.cluster.look()
         slurm.stop_accounting()
         try:
-            after = SlurmCommands(Limits(read=5)).look(before)
+            after = SlurmCommands(SlurmLimits(read=5)).look(before)
             assert after.accounting is not None
             assert after.mark == before.mark
             assert set(after.nodes) == set(before.nodes)
@@ -187,9 +187,8 @@ def _rest() -> tuple[str, dict[str, str]]:
 def rest(slurm: RealSlurm) -> Iterator[Path]:
     program, more = _rest()
     path = slurm.folder / "slurmrestd.socket"
-    plugins = "openapi/v0.0.38,openapi/dbv0.0.38"
     process = subprocess.Popen(
-        (program, "-a", "rest_auth/local", "-s", plugins, f"unix:{path}"),
+        (program, "-a", "rest_auth/local", f"unix:{path}"),
         env=slurm.environment | more | {"SLURMRESTD_SECURITY": "disable_user_check"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -15,25 +15,25 @@ from forestall.adapters.slurm.control.steps import between_notes, reserve_whole
 from forestall.adapters.slurm.run import SlurmError, environment, read
 from forestall.model.cluster.actions import (
     Action,
-    Drain,
+    DrainNode,
     Effect,
     Exclude,
     Hold,
     OnNode,
-    Reboot,
+    RebootNode,
     Release,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     StartNow,
     Submit,
     Unreserve,
 )
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
-from forestall.model.cluster.looks import Answers, snapshot
+from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.marks import reservation_name
-from forestall.model.cluster.nouns import ClusterJob, ClusterRun, Seen, Snapshot
+from forestall.model.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot, ClusterView
 from forestall.model.cluster.standing import Standing, perform, standing
 
 _RELEASE: Final = re.compile(r"(\d+)\.(\d+)(?:\.\S+)?")
@@ -41,7 +41,7 @@ _SUBMITTED: Final = re.compile(r"(\d+)(?:;\S*)?")
 
 
 @dataclass(frozen=True)
-class Limits:
+class SlurmLimits:
     """How much is waited for and taken in.
 
     Parameters
@@ -69,9 +69,9 @@ class SlurmCommands:
     """
 
     def __init__(
-        self, limits: Limits | None = None, clock: Callable[[], float] = time.time
+        self, limits: SlurmLimits | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or SlurmLimits()
         self._clock = clock
         self._version = ""
 
@@ -86,8 +86,8 @@ class SlurmCommands:
             self._version = match[0]
         return self._version
 
-    def look(self, before: Snapshot | None = None) -> Snapshot:
-        """Return one snapshot, as `Cluster.look`: four commands, each once."""
+    def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
+        """Return one snapshot, as `LiveCluster.look`: four commands, each once."""
         began = int(self._clock())
         version = self.version()
         text, odd_text = documents.decoded(self._ask(questions.reservations(), "reservations"))
@@ -98,24 +98,22 @@ class SlurmCommands:
             nodes, odd_nodes = documents.nodes_of(told.value), told.replaced
         else:
             text, odd_nodes = documents.decoded(raw)
-            if not text.endswith("\n"):
-                raise LookError(LookFault.CUT, "nodes", "the last line is cut short")
             nodes = lines.nodes_of_lines(text)
         queue = self._document(self._ask(questions.queue(), "queue"), "queue")
         jobs = documents.jobs_of(queue.value)
         since = began - self._limits.history if before is None else before.mark
         runs, fault = self._runs(since - self._limits.overlap)
         replaced = odd_text + odd_nodes + queue.replaced
-        answers = Answers(began, int(self._clock()), queue.told_at, jobs, nodes, reservations,
+        answers = LookAnswers(began, int(self._clock()), queue.told_at, jobs, nodes, reservations,
                           runs, fault, version, replaced)  # fmt: skip
         return snapshot(answers, before)
 
     def act(self, action: Action) -> Effect:
-        """Carry out an action that has not taken effect yet, as `Cluster.act`."""
+        """Carry out an action that has not taken effect yet, as `LiveCluster.act`."""
         return perform(action, self._around, self._write)
 
     def find(self, action: Action) -> Standing:
-        """Return whether an action has taken effect, as `Cluster.find`."""
+        """Return whether an action has taken effect, as `LiveCluster.find`."""
         return standing(action, self._around(action))
 
     # ----------------------------------------------------------------------------- asking
@@ -156,7 +154,7 @@ class SlurmCommands:
         except LookError as error:
             return None, error
 
-    def _around(self, action: Action) -> Seen:
+    def _around(self, action: Action) -> ClusterView:
         """Return what an action is about, freshly seen."""
         if isinstance(action, Submit):
             return self._around_submit(action)
@@ -164,17 +162,17 @@ class SlurmCommands:
             name = reservation_name(action.id if isinstance(action, Reserve) else action.of)
             said = self._ask_for_one(questions.reservation(name), "reservations")
             found = [] if said is None else lines.reservations_of_lines(said)
-            return Seen({}, {}, {one.name: one for one in found})
+            return ClusterView({}, {}, {one.name: one for one in found})
         if isinstance(action, OnNode):
             said = self._ask_for_one(questions.node(action.node), "nodes")
             nodes = [] if said is None else lines.nodes_of_lines(said)
-            return Seen({}, {node.name: node for node in nodes}, {})
+            return ClusterView({}, {node.name: node for node in nodes}, {})
         jobs = self._job(action.job)
         if isinstance(action, Exclude):
             jobs = [job._replace(excluded=self._avoided(job.id)) for job in jobs]
-        return Seen({job.id: job for job in jobs}, {}, {})
+        return ClusterView({job.id: job for job in jobs}, {}, {})
 
-    def _around_submit(self, action: Submit) -> Seen:
+    def _around_submit(self, action: Submit) -> ClusterView:
         """Return this user's jobs, in the queue and in the books since the action was decided."""
         user = str(os.getuid())
         fence = _fence()
@@ -190,7 +188,7 @@ class SlurmCommands:
                     raise
             else:
                 runs = lines.runs_of_rows(documents.decoded(raw)[0], fence)
-        return Seen({job.id: job for job in jobs}, {}, {}, tuple(runs))
+        return ClusterView({job.id: job for job in jobs}, {}, {}, tuple(runs))
 
     def _job(self, number: int) -> list[ClusterJob]:
         fence = _fence()
@@ -217,7 +215,7 @@ class SlurmCommands:
             raise refusals.write_error(error, action) from None
         return documents.decoded(said)[0]
 
-    def _write(self, action: Action, seen: Seen) -> int:
+    def _write(self, action: Action, seen: ClusterView) -> int:
         match action:
             case Submit():
                 return self._submit(action)
@@ -239,11 +237,11 @@ class SlurmCommands:
             case Exclude():
                 job = seen.jobs[action.job]
                 self._tell(orders.exclude(action, job, job.excluded), action.id)
-            case Drain():
+            case DrainNode():
                 self._tell(orders.drain(action), action.id)
-            case Resume():
+            case ResumeNode():
                 self._tell(orders.resume(action), action.id)
-            case Reboot():
+            case RebootNode():
                 self._tell(orders.reboot(action), action.id)
         return 0
 
@@ -258,7 +256,7 @@ class SlurmCommands:
             raise WriteError(WriteFault.AMBIGUOUS, action.id, message)
         return int(match[1])
 
-    def _noted(self, action: Release | SignalJob, seen: Seen, order: orders.Order) -> None:
+    def _noted(self, action: Release | SignalJob, seen: ClusterView, order: orders.Order) -> None:
         between_notes(action, seen.jobs[action.job], order, orders.note, self._tell)
 
 

@@ -8,31 +8,31 @@ from typing import Any
 from urllib.parse import quote
 
 from forestall.adapters.slurm.control import documents, refusals, requests
-from forestall.adapters.slurm.control.by_commands import Limits
+from forestall.adapters.slurm.control.by_commands import SlurmLimits
 from forestall.adapters.slurm.control.http import NoReply, Reply, Server
 from forestall.adapters.slurm.control.requests import Request
 from forestall.adapters.slurm.control.steps import between_notes, reserve_whole
 from forestall.model.cluster.actions import (
     Action,
-    Drain,
+    DrainNode,
     Effect,
     Exclude,
     Hold,
     OnNode,
-    Reboot,
+    RebootNode,
     Release,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     StartNow,
     Submit,
     Unreserve,
 )
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
-from forestall.model.cluster.looks import Answers, snapshot
+from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.marks import reservation_name
-from forestall.model.cluster.nouns import ClusterRun, Seen, Snapshot
+from forestall.model.cluster.nouns import ClusterRun, ClusterSnapshot, ClusterView
 from forestall.model.cluster.standing import Standing, perform, standing
 
 _DENIED = (401, 403)
@@ -54,11 +54,11 @@ class SlurmRest:
     def __init__(
         self,
         server: Server,
-        limits: Limits | None = None,
+        limits: SlurmLimits | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._server = server
-        self._limits = limits or Limits()
+        self._limits = limits or SlurmLimits()
         self._clock = clock
         self._version = 0
 
@@ -77,8 +77,8 @@ class SlurmRest:
         known = f"v0.0.{requests.VERSIONS[-1]} to v0.0.{requests.VERSIONS[0]}"
         raise LookError(LookFault.UNAVAILABLE, "version", f"slurmrestd speaks none of {known}")
 
-    def look(self, before: Snapshot | None = None) -> Snapshot:
-        """Return one snapshot, as `Cluster.look`: four requests, each once."""
+    def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
+        """Return one snapshot, as `LiveCluster.look`: four requests, each once."""
         began = int(self._clock())
         self.version()
         held = self._document("reservations", "reservations")
@@ -86,7 +86,7 @@ class SlurmRest:
         queue = self._document("jobs", "queue")
         since = began - self._limits.history if before is None else before.mark
         runs, fault = self._runs(since - self._limits.overlap)
-        answers = Answers(
+        answers = LookAnswers(
             began, int(self._clock()), queue.told_at, documents.jobs_of(queue.value),
             documents.nodes_of(nodes.value), documents.reservations_of(held.value), runs, fault,
             queue.version or nodes.version, held.replaced + nodes.replaced + queue.replaced,
@@ -94,7 +94,7 @@ class SlurmRest:
         return snapshot(answers, before)
 
     def act(self, action: Action) -> Effect:
-        """Carry out an action that has not taken effect yet, as `Cluster.act`."""
+        """Carry out an action that has not taken effect yet, as `LiveCluster.act`."""
         try:
             lacking = requests.lacking(action, self.version())
         except LookError as error:
@@ -104,7 +104,7 @@ class SlurmRest:
         return perform(action, self._around, self._write)
 
     def find(self, action: Action) -> Standing:
-        """Return whether an action has taken effect, as `Cluster.find`."""
+        """Return whether an action has taken effect, as `LiveCluster.find`."""
         return standing(action, self._around(action))
 
     # ----------------------------------------------------------------------------- asking
@@ -161,7 +161,7 @@ class SlurmRest:
         except LookError as error:
             return None, error
 
-    def _around(self, action: Action) -> Seen:
+    def _around(self, action: Action) -> ClusterView:
         if isinstance(action, Submit):
             jobs = documents.jobs_of(self._document("jobs", "queue").value)
             runs: list[ClusterRun] = []
@@ -170,17 +170,17 @@ class SlurmRest:
                 if fault is not None and fault.fault is not LookFault.UNAVAILABLE:
                     raise fault
                 runs = found or []
-            return Seen({job.id: job for job in jobs}, {}, {}, tuple(runs))
+            return ClusterView({job.id: job for job in jobs}, {}, {}, tuple(runs))
         if isinstance(action, Reserve | Unreserve):
             name = reservation_name(action.id if isinstance(action, Reserve) else action.of)
             told = self._one(f"reservation/{name}", "reservations")
             held = documents.reservations_of(told)
-            return Seen({}, {}, {one.name: one for one in held})
+            return ClusterView({}, {}, {one.name: one for one in held})
         if isinstance(action, OnNode):
             told = self._one(f"node/{quote(action.node, safe='')}", "nodes")
-            return Seen({}, {node.name: node for node in documents.nodes_of(told)}, {})
+            return ClusterView({}, {node.name: node for node in documents.nodes_of(told)}, {})
         found_jobs = documents.jobs_of(self._one(f"job/{action.job}", "queue"))
-        return Seen({job.id: job for job in found_jobs}, {}, {})
+        return ClusterView({job.id: job for job in found_jobs}, {}, {})
 
     # ----------------------------------------------------------------------------- acting
 
@@ -208,7 +208,7 @@ class SlurmRest:
             raise WriteError(WriteFault.AMBIGUOUS, action, message)
         return told
 
-    def _write(self, action: Action, seen: Seen) -> int:
+    def _write(self, action: Action, seen: ClusterView) -> int:
         version = self.version()
         match action:
             case Submit():
@@ -234,16 +234,16 @@ class SlurmRest:
             case Exclude():
                 job = seen.jobs[action.job]
                 self._tell(requests.exclude(action, job.excluded, job.note), action.id)
-            case Drain():
+            case DrainNode():
                 self._tell(requests.drain(action), action.id)
-            case Resume():
+            case ResumeNode():
                 self._tell(requests.resume(action), action.id)
-            case Reboot():
+            case RebootNode():
                 message = requests.lacking(action, version)
                 raise WriteError(WriteFault.UNSUPPORTED, action.id, message)
         return 0
 
-    def _noted(self, action: Release | SignalJob, seen: Seen, request: Request) -> None:
+    def _noted(self, action: Release | SignalJob, seen: ClusterView, request: Request) -> None:
         between_notes(action, seen.jobs[action.job], request, requests.note, self._tell)
 
 

@@ -39,7 +39,7 @@ class Document(NamedTuple):
 
     @property
     def told_at(self) -> int | None:
-        """Slurm's clock when it answered; None where this version does not tell."""
+        """When what it tells last changed, by Slurm's clock; None where that is not told."""
         return time_of(self.value.get("last_update"))
 
     @property

@@ -108,10 +108,18 @@ def _run(told: dict[str, str]) -> ClusterRun:
     )
 
 
+def _lines(text: str, what: str) -> list[str]:
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        raise LookError(LookFault.CUT, what, "the answer is empty")
+    if not text.endswith("\n"):
+        raise LookError(LookFault.CUT, what, "the last line is cut short")
+    return lines
+
+
 def nodes_of_lines(text: str) -> list[ClusterNode]:
     """Return the nodes of `scontrol -o show node`; LookError where a line is no node."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return [_node(line) for line in lines]
+    return [_node(line) for line in _lines(text, "nodes")]
 
 
 def _node(line: str) -> ClusterNode:
@@ -148,10 +156,7 @@ def reservations_of_lines(text: str) -> list[ClusterReservation]:
     """
     if text.strip() == NO_RESERVATIONS:
         return []
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
-        raise LookError(LookFault.CUT, "reservations", "the answer is empty")
-    return [_reservation(line) for line in lines]
+    return [_reservation(line) for line in _lines(text, "reservations")]
 
 
 def _reservation(line: str) -> ClusterReservation:

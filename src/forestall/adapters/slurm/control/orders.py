@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 from forestall.model.cluster.actions import (
     RESERVATION_FLAGS,
-    Drain,
+    DrainNode,
     Exclude,
     Hold,
-    Reboot,
+    RebootNode,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     StartNow,
     Submit,
@@ -123,18 +123,18 @@ def exclude(action: Exclude, job: ClusterJob, avoided: Iterable[str]) -> Order:
     return _scontrol(("update",), JobId=str(action.job), ExcNodeList=nodes, AdminComment=note)
 
 
-def drain(action: Drain) -> Order:
+def drain(action: DrainNode) -> Order:
     """Return the command that drains a node."""
     reason = reason_of(action.id, action.words)
     return _scontrol(("update",), NodeName=action.node, State="DRAIN", Reason=reason)
 
 
-def resume(action: Resume) -> Order:
+def resume(action: ResumeNode) -> Order:
     """Return the command that brings a node back."""
     return _scontrol(("update",), NodeName=action.node, State="RESUME")
 
 
-def reboot(action: Reboot) -> Order:
+def reboot(action: RebootNode) -> Order:
     """Return the command that reboots a node once it is idle."""
     reason = reason_of(action.id, action.words)
     words = ("reboot", "ASAP", "nextstate=RESUME", f"reason={reason}", action.node)

@@ -13,14 +13,14 @@ from forestall.adapters.slurm.control.orders import minutes
 from forestall.model.cluster.actions import (
     RESERVATION_FLAGS,
     Action,
-    Drain,
+    DrainNode,
     Exclude,
     Hold,
-    Reboot,
+    RebootNode,
     Release,
     Requeue,
     Reserve,
-    Resume,
+    ResumeNode,
     SignalJob,
     StartNow,
     Submit,
@@ -33,13 +33,15 @@ VERSIONS: Final = tuple(range(45, 37, -1))
 is 22.05."""
 
 SINCE: Final[dict[type[Any], int]] = {
-    Submit: 38, SignalJob: 40, Hold: 40, Release: 40, StartNow: 40, Exclude: 40, Drain: 40,
-    Resume: 40, Unreserve: 40, Reserve: 43, Requeue: 45,
+    Submit: 38, SignalJob: 40, Hold: 40, Release: 40, StartNow: 40, Exclude: 40, DrainNode: 40,
+    ResumeNode: 40, Unreserve: 42, Reserve: 43, Requeue: 45,
 }  # fmt: skip
-"""From which version on an action can be asked for; `Reboot` cannot: use the command."""
+"""From which version on an action can be asked for; `RebootNode` cannot: use the command."""
 
-_SLURM: Final = {38: "22.05", 40: "23.11", 43: "25.05", 44: "25.11", 45: "26.05"}
+_SLURM: Final = {40: "23.11", 42: "24.11", 43: "25.05", 45: "26.05"}
 _NUMBERED: Final = 39
+_PURGED: Final = 300
+"""Seconds after which a reservation that no job uses is gone, as the command has it."""
 
 
 class Request(NamedTuple):
@@ -52,11 +54,11 @@ class Request(NamedTuple):
 
 def lacking(action: Action, version: int) -> str:
     """Return why an action cannot be asked for in this version, "" where it can."""
-    if isinstance(action, Reboot):
+    if isinstance(action, RebootNode):
         return "slurmrestd cannot reboot nodes; scontrol can"
-    needed = SINCE[type(action)]
     if isinstance(action, Submit) and action.requeue == "expedite":
-        needed = 44
+        return "slurmrestd takes no expedited requeue; sbatch does from Slurm 25.11 on"
+    needed = SINCE[type(action)]
     if isinstance(action, Submit) and (action.excluded or action.begin is not None):
         needed = 40
     if version >= needed:
@@ -89,8 +91,6 @@ def submit(action: Submit, version: int) -> Request:
         job["excluded_nodes"] = list(action.excluded)
     if action.begin is not None:
         job["begin_time"] = _number(action.begin, version)
-    if action.requeue == "expedite":
-        job["flags"] = ["EXPEDITED_REQUEUE"]
     kept = {key: value for key, value in job.items() if value != ""}
     return Request("POST", "job/submit", {"script": action.script, "job": kept})
 
@@ -122,6 +122,7 @@ def reserve(action: Reserve, version: int) -> Request:
         "partition": action.partition,
         "features": action.features,
         "flags": [_FLAG.get(flag, flag) for flag in RESERVATION_FLAGS],
+        "purge_completed": {"time": _number(_PURGED, version)},
     }
     return Request("POST", "reservation", {key: one for key, one in body.items() if one})
 
@@ -173,13 +174,13 @@ def exclude(action: Exclude, avoided: tuple[str, ...], note: str) -> Request:
     return Request("POST", f"job/{action.job}", body)
 
 
-def drain(action: Drain) -> Request:
+def drain(action: DrainNode) -> Request:
     """Return the request that drains a node."""
     body = {"state": ["DRAIN"], "reason": reason_of(action.id, action.words)}
     return Request("POST", f"node/{quote(action.node, safe='')}", body)
 
 
-def resume(action: Resume) -> Request:
+def resume(action: ResumeNode) -> Request:
     """Return the request that brings a node back."""
     return Request("POST", f"node/{quote(action.node, safe='')}", {"state": ["RESUME"]})
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from forestall.model.cluster.actions import Action, Release, Reserve, SignalJob
 from forestall.model.cluster.faults import LookError, WriteError, WriteFault
 from forestall.model.cluster.marks import noted, reservation_name
-from forestall.model.cluster.nouns import ClusterJob, Seen
+from forestall.model.cluster.nouns import ClusterJob, ClusterView
 
 Step = TypeVar("Step")
 
@@ -44,7 +44,7 @@ def reserve_whole(
     action: Reserve,
     step: Step,
     back: Step,
-    around: Callable[[Action], Seen],
+    around: Callable[[Action], ClusterView],
     tell: Callable[[Step, str], object],
 ) -> None:
     """Make a reservation, and take it back where it holds fewer nodes than were asked for: Slurm

@@ -46,6 +46,22 @@ class FuturesQuestion(Declared, group="Futures"):
         Annotated[int, Field(ge=1)],
         Setting("Of {rule} priority: waiting jobs looked at (Slurm: bf_max_job_test)"),
     ] = 100
+    order: Annotated[
+        Literal["auto", "submitted", "priority", "learned"],
+        Setting("Who is first: by submission, Slurm's priorities, learned from past starts"),
+    ] = "auto"
+    holds: Annotated[
+        Literal["none", "recorded"],
+        Setting("Let jobs whose nodes are free wait as long as such jobs did, or start at once"),
+    ] = "recorded"
+    arrivals: Annotated[
+        Literal["none", "recent"],
+        Setting("Who comes next: nobody, or jobs as of the same hours of recent weeks"),
+    ] = "recent"
+    node_failures: Annotated[
+        Literal["none", "recorded"],
+        Setting("Let nodes fail as often as the records tell, jobs on them start over"),
+    ] = "recorded"
     futures: Annotated[Annotated[int, Field(ge=10, le=MOST)], Setting("How many to play")] = 256
     seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of the run times that are drawn")] = 1
 

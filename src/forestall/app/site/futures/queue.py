@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from forestall.engine.futures.snapshot import NEVER, Drain, Snapshot
+from forestall.app.site.futures.taken import drains_of, held_until
+from forestall.engine.futures.snapshot import COLUMNS, NEVER, Snapshot
 from forestall.model.arrays import Bools, Ints
 from forestall.model.site.accounting import UNLIMITED, Accounting
 from forestall.model.site.inventory import Inventory
+from forestall.model.site.present import PresentQueue
 from forestall.model.site.site_records import SiteRecords
 from forestall.predict.futures.law import JobsAsked, RunLaw
+from forestall.predict.futures.order import PastQueue
 from forestall.show.quantities import counted
 
-DAY = 86_400
-UNUSABLE = ("DOWN", "DRAIN", "FAIL", "MAINT", "POWERED_DOWN", "FUTURE", "UNKNOWN")
-"""Words in the state of a node that no job gets."""
+DAY: Final = 86_400
+FREE_TO_START: Final = (
+    "None",
+    "Priority",
+    "Resources",
+    "ReqNodeNotAvail",
+    "Nodes required",
+    "Reservation",
+)
+"""How Slurm's reasons begin of jobs that nothing but nodes keeps waiting."""
+RECENT: Final = 600
+"""What the controller said counts for so many seconds."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,9 @@ class SiteQueue:
     users : int64[n], codes of the users
     law, learned : run times of jobs that ended before, and how many those are
     pools : the names of each pool's partitions
+    past : the queue of the past, as far as it is known now
+    begin : since when
+    held : bool[n], jobs that by Slurm wait for something that is not nodes; None: not told
     remarks : what was assumed, in sentences
     """
 
@@ -38,6 +54,9 @@ class SiteQueue:
     law: RunLaw
     learned: int
     pools: tuple[str, ...]
+    past: PastQueue
+    begin: int
+    held: Bools | None
     remarks: tuple[str, ...]
 
     def asked(self) -> JobsAsked:
@@ -45,6 +64,10 @@ class SiteQueue:
         one = self.snapshot
         elapsed = np.where(one.running, one.now - one.start, 0)
         return JobsAsked(one.job, self.users, one.size, one.limit, elapsed)
+
+    def rows(self, columns: Ints) -> Ints:
+        """Return where jobs of the snapshot stand in the past."""
+        return np.asarray(np.searchsorted(self.past.row, self.snapshot.job[columns]))
 
 
 def queue_at(site: SiteRecords, now: int) -> SiteQueue:
@@ -72,6 +95,10 @@ def queue_at(site: SiteRecords, now: int) -> SiteQueue:
     if int(np.sum(size > largest)):
         told = counted(int(np.sum(size > largest)), "waiting jobs")
         remarks.append(f"{told} asked for more nodes than there are; they never start.")
+    present = site.present if site.present and abs(site.present.asked - now) < RECENT else None
+    inventory = site.inventory if now >= records.until - DAY else None
+    reserved = () if present is None else present.reservations
+    until = held_until(records, rows[running[rows]], limit) if inventory is not None else {}
     snapshot = Snapshot(
         now=now,
         nodes=nodes,
@@ -81,10 +108,80 @@ def queue_at(site: SiteRecords, now: int) -> SiteQueue:
         start=np.where(running[rows], records.start[rows], NEVER),
         ready=ready[rows],
         pool=pool,
-        drains=unusable(site.inventory, names, now, records.until, remarks),
+        drains=drains_of(inventory, reserved, names, now, until, remarks),
     )
-    users = records.user.code[rows].astype(np.int64)
-    return SiteQueue(snapshot, users, law, len(order), names, tuple(remarks))
+    found = SiteQueue(
+        snapshot=snapshot,
+        users=records.user.code[rows].astype(np.int64),
+        law=law,
+        learned=len(order),
+        pools=names,
+        past=past_queue(site, now, limit, nodes),
+        begin=records.begin,
+        held=None,
+        remarks=tuple(remarks),
+    )
+    return found if present is None else by_priority(found, records, present)
+
+
+def by_priority(queue: SiteQueue, records: Accounting, present: PresentQueue) -> SiteQueue:
+    """Return the queue with waiting jobs in order of Slurm's priorities, and with those known that
+    something else than nodes holds."""
+    snapshot = queue.snapshot
+    recorded = set(records.job.tolist())
+    absent = [why for job, why in zip(present.job.tolist(), present.reason, strict=True)
+              if job not in recorded]  # fmt: skip
+    remarks = queue.remarks
+    if absent:
+        whys = ", ".join(sorted(set(absent)))
+        remarks = (
+            *remarks,
+            f"Left out: {counted(len(absent), 'jobs')} that Slurm does not let start yet ({whys}), "
+            "which its accounting does not know.",
+        )
+    known = {job: k for k, job in enumerate(present.job.tolist())}
+    place = [known.get(job, -1) for job in records.job[snapshot.job].tolist()]
+    there = np.array([one >= 0 for one in place], np.bool_) & ~snapshot.running
+    priority = np.where(there, np.append(present.priority, 0)[place], -1)
+    order = np.lexsort((snapshot.ready, -priority, ~snapshot.running))
+    order = np.concatenate(
+        [np.flatnonzero(snapshot.running), order[~snapshot.running[order]]]
+    ).astype(np.int64)
+    held = np.array(
+        [
+            bool(there[k])
+            and (not present.reason[place[k]].startswith(FREE_TO_START)
+                 or bool(present.reservation[place[k]]))
+            for k in order.tolist()
+        ],
+        np.bool_,
+    )  # fmt: skip
+    moved = replace(snapshot, **{name: getattr(snapshot, name)[order] for name in COLUMNS})
+    return replace(queue, snapshot=moved, users=queue.users[order], held=held, remarks=remarks)
+
+
+def past_queue(site: SiteRecords, now: int, limit: Ints, nodes: tuple[int, ...]) -> PastQueue:
+    """Return the queue of the past as it is known at a time."""
+    records = site.accounting
+    assert records is not None, "no accounting"
+    rows = np.flatnonzero((records.submit <= now) & ((records.nodes > 0) | (records.asked > 0)))
+    ready = np.maximum(records.submit, records.eligible)[rows]
+    size = np.where(records.nodes > 0, records.nodes, records.asked)[rows].astype(np.int64)
+    pool = pools_of(records, site.inventory, rows)[0]
+    start, end = records.start[rows], records.end[rows]
+    return PastQueue(
+        row=rows,
+        submit=records.submit[rows],
+        ready=ready,
+        start=np.where(start <= now, start, NEVER),
+        end=np.where(end <= now, end, NEVER),
+        size=np.minimum(size, np.array(nodes)[pool]),
+        limit=limit[rows],
+        user=records.user.code[rows].astype(np.int64),
+        partition=records.partition.code[rows].astype(np.int64),
+        pool=pool,
+        nodes=nodes,
+    )
 
 
 def in_order(records: Accounting, running: Bools, waiting: Bools, ready: Ints) -> Ints:
@@ -163,20 +260,3 @@ def raised(
         if taken > told:
             remarks.append(f"Jobs ran on {taken:,} nodes where {told:,} are known: so many count.")
     return tuple(max(told, taken) for told, taken in zip(nodes, used.tolist(), strict=True))
-
-
-def unusable(
-    inventory: Inventory | None, names: Sequence[str], now: int, until: int, remarks: list[str]
-) -> tuple[Drain, ...]:
-    """Return the nodes that are down or drained now, for a day; where nodes were listed then."""
-    if inventory is None or now < until - DAY:
-        return ()
-    places = {part: k for k, one in enumerate(names) for part in one.split(", ") if part}
-    gone = [0] * len(names)
-    for state, parts in zip(inventory.state, inventory.partitions, strict=True):
-        if any(word in state.upper() for word in UNUSABLE):
-            gone[places.get(parts[0], 0) if parts else 0] += 1
-    if sum(gone):
-        told = counted(sum(gone), "nodes")
-        remarks.append(f"{told} down or drained are taken to be back in a day.")
-    return tuple(Drain(now, now + DAY, count, pool) for pool, count in enumerate(gone) if count)

@@ -8,29 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.kit.study_folder import StudyFolder, table_of
+from forestall.app.site.futures.pictures import SHOWN, draw_drain, draw_free, draw_queue
 from forestall.app.site.futures.study import HOUR, SOON, QueueFutures
-from forestall.show.blocks import Figure, Table
+from forestall.show.blocks import Figure, Prose, Table
 from forestall.show.clean import clean
 from forestall.show.facts import Fact
 from forestall.show.quantities import counted, duration
 from forestall.show.report import Report, Section
-from forestall.show.style import BLUE, GREY, PALE, VERMILLION, dress, legend, new_figure
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure as Drawn
 
 TITLE: Final = "The queue's next day"
 FIGURES: Final = ("queue", "free_nodes", "drain")
-SHOWN: Final = 40
-"""Waiting jobs in the picture."""
 AFTER: Final = (0, 1, 2, 4, 8, 12, 16, 20, 24)
 """Hours in the table of free nodes."""
 WIDE_NAME: Final = 12
 RESTS: Final = (
     "Each future draws how long every job runs from like jobs of the past, given how long it has "
-    "run, and plays the scheduler forward; it plans by limits. Nobody else arrives and no node "
-    "fails. Jobs wait in order of when they could first start: records tell no priorities."
+    "run, and plays the scheduler forward; it plans by limits."
 )
 
 
@@ -81,7 +77,8 @@ def jobs_section(found: QueueFutures) -> Section:
     else:
         within = sum(one <= 24 * HOUR for one in starts)
         lead = (
-            f"{within:,} of {counted(len(waiting), 'waiting jobs')} start within a day in half of "
+            f"{within:,} of {counted(len(waiting), 'waiting jobs')} "
+            f"{'starts' if len(waiting) == 1 else 'start'} within a day in half of "
             f"the futures or more; the middle one in {duration(float(np.median(starts)))}."
         )
     facts = [Fact("waiting", "Jobs that wait", len(waiting), "jobs")]
@@ -94,7 +91,11 @@ def jobs_section(found: QueueFutures) -> Section:
         title="When waiting jobs start and end",
         lead=lead,
         facts=tuple(facts),
-        body=(jobs_table(waiting, found.now), *(figures if starts else ())),
+        body=(
+            jobs_table(waiting, found.now),
+            *(Prose(one, soft=True) for one in found.assumed),
+            *(figures if starts else ()),
+        ),
         notes=(RESTS, *found.queue.remarks),
     )
 
@@ -102,8 +103,9 @@ def jobs_section(found: QueueFutures) -> Section:
 def alt_of(waiting: Sequence[dict[str, Any]]) -> str:
     """Say what the picture of the queue is."""
     return (
-        f"A row for each of the first {min(len(waiting), SHOWN)} waiting jobs: when it starts "
-        "(pale, 10 to 90 % of futures; dark, the median) and ends."
+        f"Two bands for each of the first {min(len(waiting), SHOWN)} waiting jobs: when it starts "
+        "(blue) and ends (orange) in 10 to 90 % of futures, with the medians. Bands beyond the "
+        "right edge are cut off."
     )
 
 
@@ -127,14 +129,21 @@ def jobs_table(rows: Sequence[dict[str, Any]], now: int) -> Table:
                     note="- : not in so many futures.")  # fmt: skip
 
 
+def alone(found: QueueFutures) -> str:
+    """Say whether somebody arrives."""
+    return ", if nobody arrives" if found.futures.arrivals is None else ""
+
+
 def free_section(found: QueueFutures) -> Section:
     """Return when nodes are free."""
     rows, nodes = found.free, sum(found.queue.snapshot.nodes)
     half = next((one["hours"] for one in rows if one["free_50"] * 2 >= nodes), None)
-    when = "not within a day" if half is None else "now" if half == 0 else f"in {half} h"
-    lead = (
-        f"Half of the {nodes:,} nodes are free {when}, in half of the futures, if nobody arrives."
-    )
+    when = "now" if half == 0 else f"in {half} h"
+    if half is None:
+        lead = f"Half of the {nodes:,} nodes are free at no hour of the next day"
+    else:
+        lead = f"Half of the {nodes:,} nodes are free {when}"
+    lead = f"{lead}, in half of the futures{alone(found)}."
     picked = [rows[hour] for hour in AFTER]
     cells = [
         (str(one["hours"]), found.told(one["time"]),
@@ -145,7 +154,8 @@ def free_section(found: QueueFutures) -> Section:
     table = Table.of("free_nodes", heads, cells, picked, right=(0, 2, 3, 4))
     figure = Figure(
         "free_nodes", lambda: draw_free(found),
-        "Free nodes over the next 24 hours: the median, and the band of 10 to 90 % of futures.",
+        "Free nodes over the next 24 hours: the median, the band of 10 to 90 % of futures, and the "
+        "median with the drain where one was asked about.",
         lead,
     )  # fmt: skip
     free = Fact("free_now", "Nodes free once what can start has", rows[0]["free_50"], "nodes")
@@ -220,65 +230,8 @@ def by_user(later: Sequence[dict[str, Any]]) -> Table:
 def drain_figure(found: QueueFutures, later: Sequence[dict[str, Any]]) -> Figure:
     """Return the delays as a picture."""
 
-    def drawn() -> Drawn:
-        top = later[:SHOWN]
-        figure = new_figure((8.4, 1.6 + 0.2 * len(top)))
-        axes = figure.add_subplot()
-        for place, one in enumerate(top):
-            before = (one["end_50"] - found.now) / HOUR
-            axes.plot([before, before + one["end_later_s"] / HOUR], [place, place], color=GREY)
-            axes.plot(before, place, "o", color=BLUE, label=None if place else "as things stand")
-            axes.plot(before + one["end_later_s"] / HOUR, place, "s", color=VERMILLION,
-                      label=None if place else "with the drain")  # fmt: skip
-        job_axis(axes, top)
-        dress(axes, "Medians of ends with and without the drain", "Hours from now", "Job")
-        legend(axes)
-        return figure
-
-    return Figure("drain", drawn, "The median end of each delayed job with and without the drain.")
-
-
-def job_axis(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
-    """Name the rows of a picture, the first on top."""
-    axes.set_yticks(range(len(rows)), [str(one["job"]) for one in rows])
-    axes.invert_yaxis()
-
-
-def draw_queue(found: QueueFutures) -> Drawn:
-    """Return starts and ends of the first waiting jobs with bands."""
-    rows = [one for one in found.jobs if one["state"] == "waiting" and one["end_90"] is not None]
-    rows = rows[:SHOWN]
-    figure = new_figure((8.4, 1.6 + 0.2 * len(rows)))
-    axes = figure.add_subplot()
-    for place, one in enumerate(rows):
-        at = {key: (one[key] - found.now) / HOUR for key in one if key[:3] in {"sta", "end"}
-              and key[-2:] in {"10", "50", "90"}}  # fmt: skip
-        first = place == 0
-        axes.barh(place, at["start_90"] - at["start_10"], left=at["start_10"], height=0.8,
-                  color=PALE, label="starts, 10 to 90 %" if first else None)  # fmt: skip
-        axes.barh(place, at["end_50"] - at["start_50"], left=at["start_50"], height=0.4,
-                  color=BLUE, label="runs, medians" if first else None)  # fmt: skip
-        axes.plot([at["end_10"], at["end_90"]], [place, place], color=VERMILLION, linewidth=1,
-                  label="ends, 10 to 90 %" if first else None)  # fmt: skip
-    job_axis(axes, rows)
-    dress(axes, "When waiting jobs start and end", "Hours from now", "Job")
-    legend(axes)
-    return figure
-
-
-def draw_free(found: QueueFutures) -> Drawn:
-    """Return free nodes over a day with their band."""
-    rows = found.free
-    at = [one["hours"] for one in rows]
-    figure = new_figure()
-    axes = figure.add_subplot()
-    low, high = ([one[f"free_{level}"] for one in rows] for level in (10, 90))
-    axes.fill_between(at, low, high, step="post", color=PALE, label="10 to 90 % of futures")
-    axes.step(at, [one["free_50"] for one in rows], where="post", color=BLUE, label="median")
-    dress(axes, "Free nodes, if nobody arrives", "Hours from now", "Nodes")
-    axes.set_ylim(bottom=0)
-    legend(axes)
-    return figure
+    text = "The median end of each delayed job with and without the drain, which is shaded."
+    return Figure("drain", lambda: draw_drain(found, later), text)
 
 
 def tables(found: QueueFutures) -> list[pl.DataFrame | None]:

@@ -13,6 +13,7 @@ from forestall.app.kit.versions import of_fits
 from forestall.app.site import sources
 from forestall.app.site.futures.question import FuturesQuestion, drain_of
 from forestall.app.site.futures.queue import SiteQueue, queue_at
+from forestall.app.site.futures.unknown import arrivals_of, hazard_of, holds_of, ordered
 from forestall.engine.futures.futures import Futures, quantiles
 from forestall.engine.futures.snapshot import NEVER, Drain, SchedulerRule
 from forestall.model.arrays import Ints
@@ -42,6 +43,7 @@ class QueueFutures:
     asked : what was asked
     queue, futures : the queue, and its futures as things stand
     drain, drained : a drain that was asked about, and the futures with it; None: none was
+    assumed : who is first, who is held, who comes next, and what fails, in sentences
     """
 
     site: SiteRecords
@@ -51,6 +53,7 @@ class QueueFutures:
     futures: Futures
     drain: Drain | None = None
     drained: Futures | None = None
+    assumed: tuple[str, ...] = ()
 
     @property
     def now(self) -> int:
@@ -103,14 +106,26 @@ class QueueFutures:
     def free(self) -> list[dict[str, Any]]:
         """Free nodes by hour, of all pools: in 10, 50 and 90 % of futures no more than that, and as
         planned by limits in half of them."""
-        times = self.now + HOUR * np.arange(HOURS + 1, dtype=np.int64)
-        pools = range(len(self.queue.snapshot.nodes))
-        total = sum((self.futures.free(times, pool) for pool in pools), np.zeros(1, np.int64))
+        times, total = self._free_of(self.futures)
         low, middle, high = quantiles(total, np.array(LEVELS))
         return [
             {"time": int(t), "hours": n, "free_10": int(a), "free_50": int(b), "free_90": int(c)}
             for n, (t, a, b, c) in enumerate(zip(times, low, middle, high, strict=True))
         ]
+
+    @cached_property
+    def free_drained(self) -> list[int] | None:
+        """Free nodes by hour with the drain, in half of the futures; None without one."""
+        if self.drained is None:
+            return None
+        middle: list[int] = quantiles(self._free_of(self.drained)[1], np.array([0.5]))[0].tolist()
+        return middle
+
+    def _free_of(self, futures: Futures) -> tuple[Ints, Ints]:
+        """Return the hours, int64[h], and the free nodes of all pools at them, int64[K, h]."""
+        times = self.now + HOUR * np.arange(HOURS + 1, dtype=np.int64)
+        pools = range(len(futures.snapshot.nodes))
+        return times, sum((futures.free(times, pool) for pool in pools), np.zeros(1, np.int64))
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -128,7 +143,7 @@ class QueueFutures:
             "jobs": self.jobs,
             "free_nodes": self.free,
             "drain": None if self.drain is None else asdict(self.drain),
-            "remarks": list(self.queue.remarks),
+            "remarks": [*self.assumed, *self.queue.remarks],
             "parameters": asdict(self.asked),
             "sources": list(self.site.sources),
             "versions": dict(of_fits()),
@@ -171,19 +186,32 @@ def played(
     progress: Progress | None = None,
 ) -> QueueFutures:
     """Return a queue's futures, with and without a drain; the run times are the same in both."""
-    run = queue.law.draw(queue.asked(), asked.futures, asked.seed)
     rule = SchedulerRule.named(asked.rule, asked.depth)
+    queue, ranked = ordered(queue, asked, rule)
+    run = queue.law.draw(queue.asked(), asked.futures, asked.seed)
+    ready, holds = None, "Jobs whose nodes are free start at once."
+    if asked.holds == "recorded":
+        ready, holds = holds_of(queue, rule, asked.futures, asked.seed)
+    arrivals, comes = None, "Nobody else arrives."
+    if asked.arrivals == "recent":
+        arrivals, comes = arrivals_of(site, queue, asked.futures, asked.seed)
+    failures, fails = None, "No node fails."
+    if asked.node_failures == "recorded":
+        failures, fails = hazard_of(site, queue.snapshot.now, sum(queue.snapshot.nodes), asked.seed)
     steps = 1 if drain is None else 2
-    futures = make_futures(queue.snapshot, run, rule)
+    own: dict[str, Any] = {"failures": failures, "arrivals": arrivals, "ready": ready}
+    futures = make_futures(queue.snapshot, run, rule, **own)
     if progress is not None:
         progress(1, steps)
+    found = QueueFutures(site, dated, asked, queue, futures, assumed=(ranked, holds, comes, fails))
     if drain is None:
-        return QueueFutures(site, dated, asked, queue, futures)
+        return found
     taken = (*queue.snapshot.drains, *shared_out(drain, queue.snapshot.nodes))
-    drained = make_futures(replace(queue.snapshot, drains=taken), run, rule)
+    snapshot = replace(queue.snapshot, drains=taken)
+    drained = make_futures(snapshot, run, rule, **own)
     if progress is not None:
         progress(2, steps)
-    return QueueFutures(site, dated, asked, queue, futures, drain, drained)
+    return replace(found, drain=drain, drained=drained)
 
 
 def shared_out(drain: Drain, nodes: tuple[int, ...]) -> tuple[Drain, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -148,7 +147,6 @@ def find(
         seed=question.seed,
         level=asked.level,
         learn=question.learn,
-        workers=os.cpu_count() or 1,
     )
     found = study(site.accounting, wanted, progress)
     return BacktestFound(asked, site, found, given.spell)

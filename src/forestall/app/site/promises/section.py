@@ -11,6 +11,7 @@ from forestall.app.site.promises.pictures import band, digits, interval, points,
 from forestall.app.site.promises.study import Answer, PromiseStudy, Question
 from forestall.app.site.promises.study import study as replayed
 from forestall.app.site.promises.yardsticks import sharper, yardsticks_table
+from forestall.predict.turnaround.timed_quote import rests_on
 from forestall.show.blocks import Column, Figure, Table
 from forestall.show.clean import clean
 from forestall.show.facts import Fact, Untold
@@ -44,7 +45,7 @@ ASKS: Final = {
 
 def study(site: SiteRecords, asked: Asked) -> PromiseStudy:
     """Return what promises would have been worth on the latest jobs."""
-    question = Question(seed=asked.seed, level=asked.level, latest=MOST)
+    question = Question(seed=asked.seed, level=asked.level, latest=MOST, learn=asked.learn)
     if site.accounting is None or not len(site.accounting):
         remedy = "records of jobs (sacct, or a job log in SWF)"
         return PromiseStudy(
@@ -87,12 +88,18 @@ def lead(found: PromiseStudy) -> str:
                 f"Half of the deadlines said with 90 % or more lay at least "
                 f"{number(top.times_run[1])} run times away."
             )
-    told += sharper(found.yardsticks)
+    told += sharper(found.learned.yardsticks)
     told.append(
         f"Replayed in time order: {counted(found.jobs, 'jobs')}, after a warm-up of "
-        f"{counted(found.asked.warm_up, 'jobs')} that ended."
+        f"{counted(found.asked.warm_up, 'jobs')} that ended; a quote {_rests(found)}."
     )
     return " ".join(told)
+
+
+def _rests(found: PromiseStudy) -> str:
+    """Return what quotes rest on as the end of a sentence."""
+    told = rests_on(found.learned.share, found.learned.jobs)
+    return f"is {told}" if told.startswith("learned") else told
 
 
 def _all_hold(found: PromiseStudy) -> str:
@@ -224,7 +231,9 @@ def series(found: PromiseStudy) -> tuple[Fact, ...]:
 
 def tables(found: PromiseStudy) -> tuple[Table, ...]:
     """Return all tables, those of a question together."""
-    made: list[Table] = [yardsticks_table(found.yardsticks)] if found.yardsticks else []
+    made: list[Table] = (
+        [yardsticks_table(found.learned.yardsticks)] if found.learned.yardsticks else []
+    )
     for one in found.answers:
         made += [deciles_table(one), others_table(one), misses_table(one), groups_table(one)]
     return tuple(table for table in made if table.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,14 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.kit.progress import Progress
-from forestall.app.site.promises.yardsticks import Yardstick, yardsticks
+from forestall.app.site.promises.yardsticks import (
+    BOOK,
+    OURS,
+    Quantiles,
+    Yardstick,
+    beside,
+    promised,
+    yardsticks,
+)
 from forestall.app.site.swf_jobs import waits_told
 from forestall.assess.promises import by_group, decile_of, score, sharpness
 from forestall.model import ledger as entries
 from forestall.model.site.job_records import NEVER
 from forestall.predict.turnaround.book_state import BY_LEVEL, END, NONE
 from forestall.predict.turnaround.entries import ledger_of
-from forestall.predict.turnaround.learned import LEVELS, learn_quantiles
+from forestall.predict.turnaround.learned import LEVELS, learn_quantiles, turnarounds
 from forestall.predict.turnaround.replay import mixed_levels, named_deadlines, replay
 from forestall.predict.turnaround.tasks import tasks_of
 from forestall.show.quantities import counted
@@ -81,7 +90,7 @@ class Question:
     level: float = 0.95
     latest: int | None = None
     learn: bool = False
-    workers: int = 2
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
@@ -136,9 +145,24 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Learning:
+    """What was learned for a replay; nothing where quotes rest on like jobs alone.
+
+    Attributes
+    ----------
+    yardsticks : how sharp each way to quote was
+    share : mean weight of the forests in what was said, after the warm-up
+    jobs : ended jobs that they learned from
+    """
+
+    yardsticks: tuple[Yardstick, ...] = ()
+    share: float = 0.0
+    jobs: int = 0
+
+
+@dataclass(frozen=True)
 class PromiseStudy:
-    """The replay and its answers; where distributions were learned, how sharp each way to quote
-    was, and the mean weight of the forest in what was said; `why` and what it takes (`remedy`)
+    """The replay and its answers, and what was learned for it; `why` and what it takes (`remedy`)
     where there is none."""
 
     asked: Question
@@ -146,8 +170,7 @@ class PromiseStudy:
     left_out: int
     waits: bool
     answers: tuple[Answer, ...] = ()
-    yardsticks: tuple[Yardstick, ...] = ()
-    forest_share: float = math.nan
+    learned: Learning = Learning()
     why: str = ""
     remedy: str = ""
     tasks: Tasks | None = field(default=None, repr=False)
@@ -188,10 +211,9 @@ def study(
     rules = {"warm": float(asked.warm_up)}
     until = accounting.until
     replaying = partial(replay, tasks, levels, names, rules, progress)
-    measured: tuple[Yardstick, ...] = ()
-    share = math.nan
+    learned = Learning()
     if asked.learn:
-        replayed, measured, share = _learned(tasks, asked, until, replaying, progress)
+        replayed, learned = _learned(tasks, asked, until, replaying, progress)
     else:
         replayed = replaying()
     replayed = replace(replayed, book=results(replayed.book))
@@ -200,7 +222,7 @@ def study(
         why = "no promise after the warm-up was kept or missed"
         remedy = "jobs that were submitted, and ended, after those of the warm-up"
         return PromiseStudy(asked, count, tasks.left_out, waits, why=why, remedy=remedy)
-    return PromiseStudy(asked, count, tasks.left_out, waits, answers, measured, share, tasks=tasks)
+    return PromiseStudy(asked, count, tasks.left_out, waits, answers, learned, tasks=tasks)
 
 
 def _learned(
@@ -209,21 +231,35 @@ def _learned(
     until: int,
     replaying: Callable[..., ReplayedBook],
     progress: Progress | None,
-) -> tuple[ReplayedBook, tuple[Yardstick, ...], float]:
-    """Return the replay with learned distributions, how sharp each way to quote was, and the mean
-    weight of the forest; the book of like jobs alone is replayed beside it."""
-    alone = replaying(shown=LEVELS).book
-    with ThreadPoolExecutor(asked.workers) as pool:
-        learned = learn_quantiles(tasks, alone.alike, asked.seed, each=pool.map, progress=progress)
-    replayed = replaying(told=learned.told(), shown=LEVELS)
-    promises = replayed.book.promises
-    counted = (promises["counted"][0::2] | promises["counted"][1::2]) == 1
+) -> tuple[ReplayedBook, Learning]:
+    """Return the replay with learned distributions, and what is told of them; the book of like jobs
+    alone is replayed beside it."""
+    alike, offered, counted = _of_like_jobs(replaying)
     if asked.begin is not None:
         counted &= tasks.submit >= asked.begin
-    offered = replayed.book.offered
-    measured = yardsticks(tasks, offered, alone.offered, learned, counted, until, asked.level)
-    share = float(learned.shares[counted].mean()) if counted.any() else math.nan
-    return replayed, measured, share
+    measure = partial(yardsticks, tasks, counted=counted, level=asked.level)
+    book = measure([(BOOK, promised(offered))])
+    # Of a million jobs each of these takes 100 MB: what has been measured is let go.
+    del offered
+    with ThreadPoolExecutor(asked.workers) as pool:
+        learned = learn_quantiles(tasks, alike, asked.seed, each=pool.map, progress=progress)
+    del alike
+    others = measure(beside(tasks, learned, until))
+    told = learned.told()
+    share = float(learned.shares[counted].mean()) if counted.any() else 0.0
+    jobs = int(turnarounds(tasks)[1].sum()) if learned.fits else 0
+    del learned
+    replayed = replaying(told=told, shown=LEVELS)
+    ours = measure([(OURS, promised(replayed.book.offered))])
+    return replayed, Learning((*ours, *others[:2], *book, *others[2:]), share, jobs)
+
+
+def _of_like_jobs(replaying: Callable[..., ReplayedBook]) -> tuple[Quantiles, Quantiles, Flags]:
+    """Return what like jobs alone say, before correction and after, and which promises count; the
+    book itself is let go."""
+    book = replaying(shown=LEVELS).book
+    counted = (book.promises["counted"][0::2] | book.promises["counted"][1::2]) == 1
+    return book.alike, book.offered, counted
 
 
 def results(book: BookState) -> BookState:

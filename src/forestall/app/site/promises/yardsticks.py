@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.app.site.promises.pictures import digits, times
-from forestall.assess.pinball import LEVELS, SHOWN, QuantileScores, pinball, quantile_scores
+from forestall.assess.pinball import (
+    CHUNK,
+    LEVELS,
+    SHOWN,
+    QuantileLosses,
+    QuantileScores,
+    pinball,
+    quantile_scores,
+)
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.predict.turnaround.learned import LEVELS as LEARNED
 from forestall.predict.turnaround.learned import LearnedQuantiles, turnarounds
@@ -20,6 +28,9 @@ from forestall.show.blocks import Column, Table
 from forestall.show.quantities import number, percent
 
 Quantiles = npt.NDArray[np.float32]
+Said = Callable[[Ints], Floats | Quantiles]
+"""What some way to quote says of jobs, by their places: their quantiles at the levels of losses,
+[jobs, 19], s."""
 
 OURS: Final = "promised"
 BOOK: Final = "book of like jobs"
@@ -44,18 +55,11 @@ class Yardstick:
 
 
 def yardsticks(
-    tasks: Tasks,
-    offered: Quantiles,
-    book: Quantiles,
-    learned: LearnedQuantiles,
-    counted: Bools,
-    until: int,
-    level: float,
+    tasks: Tasks, said: Iterable[tuple[str, Said]], counted: Bools, level: float
 ) -> tuple[Yardstick, ...]:
-    """Return what each was worth, ours first.
+    """Return what quantiles of each name were worth; none where no job is scored.
 
-    offered, book : float32[n, L], s, as they were promised, and as the book of like jobs alone
-    would have; counted : bool[n], jobs that are scored; until : when the records end, s
+    counted : bool[n], jobs that are scored; level : of intervals
     """
     values, known = turnarounds(tasks)
     scored = np.flatnonzero(counted & known)
@@ -63,27 +67,42 @@ def yardsticks(
         return ()
     actual = np.expm1(values[scored])
     return tuple(
-        Yardstick(name, quantile_scores(pinball(said[scored], actual), tasks.submit[scored], level))
-        for name, said in _quoted(tasks, offered, book, learned, until)
+        Yardstick(name, quantile_scores(_losses(told, scored, actual), tasks.submit[scored], level))
+        for name, told in said
     )
 
 
-def _quoted(
-    tasks: Tasks, offered: Quantiles, book: Quantiles, learned: LearnedQuantiles, until: int
-) -> Iterator[tuple[str, Floats | Quantiles]]:
-    """Yield the quantiles of each, [n, 19], s; one at a time, for each takes much memory."""
-    yield OURS, np.maximum.accumulate(offered[:, PLACES], axis=1)
-    yield "before correction", _seconds(learned.mixed)
+def _losses(told: Said, jobs: Ints, actual: Floats) -> QuantileLosses:
+    """Return the losses of these jobs' quantiles: of a million at once they would take a GB."""
+    parts = [
+        pinball(told(jobs[first : first + CHUNK]), actual[first : first + CHUNK])
+        for first in range(0, len(jobs), CHUNK)
+    ]
+    columns = (field.name for field in fields(QuantileLosses))
+    return QuantileLosses(*(np.concatenate([getattr(p, name) for p in parts]) for name in columns))
+
+
+def promised(offered: Quantiles) -> Said:
+    """Return what a book promised, of float32[n, L], s."""
+    return lambda jobs: np.maximum.accumulate(offered[jobs][:, PLACES], axis=1)
+
+
+def beside(tasks: Tasks, learned: LearnedQuantiles, until: int) -> Iterator[tuple[str, Said]]:
+    """Yield what all others say; one at a time, for some take much memory.
+
+    until : when the records end, s
+    """
+    yield "before correction", lambda jobs: _seconds(learned.mixed[jobs])
+    alone = ~np.isnan(learned.forest[:, :1])
     yield (
         "forest alone",
-        _seconds(np.where(np.isnan(learned.forest), learned.alike, learned.forest)),
+        lambda jobs: _seconds(np.where(alone[jobs], learned.forest[jobs], learned.alike[jobs])),
     )
-    yield BOOK, np.maximum.accumulate(book[:, PLACES], axis=1)
-    yield "like jobs, before correction", _seconds(learned.alike)
+    yield "like jobs, before correction", lambda jobs: _seconds(learned.alike[jobs])
     alike = all_alike(tasks.submit, tasks.finish, turnarounds(tasks)[1])
     bounds = bounds_of_turnarounds(tasks, LEVELS, until)
-    yield "QBETS", np.where(np.isnan(bounds), alike, bounds)
-    yield "all turnarounds alike", alike
+    yield "QBETS", lambda jobs: np.where(np.isnan(bounds[jobs]), alike[jobs], bounds[jobs])
+    yield "all turnarounds alike", lambda jobs: alike[jobs]
 
 
 def _seconds(logs: Quantiles) -> Quantiles:

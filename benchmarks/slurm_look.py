@@ -1,0 +1,78 @@
+"""One look at a large cluster: from Slurm's answers to a snapshot, without Slurm's own time.
+
+The answers are those that real clusters gave (`tests/adapters/slurm/recorded`), with their entries
+repeated under other names.
+
+`python -m benchmarks.slurm_look [NODES] [JOBS]`
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import sys
+import time
+from itertools import cycle, islice
+from typing import Any
+
+from benchmarks.common import ROOT
+from forestall.adapters.slurm.control import documents
+from forestall.adapters.slurm.control.lines import nodes_of_lines
+from forestall.model.cluster.looks import LookAnswers, snapshot
+
+RECORDED = ROOT / "tests/adapters/slurm/recorded"
+TIMES = 5
+
+
+def many(path: str, entries: str, key: str, count: int, name: Any) -> bytes:
+    """Return a recorded answer with so many entries."""
+    whole = json.loads((RECORDED / path).read_bytes())
+    found = islice(cycle(whole[entries]), count)
+    whole[entries] = [one | {key: name(k)} for k, one in enumerate(found, 1)]
+    return json.dumps(whole, indent=2).encode()
+
+
+def lines(path: str, count: int) -> bytes:
+    """Return recorded lines of nodes, so many."""
+    found = islice(cycle((RECORDED / path).read_text().splitlines()), count)
+    told = (f"NodeName=n{k} {line.split(' ', 1)[1]}" for k, line in enumerate(found, 1))
+    return ("\n".join(told) + "\n").encode()
+
+
+def look(queue: bytes, nodes: bytes) -> None:
+    """Read both answers into a snapshot, and compare it with the one before."""
+    told = documents.document(queue, "queue")
+    if nodes.startswith(b"{"):
+        found = documents.nodes_of(documents.document(nodes, "nodes").value)
+    else:
+        found = nodes_of_lines(documents.decoded(nodes)[0])
+    jobs = documents.jobs_of(told.value)
+    answers = LookAnswers(2_000_000_000, 2_000_000_000, told.told_at, jobs, found, [], [], None, "")
+    snapshot(answers, snapshot(answers, None))
+
+
+def main() -> None:
+    """Print a line for each version."""
+    count, jobs = [int(word) for word in sys.argv[1:3]] or [10_000, 5_000]
+    for version in ("22.05", "24.11", "26.05"):
+        queue = many(f"{version}/squeue.json", "jobs", "job_id", jobs, int)
+        if version == "22.05":
+            nodes = lines(f"{version}/scontrol.node.epoch.txt", count)
+        else:
+            path = f"{version}/scontrol.node.json"
+            nodes = many(path, "nodes", "name", count, lambda k: f"n{k}")
+        spent = []
+        for _ in range(TIMES):
+            start = time.process_time()
+            look(queue, nodes)
+            spent.append(time.process_time() - start)
+        size = (len(queue) + len(nodes)) / 1e6
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        what = f"Slurm {version}: {count:,} nodes, {jobs:,} jobs, {size:.0f} MB"
+        time_spent = statistics.median(spent)
+        print(f"{what}: {time_spent:.2f} s of processor time, peak {peak:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Books of quotes to files and back: one file each, with a version, that is never executed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from forestall.model.errors import ParameterError, TraceError
+from forestall.predict.turnaround.book import CompletionBook
+from forestall.predict.turnaround.learner import Fitting, at_need
+from forestall.traces.files.bundle import read_bundle, write_bundle
+
+WHAT: Final = "forestall book of quotes"
+VERSION: Final = 1
+
+
+def save_book(book: CompletionBook, path: str | Path) -> None:
+    """Write a book with all that it has learned to one file; see `load_book`.
+
+    A forest that is being fitted is waited for. Raises TraceError where the place cannot be written
+    to, ParameterError for what is no book or has jobs that are called neither text nor number.
+    """
+    if not isinstance(book, CompletionBook):
+        raise ParameterError("book", book, "a CompletionBook")
+    values, arrays = book.state()
+    write_bundle(path, WHAT, VERSION, values, arrays)
+
+
+def load_book(path: str | Path, *, fitting: Fitting = at_need) -> CompletionBook:
+    """Return the book that `save_book` wrote, which goes on as if it had never stopped.
+
+    `fitting` is as in `CompletionBook`. Raises TraceError where the file is missing, damaged, of a
+    later version or of another kind.
+    """
+    values, arrays = read_bundle(path, WHAT, VERSION)
+    try:
+        return CompletionBook.from_state(values, arrays, fitting=fitting)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise TraceError(path, f"is a damaged {WHAT} ({error!r})") from None
