@@ -7,12 +7,17 @@ DEMO := .venv
 DEV := .venv-dev
 BIN := $(DEV)/bin
 
-.PHONY: help demo test debian lint types imports unit coverage clean
+# Streams of events for the engine: how many, and from which seed on.
+SEEDS ?= 1000000
+FIRST ?= 0
+
+.PHONY: help demo test debian lint types imports unit seeds coverage clean
 
 help:
 	@echo "make demo      install into $(DEMO) and run the demonstration"
 	@echo "make test      everything that must hold: style, types, imports, tests"
 	@echo "make debian lint types imports unit   the same, one at a time"
+	@echo "make seeds     a million streams of events against the engine: SEEDS=, FIRST=, WORKERS="
 	@echo "make coverage  the tests with compilation off, and what they reach"
 	@echo "make clean     remove both environments and the caches"
 
@@ -54,6 +59,9 @@ imports: $(DEV)/.installed
 
 unit: $(DEV)/.installed
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+seeds: $(DEV)/.installed
+	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.engine_seeds $(FIRST) $(SEEDS) $(WORKERS)
 
 coverage: $(DEV)/.installed
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" $(PYTEST_ARGS)

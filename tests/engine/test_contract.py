@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from forestall.engine.contract import Transitions, Watch, check_key, check_time, whole
+from forestall.engine.contract import Transitions, Watch, check_key, whole
 from forestall.engine.cycle import engine as cycle
 from forestall.engine.growth import longer
 from forestall.engine.kept import parts
@@ -91,10 +91,7 @@ def test_a_snapshot_is_a_copy_of_everything() -> None:
 
 
 def test_events_that_cannot_be() -> None:
-    check_time(5, 5)
     check_key(2, 3, "node")
-    with pytest.raises(ParameterError, match="no earlier than 5"):
-        check_time(4, 5)
     for key in (-1, 3):
         with pytest.raises(ParameterError, match="a node from 0 to 2"):
             check_key(key, 3, "node")

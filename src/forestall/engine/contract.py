@@ -48,18 +48,12 @@ def in_order(events: Iterable[E], now: int, last: int, rank: Callable[[Any], int
     Raises ParameterError where the second is before the `last` one, or an event of another second.
     """
     if now < last:
-        raise ParameterError("now", now, f"no earlier than {last}, the last event's second")
+        raise ParameterError("time", now, f"no earlier than {last}, the last event's")
     told = list(events)
     for event in told:
         if event.time != now:
             raise ParameterError("event", event, f"one of this second, {now}")
     return told if len(told) < 2 else sorted(told, key=lambda one: (rank(one.kind), one.key))
-
-
-def check_time(time: int, now: int) -> None:
-    """Raise ParameterError for an event before the last one."""
-    if time < now:
-        raise ParameterError("time", time, f"no earlier than {now}, the last event's")
 
 
 def check_key(key: int, count: int, thing: str) -> None:
@@ -129,14 +123,15 @@ class Stories:
 
 
 def check_state(
-    table: Transitions, event: Happening, state: str, stories: Stories, article: str = "a"
+    table: Transitions, event: Happening, state: str, stories: Stories, number: int = -1
 ) -> None:
-    """Raise TransitionError for an event that this state of its job or node rules out."""
+    """Raise TransitionError for an event that this state of its job or node rules out; `number` is
+    that of the job where the event's key is another's."""
     fine = table.before(event.kind)
     if state not in fine:
-        allowed = f"{article} {table.thing} that is {' or '.join(fine)}, not {state}"
-        story = stories.of(table.thing, event.key)
-        raise TransitionError(event, allowed, f"{table.thing} {event.key}", story)
+        one = event.key if number < 0 else number
+        allowed = f"a {table.thing} that is {' or '.join(fine)}, not {state}"
+        raise TransitionError(event, allowed, f"{table.thing} {one}", stories.of(table.thing, one))
 
 
 class Watch:

@@ -40,10 +40,12 @@ def headed(model: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_head(plain: Any, model: str) -> None:
-    """Raise ParameterError for what is no snapshot of this model's engine, or of another version."""
-    said = {name: plain.get(name) for name in ("format", "version", "model")} if isinstance(
-        plain, Mapping
-    ) else type(plain).__name__
+    """Raise ParameterError for what is no snapshot of this engine, or of another version."""
+    said = (
+        {name: plain.get(name) for name in ("format", "version", "model")}
+        if isinstance(plain, Mapping)
+        else type(plain).__name__
+    )
     if said != headed(model, {}):
         allowed = f"one of the engine {model!r}, version {VERSION}"
         raise ParameterError("snapshot", said, allowed)

@@ -7,11 +7,12 @@ else uses, rates in millionths of such a host: sums of them are exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 MILLION: Final = 1_000_000
 """A host of speed 1 without load, in the millionths that rates are counted in."""
@@ -27,18 +28,59 @@ class GuestEventKind(IntEnum):
     """What an engine is told; the value is the rank among events of the same second.
 
     Ties within a kind go by job or host. GUEST_ENDED: a guest has done its work; HOST_STATE: a host
-    is in another state from now on; TRY: a job is to be placed, having been submitted, having
-    waited, or having lost its host.
+    is in another state from now on (S5: it is away, until it is told to be in another); TRY: a job
+    is to be placed, having been submitted, having waited, or having lost its host.
+
+    Only real hosts bring the later ones. GUEST_FAILED: a guest failed by itself; CANCELLED: a job
+    was taken back; REQUEUED and START_REFUSED: a guest was ended, or its start did not come off,
+    and the job waits again; STARTED: a guest is seen to run on a host, asked for or not;
+    HOST_DRAINED: a host takes no guest any more, and one on it stays; HOST_RETURNED: it takes
+    guests again. A guest has no reservation that it could run past: its host is its own.
     """
 
     GUEST_ENDED = 0
     HOST_STATE = 1
     TRY = 2
+    GUEST_FAILED = 3
+    CANCELLED = 4
+    REQUEUED = 5
+    START_REFUSED = 6
+    STARTED = 7
+    HOST_DRAINED = 8
+    HOST_RETURNED = 9
 
     @property
     def about_host(self) -> bool:
         """Whether the event's key is a host's number; else it is a job's position."""
-        return self is GuestEventKind.HOST_STATE
+        return self in _ABOUT_HOSTS
+
+    @property
+    def rank(self) -> int:
+        """The place among events of the same second that are told together: what frees hosts
+        first, then what is seen, then what is to be decided."""
+        return _RANKS[self]
+
+
+_ABOUT_HOSTS: Final = frozenset(
+    {GuestEventKind.HOST_STATE, GuestEventKind.HOST_DRAINED, GuestEventKind.HOST_RETURNED}
+)
+_RANKS: Final = {
+    GuestEventKind[name]: rank
+    for rank, name in enumerate(
+        [
+            "GUEST_ENDED",
+            "GUEST_FAILED",
+            "CANCELLED",
+            "REQUEUED",
+            "START_REFUSED",
+            "HOST_STATE",
+            "HOST_RETURNED",
+            "STARTED",
+            "HOST_DRAINED",
+            "TRY",
+        ]
+    )
+}
 
 
 class GuestDecisionKind(IntEnum):
@@ -114,12 +156,17 @@ class GuestEvent:
     kind : what
     key : a job's position, or a host's number
     state : of HOST_STATE, the state from now on, 0 (S1) to 4 (S5)
+    host : of STARTED, where the guest runs
+    estimates : of TRY, ESTIMATE[k] of hosts, in order of their numbers: of all that are free at
+        least
     """
 
     time: int
     kind: GuestEventKind
     key: int
     state: int = -1
+    host: int = -1
+    estimates: npt.NDArray[Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

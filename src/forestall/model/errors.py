@@ -5,7 +5,7 @@
     │   ├── TraceError        a file: names the file and, where there is one, the line and the field
     │   │   └── UnwritableError   a file that cannot be written, such as on a full disk; an OSError
     │   └── ParameterError    a parameter: names it, the value and what was allowed
-    │       └── TransitionError   an event that cannot be, after all that happened to its job or node
+    │       └── TransitionError   an event that the state of its job or node rules out
     └── MissingExtraError     an optional dependency is not installed
 
 Whatever else escapes is a defect of ours, not of the input.
@@ -124,14 +124,16 @@ class TransitionError(ParameterError):
     event : the event
     allowed : what would have been accepted
     thing : the job or node, such as ``job 3``
-    story : what happened to it so far, in order, each as a line such as ``RUNNING at 7 s (STARTED)``
+    story : what happened to it so far, in order, in lines such as ``RUNNING at 7 s (STARTED)``
     """
 
     def __init__(self, event: Any, allowed: str, thing: str, story: tuple[str, ...]) -> None:
         self.thing = thing
         self.story = story
         told = ", then ".join(story) if story else "never heard of"
-        super().__init__("event", event, f"{allowed}; {thing} was {told}")
+        self.name, self.value, self.allowed = "event", event, allowed
+        said = f"event: {event.kind.name} at {event.time} s is not allowed; expected "
+        InputError.__init__(self, f"{allowed}; {thing} was {told}", before=said)
 
 
 class MissingExtraError(ForestallError):

@@ -103,6 +103,7 @@ _FIGURES: Final = {
     "ours": frozenset({EventKind.NODE_DRAINED}),
 }
 """Which kinds have a figure; with others it must be left as it is by default."""
+_NOWHERE: Final = NodeSet()
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class Event:
     until: int = -1
     at: int = -1
     probability: float = 0.0
-    nodes: NodeSet = NodeSet()
+    nodes: NodeSet = _NOWHERE
     ours: bool = False
 
     def __post_init__(self) -> None:
@@ -141,7 +142,7 @@ class Event:
                 self.kind in kinds or getattr(self, name) == _DEFAULTS[name]
                 for name, kinds in _FIGURES.items()
             )
-        if not fine or not 0.0 <= self.probability <= 1.0 or self.until < -1 or self.at < -1:
+        if not fine or not 0.0 <= self.probability <= 1.0:
             raise ParameterError("event", self, f"the figures of {self.kind.name}")
 
     def as_dict(self) -> dict[str, Any]:
@@ -169,5 +170,5 @@ class Event:
         return cls(kind=kind, **rest)
 
 
-_DEFAULTS: Final = {"until": -1, "at": -1, "probability": 0.0, "nodes": NodeSet(), "ours": False}
+_DEFAULTS: Final = {"until": -1, "at": -1, "probability": 0.0, "nodes": _NOWHERE, "ours": False}
 _PLAIN_DEFAULTS: Final = {**_DEFAULTS, "nodes": ""}

@@ -25,6 +25,14 @@ class TaskEventKind(IntEnum):
     Ties within a kind go by job and task, or by node. FORESEEN is a new prediction for a node;
     LEAVE_DUE comes `lead` seconds before the predicted time, or at once where a node is drained;
     MIGRATION_FAILED is a live migration that broke, the machine living on at its source.
+
+    Only real machines bring the later ones. STARTED: a task is seen to run on a node, asked for or
+    not, or to have been moved there; CANCELLED: a job is gone, whoever ended it; TASK_FAILED: a
+    task failed by itself; START_REFUSED and REQUEUED: a task that was started, or ran, waits again;
+    NODE_DRAINED: a node takes nothing any more, and what is on it runs on; NODE_RETURNED: a node is
+    back, repaired or opened again, whatever was said before; MOVE_DUE: one task is to leave its
+    node; DOUBTED: a node counts as failing until another prediction for it comes. No task has a
+    reservation that it could run past: what it holds is its own until it ends.
     """
 
     TASK_ENDED = 0
@@ -37,6 +45,21 @@ class TaskEventKind(IntEnum):
     SUBMITTED = 7
     PASS = 8
     MIGRATION_FAILED = 9
+    STARTED = 10
+    CANCELLED = 11
+    TASK_FAILED = 12
+    START_REFUSED = 13
+    REQUEUED = 14
+    NODE_DRAINED = 15
+    NODE_RETURNED = 16
+    MOVE_DUE = 17
+    DOUBTED = 18
+
+    @property
+    def rank(self) -> int:
+        """The place among events of the same second that are told together: what frees nodes
+        first, then what is seen, then what is to be decided, PASS last."""
+        return _RANKS[self]
 
     @property
     def about_node(self) -> bool:
@@ -46,15 +69,44 @@ class TaskEventKind(IntEnum):
     @property
     def about_job(self) -> bool:
         """Whether the event's key is a job's position; else it is a task's, or a node's number."""
-        return self in (TaskEventKind.DEADLINE, TaskEventKind.SUBMITTED)
+        return self in (TaskEventKind.DEADLINE, TaskEventKind.SUBMITTED, TaskEventKind.CANCELLED)
 
 
+_RANKS: Final = {
+    TaskEventKind[name]: rank
+    for rank, name in enumerate(
+        [
+            "TASK_ENDED",
+            "TASK_FAILED",
+            "CANCELLED",
+            "MIGRATION_ENDED",
+            "MIGRATION_FAILED",
+            "DEADLINE",
+            "START_REFUSED",
+            "REQUEUED",
+            "NODE_RECOVERED",
+            "NODE_RETURNED",
+            "STARTED",
+            "NODE_DRAINED",
+            "NODE_FAILED",
+            "FORESEEN",
+            "DOUBTED",
+            "LEAVE_DUE",
+            "MOVE_DUE",
+            "SUBMITTED",
+            "PASS",
+        ]
+    )
+}
 _ABOUT_NODES: Final = frozenset(
     {
         TaskEventKind.NODE_RECOVERED,
         TaskEventKind.NODE_FAILED,
         TaskEventKind.FORESEEN,
         TaskEventKind.LEAVE_DUE,
+        TaskEventKind.NODE_DRAINED,
+        TaskEventKind.NODE_RETURNED,
+        TaskEventKind.DOUBTED,
     }
 )
 
@@ -110,15 +162,18 @@ class TaskEvent:
     ----------
     time : when it happened, s
     kind : what
-    key : a job's position (SUBMITTED, DEADLINE), a node's number, or a task's number among all
-        tasks
-    at : of FORESEEN, the predicted time of the node's next failure, FAR where none is foreseen
+    key : a job's position (SUBMITTED, DEADLINE, CANCELLED), a node's number, or a task's number
+        among all tasks
+    at : of FORESEEN, the predicted time of the node's next failure, FAR where none is foreseen; of
+        NODE_FAILED, when the node is known to be back (-1: not known)
+    node : of STARTED, where the task runs
     """
 
     time: int
     kind: TaskEventKind
     key: int
     at: int = -1
+    node: int = -1
 
 
 @dataclass(frozen=True)

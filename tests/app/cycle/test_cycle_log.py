@@ -134,7 +134,12 @@ def test_other_figures_change_a_decision(folder: Path) -> None:
 DAMAGED = [
     ("events", "100,guest_ended,20", "100,guest_rested,20", "is no event of a run"),
     ("events", "100,guest_ended,20", "100,guest_ended,70", "is no event of a run"),
-    ("events", "100,guest_ended,20", "100,guest_ended,30", "cannot be: key: 2 is not allowed"),
+    (
+        "events",
+        "100,guest_ended,20",
+        "100,guest_ended,30",
+        "cannot be: event: GUEST_ENDED at 100 s is not allowed",
+    ),
     ("events", "100,guest_ended,20", "1,guest_ended,20", "cannot be: time: 1 is not allowed"),
     ("events", "50,host_state,,0,S3", "50,host_state,,0,S6", "is no event of a run"),
     ("events", "50,host_state,,0,S3", "50,host_state,,,S3", "is no event of a run"),

@@ -100,7 +100,11 @@ def test_another_decision_is_found(folder: Path) -> None:
         ("5,task_ended,1,0", "5,task_rested,1,0", "is no event of a run"),
         ("5,task_ended,1,0", "5,task_ended,7,0", "is no event of a run"),
         ("5,task_ended,1,0", "5,task_ended,1,", "is no event of a run"),
-        ("5,task_ended,1,0", "5,task_ended,3,0", "cannot be: key: 4 is not allowed"),
+        (
+            "5,task_ended,1,0",
+            "5,task_ended,3,0",
+            "cannot be: event: TASK_ENDED at 5 s is not allowed",
+        ),
         ("5,task_ended,1,0", "-1,task_ended,1,0", "cannot be: time: -1 is not allowed"),
         ("0,submitted,2,,,,3,20.0,40,0", "0,submitted,2,,,,,20.0,40,0", "lacks numbers of jobs"),
         ("time,event", "time,events", "lacks column event"),

@@ -45,7 +45,7 @@ def engine(nodes: int = 2, strategy: int = BEST_FIT, rules: TaskRules = LIVE) ->
 def tell(
     one: VirtualEngine, time: int, kind: str, key: int = 0, at: int = -1
 ) -> list[TaskDecision]:
-    return one.handle(TaskEvent(time, TaskEventKind[kind], key, at))
+    return one.handle([TaskEvent(time, TaskEventKind[kind], key, at)], time)
 
 
 def running(one: VirtualEngine, tasks: int = 1) -> int:
@@ -130,9 +130,9 @@ def test_draws_come_from_its_generator() -> None:
     ("time", "kind", "key", "named"),
     [
         (5, "NODE_FAILED", 2, "node from 0 to 1"),
-        (5, "TASK_ENDED", 7, "task that runs"),
-        (5, "DEADLINE", 3, "job that was submitted"),
-        (5, "SUBMITTED", 0, "job that is new"),
+        (5, "TASK_ENDED", 7, "task from 0 to 0"),
+        (5, "DEADLINE", 3, "job from 0 to 0"),
+        (5, "SUBMITTED", 0, "a job that is NEW, not RUNNING; job 0 was WAITING at 0 s"),
         (-1, "PASS", 0, "no earlier than 0"),
     ],
 )
@@ -189,9 +189,8 @@ def test_what_the_compiled_loop_decided_is_decided_again(strategy: str, migratio
     rows = iter(outcome.log.decisions)
     for event in outcome.log.events:
         kind = TaskEventKind(int(event["kind"]))
-        answer = one.handle(
-            TaskEvent(int(event["time"]), kind, int(event["key"]), int(event["at"]))
-        )
+        time = int(event["time"])
+        answer = one.handle([TaskEvent(time, kind, int(event["key"]), int(event["at"]))], time)
         assert len(answer) == event["decisions"]
         for decision in answer:
             row = next(rows)

@@ -97,9 +97,8 @@ def test_random_draws_anew_for_each_decision() -> None:
     plan = PlacementPlan(dict.fromkeys("abcdefgh", 64), strategy="random")
 
     def drawn(seed: int) -> list[int]:
-        one = replace(plan, seed=seed)
-        pictures = (EnginePicture(one, Situation(NOW, decisions=number)) for number in range(40))
-        placed = [picture.place("new", Need()) for picture in pictures]
+        picture = EnginePicture(replace(plan, seed=seed), Situation(NOW))
+        placed = [picture.place("new", Need()) for _ in range(40)]
         return [-1 if decision is None else decision.node for decision in placed]
 
     assert set(drawn(1)) == set(range(8))  # 40 draws miss one of 8 with a chance of 4 %: not these
@@ -160,10 +159,10 @@ def test_it_decides_as_the_engine_of_simulations(
         work = runtime * PROCESSOR
         deadline = NOW + 2 * runtime + 30
         jobs.append(engine.add_job(tasks=1, work=work, submit=NOW, deadline=deadline))
-        engine.handle(TaskEvent(NOW, TaskEventKind.SUBMITTED, jobs[-1]))
-        engine.handle(TaskEvent(NOW, TaskEventKind.PASS, 0))
+        engine.handle([TaskEvent(NOW, TaskEventKind.SUBMITTED, jobs[-1])], NOW)
+        engine.handle([TaskEvent(NOW, TaskEventKind.PASS, 0)], NOW)
     for node, at in foreseen.items():
-        engine.handle(TaskEvent(NOW, TaskEventKind.FORESEEN, node, NOW + at))
+        engine.handle([TaskEvent(NOW, TaskEventKind.FORESEEN, node, NOW + at)], NOW)
     there: dict[str, dict[str, Need]] = {name: {} for name in names}
     for job, runtime in zip(jobs, runtimes, strict=True):
         if (node := engine.node_of(job, 0)) >= 0:
@@ -171,7 +170,9 @@ def test_it_decides_as_the_engine_of_simulations(
             there[names[node]][f"vm{job}"] = left
     expected = {
         f"vm{one.job}": names[one.node] if one.kind == TaskDecisionKind.MIGRATE else ""
-        for one in engine.handle(TaskEvent(NOW + later, TaskEventKind.LEAVE_DUE, leaving))
+        for one in engine.handle(
+            [TaskEvent(NOW + later, TaskEventKind.LEAVE_DUE, leaving)], NOW + later
+        )
     }
     foretold = {names[node]: NOW + at for node, at in foreseen.items()}
     found = decided(plan, Situation(NOW + later, there, foretold), names[leaving])

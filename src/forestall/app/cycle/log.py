@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -168,7 +169,7 @@ def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[
     def handle(part: tuple[GuestEvent, int, int]) -> Iterable[GuestDecision]:
         event, first, end = part
         known = estimates[first:end] if event.kind is GuestEventKind.TRY else None
-        return engine.handle(event, known)
+        return engine.handle([replace(event, estimates=known)], event.time)
 
     taken = logs.driven(path, parts, handle)
     return list(logs.log_lines(decision_columns(parameters.scheduler), taken, list(ids)))

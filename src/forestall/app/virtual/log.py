@@ -122,7 +122,7 @@ def replay_tasks(folder: Path, strategy: Strategy | None = None) -> list[str]:
     own = None if strategy is None else OwnStrategy(strategy)
     engine = VirtualEngine.of(new_state(workload, parameters, own), more, own)
     events_told = logs.told(events, path, logs.names_of(EVENTS)[:6], _event_of(workload.jobs))
-    taken = logs.driven(path, events_told, engine.handle)
+    taken = logs.driven(path, events_told, lambda one: engine.handle([one], one.time))
     return list(logs.log_lines(DECISIONS, taken, workload.jobs.job.tolist()))
 
 

@@ -26,8 +26,8 @@ FIRST, LAST, LIVE, RELEASES, FRESH = range(5)
 
 
 class JobQueue(NamedTuple):
-    """ENTRY[capacity], BLOCK[capacity / 64], RELEASE[2 nodes + 2] by (time, job), int64[5]: first and
-    one past the last position, live entries, releases, and the first position that has no
+    """ENTRY[capacity], BLOCK[capacity / 64], RELEASE[2 nodes + 2] by (time, job), int64[5]: first
+    and one past the last position, live entries, releases, and the first position that has no
     reservation."""
 
     entries: npt.NDArray[Any]

@@ -1,20 +1,30 @@
-"""The engine for guests on shared hosts as Python drives it: one event in, decisions out.
+"""The engine for guests on shared hosts as Python drives it: events in, decisions out.
 
-A live scheduler and the replay of a log call it one event at a time; the simulator's compiled loop
-calls the same functions directly.
+A live scheduler and the replay of a log call it; the simulator's compiled loop calls the same
+functions directly.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import records
 from forestall.decide.cycle.own import OwnScheduler
-from forestall.engine.contract import Transitions, Watch, check_key, check_time, whole
+from forestall.engine import kept
+from forestall.engine.contract import (
+    Stories,
+    Transitions,
+    Watch,
+    check_key,
+    check_state,
+    in_order,
+    whole,
+)
 from forestall.engine.cycle import entry_kernels as entries
 from forestall.engine.cycle import state as states
 from forestall.engine.cycle.state import (
@@ -24,6 +34,7 @@ from forestall.engine.cycle.state import (
     OWN,
     RUNNING,
     SCHEDULERS,
+    WAITING,
     CycleRules,
     CycleState,
     new_cycle_state,
@@ -38,7 +49,7 @@ from forestall.model.cycle import (
     GuestEventKind,
     GuestReason,
 )
-from forestall.model.errors import ParameterError
+from forestall.model.errors import ParameterError, TransitionError
 from forestall.model.own import is_own
 
 _FIELDS = tuple(field.name for field in fields(GuestDecision))[3:]
@@ -51,9 +62,26 @@ JOBS = Transitions(
         GuestEventKind.TRY: {("WAITING", "RUNNING"), ("WAITING", "DONE")},
         GuestEventKind.HOST_STATE: {("RUNNING", "WAITING")},
         GuestEventKind.GUEST_ENDED: {("RUNNING", "DONE")},
+        GuestEventKind.GUEST_FAILED: {("RUNNING", "DONE")},
+        GuestEventKind.CANCELLED: {("WAITING", "DONE"), ("RUNNING", "DONE")},
+        GuestEventKind.REQUEUED: {("RUNNING", "WAITING"), ("WAITING", "WAITING")},
+        GuestEventKind.START_REFUSED: {("RUNNING", "WAITING"), ("WAITING", "WAITING")},
+        GuestEventKind.STARTED: {("WAITING", "RUNNING"), ("RUNNING", "RUNNING")},
     },
 )
-"""Of jobs; a host may come into any state from any other."""
+"""Of jobs that are known, which wait from the first; those that are tried are among them."""
+HOSTS = Transitions(
+    "host",
+    ("OPEN", "DRAINED"),
+    {
+        GuestEventKind.HOST_STATE: {("OPEN", "OPEN"), ("DRAINED", "DRAINED")},
+        GuestEventKind.HOST_DRAINED: {("OPEN", "DRAINED"), ("DRAINED", "DRAINED")},
+        GuestEventKind.HOST_RETURNED: {("DRAINED", "OPEN")},
+    },
+)
+"""A host may come into any of its five states from any other, drained or not."""
+_AWAKE: Final = 2
+"""States below this one, S1 and S2, leave room for a guest."""
 
 
 def number_of(scheduler: str, own: OwnScheduler | None) -> int:
@@ -89,12 +117,14 @@ class CycleEngine:
 
     >>> import numpy as np
     >>> engine = CycleEngine(2)
-    >>> for host in (0, 1):
-    ...     _ = engine.handle(GuestEvent(0, GuestEventKind.HOST_STATE, host, state=0))
+    >>> state = GuestEventKind.HOST_STATE
+    >>> engine.handle([GuestEvent(0, state, host, state=0) for host in (0, 1)], 0)
+    []
     >>> job = engine.add_job()
     >>> quick, steady = (0, 3600, 1800, 1800, FAR, 0, 0), (1, 5400, 90000, 60000, 5600, 0, 0)
     >>> known = np.array([quick, steady], dtype=ESTIMATE)
-    >>> for one in engine.handle(GuestEvent(5, GuestEventKind.TRY, job), known):
+    >>> tried = GuestEvent(5, GuestEventKind.TRY, job, estimates=known)
+    >>> for one in engine.handle([tried], 5):
     ...     print(one.kind.name, one.why)
     START host 1 is expected to end it first, failures considered, in 5600 s
     """
@@ -131,8 +161,13 @@ class CycleEngine:
         if own is not None:
             own.estimates = self._state.estimates
         self._jobs = 0
-        self._watch = Watch((JOBS,), self._states) if validate else None
+        self._begin(validate)
+
+    def _begin(self, validate: bool) -> None:
         self.now = -FAR
+        self._drained: set[int] = set()
+        self._stories = Stories()
+        self._watch = Watch((JOBS,), self._states) if validate else None
 
     @property
     def state(self) -> CycleState:
@@ -154,31 +189,47 @@ class CycleEngine:
     def candidates(self) -> npt.NDArray[np.int64]:
         """Return int64[k]: the hosts that a guest could be started on now, in order."""
         count = entries.free_hosts(self._state)
-        return np.array(self._state.estimates["host"][:count], dtype=np.int64)
+        free = np.array(self._state.estimates["host"][:count], dtype=np.int64)
+        return free[~np.isin(free, list(self._drained))] if self._drained else free
 
-    def handle(
-        self, event: GuestEvent, estimates: npt.NDArray[Any] | None = None
-    ) -> list[GuestDecision]:
-        """Take in one event and return what should be done.
+    def job_state(self, job: int) -> str:
+        """Return the state of a job, one of `JOBS.states`."""
+        return JOBS.states[int(self._state.jobs["status"][job])]
 
-        Parameters
-        ----------
-        event : not before the last one
-        estimates : ESTIMATE[k] of the hosts that `candidates` names, in order; for TRY events
+    def handle(self, events: Iterable[GuestEvent], now: int) -> list[GuestDecision]:
+        """Take what happened at `now`, in the order of `GuestEventKind.rank`, and return what
+        should be done. A TRY brings estimates of the hosts that `candidates` names.
 
-        Raises ParameterError for an event that cannot have happened.
+        Raises ParameterError for an event that cannot happen: of another second, of an unknown job
+        or host; TransitionError, with the story of the job or host, for one that its state rules
+        out. The events before it are taken in.
         """
-        self._check(event)
-        told = event.state
-        if event.kind is GuestEventKind.TRY:
-            told = self._take_estimates(estimates)
-        state, self.now = self._state, event.time
-        entries.take(state, int(event.kind), event.key, told, event.time)
-        if self._watch is not None:
-            self._watch.after(event.kind, event.time)
+        ordered = in_order(events, now, self.now, _rank)
+        decisions: list[GuestDecision] = []
+        for event in ordered:
+            self._check(event)
+            self.now = now
+            decisions += self._one(event)
+        return decisions
+
+    def _one(self, event: GuestEvent) -> list[GuestDecision]:
+        kind = event.kind
+        self._state.at[states.HELD] = 0
+        if kind is GuestEventKind.HOST_DRAINED:
+            self._drained.add(event.key)
+        elif kind is GuestEventKind.HOST_RETURNED:
+            self._drained.discard(event.key)
+        elif kind > GuestEventKind.TRY:
+            self._seen(event)
+        else:
+            told = event.state
+            if kind is GuestEventKind.TRY:
+                told = self._take_estimates(event.estimates)
+            entries.take(self._state, int(kind), event.key, told, event.time)
         if self._own is not None:
             self._own.asked.check()
-        return [
+        state = self._state
+        decisions = [
             GuestDecision(
                 event.time,
                 GuestDecisionKind(int(out["kind"])),
@@ -187,26 +238,60 @@ class CycleEngine:
             )
             for out in state.out[: state.at[states.HELD]]
         ]
+        self._note(event, decisions)
+        return decisions
+
+    def _seen(self, event: GuestEvent) -> None:
+        """Take in what is seen of a job and was not decided here."""
+        jobs, hosts = self._state.jobs, self._state.hosts
+        job, kind = jobs[event.key], event.kind
+        if job["status"] == RUNNING:
+            hosts["guest"][job["host"]] = -1
+        done = kind in (GuestEventKind.GUEST_FAILED, GuestEventKind.CANCELLED)
+        if kind is GuestEventKind.STARTED:
+            hosts["guest"][event.host] = event.key
+            job["status"], job["host"], job["started"] = RUNNING, event.host, 1
+        elif done or job["status"] == RUNNING:
+            # Counted from here anew: tries and misses are those since a job last lost its host.
+            jobs[event.key] = (DONE if done else WAITING, -1, 0, 0, job["started"])
+            self._state.at[states.LEFT] -= int(done)
+
+    def _note(self, event: GuestEvent, decisions: list[GuestDecision]) -> None:
+        """Write an event into the stories, and hold it to the table of legal changes."""
+        name, now = event.kind.name, event.time
+        if event.kind.about_host:
+            text = HOSTS.states[event.key in self._drained]
+            self._stories.tell("host", event.key, text, now, name)
+        about = {one.job for one in decisions}
+        for job in sorted(about if event.kind.about_host else about | {event.key}):
+            self._stories.tell("job", job, self.job_state(job), now, name)
+        if self._watch is not None:
+            self._watch.after(event.kind, now)
 
     def _check(self, event: GuestEvent) -> None:
-        state = self._state
-        check_time(event.time, self.now)
-        many = len(state.hosts) if event.kind.about_host else self._jobs
-        what = "host" if event.kind.about_host else "job"
-        check_key(event.key, many, what)
-        if event.kind is GuestEventKind.HOST_STATE:
-            if not 0 <= event.state <= states.AWAY:
+        state, kind = self._state, event.kind
+        many = len(state.hosts) if kind.about_host else self._jobs
+        check_key(event.key, many, "host" if kind.about_host else "job")
+        if kind.about_host:
+            text = HOSTS.states[event.key in self._drained]
+            check_state(HOSTS, event, text, self._stories)
+            if kind is GuestEventKind.HOST_STATE and not 0 <= event.state <= states.AWAY:
                 raise ParameterError("state", event.state, "0 (S1) to 4 (S5)")
             return
-        status = int(state.jobs[event.key]["status"])
-        if event.kind is GuestEventKind.GUEST_ENDED and status != RUNNING:
-            raise ParameterError("key", event.key, "a job that runs")
-        if event.kind is GuestEventKind.TRY and status in (RUNNING, DONE):
-            raise ParameterError("key", event.key, "a job that waits")
+        check_state(JOBS, event, self.job_state(event.key), self._stories)
+        if kind is GuestEventKind.STARTED:
+            check_key(event.host, len(state.hosts), "host")
+            host = state.hosts[event.host]
+            if host["guest"] not in (-1, event.key) or host["state"] >= _AWAKE:
+                allowed = "a host in S1 or S2 without another guest"
+                story = self._stories.of("host", event.host)
+                raise TransitionError(event, allowed, f"host {event.host}", story)
 
     def _take_estimates(self, estimates: npt.NDArray[Any] | None) -> int:
         free = self.candidates()
         given = np.empty(0, dtype=ESTIMATE) if estimates is None else np.asarray(estimates)
+        if given.dtype == ESTIMATE and len(given) > len(free):  # others may be taken meanwhile
+            given = given[np.isin(given["host"], free)]
         if given.dtype != ESTIMATE or not np.array_equal(given["host"], free):
             raise ParameterError("estimates", len(given), f"one of each of hosts {free.tolist()}")
         state = self._state
@@ -216,3 +301,50 @@ class CycleEngine:
             more = self._generator.random(len(state.draws) + 64)
             self._state = state._replace(draws=np.concatenate((state.draws, more)))
         return len(given)
+
+    # ----------------------------------------------------------------------------- snapshots
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all that later decisions depend on, as plain data that goes through JSON. Not a
+        scheduler in Python."""
+        draws = None if self._generator is None else self._generator.bit_generator.state
+        facts = {
+            "now": self.now,
+            "jobs": self._jobs,
+            "drained": sorted(self._drained),
+            "draws": draws,
+            "stories": self._stories.as_list(),
+            "state": kept.packed(self._state),
+        }
+        return kept.headed("cycle", facts)
+
+    @classmethod
+    def restore(
+        cls,
+        snapshot: Mapping[str, Any],
+        *,
+        own: OwnScheduler | None = None,
+        validate: bool = False,
+    ) -> Self:
+        """Return the engine of a snapshot: told the same events, it takes the same decisions as one
+        that never stopped. A scheduler in Python is given again. Raises ParameterError for what is
+        no snapshot of this engine."""
+        kept.check_head(snapshot, "cycle")
+        state: CycleState = kept.unpacked(snapshot["state"], (CycleState, CycleRules))
+        made = cls.__new__(cls)
+        if own is not None:
+            state = state._replace(rules=state.rules._replace(own=own.asked.address))
+            own.estimates = state.estimates
+        made._state, made._own, made._generator = state, own, None
+        if snapshot["draws"] is not None:
+            made._generator = np.random.default_rng()
+            made._generator.bit_generator.state = snapshot["draws"]
+        made._jobs = snapshot["jobs"]
+        made._begin(validate)
+        made.now, made._stories = snapshot["now"], Stories.of_list(snapshot["stories"])
+        made._drained = set(snapshot["drained"])
+        return made
+
+
+def _rank(kind: GuestEventKind) -> int:
+    return kind.rank

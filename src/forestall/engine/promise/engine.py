@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any, Final, Self
 
 import numpy as np
@@ -176,7 +177,6 @@ class Engine(Steps):
         if step is None:
             decisions = self.take(int(event.kind), event.key, event.until, event.time)
         else:
-            self._course.ready(event.time)
             decisions = step(self._course, event)
         self._note(event, decisions)
         return decisions
@@ -222,7 +222,11 @@ class Engine(Steps):
             if event.at >= 0 and not isinstance(self.state.prediction, Foreseen):
                 allowed = "no figures: this prediction is asked, or holds a hazard of each node"
                 raise ParameterError("event", event, allowed)
-        elif event.kind is not EventKind.NODE_RECOVERED and -1 < event.until <= event.time:
+        elif (
+            event.kind is not EventKind.NODE_RECOVERED
+            and event.until != -1
+            and event.until <= event.time
+        ):
             raise ParameterError("event", event, "a return that is later, or -1: not known")
 
     def _check_job(self, event: Event) -> None:
@@ -234,9 +238,11 @@ class Engine(Steps):
                 allowed = "a job that has a reservation"
             elif job["start"] > event.time:
                 allowed = f"a job whose reserved start has come, not at {job['start']} s"
-        elif event.kind is EventKind.CHECKPOINT_REQUESTED:
-            if job["progress"] + job["interval"] >= job["estimate"]:
-                allowed = "a job with work left after this interval"
+        elif (
+            event.kind is EventKind.CHECKPOINT_REQUESTED
+            and job["progress"] + job["interval"] >= job["estimate"]
+        ):
+            allowed = "a job with work left after this interval"
         if allowed:
             story = self._stories.of("job", event.key)
             raise TransitionError(event, allowed, f"job {event.key}", story)
@@ -400,7 +406,7 @@ class Engine(Steps):
         made._begin(state, plugin, policy, validate)
         made.now, made.jobs = snapshot["now"], snapshot["jobs"]
         made.held = set(snapshot["held"])
-        made._drained = {node: ours for node, ours in snapshot["drained"]}
+        made._drained = {int(node): bool(ours) for node, ours in snapshot["drained"]}
         made._stories = Stories.of_list(snapshot["stories"])
         made._course = made._new_course()
         made._watch = Watch((JOBS, NODES), made._states) if validate else None
@@ -448,7 +454,9 @@ def _thinned(front: list[Quote], most: int) -> list[Quote]:
         return front
     if most == 1:
         return front[:1]
-    gains = [(b.probability - a.probability, -k) for k, (a, b) in enumerate(zip(front, front[1:-1]), 1)]
+    gains = [
+        (b.probability - a.probability, -k) for k, (a, b) in enumerate(pairwise(front[:-1]), 1)
+    ]
     best = sorted(-k for _, k in sorted(gains, reverse=True)[: most - 2])
     return [front[0], *(front[k] for k in best), front[-1]]
 

@@ -43,9 +43,6 @@ class Queued:
         self.moved: set[int] = set()
         """Always empty: no start is due before PASS."""
 
-    def ready(self, now: int) -> None:
-        """There is nothing to do before the events of a second."""
-
     def ended(self, event: Event) -> list[Decision]:
         """A job is done, has failed, or was taken back."""
         job, steps = event.key, self._steps
@@ -63,7 +60,9 @@ class Queued:
     def _lacks_nodes(self, job: int) -> bool:
         steps = self._steps
         row = steps.field(job, "row")
-        return row >= 0 and bool((steps.state.timeline.rows[row] & steps.state.machine.rows[DOWN]).any())
+        return row >= 0 and bool(
+            (steps.state.timeline.rows[row] & steps.state.machine.rows[DOWN]).any()
+        )
 
     def sent_back(self, event: Event) -> list[Decision]:
         """A job was sent back to the queue, or its start was refused: it waits again."""
@@ -96,7 +95,9 @@ class Queued:
             kernels.unqueue(steps.state, job)
         length = int(every.length_of(steps.state, job))
         steps.state.scratch.rows[SEEN] = row_for(steps, nodes)
-        kernels.run_queued(steps.state, job, now, event.until if event.until > now else now + length)
+        kernels.run_queued(
+            steps.state, job, now, event.until if event.until > now else now + length
+        )
         return []
 
     def overran(self, event: Event) -> list[Decision]:

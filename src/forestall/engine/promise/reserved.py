@@ -78,9 +78,7 @@ def seen_nodes(steps: Steps, event: Event) -> npt.NDArray[np.int64]:
     return nodes
 
 
-def check_idle(
-    steps: Steps, event: Event, nodes: npt.NDArray[np.int64], stories: Stories
-) -> None:
+def check_idle(steps: Steps, event: Event, nodes: npt.NDArray[np.int64], stories: Stories) -> None:
     """Raise TransitionError where a job was seen to start on a node that is away, or that another
     job has."""
     idle = members(steps.state.machine.rows[IDLE])
@@ -127,15 +125,13 @@ class Reserved:
     def __init__(self, steps: Steps, stories: Stories) -> None:
         self._steps, self._stories = steps, stories
         self._homeless: dict[int, Homeless] = {}
-        self._ready_at = -int(FAR)
         self.moved: set[int] = set()
         """Jobs that lost their places in this second: starts that were due before are not."""
 
-    def ready(self, now: int) -> None:
-        """Let the present moment be `now`."""
-        if now > self._ready_at:
-            kernels.move_on(self._steps.state, now)
-            self._ready_at = now
+    def _ready(self, now: int) -> None:
+        """Let the present moment be `now`: the timeline's first stretch holds it, also where a step
+        of this second has begun another one at it."""
+        kernels.move_on(self._steps.state, now)
 
     # ------------------------------------------------------------------------- jobs that end
 
@@ -146,6 +142,7 @@ class Reserved:
         steps.held.discard(job)
         if steps.field(job, "status") == RUNNING:
             return steps.take(int(EventKind.FINISHED), job, -1, event.time)
+        self._ready(event.time)
         self._withdraw(job, event.time)
         steps.state.jobs["status"][job] = DONE
         return []
@@ -154,6 +151,7 @@ class Reserved:
         """A job was sent back to the queue, or its start was refused."""
         job, now, steps = event.key, event.time, self._steps
         if steps.field(job, "status") == RUNNING:
+            self._ready(now)
             kernels.evict(steps.state, job, now)
             reason = Reason[event.kind.name]
             refused = event.kind is EventKind.START_REFUSED
@@ -173,6 +171,7 @@ class Reserved:
                 return self._extend(job, event.until, now)
             return []
         check_idle(steps, event, nodes, self._stories)
+        self._ready(now)
         steps.make_room()
         if status == RUNNING:
             kernels.evict(steps.state, job, now)
@@ -197,6 +196,7 @@ class Reserved:
     def _extend(self, job: int, until: int, now: int) -> list[Decision]:
         steps = self._steps
         before = steps.field(job, "end")
+        self._ready(now)
         until = run_on_until(steps, job, now) if until < 0 else until
         self._vacate(steps.nodes_of(job), max(now, before), until, now)
         steps.make_room()
@@ -280,6 +280,7 @@ class Reserved:
         before = steps.state.timeline.rows[steps.field(job, "row")].copy()
         if not usable:
             return []
+        self._ready(now)
         steps.make_room()
         self._withdraw(job, now)
         self._look(job, now, 0.0, now)
@@ -301,10 +302,8 @@ class Reserved:
         been back."""
         found: list[Decision] = []
         while (job := self._steps.late_job(limit)) >= 0:
-            self.ready(now)
             found += self._extend(job, -1, now)
         while (node := self._steps.late_node(limit)) >= 0:
-            self.ready(now)
             kernels.leave(self._steps.state, node, FAR)
             found += self._gone(node, int(FAR), now)
         return found
@@ -313,7 +312,7 @@ class Reserved:
         """Place all jobs that have to be placed again."""
         steps, found = self._steps, list[Decision]()
         for job in sorted(self._homeless):
-            self.ready(now)
+            self._ready(now)
             why = self._homeless.pop(job)
             usable = steps.usable()
             if steps.field(job, "size") > usable:
@@ -341,4 +340,3 @@ class Reserved:
     def _withdraw(self, job: int, now: int) -> None:
         if self._steps.field(job, "status") == WAITING and self._steps.field(job, "row") >= 0:
             kernels.withdraw(self._steps.state, job, now)
-

@@ -1,9 +1,9 @@
 """Steps of a real cluster that a simulated one never takes, where jobs have reservations of nodes.
 
-A real cluster starts what nobody asked for, refuses starts, takes jobs back, runs past reservations,
-and takes nodes away without saying until when. Python puts these steps together (`reserved`). Each
-leaves the state whole: a node stands in one run or reservation at a time. Sets of nodes come in the
-scratch row SEEN.
+A real cluster starts what nobody asked for, refuses starts, takes jobs back, runs past
+reservations, and takes nodes away without saying until when. Python puts these steps together
+(`reserved`). Each leaves the state whole: a node stands in one run or reservation at a time. Sets
+of nodes come in the scratch row SEEN.
 """
 
 from __future__ import annotations

@@ -156,7 +156,9 @@ def new_queue(nodes: int, entries: int) -> JobQueue:
     return JobQueue(
         records(entries, ENTRY),
         records((entries >> SHIFT) + 1, BLOCK),
-        records(2 * nodes + 2, RELEASE),  # of each job, and of each node that is away, has it one or not
+        records(
+            2 * nodes + 2, RELEASE
+        ),  # of each job, and of each node that is away, has it one or not
         np.zeros(5, dtype=np.int64),
     )
 

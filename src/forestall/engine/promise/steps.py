@@ -200,6 +200,4 @@ class Steps:
 
     def hold_queued(self, job: int, now: int) -> Decision:
         """Return the decision on a job of a queue whose start nobody can tell."""
-        return Decision(
-            now, DecisionKind.HOLD, Reason.TOO_FEW_NODES, job, count=self.usable()
-        )
+        return Decision(now, DecisionKind.HOLD, Reason.TOO_FEW_NODES, job, count=self.usable())

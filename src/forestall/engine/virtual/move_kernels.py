@@ -33,7 +33,8 @@ def leave(state, node, now):
         return
     if choosing.strategy == placement.RANDOM and state.rules.random_migrates == 0:
         return
-    # Closed meanwhile, so that no task of it is told to move where it is.
+    # Closed meanwhile, so that no task of it is told to move where it is; a drained one stays so.
+    closed = one.closed
     fleets.open_or_close(fleet, node, 1, 1)
     place = next_to_leave(state, node, -1, -1, -1)
     while place >= 0:
@@ -41,7 +42,7 @@ def leave(state, node, now):
         deadline, number, task = state.jobs[vm.job].deadline, vm.job, vm.task
         consider_move(state, place, deadline, now)
         place = next_to_leave(state, node, deadline, number, task)
-    fleets.open_or_close(fleet, node, 1, 0)
+    fleets.open_or_close(fleet, node, 1, closed)
 
 
 @kernel

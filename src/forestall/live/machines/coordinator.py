@@ -2,8 +2,8 @@
 
 Source: Fu and Xu, ARES 2009, Section 2: coordinator, load manager and failure predictor. The load
 manager's view is what the back end finds; the failure predictor's view is what was foreseen last.
-Both are put before the engine at each decision, so a coordinator may be ended and started again
-at any time.
+Before each decision the engine is told what of both has changed; a coordinator may be ended and
+started again at any time, since a first look tells it all.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class Coordinator:
         self._known: dict[str, MachineState] = {}
         self._started: dict[str, Entry] = {}
         self._decisions = 0
+        self._picture: EnginePicture | None = None
         self._troubles: list[str] = []
         self._catch_up()
 
@@ -174,7 +175,7 @@ class Coordinator:
         now = int(self._clock())
         seen = self._backend.watch()
         for closed in ({*self._drained, *self.failing(now)}, self._drained):
-            picture = EnginePicture(self._plan, self._situation(now, seen, closed))
+            picture = self._seen_by_engine(self._situation(now, seen, closed))
             decision = picture.place(machine, need)
             if decision is not None:
                 return picture.name(decision.node), picture.why(decision)
@@ -266,24 +267,28 @@ class Coordinator:
         return there
 
     def _leave(self, one: SeenMachine, seen: Sequence[SeenMachine]) -> MachineOutcome:
-        """Have it decided where a machine goes whose node is to be left, and move it there.
-
-        The engine sees this machine alone on its node; the others have their own turn.
-        """
+        """Have it decided where a machine goes whose node is to be left, and move it there; the
+        others of its node have their own turn."""
         machine, node = one.machine, one.node
         if one.state != MachineState.RUNNING:
             word = one.says or one.state.value
             return self._stays(machine, node, f"its guest does not run ({word})")
         now = self._clock()
         closed = {other for other in self._plan.nodes if self._is_closed(machine, other, now)}
-        rest = [other for other in seen if other.node != node or other.machine == machine]
-        situation = self._situation(int(now), rest, closed - {node})
-        picture = EnginePicture(self._plan, situation)
-        ((_, decision),) = picture.leave(node)
+        picture = self._seen_by_engine(self._situation(int(now), seen, closed - {node}))
+        decision = picture.move(machine)
         if decision.kind == TaskDecisionKind.MIGRATE:
             target = picture.name(decision.node)
             return self._carry_out(machine, node, target, self._reason(node))
         return self._stays(machine, node, self._why_not(machine, node, decision, picture, seen))
+
+    def _seen_by_engine(self, situation: Situation) -> EnginePicture:
+        """Tell the engine what is there; it is made at the first look."""
+        if self._picture is None:
+            self._picture = EnginePicture(self._plan, situation)
+        else:
+            self._picture.see(situation)
+        return self._picture
 
     def _stays(self, machine: str, node: str, why: str) -> MachineOutcome:
         self._note("stays", machine=machine, node=node, why=why)

@@ -1,20 +1,28 @@
 """What is there now, as the engine sees it: nodes, the machines on them, and what is foreseen.
 
-Before each decision the engine is told anew what is really there, so that nothing it believes can
+Before each decision the engine is told what differs from what it believed, so that nothing can
 drift away from what runs; what it decides is the same code as in simulations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import numpy as np
 
 from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
-from forestall.model.virtual import PROCESSOR, TaskDecision, TaskEvent, TaskEventKind
+from forestall.model.virtual import (
+    FAR,
+    PROCESSOR,
+    TaskDecision,
+    TaskDecisionKind,
+    TaskEvent,
+    TaskEventKind,
+    TaskReason,
+)
 
 with lazily():
     from forestall.decide.virtual import placement_kernels
@@ -112,20 +120,24 @@ class Situation:
 
 
 class EnginePicture:
-    """The engine, told of a situation; gives its decisions with names in the place of numbers.
+    """The engine of a fleet; gives its decisions with names in the place of numbers.
 
-    The engine places tasks itself, so it is led to where they are: all nodes are down at first and
-    come back one by one, each filled up before the next. A node that is closed stays full, and so
-    does one that holds more machines than it has processors for.
+    There is one engine for as long as the coordinator lives. At each look it is told what differs
+    between what it believed and what is there (`see`): machines that started, moved or ended by
+    whose hand ever, nodes that failed, were closed or came back, and other predictions. A machine
+    on a node that has no room for it is not among those that the engine knows; it is known again
+    when it is where there is room.
     """
 
     def __init__(self, plan: PlacementPlan, situation: Situation) -> None:
         self._names = list(plan.nodes)
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._plan = plan
-        self._situation = situation
+        self._now = situation.now
         self._jobs: dict[str, int] = {}
-        self._owners: dict[int, str] = {}
+        self._deadlines: dict[str, int] = {}
+        self._needs: dict[str, tuple[str, Need]] = {}
+        self._told: dict[str, tuple[int, bool]] = {}
         rules = state.TaskRules(
             copy=max(plan.transfer, 1),
             standstill=0,
@@ -146,19 +158,112 @@ class EnginePicture:
             least=plan.rate,
             generator=np.random.default_rng((plan.seed, situation.decisions)),
         )
-        self._lead_in()
+        self.see(situation)
+
+    # ----------------------------------------------------------------------------- being told
+
+    def see(self, situation: Situation) -> None:
+        """Tell the engine what differs from what it believes."""
+        self._now = max(situation.now, self._now)  # a clock may be set back
+        there = {
+            machine: (node, need)
+            for node, machines in situation.machines.items()
+            for machine, need in machines.items()
+            if node not in situation.down
+        }
+        for machine in [one for one in self._jobs if one not in there]:
+            self._forget(machine)
+        for name in self._names:
+            self._see_node(name, situation)
+        self._needs = there
+        for machine, (node, need) in there.items():
+            self._see_machine(machine, node, need)
+
+    def _see_node(self, name: str, situation: Situation) -> None:
+        number = self._numbers[name]
+        closed = "DRAINED" if name in situation.closed else "UP"
+        now = "DOWN" if name in situation.down else closed
+        if self._engine.node_state(number) != now:
+            self._tell(_BECOMES[now], number)
+            if now == "DOWN":
+                self._told.pop(name, None)
+        foreseen = situation.foreseen.get(name, FAR), name in situation.doubtful
+        if self._told.get(name, (FAR, False)) != foreseen:
+            self._tell(TaskEventKind.FORESEEN, number, at=foreseen[0])
+            if foreseen[1]:
+                self._tell(TaskEventKind.DOUBTED, number)
+            self._told[name] = foreseen
+
+    def _see_machine(self, machine: str, node: str, need: Need) -> None:
+        number, job = self._numbers[node], self._jobs.get(machine)
+        if job is not None and self._engine.job_state(job) != "RUNNING":  # its node had failed
+            self._forget(machine)
+            job = None
+        if job is not None:
+            self._see_move(job, number)
+            if self._engine.node_of(job, 0) == number:
+                return
+        if int(self._engine.state.fleet.nodes["free"][number]) < self._plan.rate:
+            if job is not None:
+                self._forget(machine)
+            return
+        job = self._add(machine, need) if job is None else job
+        self._tell(TaskEventKind.STARTED, self._engine.task_number(job, 0), node=number)
+
+    def _see_move(self, job: int, number: int) -> None:
+        """Tell what became of a move that was decided: the machine is there, or it is not."""
+        target = self._engine.target_of(job, 0)
+        if target >= 0:
+            came = target == number
+            kind = TaskEventKind.MIGRATION_ENDED if came else TaskEventKind.MIGRATION_FAILED
+            self._tell(kind, self._engine.task_number(job, 0))
+
+    def _forget(self, machine: str) -> None:
+        job = self._jobs.pop(machine)
+        if self._engine.job_state(job) in {"WAITING", "RUNNING"}:
+            self._tell(TaskEventKind.CANCELLED, job)
+
+    # ----------------------------------------------------------------------------- deciding
 
     def leave(self, node: str) -> list[tuple[str, TaskDecision]]:
         """Return what to do with the machines of a node that is to be left."""
+        owners = {job: machine for machine, job in self._jobs.items()}
         decisions = self._tell(TaskEventKind.LEAVE_DUE, self._numbers[node])
-        return [(self._owners[one.job], one) for one in decisions]
+        return [(owners[one.job], one) for one in decisions]
+
+    def move(self, machine: str) -> TaskDecision:
+        """Return what to do with one machine, which is to leave its node; whether it came there, or
+        not, is seen at the next look."""
+        node, need = self._needs[machine]
+        if machine not in self._jobs:
+            return self._move_unknown(machine, node, need)
+        if self._deadlines[machine] != need.on(self._plan, self._now)[1]:
+            self._forget(machine)
+            self._see_machine(machine, node, need)
+        task = self._engine.task_number(self._jobs[machine], 0)
+        (decision,) = self._tell(TaskEventKind.MOVE_DUE, task)
+        return decision
+
+    def _move_unknown(self, machine: str, node: str, need: Need) -> TaskDecision:
+        """Decide for a machine that its node has no room for: as for a new one."""
+        placed, source = self.place(machine, need), self._numbers[node]
+        if placed is None:
+            reason = TaskReason.NOWHERE_TO_GO
+            return TaskDecision(self._now, TaskDecisionKind.STAY, reason, -1, 0, source)
+        self._forget(machine)
+        return replace(placed, kind=TaskDecisionKind.MIGRATE, source=source)
 
     def place(self, machine: str, need: Need) -> TaskDecision | None:
         """Return where a new machine goes; None where no node has room."""
-        self._add(machine, need)
-        self._tell(TaskEventKind.SUBMITTED, self._jobs[machine])
+        if machine in self._jobs:
+            self._forget(machine)
+        job = self._add(machine, need)
+        self._tell(TaskEventKind.SUBMITTED, job)
         placed = self._tell(TaskEventKind.PASS, 0)
-        return next((one for one in placed if one.job == self._jobs[machine]), None)
+        found = next((one for one in placed if one.job == job), None)
+        if found is None:
+            self._forget(machine)
+        return found
 
     def name(self, number: int) -> str:
         """Return the name of a node."""
@@ -168,56 +273,24 @@ class EnginePicture:
         """Return the reason in words, without the numbers that stand for names and times."""
         return _WORDS.get(decision.reason.name, decision.why)
 
-    def _lead_in(self) -> None:
-        situation = self._situation
-        for number in range(len(self._names)):
-            self._tell(TaskEventKind.NODE_FAILED, number, at=situation.now)
-        fillers: list[tuple[int, int]] = []
-        for number, name in enumerate(self._names):
-            if name in situation.foreseen:
-                self._tell(TaskEventKind.FORESEEN, number, at=situation.foreseen[name])
-            if name in situation.doubtful:
-                self._tell(TaskEventKind.LEAVE_DUE, number)
-            if name in situation.down:
-                continue
-            self._tell(TaskEventKind.NODE_RECOVERED, number)
-            filled = self._fill(name, situation.machines.get(name, {}))
-            if name not in situation.closed:
-                fillers += filled
-        for job, count in fillers:
-            for task in range(count):
-                self._tell(TaskEventKind.TASK_ENDED, self._engine.task_number(job, task))
+    def _add(self, machine: str, need: Need) -> int:
+        work, deadline = need.on(self._plan, self._now)
+        job = self._engine.add_job(tasks=1, work=work, submit=self._now, deadline=deadline)
+        self._jobs[machine], self._deadlines[machine] = job, deadline
+        return job
 
-    def _fill(self, node: str, machines: Mapping[str, Need]) -> list[tuple[int, int]]:
-        """Place the machines of a node, and then others until it is full; returns those."""
-        room = self._plan.room(node)
-        free = max(room - len(machines), 0)
-        for machine, need in list(machines.items())[:room]:
-            self._add(machine, need)
-            self._place(self._jobs[machine])
-        if not free:
-            return []
-        now = self._situation.now
-        filler = self._engine.add_job(tasks=free, work=1, submit=now, deadline=now + 1)
-        self._place(filler)
-        return [(filler, free)]
-
-    def _place(self, job: int) -> None:
-        self._tell(TaskEventKind.SUBMITTED, job)
-        placed = self._tell(TaskEventKind.PASS, 0)
-        assert placed, "there is room"
-
-    def _add(self, machine: str, need: Need) -> None:
-        now = self._situation.now
-        work, deadline = need.on(self._plan, now)
-        job = self._engine.add_job(tasks=1, work=work, submit=now, deadline=deadline)
-        self._jobs[machine] = job
-        self._owners[job] = machine
-
-    def _tell(self, kind: TaskEventKind, key: int, *, at: int = -1) -> Sequence[TaskDecision]:
-        return self._engine.handle(TaskEvent(self._situation.now, kind, key, at))
+    def _tell(
+        self, kind: TaskEventKind, key: int, *, at: int = -1, node: int = -1
+    ) -> Sequence[TaskDecision]:
+        return self._engine.handle([TaskEvent(self._now, kind, key, at, node)], self._now)
 
 
+_BECOMES: Final = {
+    "UP": TaskEventKind.NODE_RETURNED,
+    "DOWN": TaskEventKind.NODE_FAILED,
+    "DRAINED": TaskEventKind.NODE_DRAINED,
+}
+"""What happened to a node that is in another state than was believed."""
 _WORDS: Final = {
     "QUALIFIED": "it has the capacity, and no failure is foreseen before the deadline",
     "WITH_ONE_MIGRATION": "with one migration more it can do the work by the deadline",
