@@ -5,13 +5,13 @@ from __future__ import annotations
 from forestall.engine.promise.engine import Engine
 from forestall.live.slurm.reconcile import CHECKED, Beliefs, Difference, reconcile
 from forestall.model.cluster.faults import LookError
-from forestall.model.cluster.nouns import Seen, Snapshot
+from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.failures import Failures
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, rules_of
 from forestall.simulate.slurm.cluster import ModelCluster
 from forestall.simulate.slurm.settings import CALM, ROUGH, WorldSettings, rough
-from forestall.simulate.slurm.world import World
+from forestall.simulate.slurm.world import SlurmWorld
 
 CYCLE = 30
 
@@ -19,14 +19,14 @@ CYCLE = 30
 class Driven:
     """Beliefs and an engine, from no beliefs on."""
 
-    def __init__(self, seen: Seen, now: int) -> None:
+    def __init__(self, seen: ClusterView, now: int) -> None:
         nodes = len(seen.nodes)
         rules = rules_of(Parameters(nodes=nodes, policy="promise", risk=0.5, checkpoint="none"))
         nothing = foreseen_by(None, Failures.none(), 0)
         self.beliefs = Beliefs.none(seen)
         self.engine = Engine(nodes, rules._replace(placed=1), nothing, now - 1, validate=True)
 
-    def tell(self, seen: Seen, now: int) -> Difference:
+    def tell(self, seen: ClusterView, now: int) -> Difference:
         """Tell the engine what is new, and check that it has got it."""
         found = reconcile(self.beliefs, seen, now)
         for one in found.arrivals:
@@ -53,10 +53,10 @@ class Driven:
 
 def driven(seed: int, *, calm: bool = False, nodes: int = 12, steps: int = 150) -> int:
     """Drive an engine through a scenario; return how many events it was told."""
-    settings = WorldSettings(nodes=nodes, arrival=200.0, run=1200.0)
-    world = World(settings if calm else rough(settings), seed)
+    settings = WorldSettings(nodes=nodes, load=0.9, run=1200.0)
+    world = SlurmWorld(settings if calm else rough(settings), seed)
     cluster = ModelCluster(world, CALM if calm else ROUGH)
-    seen: Snapshot | None = None
+    seen: ClusterSnapshot | None = None
     first: Driven | None = None
     count = now = 0
     for _ in range(steps):
@@ -74,7 +74,7 @@ def driven(seed: int, *, calm: bool = False, nodes: int = 12, steps: int = 150) 
     return count
 
 
-def _same_from_one_look(first: Driven, seen: Snapshot, now: int) -> None:
+def _same_from_one_look(first: Driven, seen: ClusterSnapshot, now: int) -> None:
     """One look alone builds the same runs and nodes as all looks did."""
     fresh = Driven(seen, now)
     fresh.tell(seen, now)

@@ -13,7 +13,7 @@ from forestall.model.cluster.nouns import (
     ClusterNode,
     ClusterReservation,
     ClusterRun,
-    Seen,
+    ClusterView,
 )
 from forestall.model.events import EventKind
 from live.slurm.driving import Driven, driven
@@ -38,16 +38,16 @@ def job(number: int, *nodes: str, **changed: Any) -> ClusterJob:
     return fresh._replace(**changed)
 
 
-def seen(*jobs: ClusterJob, nodes: tuple[ClusterNode, ...] = (), **more: Any) -> Seen:
+def seen(*jobs: ClusterJob, nodes: tuple[ClusterNode, ...] = (), **more: Any) -> ClusterView:
     there = {f"n{k}": node(f"n{k}") for k in range(4)} | {one.name: one for one in nodes}
-    return Seen({one.id: one for one in jobs}, there, more.pop("reservations", {}), **more)
+    return ClusterView({one.id: one for one in jobs}, there, more.pop("reservations", {}), **more)
 
 
 def kinds(found: Difference) -> list[tuple[EventKind, int]]:
     return [(event.kind, event.key) for event in found.events]
 
 
-def told(*looks: Seen) -> tuple[Driven, Difference]:
+def told(*looks: ClusterView) -> tuple[Driven, Difference]:
     """Return the engine after these looks, and what the last of them told."""
     first = Driven(looks[0], NOW)
     for k, look in enumerate(looks):

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from forestall.model.cluster.nouns import ClusterJob, ClusterNode, Seen
+from forestall.model.cluster.nouns import ClusterJob, ClusterNode, ClusterView
 from forestall.model.events import Event, EventKind
 from forestall.model.nodes import NodeSet
 
@@ -28,6 +28,10 @@ UNLIMITED: Final = 30 * 86_400
 """Seconds that a job without a limit is reckoned to last."""
 CHECKED: Final = 3600
 """Seconds between checkpoints that a job is reckoned to take."""
+HOLDS_NODES: Final = frozenset(
+    {"RUNNING", "SUSPENDED", "STOPPED", "CONFIGURING", "COMPLETING", "SIGNALING", "STAGE_OUT"}
+)
+"""States and flags of a job that holds nodes."""
 _NOT_YET: Final = frozenset({"Dependency", "DependencyNeverSatisfied", "BeginTime"})
 """Reasons why a job may not start whatever is free."""
 _ENDS: Final = {"COMPLETED": EventKind.FINISHED, "CANCELLED": EventKind.CANCELLED}
@@ -92,7 +96,7 @@ class Beliefs:
     count: int = 0
 
     @classmethod
-    def none(cls, seen: Seen) -> Beliefs:
+    def none(cls, seen: ClusterView) -> Beliefs:
         """Return the beliefs of one who knows the nodes by name, and no more."""
         return cls(tuple(sorted(seen.nodes)))
 
@@ -122,7 +126,9 @@ class _Picture:
     strange: tuple[str, ...]
 
 
-def reconcile(beliefs: Beliefs, seen: Seen, now: int, ours: Iterable[str] = ()) -> Difference:
+def reconcile(
+    beliefs: Beliefs, seen: ClusterView, now: int, ours: Iterable[str] = ()
+) -> Difference:
     """Return what the engine is to be told at `now`, Unix seconds.
 
     ours : names of reservations of ours: they hold promises, and are no one else's
@@ -151,15 +157,20 @@ def length_of(job: ClusterJob) -> int:
 
 def may_start(job: ClusterJob) -> bool:
     """Return whether a job waits for nothing but nodes."""
-    return job.waits and not job.held and job.reason not in _NOT_YET and not job.under_way
+    return job.waits and not job.held and job.reason not in _NOT_YET and not holds_nodes(job)
+
+
+def holds_nodes(job: ClusterJob) -> bool:
+    """Return whether a job has nodes: it runs, or begins or ends to."""
+    return job.state in HOLDS_NODES or not HOLDS_NODES.isdisjoint(job.flags)
 
 
 # ------------------------------------------------------------------------------ what there is
 
 
-def _picture(beliefs: Beliefs, seen: Seen, now: int, ours: frozenset[str]) -> _Picture:
+def _picture(beliefs: Beliefs, seen: ClusterView, now: int, ours: frozenset[str]) -> _Picture:
     known = set(beliefs.names)
-    held = [job for job in seen.jobs.values() if job.under_way and job.nodes]
+    held = [job for job in seen.jobs.values() if holds_nodes(job) and job.nodes]
     sharing = Counter(name for job in held for name in job.nodes)
     running, shared, strange = {}, dict[str, int](), [n for n in seen.nodes if n not in known]
     for job in held:
@@ -199,7 +210,7 @@ def _away(node: ClusterNode | None, busy: bool, shared: int | None) -> Away | No
 
 
 def _planned(
-    seen: Seen, known: set[str], ours: frozenset[str], now: int
+    seen: ClusterView, known: set[str], ours: frozenset[str], now: int
 ) -> dict[str, tuple[int, int]]:
     """Return which nodes others reserved for later, each with the first such time."""
     planned: dict[str, tuple[int, int]] = {}
@@ -214,7 +225,7 @@ def _planned(
 
 
 def _left(
-    beliefs: Beliefs, picture: _Picture, seen: Seen, now: int
+    beliefs: Beliefs, picture: _Picture, seen: ClusterView, now: int
 ) -> tuple[set[int], list[Event]]:
     """Return jobs that are no longer the engine's matter, and what it is told of them."""
     gone, events = set(), []
@@ -225,7 +236,7 @@ def _left(
         gone.add(key)
         kind = EventKind.CANCELLED
         last = seen.jobs.get(key)
-        over = last is not None and not last.waits and not last.under_way
+        over = last is not None and not last.waits and not holds_nodes(last)
         if told.nodes and last is not None and over and _is(told, last):
             kind = _ENDS.get(last.state, EventKind.FAILED)
         elif told.nodes and last is None:
@@ -247,7 +258,7 @@ def _is(told: Told, job: ClusterJob) -> bool:
     return same and told.size == max(job.node_count, len(job.nodes), 1)
 
 
-def _ended(told: Told, seen: Seen, key: int) -> EventKind:
+def _ended(told: Told, seen: ClusterView, key: int) -> EventKind:
     """Return how the last run of a job ended that the queue has forgotten, by accounting."""
     runs = [run for run in seen.runs if run.job == key and run.user == told.user and run.end]
     if not runs:
