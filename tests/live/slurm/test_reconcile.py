@@ -179,4 +179,4 @@ def test_strange_nodes_and_jobs_too_large_are_named_and_not_told() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_all_scenarios(seed: int) -> None:
     """Replies lost, late, cut, doubled, stale; restarts that lose jobs; people who interfere."""
-    assert driven(seed, calm=seed % 4 == 0) > 10
+    assert driven(seed, calm=seed % 4 == 0) > 3
